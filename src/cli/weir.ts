@@ -1,6 +1,7 @@
 // The main program of the CLI: finds the command and runs it. Answers go to stdout, errors to stderr. Exit codes: 0
 // success, 1 the command failed or found a problem, 2 wrong usage.
 
+import { isDamageError } from '../store/engine/folder-error.ts'
 import { printLine } from './commands/command.ts'
 import { cliCommands } from './commands/commands.ts'
 import { UsageProblem } from './connect.ts'
@@ -53,13 +54,8 @@ function isUserError(fault: Error): boolean {
 /** parseArgs throws a TypeError with a code of its own. */
 const isArgumentError = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
 
-/** The codes of SQLite for a damaged file. */
-const isDamagedDatabase = (fault: Error & { readonly code?: unknown }): boolean =>
-  fault.code === 'SQLITE_CORRUPT' || fault.code === 'SQLITE_NOTADB'
-
 function errorMessage(fault: Error): string {
-  if (isDamagedDatabase(fault))
-    return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
+  if (isDamageError(fault)) return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
   // The other sentences of parseArgs explain values that look like options.
   if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
   return isUserError(fault) ? fault.message : String(fault.stack)

@@ -35,7 +35,7 @@ export function resolveAccount(parts: LookupParts, input: unknown): AccountView 
   const text = typeof input === 'string' ? input : ''
   const systemId = ['revenue', 'promo', 'shortfall', 'clearing'].indexOf(text) + 1
   const keyId = findKeyId(parts, text)
-  const keyAccount = keyId === undefined ? undefined : Number(parts.books.key(keyId)!.account_id)
+  const keyAccount = keyId === undefined ? undefined : parts.books.key(keyId)!.accountId
   const id = systemId > 0 ? systemId : (keyAccount ?? parseTextId('acc', text))
   const account = id === undefined ? undefined : parts.books.account(id)
   if (account !== undefined) return account

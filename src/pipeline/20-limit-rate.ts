@@ -3,6 +3,7 @@
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { errorRows, Refusal } from '../base/errors.ts'
+import { MINUTE_MS } from '../base/time.ts'
 import { estimateTokens } from '../billing/price.ts'
 import { noLimitLease } from '../limits/leases.ts'
 import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
@@ -141,8 +142,6 @@ function amountText({ resource, span, limit }: Quota): string {
   if (resource === 'concurrency') return `${limit} at the same time`
   return `${limit} ${resource === 'tokens' ? 'tokens ' : ''}a ${span}`
 }
-
-const MINUTE_MS = 60_000
 
 /** Retry-After is short, because programs sleep as long as it says; this text has the real time. */
 function laterText(waitMs: number): string {

@@ -2,6 +2,7 @@
 // response before it; a conversation is the chain of these rows.
 
 import { bounds } from '../base/bounds.ts'
+import { DAY_MS } from '../base/time.ts'
 import type { ResponseRow } from '../store/vault/vault-reader.ts'
 import type { ResponseFacts, ResponseStatus, VaultId } from '../store/vault/vault-types.ts'
 import type { VaultParts } from './envelope.ts'
@@ -51,7 +52,6 @@ export interface ResponsesParts extends VaultParts {
   readonly days: number
 }
 
-const DAY_MS = 24 * 3_600_000
 /** After decrypting this much in one go, chain() lets other work run. */
 const BYTES_PER_STEP = 1024 * 1024
 

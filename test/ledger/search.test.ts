@@ -5,13 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { accountStatementSql, revenueStatementSql } from '../../src/store/ledger/statement.ts'
 import type { RecordFilter } from '../../src/store/records/record-search.ts'
-import {
-  findRecords,
-  ROWS_SCANNED_MAX,
-  recordColumns,
-  recordScanNames,
-  recordScanSql,
-} from '../../src/store/records/record-search.ts'
+import { findRecords, ROWS_SCANNED_MAX, recordScanNames, recordScanSql } from '../../src/store/records/record-search.ts'
+import { recordColumns } from '../../src/store/tables/records.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, openSampleBooks, recordOf } from './sample-books.ts'
 

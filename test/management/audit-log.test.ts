@@ -35,3 +35,11 @@ test('a manager sees what was changed of their account, and not where those who 
   const all = (await owner.ask('GET', `web/audit-log?account=${account}`)).body.data as Row[]
   expect(all.some(row => row.actor === owner.id && row.address === '127.0.0.1')).toBe(true)
 })
+
+test('a row has the details that no column of the changed row shows', async () => {
+  const account = String((await owner.ask('POST', 'web/accounts', { name: 'paid', type: 'team' })).body.id)
+  const posted = await owner.ask('POST', `web/accounts/${account}/top-ups`, { amount: '12.5', reference: 'invoice 7' })
+  expect(posted.status).toBe(201)
+  const [row] = (await owner.ask('GET', 'web/audit-log?limit=1')).body.data as { action: string; changes: object }[]
+  expect(row).toMatchObject({ action: 'post', changes: { kind: 'top_up', amount: '12.50', reference: 'invoice 7' } })
+})

@@ -86,6 +86,23 @@ describe('a price', () => {
     expect(error.message).toContain(says)
   })
 
+  test('may name tools that cost nothing, as in a provider file', async () => {
+    const price = { input: '1.00', output: '2.00', included: ['mcp'] }
+    const set = await ask('PUT', `web/prices/${OTHER}`, { price })
+    expect([set.status, set.body.price]).toEqual([200, price])
+    await ask('DELETE', `web/prices/${OTHER}`)
+  })
+
+  test('is refused with the path of the field that is wrong, and with what is allowed', async () => {
+    const cases = [
+      { class: 'flex', input: '1' },
+      { hours: ['1'], input: '1' },
+    ]
+    const { error } = await ask('PUT', `web/prices/${MODEL}`, { price: { input: '1', output: '2', cases } })
+    expect(error.param).toBe('price.cases[1].hours')
+    expect(error.message).toContain('"price.cases[1].hours" must be two different times of the day in UTC')
+  })
+
   test('of what is no model is not there', async () => {
     for (const name of ['nothing', 'openai/', 'openai/none-such', '%E0%A4%A']) {
       expect((await ask('GET', `web/prices/${name}`)).status).toBe(404)

@@ -7,6 +7,20 @@ export type Modality = (typeof modalities)[number]
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
+/** The thinking budget for each effort, as a share of the cap on output. */
+export const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 0.02,
+  low: 0.1,
+  medium: 0.3,
+  high: 0.6,
+  xhigh: 0.9,
+  max: 0.95,
+}
+
+/** The smallest thinking budget that is asked for; providers refuse less. */
+export const THINKING_BUDGET_MIN = 1_024
+
 /**
  * How a request controls the thinking of a model:
  * - `none`: the model does not think

@@ -26,6 +26,9 @@ export function parseUsd(text: string): Nanos | undefined {
 /** Writes USD with at least two decimals and no trailing zeros beyond them. */
 export const formatUsd = (amount: Nanos | NanosPerMillion): string => decimal(amount, 9)
 
+/** From an amount as the store has it: nano-dollars as a bigint, or as its digits. */
+export const usdText = (amount: bigint | string): string => formatUsd(nanos(BigInt(amount)))
+
 /** Writes `perMille` thousandths of an amount in USD, exactly. */
 export const formatShare = (amount: Nanos | NanosPerMillion, perMille: bigint): string => decimal(amount * perMille, 12)
 

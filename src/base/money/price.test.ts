@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Price } from './price.ts'
-import { canBeFree, parsePrice, priceText } from './price.ts'
+import { canBeFree, parsePrice, priceSchema, priceText } from './price.ts'
 import { buckets } from './usage.ts'
 
 const fail = (problem: string): never => {
@@ -62,7 +62,7 @@ describe('another currency', () => {
 })
 
 const badPrices: readonly (readonly [name: string, change: object, says: string])[] = [
-  ['a misspelt rate', { cacheread: '1' }, 'unknown field "cacheread"'],
+  ['a misspelt rate', { cacheread: '1' }, 'unknown field "cacheread"; did you mean "cacheRead"?'],
   ['no input', { input: undefined }, '"price.input" must be given'],
   ['no output', { output: undefined }, '"price.output" must be given'],
   ['a number', { input: 0.15 }, '"price.input" must be'],
@@ -108,13 +108,49 @@ const badPrices: readonly (readonly [name: string, change: object, says: string]
   ['a currency at a float', { currency: { code: 'CNY', unitsPerUsd: 7.2 } }, 'unitsPerUsd" must be'],
   ['dollars for dollars', { currency: { code: 'USD', unitsPerUsd: '1' } }, 'code" must be'],
   ['a currency that makes it not fit', { currency: { code: 'XAU', unitsPerUsd: '0.000000001' } }, 'not be more than'],
-  ['half a conversion', { currency: { code: 'CNY', unitsPerUsd: '7', converted: false } }, 'converted" may only'],
+  ['half a conversion', { currency: { code: 'CNY', unitsPerUsd: '7', converted: false } }, 'converted" must be true'],
   ['a source that is a number', { source: 5 }, '"price.source" must be'],
 ]
 
 test.each(badPrices)('%s is refused with a sentence', (_name, change, says) => {
   expect(() => read(change)).toThrow(says)
 })
+
+test('the schema has each field that is read, and no other', () => {
+  const { properties, required } = priceSchema as { properties: Record<string, object>; required: readonly string[] }
+  expect(required).toEqual(['input', 'output'])
+  const cases = (properties.cases as { items: { properties: object } }).items
+  const currency = properties.currency as { properties: object }
+  const values: readonly unknown[] = ['1', 'x', 5, true, ['x'], ['01:00', '02:00'], '2027-01-01', 'CNY', [], {}]
+  const knows = (name: string, wrap: (fields: object) => object): boolean =>
+    values.some(value => {
+      try {
+        read(wrap({ [name]: value }))
+        return true
+      } catch (fault) {
+        return !(fault as Error).message.includes('unknown field')
+      }
+    })
+  for (const name of Object.keys(properties)) expect([name, knows(name, fields => fields)]).toEqual([name, true])
+  for (const name of Object.keys(cases.properties)) {
+    expect([name, knows(name, fields => ({ cases: [fields] }))]).toEqual([name, true])
+  }
+  for (const name of Object.keys(currency.properties)) {
+    expect([name, knows(name, fields => ({ currency: fields }))]).toEqual([name, true])
+  }
+  expect(knows('other', fields => fields)).toBe(false)
+  const [, list = ''] = /fields: (.*)$/.exec(problemOf({ zzzzzzzz: 1 }))!
+  expect(list.split(', ').toSorted()).toEqual(Object.keys(properties).toSorted())
+})
+
+function problemOf(fields: object): string {
+  try {
+    read(fields)
+    return ''
+  } catch (fault) {
+    return (fault as Error).message
+  }
+}
 
 test('a price must be an object', () => {
   for (const value of [null, undefined, 5, '1', []]) {

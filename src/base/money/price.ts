@@ -1,5 +1,6 @@
-// The price of a model as data: rates, and cases in which other rates apply. Provider files and operators use the same
-// format, which parsePrice() checks.
+// The price of a model as data: rates, and cases in which other rates apply. Provider files, the management interface and
+// the command line use one format. Its fields are described once here: parsePrice(), its error texts and the schema in
+// the OpenAPI document all come from these descriptions.
 //
 // {"input": "2.50", "output": "15", "cacheRead": "0.25",
 //  "cases": [{"inputAbove": 271999, "input": "5", "output": "22.50"}, {"class": "priority", "input": "5"},
@@ -9,6 +10,7 @@
 // field "currency" may name another currency together with its fixed exchange rate. A case lists the rates that differ;
 // if several cases apply, later ones win. A bucket without a rate uses the rate of another one (see `fallbackBuckets`).
 
+import { nearestName } from '../text/nearest-name.ts'
 import type { Nanos, NanosPerMillion } from './money.ts'
 import { formatShare, formatUsd, parseUsd } from './money.ts'
 import type { Bucket, Unit } from './usage.ts'
@@ -59,18 +61,6 @@ export type Fee = (typeof fees)[number]
 
 export type Rates = Readonly<Partial<Record<Bucket, NanosPerMillion> & Record<Fee, Nanos>>>
 
-export interface PriceCase {
-  /** The requested class of service: `priority`, `flex`, `batch`. */
-  readonly class?: string
-  /** More input tokens than this, cached ones included. */
-  readonly inputAbove?: number
-  /** Minutes of the day in UTC, first included, last excluded; may cross midnight. */
-  readonly hours?: readonly [from: number, to: number]
-  /** Start of validity, in milliseconds since 1970. */
-  readonly fromMs?: number
-  readonly rates: Rates
-}
-
 export interface Price {
   readonly rates: Rates & { readonly input: NanosPerMillion; readonly output: NanosPerMillion }
   readonly cases: readonly PriceCase[]
@@ -87,11 +77,20 @@ export interface Currency {
   readonly unitsPerUsd: string
 }
 
-/** Throws an error that says what is wrong with a price. */
-export type FailPrice = (problem: string) => never
+/** Throws an error that says what is wrong with a price. `field` is the path of the field, such as `price.input`. */
+export type FailPrice = (problem: string, field: string) => never
 
-const RATE_FIELDS = [...buckets, ...fees] as const
-const CONDITION_FIELDS = ['class', 'inputAbove', 'hours', 'from'] as const
+/** One field of the format. */
+interface PriceField<T> {
+  /** What is allowed, to complete the sentence "The field must be …". */
+  readonly allowed: string
+  /** The same as a JSON Schema. */
+  readonly schema: PriceSchema
+  /** Undefined: the value is not allowed. */
+  read(value: unknown): T | undefined
+}
+
+export type PriceSchema = Readonly<Record<string, unknown>>
 
 /**
  * A dollar for a token, a thousand dollars for a call. A higher price is a typing error, and its bills could overflow.
@@ -102,41 +101,196 @@ const FEE_MAX = 1_000n * 1_000_000_000n
 const CASES_MAX = 24
 const TOKENS_MAX = 1_000_000_000
 const INCLUDED_MAX = 100
+const SOURCE_CHARS_MAX = 500
+
+interface TextForm<T> {
+  readonly pattern: RegExp
+  readonly example: string
+  read(text: string): T | undefined
+}
+
+function textField<T>(what: string, { pattern, example, read }: TextForm<T>): PriceField<T> {
+  const allowed = `${what}, such as "${example}"`
+  const description = `${what[0]!.toUpperCase()}${what.slice(1)}.`
+  return {
+    allowed,
+    schema: { type: 'string', pattern: pattern.source, description, examples: [example] },
+    read: value => (typeof value === 'string' && pattern.test(value) ? read(value) : undefined),
+  }
+}
+
+const DECIMAL = /^\d{1,9}(\.\d{1,9})?$/
+const TIME = /^([01]\d|2[0-3]):([0-5]\d)$/
+const NAME = /^[\x21-\x7e]{1,64}$/
+
+const amount: TextForm<bigint> = { pattern: DECIMAL, example: '0.15', read: parseUsd }
+const rateField = textField('an amount per million tokens as a decimal text of at most nine decimals', amount)
+const feeField = textField('an amount for each as a decimal text of at most nine decimals', amount)
+
+const fieldsNamed = <Name extends string, T>(names: readonly Name[], field: PriceField<T>) =>
+  Object.fromEntries(names.map(name => [name, field])) as Readonly<Record<Name, PriceField<T>>>
+
+const rateFields = { ...fieldsNamed(buckets, rateField), ...fieldsNamed(fees, feeField) }
+const RATE_FIELDS = [...buckets, ...fees] as const
+
+/** When a case applies. */
+const conditionFields = {
+  /** The requested class of service. */
+  class: textField('a class of service', { pattern: /^[a-z0-9_-]{1,40}$/, example: 'priority', read: text => text }),
+  /** More input tokens than this, cached ones included. */
+  inputAbove: {
+    allowed: `a number of tokens from 0 to ${TOKENS_MAX}`,
+    schema: {
+      type: 'integer',
+      minimum: 0,
+      maximum: TOKENS_MAX,
+      description: 'Applies to calls with more input tokens than this.',
+    },
+    read: (value): number | undefined =>
+      Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= TOKENS_MAX
+        ? (value as number)
+        : undefined,
+  },
+  /** Minutes of the day in UTC, first included, last excluded; may cross midnight. */
+  hours: {
+    allowed: 'two different times of the day in UTC, such as ["16:30", "00:30"]',
+    schema: {
+      type: 'array',
+      items: { type: 'string', pattern: TIME.source },
+      minItems: 2,
+      maxItems: 2,
+      description: 'Start and end time of day, in UTC.',
+    },
+    read: readHours,
+  },
+  /** The start of validity, which is read as milliseconds since 1970. */
+  from: {
+    allowed: 'a day, such as "2027-01-31"',
+    schema: { type: 'string', format: 'date', description: 'Applies from this day on.' },
+    read: readDay,
+  },
+} satisfies Readonly<Record<string, PriceField<unknown>>>
+
+const currencyFields = {
+  code: textField('three letters other than USD', { pattern: /^(?!USD)[A-Z]{3}$/, example: 'CNY', read: text => text }),
+  unitsPerUsd: textField('a decimal text above zero', {
+    pattern: DECIMAL,
+    example: '7.10',
+    read: text => ((parseUsd(text) ?? 0n) > 0n ? text : undefined),
+  }),
+  /** The rates have been converted to USD already. */
+  converted: {
+    allowed: 'true, or absent',
+    schema: { const: true, description: 'The rates are in USD already.' },
+    read: value => (value === true ? true : undefined),
+  },
+} satisfies Readonly<Record<string, PriceField<unknown>>>
+
+/** The names of tools and fields are sorted, so that equal lists have equal texts. */
+const includedField: PriceField<readonly string[]> = {
+  allowed: `a list of at most ${INCLUDED_MAX} names of tools or fields, such as "mcp"`,
+  schema: {
+    type: 'array',
+    items: { type: 'string', pattern: NAME.source },
+    maxItems: INCLUDED_MAX,
+    description: 'Tools and request fields that cost nothing beyond the rates and fees.',
+  },
+  read(value) {
+    const isName = (name: unknown): name is string => typeof name === 'string' && NAME.test(name)
+    const isList = Array.isArray(value) && value.length <= INCLUDED_MAX && value.every(isName)
+    return isList ? [...new Set(value)].sort() : undefined
+  },
+}
+
+const sourceField: PriceField<string> = {
+  allowed: `a text of 1 to ${SOURCE_CHARS_MAX} characters`,
+  schema: { type: 'string', minLength: 1, maxLength: SOURCE_CHARS_MAX, description: 'The source of the price.' },
+  read: value => (typeof value === 'string' && value !== '' && value.length <= SOURCE_CHARS_MAX ? value : undefined),
+}
+
+const schemaOf = (fields: Readonly<Record<string, PriceField<unknown>>>): Readonly<Record<string, PriceSchema>> =>
+  Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema]))
+
+const closed = (properties: PriceSchema, required: readonly string[] = []): PriceSchema => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  additionalProperties: false,
+})
+
+/** The schemas of the conditions of a case. */
+export const conditionSchemas = schemaOf(conditionFields)
+
+/** The JSON Schema of a price. */
+export const priceSchema = closed(
+  {
+    ...schemaOf(rateFields),
+    cases: {
+      type: 'array',
+      items: closed({ ...conditionSchemas, ...schemaOf(rateFields) }),
+      maxItems: CASES_MAX,
+      description: 'Rates that differ in some cases. If several cases apply, the last one wins.',
+    },
+    currency: closed(schemaOf(currencyFields), ['code', 'unitsPerUsd']),
+    source: sourceField.schema,
+    included: includedField.schema,
+  },
+  ['input', 'output'],
+)
+
+type FieldValues<F> = { readonly [Name in keyof F]?: F[Name] extends PriceField<infer T> ? T : never }
+
+export interface PriceCase extends Omit<FieldValues<typeof conditionFields>, 'from'> {
+  /** Start of validity, in milliseconds since 1970. */
+  readonly fromMs?: number
+  readonly rates: Rates
+}
 
 type Json = Readonly<Record<string, unknown>>
 
 export function parsePrice(value: unknown, fail: FailPrice): Price {
   const known = [...RATE_FIELDS, 'cases', 'currency', 'source', 'included']
-  const json = readObject(value, { what: '"price"', known }, fail)
-  const money = json.currency === undefined ? usd : readCurrency(json.currency, fail)
-  const rates = readRates(json, { path: 'price', unitsPerUsd: money.unitsPerUsd }, fail)
+  const json = readObject(value, 'price', known, fail)
+  const { code, unitsPerUsd, converted } = json.currency === undefined ? noCurrency : readCurrency(json.currency, fail)
+  const units = unitsPerUsd === undefined || converted ? undefined : (parseUsd(unitsPerUsd) as bigint)
+  const rates = readRates(json, { path: 'price', unitsPerUsd: units }, fail)
   const { input, output } = rates
   if (input === undefined || output === undefined) {
-    return fail(`"price.${input === undefined ? 'input' : 'output'}" must be given, as a decimal text such as "0.15"`)
+    const field = `price.${input === undefined ? 'input' : 'output'}`
+    return fail(`"${field}" must be given: ${rateField.allowed}`, field)
   }
   const cases = json.cases ?? []
-  if (!Array.isArray(cases)) return fail('"price.cases" must be a list')
-  if (cases.length > CASES_MAX) fail(`"price.cases" may hold ${CASES_MAX} cases`)
-  const { source } = json
-  const isSource = typeof source === 'string' && source !== '' && source.length <= 500
-  if (source !== undefined && !isSource) fail('"price.source" must be a text of at most 500 characters')
+  if (!Array.isArray(cases) || cases.length > CASES_MAX) {
+    return fail(`"price.cases" must be a list of at most ${CASES_MAX} cases`, 'price.cases')
+  }
+  const more = readFields(json, { source: sourceField, included: includedField }, 'price', fail)
   return {
     rates: { ...rates, input, output },
     cases: cases.map((entry: unknown, index) =>
-      readCase(entry, { path: `price.cases[${index}]`, unitsPerUsd: money.unitsPerUsd }, fail),
+      readCase(entry, { path: `price.cases[${index}]`, unitsPerUsd: units }, fail),
     ),
-    ...(money.currency !== undefined && { currency: money.currency }),
-    ...(isSource && { source }),
-    ...(json.included !== undefined && { included: parseIncluded(json.included, '"price.included"', fail) }),
+    ...(code !== undefined && unitsPerUsd !== undefined && { currency: { code, unitsPerUsd } }),
+    ...more,
   }
 }
 
-/** Sorts the names of tools and fields, so that equal lists have equal texts. */
-export function parseIncluded(value: unknown, what: string, fail: FailPrice): readonly string[] {
-  const isName = (name: unknown): boolean => typeof name === 'string' && /^[\x21-\x7e]{1,64}$/.test(name)
-  const isList = Array.isArray(value) && value.length <= INCLUDED_MAX && value.every(isName)
-  if (!isList) return fail(`${what} must be a list of at most ${INCLUDED_MAX} names of tools or fields, such as "mcp"`)
-  return [...new Set(value as readonly string[])].sort()
+/** Reads the names of tools and fields in a provider file, which are those of a price. */
+export const parseIncluded = (value: unknown, what: string, fail: FailPrice): readonly string[] =>
+  includedField.read(value) ?? fail(`${what} must be ${includedField.allowed}`, what)
+
+/** Reads the fields that are there. */
+function readFields<F extends Readonly<Record<string, PriceField<unknown>>>>(
+  json: Json,
+  fields: F,
+  path: string,
+  fail: FailPrice,
+): FieldValues<F> {
+  const values: Record<string, unknown> = {}
+  for (const [name, { allowed, read }] of Object.entries(fields)) {
+    if (json[name] === undefined) continue
+    values[name] = read(json[name]) ?? fail(`"${path}.${name}" must be ${allowed}`, `${path}.${name}`)
+  }
+  return values as FieldValues<F>
 }
 
 /** Whether some combination of cases makes a call free, tokens and units included. */
@@ -192,95 +346,75 @@ interface RateContext {
 }
 
 function readRates(json: Json, { path, unitsPerUsd }: RateContext, fail: FailPrice): Rates {
-  const rates: Partial<Record<(typeof RATE_FIELDS)[number], bigint>> = {}
-  for (const field of RATE_FIELDS) {
-    const text = json[field]
-    if (text === undefined) continue
-    const isFee = (fees as readonly string[]).includes(field)
-    const written: bigint | undefined = typeof text === 'string' ? parseUsd(text) : undefined
-    if (written === undefined) {
-      const unit = isFee ? 'an amount' : 'an amount per million tokens'
-      return fail(`"${path}.${field}" must be ${unit} as a decimal text of at most nine decimals, such as "0.15"`)
-    }
+  const rates: Partial<Record<(typeof RATE_FIELDS)[number], bigint>> = readFields(json, rateFields, path, fail)
+  for (const name of RATE_FIELDS) {
+    const written = rates[name]
+    if (written === undefined) continue
     const rate = unitsPerUsd === undefined ? written : (written * 1_000_000_000n + unitsPerUsd - 1n) / unitsPerUsd
-    const rateMax = isFee ? FEE_MAX : RATE_MAX
-    if (rate > rateMax) fail(`"${path}.${field}" must not be more than ${formatUsd(rateMax as Nanos)} USD`)
-    rates[field] = rate
+    const rateMax = rateFields[name] === feeField ? FEE_MAX : RATE_MAX
+    const field = `${path}.${name}`
+    if (rate > rateMax) fail(`"${field}" must not be more than ${formatUsd(rateMax as Nanos)} USD`, field)
+    rates[name] = rate
   }
   return rates as Rates
 }
 
 function readCase(value: unknown, context: RateContext, fail: FailPrice): PriceCase {
   const { path } = context
-  const json = readObject(value, { what: `"${path}"`, known: [...CONDITION_FIELDS, ...RATE_FIELDS] }, fail)
-  if (!CONDITION_FIELDS.some(field => json[field] !== undefined)) fail(`"${path}" must say when it applies`)
+  const conditions = Object.keys(conditionFields)
+  const json = readObject(value, path, [...conditions, ...RATE_FIELDS], fail)
+  if (!conditions.some(field => json[field] !== undefined)) {
+    fail(`"${path}" must say when it applies: with ${conditions.join(', ')}, or several of them`, path)
+  }
   const rates = readRates(json, context, fail)
-  if (Object.keys(rates).length === 0) fail(`"${path}" must say what differs`)
-  const { class: serviceClass, inputAbove, hours, from } = json
-  if (serviceClass !== undefined && !(typeof serviceClass === 'string' && /^[a-z0-9_-]{1,40}$/.test(serviceClass))) {
-    return fail(`"${path}.class" must be a name such as "priority"`)
-  }
-  const isCount = Number.isSafeInteger(inputAbove) && (inputAbove as number) >= 0
-  if (inputAbove !== undefined && !(isCount && (inputAbove as number) <= TOKENS_MAX)) {
-    return fail(`"${path}.inputAbove" must be a number of tokens`)
-  }
-  return {
-    ...(serviceClass !== undefined && { class: serviceClass as string }),
-    ...(inputAbove !== undefined && { inputAbove: inputAbove as number }),
-    ...(hours !== undefined && { hours: readHours(hours, path, fail) }),
-    ...(from !== undefined && { fromMs: readDay(from, path, fail) }),
-    rates,
-  }
+  if (Object.keys(rates).length === 0) fail(`"${path}" must say what differs: with at least one rate`, path)
+  const { from: fromMs, ...when } = readFields(json, conditionFields, path, fail)
+  return { ...when, ...(fromMs !== undefined && { fromMs }), rates }
 }
 
-function readHours(value: unknown, path: string, fail: FailPrice): readonly [number, number] {
+function readHours(value: unknown): readonly [number, number] | undefined {
   const [from, to] = Array.isArray(value) && value.length === 2 ? value.map(minuteOfDay) : []
-  if (from !== undefined && to !== undefined && from !== to) return [from, to]
-  return fail(`"${path}.hours" must be two different times of the day in UTC, such as ["16:30", "00:30"]`)
+  return from !== undefined && to !== undefined && from !== to ? [from, to] : undefined
 }
 
 function minuteOfDay(value: unknown): number | undefined {
-  const match = typeof value === 'string' ? /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value) : null
+  const match = typeof value === 'string' ? TIME.exec(value) : null
   return match ? Number(match[1]) * 60 + Number(match[2]) : undefined
 }
 
 const timeText = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
 
-function readDay(value: unknown, path: string, fail: FailPrice): number {
+function readDay(value: unknown): number | undefined {
   const ms = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN
   // Date.parse moves a day that does not exist (2027-02-30) to one that does.
-  if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value as string)) return ms
-  return fail(`"${path}.from" must be a day, such as "2027-01-31"`)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value as string) ? ms : undefined
 }
 
-interface ParsedCurrency {
-  readonly unitsPerUsd: bigint | undefined
-  readonly currency?: Currency
-}
+type WrittenCurrency = FieldValues<typeof currencyFields>
 
-const usd: ParsedCurrency = { unitsPerUsd: undefined }
+const noCurrency: WrittenCurrency = {}
 
-function readCurrency(value: unknown, fail: FailPrice): ParsedCurrency {
-  const json = readObject(value, { what: '"price.currency"', known: ['code', 'unitsPerUsd', 'converted'] }, fail)
-  const { code, unitsPerUsd, converted } = json
-  const isCode = typeof code === 'string' && /^[A-Z]{3}$/.test(code) && code !== 'USD'
-  if (!isCode) return fail('"price.currency.code" must be three letters, such as "CNY"')
-  const units: bigint | undefined = typeof unitsPerUsd === 'string' ? parseUsd(unitsPerUsd) : undefined
-  if (units === undefined || units === 0n) {
-    return fail('"price.currency.unitsPerUsd" must be a decimal text above zero, such as "7.10"')
+function readCurrency(value: unknown, fail: FailPrice): WrittenCurrency {
+  const path = 'price.currency'
+  const json = readObject(value, path, Object.keys(currencyFields), fail)
+  const currency = readFields(json, currencyFields, path, fail)
+  for (const name of ['code', 'unitsPerUsd'] as const) {
+    if (currency[name] === undefined) {
+      fail(`"${path}.${name}" must be given: ${currencyFields[name].allowed}`, `${path}.${name}`)
+    }
   }
-  if (converted !== undefined && converted !== true) fail('"price.currency.converted" may only be true')
-  return { unitsPerUsd: converted ? undefined : units, currency: { code, unitsPerUsd: unitsPerUsd as string } }
+  return currency
 }
 
 /** Checks that a value is a JSON object without unknown fields: a misspelt rate must not count as an absent one. */
-function readObject(
-  value: unknown,
-  { what, known }: { what: string; known: readonly string[] },
-  fail: FailPrice,
-): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail(`${what} must be an object`)
+function readObject(value: unknown, path: string, known: readonly string[], fail: FailPrice): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return fail(`"${path}" must be an object`, path)
+  }
   const unknownField = Object.keys(value).find(field => !known.includes(field))
-  return unknownField === undefined ? (value as Json) : fail(`${what} has an unknown field "${unknownField}"`)
+  if (unknownField === undefined) return value as Json
+  const near = nearestName(unknownField, known)
+  const hint = near === undefined ? `; fields: ${known.join(', ')}` : `; did you mean "${near}"?`
+  return fail(`"${path}" has an unknown field "${unknownField.slice(0, 64)}"${hint}`, `${path}.${unknownField}`)
 }

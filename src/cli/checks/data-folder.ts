@@ -6,12 +6,11 @@ import { Seal } from '../../base/secrets/seal.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { Config } from '../../config.ts'
 import { checkRules } from '../../management/services/rule-check.ts'
-import { openReader, readMigrations } from '../../store/engine/database.ts'
-import { controlSocketOf, FolderError, restoreNoteOf } from '../../store/engine/folder.ts'
-import { schemaVersion } from '../../store/engine/schema-check.ts'
+import { controlSocketOf, databaseOf, FolderError, restoreNoteOf } from '../../store/engine/folder.ts'
+import { hasDatabase, inspectFolder } from '../../store/engine/folder-inspection.ts'
 import { LiveRules } from '../../store/rules/live-rules.ts'
-import { RulesReader } from '../../store/rules/rules-reader.ts'
-import { findMissingSecrets, missingSecretText } from '../../store/secrets/secret-check.ts'
+import type { RulesReader } from '../../store/rules/rules-reader.ts'
+import { missingSecretText } from '../../store/secrets/secret-check.ts'
 import { readSecretFile, readSecretVariable, secretSources } from '../../store/secrets/secret-files.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
 import { secretKinds } from '../../store/secrets/secret-kinds.ts'
@@ -38,12 +37,8 @@ export function checkFolder(config: Config, catalogue: Catalogue): readonly Chec
   const rings = checkSecrets(folder, config.env, troubles)
   if (!existsSync(folder)) return [...troubles, ...checkParent(folder)]
   troubles.push(...checkWritable(folder), ...checkFolderMode(folder))
-  const path = databaseIn(folder)
-  if (!existsSync(path) || statSync(path).size === 0) return troubles
-  return [...troubles, ...checkDatabase(folder, rings, catalogue)]
+  return hasDatabase(folder) ? [...troubles, ...checkDatabase(folder, rings, catalogue)] : troubles
 }
-
-const databaseIn = (folder: string): string => join(folder, 'weir.db')
 
 /** Runs a check and returns its result. A FolderError becomes a finding. */
 function catchFolderError<T>(about: string, run: () => T): [readonly CheckFinding[], T | undefined] {
@@ -98,11 +93,11 @@ function checkSecrets(folder: string, env: Config['env'], troubles: CheckFinding
 }
 
 function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue): readonly CheckFinding[] {
-  const path = databaseIn(folder)
+  const path = databaseOf(folder)
   try {
-    const db = openReader(path)
+    const inspection = inspectFolder(folder)
     try {
-      const [schema, known] = [schemaVersion(db), readMigrations().length]
+      const { schema, schemaKnown: known } = inspection
       if (schema > known) {
         const message = `A later version of Weir wrote it (schema ${schema}; this version knows ${known}).`
         return [problem(path, message, 'Start that version, or restore a backup made before it.')]
@@ -110,14 +105,13 @@ function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue)
       if (schema < known) return [note(path, `The next start migrates it from schema ${schema} to ${known}.`, '')]
       const { pepper, jwt, encryption } = rings
       if (pepper === undefined || jwt === undefined || encryption === undefined) return missingSecrets(folder, rings)
-      const secrets = { pepper, jwt, encryption }
-      const absent = findMissingSecrets({ database: path, bodies: join(folder, 'bodies.db'), secrets })
+      const absent = inspection.findMissingSecrets({ pepper, jwt, encryption })
       return [
         ...absent.filter(({ needed }) => needed).map(secret => problem(folder, missingSecretText(secret, folder), '')),
-        ...checkStoredRules(new RulesReader(db), new Seal(encryption), catalogue),
+        ...checkStoredRules(inspection.openRules(), new Seal(encryption), catalogue),
       ]
     } finally {
-      db.close()
+      inspection.close()
     }
   } catch (fault) {
     const remedy = 'Restore a backup: weir restore <backup folder>'

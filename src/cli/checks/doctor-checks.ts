@@ -1,6 +1,7 @@
 // The checks of `weir doctor`: a row for each thing that can be wrong, the most serious first, each with a remedy.
 
 import type { ErrorCode } from '../../base/errors.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time.ts'
 import type { ChannelState, GatewayState } from '../../management/metrics/gateway-state.ts'
 import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
 import type { CheckFinding, Severity } from './findings.ts'
@@ -37,8 +38,6 @@ export interface DoctorCheck {
   find(seen: DoctorFacts): readonly Symptom[]
 }
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 const BACKUP_DAYS_MAX = 7
 const MEGABYTE = 1024 * 1024
 const LOG_BYTES_MAX = 256 * MEGABYTE
@@ -298,7 +297,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: ({ logBytes }) =>
       when(logBytes > LOG_BYTES_MAX, () => ({
         says: `The database's write-ahead log has grown to ${Math.round(logBytes / MEGABYTE)} MB: a read runs for very long.`,
-        remedy: 'Look for exports and backups that do not end, and for other programs that have weir.db open.',
+        remedy: 'Look for exports and backups that do not end, and for other programs that have the database open.',
       })),
   },
   {

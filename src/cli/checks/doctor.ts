@@ -1,13 +1,12 @@
 // weir doctor: examines a gateway, whether it runs or not, and reports what is wrong and what to do. It changes nothing.
 
-import { existsSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { readConfig } from '../../config.ts'
 import { sendControlCommand } from '../../http/server/control-socket.ts'
 import type { GatewayState } from '../../management/metrics/gateway-state.ts'
 import { readLastBackupMs } from '../../store/engine/backup.ts'
-import { controlSocketOf, hasData } from '../../store/engine/folder.ts'
+import { controlSocketOf, databaseOf, hasData, logBytesOf } from '../../store/engine/folder.ts'
 import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
 import { inspectLedger } from '../../store/ledger/ledger-inspection.ts'
 import { jsonText } from '../print.ts'
@@ -45,16 +44,15 @@ export async function collectFacts(config: Config, dateMs: number): Promise<Doct
   const exists = hasData(folder)
   const state = exists ? await askState(controlSocketOf(folder)) : undefined
   const running = typeof state === 'object' ? state : undefined
-  const log = join(folder, 'weir.db-wal')
   return {
     dateMs,
     folder,
     hasData: exists,
     state,
     readyStatus: running && (await statusAt(`${running.url}/health/ready`)),
-    books: exists ? readBooks(join(folder, 'weir.db'), dateMs) : undefined,
+    books: exists ? readBooks(databaseOf(folder), dateMs) : undefined,
     lastBackupMs: readLastBackupMs(folder),
-    logBytes: existsSync(log) ? statSync(log).size : 0,
+    logBytes: logBytesOf(folder),
     isMetricsReachable: typeof running?.metricsUrl === 'string' && (await statusAt(running.metricsUrl)) === 200,
     addressFindings: await checkAddresses(config, checkProviders(config, new Set()).catalogue),
     folderFindings: exists ? [...checkFolderMode(folder), ...checkDisk(config)] : [],

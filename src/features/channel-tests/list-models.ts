@@ -45,7 +45,7 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
         `The upstream answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`,
       )
     }
-    const page = listing.read(jsonOf(body))
+    const page = listing.read(parseUpstreamJson(body))
     if (page === undefined) throw new ModelListUnavailable('The answer of the upstream is not a list of models.')
     return page
   }
@@ -77,11 +77,3 @@ interface UpstreamChannel {
 }
 
 const isCallable = (id: string): boolean => /^[\x21-\x7e]{1,200}$/.test(id)
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return parseUpstreamJson(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}

@@ -5,7 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { buildErrorReply } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
 import { rateTexts } from '../../base/money/price.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
@@ -67,8 +67,6 @@ export function explanationOf(
   }
 }
 
-const usd = (amount: bigint): string => formatUsd(nanos(amount))
-
 /** Null where the call would be forwarded: its answer is unknown. */
 function wouldAnswer(exchange: Exchange, { refusal, replays }: ExplanationNotes): object | null {
   if (replays !== undefined) return { status: replays.status, replays: replays.requestId }
@@ -97,7 +95,7 @@ function keyOf(caller: Caller, account: KeyAccount | undefined): object {
 
 function fundsOf(account: KeyAccount): object {
   const available = availableOf(account)
-  return { kind: account.kind, frozen: account.frozen, available: available === null ? null : usd(available) }
+  return { kind: account.kind, frozen: account.frozen, available: available === null ? null : usdText(available) }
 }
 
 function priceOf({ option, price }: Candidate): object {
@@ -118,7 +116,7 @@ function heldOf(hold: Hold, candidate: Candidate): object {
   const { amount, inputTokens } = hold
   const { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units } = candidate.size
   const tokens = { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units }
-  return { usd: usd(amount), ...tokens, countedInputTokens: inputTokens, cap: capFor(hold, candidate) }
+  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, cap: capFor(hold, candidate) }
 }
 
 function routingOf(

@@ -2,7 +2,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeText } from '../../base/time.ts'
 import type { AccountView, BudgetView } from '../../store/ledger/books-reader.ts'
 import { periodOf } from '../../store/ledger/budgets.ts'
 import type { AccountChange as Change } from '../../store/ledger/funding-operations.ts'
@@ -21,10 +22,9 @@ import {
 } from '../command-input.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { OperatorError } from '../operator-error.ts'
-import { listText } from '../services/keys.ts'
 import { nameWarning } from '../services/rule-check.ts'
 import { parseModelPatterns } from '../services/rule-input.ts'
-import { listOrNull, onOff, showKey } from './keys.ts'
+import { onOff, showKey } from './keys.ts'
 
 export function accountCommands(parts: ManagementParts): OperatorCommands {
   return {
@@ -39,14 +39,13 @@ export function accountCommands(parts: ManagementParts): OperatorCommands {
   }
 }
 
-const usd = (amount: bigint): string => formatUsd(nanos(amount))
-const time = (ms: bigint): string => new Date(Number(ms)).toISOString()
+const time = (ms: bigint): string => timeText(ms)
 
 function showAccount(parts: OperatorParts, account: AccountView): CommandAnswer {
   const id = Number(account.id)
   const left = account.balance + account.credit_limit - account.held
-  const available = account.kind === 'prepaid' ? usd(left) : 'unlimited'
-  const funding = account.kind === 'operator' ? {} : { available, creditLimit: usd(account.credit_limit) }
+  const available = account.kind === 'prepaid' ? usdText(left) : 'unlimited'
+  const funding = account.kind === 'operator' ? {} : { available, creditLimit: usdText(account.credit_limit) }
   return {
     id: textId('acc', id),
     name: account.name,
@@ -54,14 +53,14 @@ function showAccount(parts: OperatorParts, account: AccountView): CommandAnswer 
     kind: account.kind,
     state: account.frozen_ms === null ? 'active' : 'frozen',
     ...(account.frozen_ms !== null && { frozenSince: time(account.frozen_ms) }),
-    balance: usd(account.balance),
-    held: usd(account.held),
+    balance: usdText(account.balance),
+    held: usdText(account.held),
     ...funding,
-    bodies: onOff(account.keeps_bodies),
+    bodies: onOff(account.keeps_bodies === 1n),
     ...(account.kind !== 'operator' && {
       tier: account.tier ?? null,
-      allow: listOrNull(account.allows),
-      deny: listOrNull(account.denies),
+      allow: account.allows?.split(',') ?? null,
+      deny: account.denies?.split(',') ?? null,
     }),
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
     keys: parts.books.keysOf(id).map(key => showKey(key, parts.dateMs())),
@@ -83,7 +82,7 @@ async function setAccount(parts: OperatorParts, input: CommandInput): Promise<Co
 
 const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): CommandAnswer =>
   nameWarning(
-    [allows, denies].flatMap(list => list?.split(',') ?? []),
+    [allows, denies].flatMap(list => list ?? []),
     parts,
   )
 
@@ -97,8 +96,8 @@ function changeOf(input: CommandInput): Change {
     creditLimit: limit === undefined ? undefined : moneyText(limit),
     keepsBodies: parseSwitch(input.bodies, '--bodies'),
     tier: input.tier === 'none' ? null : parseTextOption(input.tier, '--tier'),
-    allows: listText(parseModelPatterns(input.allow, '--allow')),
-    denies: listText(parseModelPatterns(input.deny, '--deny')),
+    allows: parseModelPatterns(input.allow, '--allow'),
+    denies: parseModelPatterns(input.deny, '--deny'),
   }
 }
 
@@ -127,8 +126,8 @@ async function listAccounts(parts: ManagementParts, input: CommandInput): Promis
     type,
     kind,
     state: frozenMs === null ? 'active' : 'frozen',
-    balance: usd(BigInt(balance)),
-    held: usd(BigInt(held)),
+    balance: usdText(BigInt(balance)),
+    held: usdText(BigInt(held)),
   }))
   return { accounts, next }
 }
@@ -172,9 +171,9 @@ function showBudget(parts: OperatorParts, { scope_id: scope, span, cap, held, ..
   return {
     of: parts.books.key(id) === undefined ? textId('acc', id) : textId('key', id),
     span,
-    cap: usd(cap),
-    spent: usd(spent),
-    held: usd(held),
-    left: usd(left > 0n ? left : 0n),
+    cap: usdText(cap),
+    spent: usdText(spent),
+    held: usdText(held),
+    left: usdText(left > 0n ? left : 0n),
   }
 }

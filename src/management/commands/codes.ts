@@ -2,7 +2,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { formatUsd, nanos, usdText } from '../../base/money/money.ts'
+import { DAY_MS, timeOrNull } from '../../base/time.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
 import { readMoney } from '../../store/ledger/money-text.ts'
 import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
@@ -10,9 +11,7 @@ import { byOperator } from '../command.ts'
 import { parsePositiveUsd, parseRowLimit, parseTextOption, parseWholeNumber, resolveAccount } from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
 import { codeState, createCodeBatch } from '../services/codes.ts'
-import { usdText } from '../services/statement-lines.ts'
 
-const DAY_MS = 86_400_000
 const DAYS_MAX = 3_650
 
 export function codeCommands(parts: OperatorParts): OperatorCommands {
@@ -27,14 +26,13 @@ export function codeCommands(parts: OperatorParts): OperatorCommands {
 /** Lists the codes of one batch, or all batches. */
 async function listCodes(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const [batch, limit] = [parseTextOption(input.batch, 'The batch'), parseRowLimit(input.limit)]
-  const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
   if (batch === undefined) {
     const { rows } = await parts.queryWorker.query('codeBatches', { after: '', limit })
     const batches = rows.map(({ worth, madeMs, expiresMs, ...row }) => ({
       ...row,
       worth: usdText(worth),
-      made: timeOf(madeMs),
-      expires: timeOf(expiresMs),
+      made: timeOrNull(madeMs),
+      expires: timeOrNull(expiresMs),
     }))
     return { batches }
   }
@@ -44,8 +42,8 @@ async function listCodes(parts: OperatorParts, input: CommandInput): Promise<Com
     code: textId('code', row.id),
     amount: usdText(row.amount),
     state: codeState(row, parts.dateMs()),
-    made: timeOf(row.madeMs),
-    expires: timeOf(row.expiresMs),
+    made: timeOrNull(row.madeMs),
+    expires: timeOrNull(row.expiresMs),
     account: row.accountId === null ? null : textId('acc', row.accountId),
   }))
   return { codes }
@@ -68,7 +66,7 @@ async function createCodes(parts: OperatorParts, input: CommandInput): Promise<C
   const days = input.expires === undefined ? null : parseWholeNumber(input.expires, '--expires', { max: DAYS_MAX })
   const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
   const codes = await createCodeBatch(parts, { count, amount, batch, isNew: false, expiresMs }, byOperator)
-  const expires = expiresMs === null ? null : new Date(expiresMs).toISOString()
+  const expires = timeOrNull(expiresMs)
   return { batch, amount: formatUsd(amount), expires, codes }
 }
 

@@ -3,6 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
 import type { KeyView } from '../../store/ledger/books-reader.ts'
@@ -24,7 +25,7 @@ import {
 import type { ManagementParts } from '../management-parts.ts'
 import { OperatorError } from '../operator-error.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
-import { changeKey, createApiKey, listText, revokeKey, rotateApiKey } from '../services/keys.ts'
+import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/keys.ts'
 import { nameWarning, tagWarning } from '../services/rule-check.ts'
 import { parseModelPatterns, parseTags, splitCommaList } from '../services/rule-input.ts'
 
@@ -141,11 +142,11 @@ function settingsOf(parts: ManagementParts, input: CommandInput): KeyChange {
     keepsBodies: parseSwitch(input.bodies, '--bodies'),
     strict: parseSwitch(input.strict, '--strict'),
     explains: parseSwitch(input.explain, '--explain'),
-    allows: listText(parseModelPatterns(input.allow, '--allow')),
-    denies: listText(parseModelPatterns(input.deny, '--deny')),
-    requires: listText(parseTags(input.require, '--require')),
-    endpoints: listText(endpointsOf(input.endpoints)),
-    addresses: listText(addressesOf(input.addresses)),
+    allows: parseModelPatterns(input.allow, '--allow'),
+    denies: parseModelPatterns(input.deny, '--deny'),
+    requires: parseTags(input.require, '--require'),
+    endpoints: endpointsOf(input.endpoints),
+    addresses: addressesOf(input.addresses),
   }
 }
 
@@ -190,41 +191,33 @@ function warningOf(parts: ManagementParts, input: CommandInput): CommandAnswer {
   return warnings.length === 0 ? {} : { warning: warnings.join(' ') }
 }
 
-const timeText = (ms: bigint | number): string => new Date(Number(ms)).toISOString()
-const timeOrNull = (ms: bigint | null): string | null => (ms === null ? null : timeText(ms))
-
 const shownKey = (parts: ManagementParts, id: number): CommandAnswer => showKey(parts.books.key(id)!, parts.dateMs())
 
 export function showKey(key: KeyView, nowMs: number): CommandAnswer {
-  const number = (ms: bigint | null): number | null => (ms === null ? null : Number(ms))
-  const { expires_ms: expires, disabled_ms: disabled, revoked_ms: revoked, old_until_ms: oldUntil } = key
-  const dates = { expiresMs: number(expires), disabledMs: number(disabled), revokedMs: number(revoked) }
+  const { expiresMs, oldUntilMs } = key
   return {
-    key: textId('key', Number(key.id)),
-    account: textId('acc', Number(key.account_id)),
+    key: textId('key', key.id),
+    account: textId('acc', key.accountId),
     name: key.name,
     ends: `…${key.suffix}`,
     tier: key.tier,
-    qpm: key.qpm === null ? null : Number(key.qpm),
+    qpm: key.qpm,
     clamp: onOff(key.clamps),
-    bodies: onOff(key.keeps_bodies),
+    bodies: onOff(key.keepsBodies),
     strict: onOff(key.strict),
     explain: onOff(key.explains),
-    allow: listOrNull(key.allows),
-    deny: listOrNull(key.denies),
-    require: listOrNull(key.requires),
-    endpoints: listOrNull(key.endpoints),
-    addresses: listOrNull(key.addresses),
-    expires: timeOrNull(expires),
-    oldTextUntil: oldUntil !== null && Number(oldUntil) > nowMs ? timeText(oldUntil) : null,
-    state: stateOf(dates, nowMs),
+    allow: key.allows,
+    deny: key.denies,
+    require: key.requires,
+    endpoints: key.endpoints,
+    addresses: key.addresses,
+    expires: timeOrNull(expiresMs),
+    oldTextUntil: oldUntilMs !== null && oldUntilMs > nowMs ? timeText(oldUntilMs) : null,
+    state: stateOf(key, nowMs),
   }
 }
 
-/** Splits a stored list, whose items have commas between. */
-export const listOrNull = (kept: string | null | undefined): readonly string[] | null => kept?.split(',') ?? null
-
-export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')
+export const onOff = (flag: boolean): string => (flag ? 'on' : 'off')
 
 async function revoke(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
   const id = resolveKeyId(parts, input.key)

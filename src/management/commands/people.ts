@@ -3,6 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
 import { Secret } from '../../base/secrets/secret.ts'
+import { timeOrNull } from '../../base/time.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
 import { mintToken } from '../../identity/token.ts'
 import type { SignInRow } from '../../store/people/people-reader.ts'
@@ -72,7 +73,7 @@ async function listUsers({ queryWorker }: OperatorParts, input: CommandInput): P
     role,
     state: row.removed ? 'removed' : row.disabled ? 'disabled' : 'active',
     secondFactor: row.secondFactor ? 'on' : 'off',
-    lastSignIn: row.signedMs === null ? null : new Date(row.signedMs).toISOString(),
+    lastSignIn: timeOrNull(row.signedMs),
   }))
   return { users }
 }

@@ -2,6 +2,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Price } from '../../base/money/price.ts'
+import { DAY_MS, timeText } from '../../base/time.ts'
 import type { PriceView } from '../../store/ledger/books-reader.ts'
 import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
 import { byOperator } from '../command.ts'
@@ -78,11 +79,10 @@ const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: P
   model,
   origin,
   author,
-  made: new Date(Number(madeMs)).toISOString(),
+  made: timeText(madeMs),
   price: price === '' ? null : (JSON.parse(price) as unknown),
 })
 
-const DAY_MS = 86_400_000
 const DAYS_DEFAULT = 30
 
 async function backtest(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {

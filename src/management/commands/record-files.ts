@@ -3,6 +3,7 @@
 import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
 import { byOperator, operatorAuthor } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
@@ -57,8 +58,8 @@ async function listDeletions({ queryWorker }: OperatorParts): Promise<CommandAns
     key: keyId === null ? null : textId('key', keyId),
     user: ofEndUser ? 'one' : null,
     deleted,
-    ordered: new Date(madeMs).toISOString(),
-    done: doneMs === null ? null : new Date(doneMs).toISOString(),
+    ordered: timeText(madeMs),
+    done: timeOrNull(doneMs),
   }))
   return { deletions }
 }

@@ -1,6 +1,8 @@
 // Commands that show call records, one call in full, stored bodies, and the statement of an account.
 
 import { idAtMs, textId } from '../../base/ids.ts'
+import { usdText } from '../../base/money/money.ts'
+import { DAY_MS, timeText } from '../../base/time.ts'
 import { END_USER_CHARS_MAX } from '../../protocols/request/tags.ts'
 import type { StatementView } from '../../store/queries/ledger.ts'
 import { readStatementCursor } from '../../store/queries/ledger.ts'
@@ -21,7 +23,7 @@ import {
   resolveKeyId,
 } from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
-import { refText, usdText } from '../services/statement-lines.ts'
+import { refText } from '../services/statement-lines.ts'
 
 export function recordCommands(parts: OperatorParts): OperatorCommands {
   return {
@@ -31,10 +33,6 @@ export function recordCommands(parts: OperatorParts): OperatorCommands {
     'bodies': async input => await showBodies(parts, parseCallId(input.call)),
   }
 }
-
-const DAY_MS = 86_400_000
-
-const timeOf = (ms: number): string => new Date(ms).toISOString()
 
 async function listRecords(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const ask = { scope: null, filter: filterOf(parts, input), limit: parseRowLimit(input.limit) }
@@ -89,7 +87,7 @@ function dayOf(given: unknown): number {
   const text = String(given)
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   // Date.parse accepts days that a month does not have, such as February 31.
-  if (Number.isNaN(ms) || timeOf(ms).slice(0, 10) !== text) {
+  if (Number.isNaN(ms) || timeText(ms).slice(0, 10) !== text) {
     throw new OperatorError('--day must be a day such as 2026-03-31 (UTC).')
   }
   return ms
@@ -178,7 +176,7 @@ async function listStatement(parts: OperatorParts, input: CommandInput): Promise
 }
 
 const shortLine = ({ amount, balance, ...line }: StatementView): CommandAnswer => ({
-  time: timeOf(line.madeMs),
+  time: timeText(line.madeMs),
   kind: line.kind.replace('_', '-'),
   amount: signed(amount),
   balance: usdText(balance),
@@ -191,7 +189,7 @@ const shortLine = ({ amount, balance, ...line }: StatementView): CommandAnswer =
 function shortTransfer(line: TransferView, accountId: number): CommandAnswer {
   const receives = line.credit === accountId
   return {
-    time: timeOf(line.madeMs),
+    time: timeText(line.madeMs),
     kind: line.kind.replace('_', '-'),
     amount: signed(receives ? line.amount : `-${line.amount}`),
     with: textId('acc', receives ? line.debit : line.credit),

@@ -3,6 +3,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
+import { timeOrNull } from '../../base/time.ts'
 import type { RotationStatus, SecretState } from '../../store/secrets/rotation.ts'
 import { secretSources } from '../../store/secrets/secret-files.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
@@ -59,16 +60,14 @@ function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus
     secrets: secrets.map(({ mark, state, sinceMs, replacedMs, rests }) => ({
       mark,
       state,
-      since: timeOf(sinceMs),
-      replaced: timeOf(replacedMs),
+      since: timeOrNull(sinceMs),
+      replaced: timeOrNull(replacedMs),
       rests,
     })),
     keys: keys.map(({ id, name, suffix, mark }) => ({ key: textId('key', id), name, ends: `…${suffix}`, mark })),
     ...(underWay && { underWay: 'stored data is being encrypted again' }),
   }
 }
-
-const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 function countsOf(rests: SecretState['rests']): string {
   const counted = Object.entries(rests).filter(([, count]) => count > 0)
@@ -105,11 +104,11 @@ function whyKept(kind: SecretKind, { rests, replacedMs, dropMs }: SecretState): 
     return `${counted} still use it; see --status.${forced}`
   }
   if (replacedMs === null) return 'It is still in use.'
-  const soonest = timeOf(replacedMs + bounds.secretReplacedMsMin)
+  const soonest = timeOrNull(replacedMs + bounds.secretReplacedMsMin)
   if (kind !== 'encryption')
     return `Callers may still send tokens or keys that were made with it: it can be removed from ${soonest} on.`
   return (
-    `Callers may still send conversations that were compacted with it: it can be removed from ${timeOf(dropMs)} on, or with ` +
+    `Callers may still send conversations that were compacted with it: it can be removed from ${timeOrNull(dropMs)} on, or with ` +
     `--finish --force from ${soonest} on.`
   )
 }

@@ -1,6 +1,7 @@
 // Commands about webhooks: create, list, test, remove; and their deliveries.
 
 import { parseTextId, textId } from '../../base/ids.ts'
+import { timeOrNull } from '../../base/time.ts'
 import type { ListQuery } from '../../store/queries/paging.ts'
 import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
 import { byOperator } from '../command.ts'
@@ -78,8 +79,6 @@ const askOf = (filters: ListQuery['filters'], sort: string, limit: number): List
   limit,
 })
 
-const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
-
 async function listWebhooks(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const account = input.account === undefined ? undefined : Number(resolveAccount(parts, input.account).id)
   const { rows } = await parts.queryWorker.query('webhooks', askOf({ account }, 'created', parseRowLimit(input.limit)))
@@ -99,7 +98,7 @@ async function listDeliveries(parts: OperatorParts, input: CommandInput): Promis
   const webhook = webhookIdOf(input)
   const { rows } = await parts.queryWorker.query('deliveries', askOf({ webhook }, 'made', parseRowLimit(input.limit)))
   const deliveries = rows.map(({ id, event, madeMs, attempts, delivered, dueMs, status, tookMs, error }) => ({
-    made: timeOf(madeMs),
+    made: timeOrNull(madeMs),
     id: eventId(id),
     event,
     attempts,
@@ -107,7 +106,7 @@ async function listDeliveries(parts: OperatorParts, input: CommandInput): Promis
     ms: tookMs,
     error,
     state: delivered ? 'delivered' : dueMs === null ? 'given up' : 'waiting',
-    next: timeOf(dueMs || null),
+    next: timeOrNull(dueMs || null),
   }))
   return { deliveries }
 }

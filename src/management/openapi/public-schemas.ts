@@ -2,7 +2,7 @@
 // against them.
 
 import { modalities } from '../../base/money/model-traits.ts'
-import { fees } from '../../base/money/price.ts'
+import { conditionSchemas, fees } from '../../base/money/price.ts'
 import { buckets } from '../../base/money/usage.ts'
 import type { JsonSchema } from './operation.ts'
 import { closedObject, count, flag, listOf, openObject, refTo, text } from './operation.ts'
@@ -92,16 +92,7 @@ export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
   PublicProviders: closedObject({ data: listOf(refTo('PublicProvider')) }),
   Price: closedObject(priceFields, optionalFields),
   PublicPrice: closedObject({ model: text('The name of the model in a call.'), ...priceFields }, optionalFields),
-  PriceCase: closedObject(
-    {
-      class: text('The service class of the request.'),
-      inputAbove: count('Applies to calls with more input tokens than this.'),
-      hours: { ...listOf({ type: 'string' }, 'Start and end time of day, in UTC.'), minItems: 2, maxItems: 2 },
-      from: text('Applies from this day on.'),
-      ...rates,
-    },
-    ['class', 'inputAbove', 'hours', 'from', ...Object.keys(rates)],
-  ),
+  PriceCase: closedObject({ ...conditionSchemas, ...rates }, [...Object.keys(conditionSchemas), ...Object.keys(rates)]),
   PublicPricing: closedObject({
     currency: { const: 'USD' },
     unit: { const: 'million tokens' },

@@ -2,14 +2,12 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { idAtMs, msOfId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { formatUsd, nanos, usdText } from '../../base/money/money.ts'
 import type { Price } from '../../base/money/price.ts'
 import { priceText } from '../../base/money/price.ts'
+import { DAY_MS, timeText } from '../../base/time.ts'
 import { backtestSkipReasons } from '../../billing/backtest.ts'
 import type { BacktestRequest, BacktestResult, BacktestSums } from '../../billing/backtest-run.ts'
-import { usdText } from '../services/statement-lines.ts'
-
-const DAY_MS = 86_400_000
 
 export interface BacktestRange {
   readonly fromMs: number
@@ -47,17 +45,15 @@ function formatSums({ calls, was, wouldBe }: BacktestSums) {
   return { calls, was: usdText(was), wouldBe: usdText(wouldBe), difference }
 }
 
-const timeOf = (ms: number): string => new Date(ms).toISOString()
-
 export function formatBacktest(result: BacktestResult, { fromMs, beforeMs }: BacktestRange) {
   const { reached, leftOut } = result
   const reasons = Object.entries(leftOut) as [keyof typeof backtestSkipReasons, number][]
   return {
     ...formatSums(result),
-    from: timeOf(fromMs),
-    before: timeOf(beforeMs),
+    from: timeText(fromMs),
+    before: timeText(beforeMs),
     complete: reached === null,
-    coveredFrom: timeOf(reached === null ? fromMs : msOfId(reached)),
+    coveredFrom: timeText(reached === null ? fromMs : msOfId(reached)),
     byModel: Object.entries(result.byModel).map(([model, sums]) => ({ model, ...formatSums(sums) })),
     byDay: Object.entries(result.byDay).map(([day, sums]) => ({ day, ...formatSums(sums) })),
     leftOut: reasons.map(([reason, calls]) => ({ reason, calls, about: backtestSkipReasons[reason] })),

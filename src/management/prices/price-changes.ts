@@ -12,15 +12,23 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { OperatorParts } from '../command.ts'
 
 /** A price or a model name is invalid; the message says why. */
-export class BadPrice extends Error {}
+export class BadPrice extends Error {
+  /** The path of the field of the price that is wrong. */
+  readonly field: string
+
+  constructor(problem: string, field = 'price') {
+    super(problem)
+    this.field = field
+  }
+}
 
 /** Parses a price in the form of a provider file. */
 export function readPrice(json: unknown): Price {
-  const fail = (problem: string): never => {
-    throw new BadPrice(problem)
-  }
-  const price = parsePrice(json, fail)
-  return canBeFree(price) ? fail('a price of 0 is not allowed; a free model needs "free" in the provider file') : price
+  const price = parsePrice(json, (problem, field) => {
+    throw new BadPrice(problem, field)
+  })
+  if (!canBeFree(price)) return price
+  throw new BadPrice('a price of 0 is not allowed; a free model needs "free" in the provider file')
 }
 
 export function isModelName(name: string): boolean {

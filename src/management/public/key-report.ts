@@ -1,7 +1,8 @@
 // GET /v1/key: shows a caller its own key. Money is USD as decimal text, exact to the nano-dollar; times are UTC.
 
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
 import type { Limits, Quota } from '../../limits/limits.ts'
 import type { AccountReader, KeyAccount, KeyBudget } from '../../store/ledger/account-reader.ts'
@@ -39,7 +40,6 @@ export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportPar
   }
 }
 
-const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
 function keyReport(key: ReportedKey, row: KeyAccount, atMs: number, quotas: readonly Quota[]): object {
@@ -52,18 +52,18 @@ function keyReport(key: ReportedKey, row: KeyAccount, atMs: number, quotas: read
     name: row.keyName,
     tier,
     limits: limitsReport(quotas),
-    expires_at: endMs === Infinity ? null : new Date(endMs).toISOString(),
+    expires_at: endMs === Infinity ? null : timeText(endMs),
     models: { allowed: allows, allowed_to_account: accountAllows, denied: denies, required_tags: requires },
     clamps,
     keeps_bodies: row.keepsBodies,
     account: {
       kind,
       frozen: row.frozen,
-      balance: usd(balance),
-      held: usd(held),
-      credit_limit: usd(creditLimit),
+      balance: usdText(balance),
+      held: usdText(held),
+      credit_limit: usdText(creditLimit),
       // Only budgets stop a postpaid account.
-      available: kind === 'postpaid' ? null : usd(balance + creditLimit - held),
+      available: kind === 'postpaid' ? null : usdText(balance + creditLimit - held),
     },
     budgets: row.budgets.map(budget => budgetReport(budget, atMs)),
   }
@@ -78,8 +78,8 @@ function limitsReport([own, ...others]: readonly Quota[]): object {
 }
 
 function budgetReport({ scope, span, cap, spent, held }: KeyBudget, nowMs: number): object {
-  const left = usd(notBelowZero(cap - spent - held))
+  const left = usdText(notBelowZero(cap - spent - held))
   const endMs = periodEnd(span, nowMs)
-  const endsAt = endMs === null ? null : new Date(endMs).toISOString()
-  return { scope, span, cap: usd(cap), spent: usd(spent), held: usd(held), left, ends_at: endsAt }
+  const endsAt = timeOrNull(endMs)
+  return { scope, span, cap: usdText(cap), spent: usdText(spent), held: usdText(held), left, ends_at: endsAt }
 }

@@ -3,17 +3,16 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import type { AccountChange } from '../../store/ledger/funding-operations.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import type { AccountDetails } from '../../store/queries/accounts.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { listText } from '../services/keys.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
-import { usdText } from '../services/statement-lines.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
-import { label, modelPatterns, tierName, timeOf, timeOrNull, yesNo } from './fields.ts'
+import { label, modelPatterns, tierName, tierUnknown, yesNo } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
@@ -69,23 +68,15 @@ function shown({ frozenMs, createdMs, version: _, ...account }: AccountDetails):
     available: account.kind === 'postpaid' ? null : available,
     frozen: frozenMs !== null,
     frozenSince: timeOrNull(frozenMs),
-    created: timeOf(createdMs),
+    created: timeText(createdMs),
   } as z.input<typeof Account>
 }
-
-const changeOf = (change: z.output<typeof Change>): AccountChange => ({
-  ...change,
-  allows: listText(change.allows),
-  denies: listText(change.denies),
-})
 
 const Written = Account.extend({ warnings })
 
 const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
   rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
 
-const tierUnknown = (): Refusal =>
-  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
 const creditLimitTooLow = (): Refusal =>
   new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
 const rightsTooWide = (): Refusal =>
@@ -156,7 +147,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       status: 201,
       async run({ body: { type: accountType, name, ...change }, by }) {
         const id = mintId()
-        const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: accountType }, by)
+        const result = await writer.run('createAccount', { ...change, id, name, type: accountType }, by)
         requireDone(result, { tier_unknown: tierUnknown })
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
@@ -172,7 +163,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: Written,
       reserved,
       async run({ params: { account: id }, body, scope, by }) {
-        const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
+        const result = await writer.run('setAccount', { ...body, id, scope }, by)
         requireDone(result, {
           account_unknown: resourceUnknown,
           tier_unknown: tierUnknown,

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
+import { timeText } from '../../base/time.ts'
 import type { AuditCheckResult } from '../../store/queries/audit-log.ts'
 import { actorSubject } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -54,7 +55,7 @@ export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly We
           ...row,
           address: maySeeAddress(row.actor) ? row.address : null,
           changes: formatChanges(row.action, changes),
-          made: new Date(madeMs).toISOString(),
+          made: timeText(madeMs),
           account: accountId === null ? null : textId('acc', accountId),
         }))
       },

@@ -1,10 +1,10 @@
 // Endpoints for the balance threshold below which the webhooks of an account get balance.low.
 
 import * as z from 'zod'
+import { usdText } from '../../base/money/money.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, noContent } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'

@@ -2,14 +2,14 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeOrNull } from '../../base/time.ts'
 import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
 import type { BudgetDetails } from '../../store/queries/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { periodEnd } from '../services/budget-period.ts'
-import { usdText } from '../services/statement-lines.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, noContent, time, usd } from './endpoint.ts'
-import { timeOrNull } from './fields.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Secret } from '../../base/secrets/secret.ts'
+import { timeOrNull } from '../../base/time.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { ChannelSettings } from '../../store/rules/rules.ts'
 import type { LiveGateway } from '../live-gateway.ts'
@@ -266,7 +267,7 @@ function buildShow(parts: ManagementParts) {
     const byId = new Map(rows.map(row => [row.id, row]))
     return views.map(view => {
       const row = byId.get(view.id)
-      const date = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+      const date = (ms: number | undefined): string | null => timeOrNull(ms ?? null)
       return {
         ...(view as unknown as z.input<typeof Channel>),
         version: row?.version ?? 0,

@@ -4,13 +4,13 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd } from '../../base/money/money.ts'
+import { formatUsd, usdText } from '../../base/money/money.ts'
 import { csvLine } from '../../base/text/export-lines.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import type { CodeView } from '../../store/queries/codes.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { CodeState } from '../services/codes.ts'
 import { codeState, codeStates, createCodeBatch } from '../services/codes.ts'
-import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
@@ -41,8 +41,6 @@ const Batch = z
     expires: time.nullable(),
   })
   .meta({ id: 'CodeBatch' })
-
-const timeOf = (ms: number): string => new Date(ms).toISOString()
 const orNull = <T, U>(value: T | null, convert: (value: T) => U): U | null => (value === null ? null : convert(value))
 
 /** The filters of the query that find the codes of each state. */
@@ -61,9 +59,9 @@ function showCode({ id, batch, amount, author, accountId, ...code }: CodeView, n
     amount: usdText(amount),
     state,
     author,
-    made: timeOf(code.madeMs),
-    expires: orNull(code.expiresMs, timeOf),
-    redeemed: orNull(code.redeemedMs, timeOf),
+    made: timeText(code.madeMs),
+    expires: timeOrNull(code.expiresMs),
+    redeemed: timeOrNull(code.redeemedMs),
     account: orNull(accountId, account => textId('acc', account)),
   }
 }
@@ -109,8 +107,8 @@ function listEndpoints({ queryWorker, dateMs }: ManagementParts): readonly WebEn
         const data = rows.map(({ madeMs, expiresMs, worth, ...row }) => ({
           ...row,
           worth: usdText(worth),
-          made: timeOf(madeMs),
-          expires: orNull(expiresMs, timeOf),
+          made: timeText(madeMs),
+          expires: timeOrNull(expiresMs),
         }))
         return { body: { data, next, limit } }
       },
@@ -141,7 +139,7 @@ function createEndpoint(parts: ManagementParts): WebEndpoint {
       }
       const codes = await createCodeBatch(parts, { count, amount, batch, isNew: true, expiresMs }, by)
       if (codes === undefined) throw new Refusal('name_taken', batch, { param: 'batch' })
-      const summary = { batch, amount: formatUsd(amount), expires: orNull(expiresMs, timeOf) }
+      const summary = { batch, amount: formatUsd(amount), expires: timeOrNull(expiresMs) }
       if (format === 'json') return { body: { ...summary, codes: [...codes] } }
       const lines = codes.map(code => csvLine([code, summary.amount, batch, summary.expires]))
       const type = { 'content-type': 'text/csv; charset=utf-8' }

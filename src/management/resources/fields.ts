@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
 
 export const label = z
   .string()
@@ -11,6 +12,8 @@ export const label = z
   .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
 export const tierName = z.string().min(1).max(50)
 
+export const tierUnknown = (): Refusal =>
+  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
 /** A model name as callers write it, with any number of `*`. No comma: lists are stored with commas between. */
 export const modelPattern = z
   .string()
@@ -23,8 +26,14 @@ export const listOrAll = <T extends z.ZodType<string>>(item: T, max: number) => 
 
 export const modelPatterns = listOrAll(modelPattern, bounds.keyPatternsMax)
 
-export const timeOf = (ms: number): string => new Date(ms).toISOString()
-export const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeOf(ms))
+/** The tokens of a call, or of many. */
+export const tokenFields = {
+  inputTokens: z.number(),
+  cacheReadTokens: z.number(),
+  cacheWriteTokens: z.number(),
+  outputTokens: z.number(),
+  reasoningTokens: z.number(),
+}
 
 /** The value of a filter in the query string. */
 export const yesNo = z.enum(['true', 'false']).transform(text => text === 'true')

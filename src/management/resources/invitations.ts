@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import { DAY_MS, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { InvitationView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
@@ -15,7 +16,6 @@ import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.t
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole, email, siteRole, token } from './people-fields.ts'
 
-const DAY_MS = 86_400_000
 const DAYS = 7
 
 const state = z.enum(['open', 'accepted', 'revoked', 'expired'])
@@ -54,8 +54,8 @@ export const showInvitation = (row: InvitationView, nowMs: number) => ({
   accountRole: row.rank === null ? null : accountRoles[row.rank - 1]!,
   by: row.byId === null ? null : textId('usr', row.byId),
   state: stateOf(row, nowMs),
-  made: new Date(row.madeMs).toISOString(),
-  expires: new Date(row.expiresMs).toISOString(),
+  made: timeText(row.madeMs),
+  expires: timeText(row.expiresMs),
 })
 
 export const forbidden = (): Refusal => new Refusal('role_too_low', 'the role is above their own')

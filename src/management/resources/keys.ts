@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
 import type { KeyDetails } from '../../store/queries/keys.ts'
@@ -12,12 +13,12 @@ import type { KeyChange } from '../../store/rules/key-operations.ts'
 import { isTag } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
-import { changeKey, createApiKey, listText, revokeKey, rotateApiKey } from '../services/keys.ts'
+import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/keys.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
-import { label, listOrAll, modelPatterns, tierName, timeOf, timeOrNull } from './fields.ts'
+import { label, listOrAll, modelPatterns, tierName, tierUnknown } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const range = z
@@ -111,10 +112,10 @@ function shown(key: Omit<KeyDetails, 'version'>, nowMs: number): z.input<typeof 
     id: textId('key', key.id),
     account: textId('acc', accountId),
     state: stateOf(key, nowMs),
-    created: timeOf(createdMs),
+    created: timeText(createdMs),
     expires: timeOrNull(expiresMs),
     revoked: timeOrNull(revokedMs),
-    oldTextUntil: oldUntilMs !== null && oldUntilMs > nowMs ? timeOf(oldUntilMs) : null,
+    oldTextUntil: oldUntilMs !== null && oldUntilMs > nowMs ? timeText(oldUntilMs) : null,
     disabled: disabledMs !== null,
   } as z.input<typeof Key>
 }
@@ -124,16 +125,7 @@ function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number
   if (typeof expires === 'number' && expires <= nowMs) {
     throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
   }
-  const { allows, denies, requires, endpoints, addresses } = change
-  return {
-    ...change,
-    expiresMs: expires,
-    allows: listText(allows),
-    denies: listText(denies),
-    requires: listText(requires),
-    endpoints: listText(endpoints),
-    addresses: listText(addresses),
-  }
+  return { ...change, expiresMs: expires }
 }
 
 const warningsFor = (
@@ -142,8 +134,6 @@ const warningsFor = (
 ): readonly string[] =>
   rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
 
-const tierUnknown = (): Refusal =>
-  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
 const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
 const tooMany = (): Refusal =>

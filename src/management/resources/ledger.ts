@@ -2,8 +2,9 @@
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeOrNull } from '../../base/time.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, time } from './endpoint.ts'
 import { money } from './money-input.ts'
@@ -78,7 +79,7 @@ export function ledgerEndpoints({ queryWorker, auditor }: ManagementParts): read
           finding: text,
         }))
         const result = auditedMs === null ? ('not looked at yet' as const) : ('agree' as const)
-        const audited = auditedMs === null ? null : new Date(auditedMs).toISOString()
+        const audited = timeOrNull(auditedMs)
         return { body: { books: findings.length > 0 ? ('do not agree' as const) : result, audited, findings } }
       },
     }),

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import { timeText } from '../../base/time.ts'
 import { accountRoles, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SignInService } from '../services/sign-in.ts'
@@ -45,7 +46,7 @@ export function meEndpoints(parts: ManagementParts, signing: SignInService): rea
       name,
       role: accountRoles[rank - 1]!,
     }))
-    const created = new Date(createdMs).toISOString()
+    const created = timeText(createdMs)
     return { body: { ...person, ...own, id: textId('usr', personId), created, accounts: members }, version }
   }
   return [

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import { timeText } from '../../base/time.ts'
 import type { MemberView } from '../../store/queries/people.ts'
 import { accountRoles, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -24,7 +25,7 @@ const show = (row: MemberView) => ({
   email: row.email,
   name: row.name,
   role: accountRoles[row.rank - 1]!,
-  added: new Date(row.addedMs).toISOString(),
+  added: timeText(row.addedMs),
 })
 
 export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {

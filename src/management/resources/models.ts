@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { rateTexts } from '../../base/money/price.ts'
+import { timeText } from '../../base/time.ts'
 import { policyNames } from '../../store/rules/rules.ts'
 import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -137,7 +138,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const params = z.object({ name: modelName })
   const show = async (name: string) => {
     const { version, changedMs, ...row } = requireFound(await queryWorker.query('route', { name }))
-    return { body: { ...row, changed: new Date(changedMs).toISOString() }, version }
+    return { body: { ...row, changed: timeText(changedMs) }, version }
   }
   return [
     endpoint({
@@ -151,7 +152,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const ask = buildListQuery(query, null, 'name')
         return listAnswer(await queryWorker.query('routes', ask), ask, ({ version: _version, changedMs, ...row }) => ({
           ...row,
-          changed: new Date(changedMs).toISOString(),
+          changed: timeText(changedMs),
         }))
       },
     }),

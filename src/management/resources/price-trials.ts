@@ -10,8 +10,7 @@ import { isModelName } from '../prices/price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, timeInput } from './endpoint.ts'
 import { money } from './money-input.ts'
-import { writtenPrice } from './price-schema.ts'
-import { parsePriceField } from './prices.ts'
+import { parsePriceField, writtenPrice } from './prices.ts'
 
 const Sums = z.object({ calls: z.number(), was: money, wouldBe: money, difference: money })
 

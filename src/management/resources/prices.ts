@@ -2,13 +2,14 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { priceSchema } from '../../base/money/price.ts'
+import { timeText } from '../../base/time.ts'
 import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, noContent, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
-import { writtenPrice } from './price-schema.ts'
 
 const priceText = z
   .record(z.string(), z.unknown())
@@ -51,15 +52,25 @@ const modelName = z
   .refine(isModelName)
 
 const params = z.object({ model: modelName })
-const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-/** Parses the price; an invalid price becomes a refusal of the field "price". */
+/** A price in a request. parsePriceField() checks it, so that its errors are those of a provider file. */
+export const writtenPrice = z.looseObject({}).meta({
+  ...priceSchema,
+  id: 'WrittenPrice',
+  description: 'The form of a price in a provider file: docs/reference/price-format.md',
+})
+
+/** Parses the price; an invalid price becomes a refusal of the field that is wrong. */
 export function parsePriceField(body: { readonly price: unknown }) {
   try {
     return readPrice(body.price)
   } catch (fault) {
     if (!(fault instanceof BadPrice)) throw fault
-    throw new Refusal('field_invalid', fault.message, { param: 'price', hint: `"price": ${fault.message}.` })
+    const hint = fault.message.startsWith('"') ? fault.message : `"price": ${fault.message}`
+    throw new Refusal('field_invalid', fault.message, {
+      param: fault.field,
+      hint: hint.endsWith('?') ? hint : `${hint}.`,
+    })
   }
 }
 
@@ -83,7 +94,7 @@ function showPriceWith(parts: ManagementParts): (row: PriceDetails) => z.input<t
     model,
     origin: origin as 'shipped' | 'operator',
     version,
-    made: timeOf(madeMs),
+    made: timeText(madeMs),
     price: price as Record<string, unknown>,
     inUse: origin === 'operator' || shipped.has(model),
   })
@@ -128,7 +139,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
             version,
             origin: origin as z.output<typeof PriceVersion>['origin'],
             author,
-            made: timeOf(madeMs),
+            made: timeText(madeMs),
             price: price as Record<string, unknown> | null,
           }),
         )

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import type { Provider as Known } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { clearedText } from '../services/channels.ts'
 import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
 import { withRefusals } from '../web/refusals.ts'
 import { providerId, warnings } from './channel-schemas.ts'
@@ -207,8 +208,3 @@ function buildShow(parts: ManagementParts) {
     return { body: { ...shown(parts, row), definition: json }, version: stored?.version ?? 0 }
   }
 }
-
-const clearedText = (cleared: readonly string[]): readonly string[] =>
-  cleared.length === 0
-    ? []
-    : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]

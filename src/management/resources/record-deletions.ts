@@ -5,10 +5,11 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { idAtMs, msOfId, textId } from '../../base/ids.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import type { DeletionView } from '../../store/queries/records.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, time, timeInput } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Deletion = z
@@ -27,18 +28,15 @@ const Deletion = z
   })
   .meta({ id: 'RecordDeletion' })
 
-const moment = z.iso.datetime().transform(text => Date.parse(text))
-const timeOf = (ms: number): string => new Date(ms).toISOString()
-
 function show({ accountId, keyId, from, before, madeMs, doneMs, ...row }: DeletionView) {
   return {
     ...row,
     account: accountId === null ? null : textId('acc', accountId),
     key: keyId === null ? null : textId('key', keyId),
-    from: from === 0 ? null : timeOf(msOfId(from)),
-    before: timeOf(msOfId(before)),
-    made: timeOf(madeMs),
-    done: doneMs === null ? null : timeOf(doneMs),
+    from: from === 0 ? null : timeText(msOfId(from)),
+    before: timeText(msOfId(before)),
+    made: timeText(madeMs),
+    done: timeOrNull(doneMs),
   }
 }
 
@@ -46,8 +44,8 @@ const NewDeletion = z.strictObject({
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
   endUser: z.string().min(1).max(1_000).optional(),
-  from: moment.optional(),
-  before: moment.optional(),
+  from: timeInput.optional(),
+  before: timeInput.optional(),
 })
 
 const tooMany = (): Refusal =>

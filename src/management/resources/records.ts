@@ -6,6 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos, parseUsd } from '../../base/money/money.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
+import { timeText } from '../../base/time.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { BodyPart } from '../../store/records/bodies-messages.ts'
 import type { RecordFilter } from '../../store/records/record-search.ts'
@@ -13,7 +14,8 @@ import { formatFullRecord, formatRecord } from '../../store/records/record-text.
 import type { ManagementParts } from '../management-parts.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, LIST_LIMIT, listOf, time, usd } from './endpoint.ts'
+import { endpoint, idOf, LIST_LIMIT, listOf, time, timeInput, usd } from './endpoint.ts'
+import { tokenFields } from './fields.ts'
 import { requireFound } from './list-queries.ts'
 import { deletionEndpoints } from './record-deletions.ts'
 import { startExport } from './record-export.ts'
@@ -31,11 +33,7 @@ const Short = z
     error: z.string().nullable(),
     outcome: z.string(),
     streamed: z.boolean(),
-    inputTokens: z.number(),
-    cacheReadTokens: z.number(),
-    cacheWriteTokens: z.number(),
-    outputTokens: z.number(),
-    reasoningTokens: z.number(),
+    ...tokenFields,
     cost: usd,
     shortfall: usd,
     firstMs: z.number().nullable(),
@@ -71,13 +69,12 @@ const Whole = Short.extend({
   transfers: z.array(Transfer),
 }).meta({ id: 'RecordInFull' })
 
-const moment = z.iso.datetime().transform(text => Date.parse(text))
 const word = z.string().min(1).max(300)
 
 /** The filters of a search; a record must match all of them. */
 const filters = {
-  from: moment.optional(),
-  before: moment.optional(),
+  from: timeInput.optional(),
+  before: timeInput.optional(),
   id: idOf('req').optional(),
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
@@ -194,7 +191,7 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
           kind,
           reference,
           author: scope === null ? author : null,
-          made: new Date(madeMs).toISOString(),
+          made: timeText(madeMs),
           amount: formatUsd(nanos(BigInt(amount))),
         }))
         return { body: { ...formatFullRecord(record, scope === null), transfers: shownTransfers } }

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
@@ -21,8 +22,6 @@ const Session = z
   })
   .meta({ id: 'Session' })
 
-const timeOf = (ms: number): string => new Date(ms).toISOString()
-
 export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
@@ -37,10 +36,10 @@ export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementPart
         return listAnswer(await queryWorker.query('sessions', ask), ask, row => ({
           id: textId('ses', row.id),
           current: row.id === actor.sessionId,
-          made: timeOf(row.madeMs),
-          seen: timeOf(row.seenMs),
-          expires: timeOf(row.expiresMs),
-          ended: row.endedMs === null ? null : timeOf(row.endedMs),
+          made: timeText(row.madeMs),
+          seen: timeText(row.seenMs),
+          expires: timeText(row.expiresMs),
+          ended: timeOrNull(row.endedMs),
           endedWhy: row.endedWhy,
           address: row.address,
           agent: row.agent,

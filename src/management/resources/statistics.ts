@@ -5,7 +5,8 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
+import { DAY_MS, timeText } from '../../base/time.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { NamedTopRow, StatisticsFilter, StatisticsRange } from '../../store/queries/statistics.ts'
 import { topKinds } from '../../store/queries/statistics.ts'
@@ -14,13 +15,11 @@ import type { FigureView } from '../../store/statistics/statistics-queries.ts'
 import { metrics } from '../../store/statistics/statistics-queries.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, time, usd } from './endpoint.ts'
+import { endpoint, idOf, time, timeInput, usd } from './endpoint.ts'
+import { tokenFields } from './fields.ts'
 import { resourceUnknown } from './list-queries.ts'
 
-const DAY_MS = 86_400_000
 const ROWS_MAX = 100
-
-const moment = z.iso.datetime().transform(text => Date.parse(text))
 
 const parameters = {
   account: idOf('acc').optional(),
@@ -32,8 +31,8 @@ const parameters = {
     .optional()
     .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
   channel: z.string().min(1).max(200).optional(),
-  from: moment.optional().meta({ description: 'Default: one day before `before`' }),
-  before: moment
+  from: timeInput.optional().meta({ description: 'Default: one day before `before`' }),
+  before: timeInput
     .refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100')
     .optional()
     .meta({ description: 'Default: now' }),
@@ -57,11 +56,7 @@ const figures = {
   calls: z.number(),
   errors: z.number(),
   streamed: z.number(),
-  inputTokens: z.number(),
-  cacheReadTokens: z.number(),
-  cacheWriteTokens: z.number(),
-  outputTokens: z.number(),
-  reasoningTokens: z.number(),
+  ...tokenFields,
   cost: usd,
   shortfall: usd,
   refunded: usd,
@@ -84,8 +79,6 @@ const topFigures = {
 
 type StatisticsQuery = z.output<z.ZodObject<typeof parameters>>
 
-const usdOf = (digits: string): string => formatUsd(nanos(BigInt(digits)))
-
 /** The query for the query worker. Refuses an invalid range. */
 function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): StatisticsFilter {
   const { account, key, model, channel, before: beforeMs = nowMs, from: fromMs = beforeMs - DAY_MS } = query
@@ -99,8 +92,8 @@ function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): St
 }
 
 const shownRange = ({ fromMs, beforeMs, scanned }: StatisticsRange) => ({
-  from: new Date(fromMs).toISOString(),
-  before: new Date(beforeMs).toISOString(),
+  from: timeText(fromMs),
+  before: timeText(beforeMs),
   summedUp: Math.floor(scanned * 1_000) / 1_000,
 })
 
@@ -108,12 +101,12 @@ function shownFigures({ cost, shortfall, refunded, cacheSavings, providerCost, .
   const margin = BigInt(cost) - BigInt(refunded) - BigInt(providerCost)
   return {
     ...rest,
-    cost: usdOf(cost),
-    shortfall: usdOf(shortfall),
-    refunded: usdOf(refunded),
-    cacheSavings: usdOf(cacheSavings),
-    providerCost: staff ? usdOf(providerCost) : null,
-    margin: staff ? usdOf(String(margin)) : null,
+    cost: usdText(cost),
+    shortfall: usdText(shortfall),
+    refunded: usdText(refunded),
+    cacheSavings: usdText(cacheSavings),
+    providerCost: staff ? usdText(providerCost) : null,
+    margin: staff ? usdText(String(margin)) : null,
   }
 }
 
@@ -170,7 +163,7 @@ export function statisticsEndpoints({
         }
         const answer = checkedAnswer(await queryWorker.query('statisticsSeries', { ...ask, span: step }))
         const data = answer.points.map(({ atMs, ...point }) => ({
-          at: new Date(atMs).toISOString(),
+          at: timeText(atMs),
           ...shownFigures(point, scope === null),
         }))
         return { body: { ...shownRange(answer), step, data } }
@@ -204,7 +197,7 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
           id: of === 'account' || of === 'key' ? textId(idPrefixes[of], id) : null,
           name: name === '' ? null : name,
           ...row,
-          cost: usdOf(cost),
+          cost: usdText(cost),
         }))
         return { body: { ...shownRange(answer), data } }
       },
@@ -220,7 +213,7 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
       async run({ query: { by, limit, ...query }, scope }) {
         const ask = { ...(await calls(query, scope)), metric: by, limit }
         const answer = checkedAnswer(await queryWorker.query('statisticsEndUsers', ask))
-        const data = answer.rows.map(({ cost, ...row }) => ({ ...row, cost: usdOf(cost) }))
+        const data = answer.rows.map(({ cost, ...row }) => ({ ...row, cost: usdText(cost) }))
         return { body: { ...shownRange(answer), data } }
       },
     }),

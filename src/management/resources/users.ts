@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import { DAY_MS, timeOrNull, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { PersonView } from '../../store/queries/people.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -11,8 +12,6 @@ import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.t
 import { forbidden, Invited, showInvitation, tooMany } from './invitations.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { email, personName, siteRole } from './people-fields.ts'
-
-const DAY_MS = 86_400_000
 
 const User = z
   .object({
@@ -33,8 +32,8 @@ const show = ({ id, signedMs, createdMs, role, ...row }: PersonView) => ({
   ...row,
   id: textId('usr', id),
   role: role as z.infer<typeof siteRole>,
-  lastSignIn: signedMs === null ? null : new Date(signedMs).toISOString(),
-  created: new Date(createdMs).toISOString(),
+  lastSignIn: timeOrNull(signedMs),
+  created: timeText(createdMs),
 })
 
 const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'You cannot do this to yourself.' })

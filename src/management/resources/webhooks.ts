@@ -5,6 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
@@ -60,8 +61,6 @@ const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
 
 const url = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
-const timeOf = (ms: number): string => new Date(ms).toISOString()
-const orNull = (ms: number | null): string | null => (ms === null ? null : timeOf(ms))
 
 /** Path and query may contain a secret of the receiver, so support does not see them. */
 const maskedUrl = (text: string): string => {
@@ -77,20 +76,20 @@ const showWebhook =
     url: role === 'support' ? maskedUrl(fullUrl) : fullUrl,
     account: accountId === null ? null : textId('acc', accountId),
     events: (events ?? []) as z.output<typeof Webhook>['events'],
-    created: timeOf(createdMs),
+    created: timeText(createdMs),
   })
 
 const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
   id: eventId(row.id),
   event: row.event,
-  made: timeOf(row.madeMs),
+  made: timeText(row.madeMs),
   attempts: row.attempts,
   state: row.delivered ? 'delivered' : row.dueMs === null ? 'given up' : 'waiting',
-  tried: orNull(row.triedMs),
+  tried: timeOrNull(row.triedMs),
   status: row.status,
   ms: row.tookMs,
   error: row.error,
-  next: row.dueMs === 0 ? timeOf(row.madeMs) : orNull(row.dueMs),
+  next: row.dueMs === 0 ? timeText(row.madeMs) : timeOrNull(row.dueMs),
 })
 
 export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [

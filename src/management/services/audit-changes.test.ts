@@ -13,5 +13,7 @@ test('ids, money and times have the same form as elsewhere in the interface', ()
 
 test('the amount of a limit is not money, and its key is shown by its id', () => {
   const limit = { amount: [null, '100'], key_id: [null, '7'] }
-  expect(formatChanges('setLimit', limit)).toEqual({ amount: [null, '100'], key: [null, textId('key', 7)] })
+  for (const action of ['setLimit', 'changeLimit', 'removeLimit']) {
+    expect(formatChanges(action, limit)).toEqual({ amount: [null, '100'], key: [null, textId('key', 7)] })
+  }
 })

@@ -2,14 +2,15 @@
 // stored row does not change, because it is part of the hash chain.
 
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeText } from '../../base/time.ts'
 
 /** Fields that repeat the row itself, or that only the database needs. */
 const HIDDEN: ReadonlySet<string> = new Set(['id', 'account_id', 'ref'])
 const IDS: Readonly<Record<string, string>> = { key_id: 'key', keyId: 'key', person_id: 'usr' }
 const MONEY: ReadonlySet<string> = new Set(['amount', 'credit', 'credit_limit', 'cap', 'threshold'])
 /** Actions whose amounts are numbers of calls or tokens. */
-const COUNT_ACTIONS: ReadonlySet<string> = new Set(['setLimit', 'removeLimit'])
+const COUNT_ACTIONS: ReadonlySet<string> = new Set(['setLimit', 'changeLimit', 'removeLimit'])
 
 const camel = (name: string): string =>
   name
@@ -30,8 +31,8 @@ export function formatChanges(action: string, changes: unknown): Readonly<Record
 function formatterOf(name: string, action: string): (value: unknown) => unknown {
   const idKind = IDS[name]
   if (idKind !== undefined) return formatInteger(digits => textId(idKind, Number(digits)))
-  if (/(_ms|Ms)$/.test(name)) return formatInteger(digits => new Date(Number(digits)).toISOString())
-  if (MONEY.has(name) && !COUNT_ACTIONS.has(action)) return formatInteger(digits => formatUsd(nanos(BigInt(digits))))
+  if (/(_ms|Ms)$/.test(name)) return formatInteger(digits => timeText(BigInt(digits)))
+  if (MONEY.has(name) && !COUNT_ACTIONS.has(action)) return formatInteger(usdText)
   return value => value
 }
 

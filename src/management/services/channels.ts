@@ -183,7 +183,7 @@ function throwUnlessDone(result: Result): void {
   if (result.done === 'too_many') throw new StateConflict('There are too many channels. Remove or reset some first.')
 }
 
-const clearedText = (cleared: readonly string[]): readonly string[] =>
+export const clearedText = (cleared: readonly string[]): readonly string[] =>
   cleared.length === 0
     ? []
     : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]

@@ -87,7 +87,3 @@ async function writeKey<T>({ onKeyChanged }: Parts, write: Promise<T>): Promise<
     onKeyChanged()
   }
 }
-
-/** The stored form of a list: items with commas between. Null: no restriction. */
-export const listText = (list: readonly string[] | null | undefined): string | null | undefined =>
-  list && (list.length === 0 ? null : list.join())

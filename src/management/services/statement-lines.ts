@@ -1,11 +1,11 @@
 // Formats a line of a statement: its kind, its amount, and the call or code that it refers to.
 
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
+import { timeText } from '../../base/time.ts'
 import type { StatementView } from '../../store/queries/ledger.ts'
 
 /** Converts nano-USD in decimal digits to US dollars. */
-export const usdText = (digits: string): string => formatUsd(nanos(BigInt(digits)))
 
 /** The prefix of the id that a transfer refers to: a call, a code, or the posting itself. */
 const refPrefixes: Readonly<Record<string, string>> = {
@@ -28,7 +28,7 @@ export const formatStatementLine = ({
   otherId,
   ...line
 }: StatementView): FormattedStatementLine => ({
-  made: new Date(madeMs).toISOString(),
+  made: timeText(madeMs),
   kind,
   amount: usdText(line.amount),
   balance: usdText(line.balance),

@@ -2,6 +2,7 @@
 
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
+import { timeText } from '../../base/time.ts'
 import type { DueDelivery } from '../../store/webhooks/webhook-reader.ts'
 
 /** Events of an account. */
@@ -19,7 +20,7 @@ export function eventText({ id, event, accountId, data, madeMs }: DueDelivery): 
   return JSON.stringify({
     id: eventId(id),
     type: event,
-    created: new Date(madeMs).toISOString(),
+    created: timeText(madeMs),
     account: accountId === null ? null : textId('acc', accountId),
     data: Object.fromEntries(fields.map(([name, value]) => [name, formatValue(name, value)])),
   })

@@ -2,6 +2,8 @@
 
 import { Refusal } from '../../base/errors.ts'
 import { describeField } from '../request/checks.ts'
+import type { InputSize } from '../request/input-size.ts'
+import { inlineBytes, MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { CheckedFields, Service } from '../request/services.ts'
@@ -17,22 +19,8 @@ import {
 } from '../request/services.ts'
 import { requestFields } from './fields.ts'
 
-export interface MessageInput {
-  /** All of its input is text in the body. */
-  readonly textOnly: boolean
-  readonly searchesMax: number
-  /** The body's bytes, as if all of it were text. */
-  readonly inputBytes: number
-  readonly services?: readonly Service[]
-  /** The provider runs tools for it, or reads what is not in the request. */
-  readonly serverTools?: boolean
-}
-
 /** The provider reads what is not in the request: servers of tools, its own machine, a conversation that it keeps. */
 export const externalInputFields = ['mcp_servers', 'container', 'thread', 'tools'] as const
-
-/** An image or a page is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
-const PART_BYTES = 4_000
 
 /** Blocks whose bytes bound their tokens; what is encrypted is longer than what it hides. */
 const TEXT_BLOCKS: readonly unknown[] = [
@@ -80,7 +68,7 @@ interface Weight {
   readonly added: unknown[]
 }
 
-export function measureInput(json: Json, bodyBytes: number): MessageInput {
+export function measureInput(json: Json, bodyBytes: number): InputSize {
   const fetches = externalInputFields.some(field => field !== 'tools' && Boolean(json[field]))
   const isOnce = !fetches && !mayCompact(json.context_management)
   const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, loads: false, added: [] }
@@ -130,7 +118,7 @@ function weighContent(content: unknown, weight: Weight, depth: number): void {
     if (type === 'container_upload') weight.loads = true
     if (type === 'tool_addition') weight.added.push(definitionOf(block as Json))
     weight.textOnly = false
-    weight.inputBytes += PART_BYTES - inlineBytes(block)
+    weight.inputBytes += MEDIA_PART_BYTES - inlineBytes(block)
   }
 }
 
@@ -141,12 +129,6 @@ function definitionOf({ tool }: Json): unknown {
 
 function isTextDocument(block: unknown): boolean {
   return isObject(block) && block.type === 'document' && isObject(block.source) && block.source.type === 'text'
-}
-
-/** The texts of a block, such as the image in its `source.data`. */
-function inlineBytes(block: unknown): number {
-  const source = isObject(block) && isObject(block.source) ? block.source : undefined
-  return typeof source?.data === 'string' ? source.data.length : 0
 }
 
 interface WeighedTools {

@@ -1,6 +1,7 @@
 // POST /v1/messages and /v1/messages/count_tokens. Reads the call from the body, and replaces the few values in the body
 // that an upstream must see differently.
 
+import { THINKING_BUDGET_MIN } from '../../base/money/model-traits.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
 import { PACKED_PREFIX } from '../neutral/reasoning-state.ts'
 import type { RequestHead } from '../protocol.ts'
@@ -47,9 +48,6 @@ export const uniqueFields: readonly string[] = [
 export const passedHeaders = ['anthropic-version', 'anthropic-beta'] as const
 
 const OUTPUT_TOKENS_MAX = 1_000_000_000
-
-/** The smallest thinking budget that the provider accepts. */
-const BUDGET_MIN = 1_024
 
 export function readCall(body: Buffer, request: RequestHead): Call {
   const { json, fields } = readJsonObject(body, uniqueFields)
@@ -146,6 +144,6 @@ function limitThinking(
   if (!isObject(thinking) || thinking.type !== 'enabled') return undefined
   if (cleaned !== undefined && callsLackThinking(cleaned)) return { type: 'disabled' }
   if (cap === undefined || !((thinking.budget_tokens as number) >= cap)) return undefined
-  if (cap <= BUDGET_MIN) return { type: 'disabled' }
-  return { ...thinking, budget_tokens: Math.max(BUDGET_MIN, Math.floor(cap / 2)) }
+  if (cap <= THINKING_BUDGET_MIN) return { type: 'disabled' }
+  return { ...thinking, budget_tokens: Math.max(THINKING_BUDGET_MIN, Math.floor(cap / 2)) }
 }

@@ -11,12 +11,7 @@ import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  let answer: unknown
-  try {
-    answer = parseUpstreamJson(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  const answer = parseUpstreamJson(body)
   if (!isObject(answer)) return undefined
   if (answer.type === 'error' || answer.error) return { outputBytes: 0, error: readError(answer.error ?? answer) }
   if (!Array.isArray(answer.content)) return undefined

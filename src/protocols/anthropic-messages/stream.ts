@@ -2,6 +2,7 @@
 
 import type { Usage } from '../../base/money/usage.ts'
 import type { FrameReading } from '../neutral/call.ts'
+import { asideFrame, garbageFrame } from '../neutral/call.ts'
 import { isBadReason } from '../neutral/finish-reasons.ts'
 import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -9,24 +10,16 @@ import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { countWrittenBytes, readError, readFailed, readToolUse } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
-const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
-const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
-
 /** `earlier` is the usage that the stream last reported: the end of a stream repeats only a part of it. */
 export function readFrame(data: string | undefined, earlier?: Usage): FrameReading {
   // Some providers send the end marker of OpenAI's dialect after their own last event.
-  if (data === undefined || data === '[DONE]') return aside
-  let event: unknown
-  try {
-    event = parseUpstreamJson(data)
-  } catch {
-    return garbage
-  }
-  if (!isObject(event)) return garbage
+  if (data === undefined || data === '[DONE]') return asideFrame
+  const event = parseUpstreamJson(data)
+  if (!isObject(event)) return garbageFrame
   if (event.type === 'error' || event.error) {
     return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(event.error ?? event) }
   }
-  return typeof event.type === 'string' ? readEvent(event, earlier) : garbage
+  return typeof event.type === 'string' ? readEvent(event, earlier) : garbageFrame
 }
 
 function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
@@ -62,7 +55,7 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
       return { kind: 'terminal', outputBytes: 0, finishes: 0, json }
     default:
       // A ping, or an unknown event, which clients of this dialect must ignore.
-      return { ...aside, json }
+      return { ...asideFrame, json }
   }
 }
 

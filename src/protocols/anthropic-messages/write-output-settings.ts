@@ -1,7 +1,7 @@
 // Writes the settings for thinking and for the output format, depending on what the model supports.
 
 import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
-import { efforts } from '../../base/money/model-traits.ts'
+import { BUDGET_SHARE_BY_EFFORT, efforts, THINKING_BUDGET_MIN } from '../../base/money/model-traits.ts'
 import type { Conversation, OutputFormat, ReasoningOptions } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
@@ -12,19 +12,6 @@ export interface WrittenThinking {
   /** Absent: the model's default applies. */
   readonly thinking?: Json
   readonly effort?: Effort
-}
-
-/** The smallest thinking budget that the provider accepts. */
-const BUDGET_MIN = 1_024
-
-/** The thinking budget for each effort, as a share of the cap on output. */
-const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
-  minimal: 0.02,
-  low: 0.1,
-  medium: 0.3,
-  high: 0.6,
-  xhigh: 0.9,
-  max: 0.95,
 }
 
 export interface ThinkingOptions {
@@ -72,7 +59,7 @@ function writeBudget(
   const { outputTokensMax, lacksThinking } = options
   const effort = reasoning.effort === undefined || reasoning.effort === 'none' ? 'high' : reasoning.effort
   const requested = reasoning.budget ?? Math.floor(outputTokensMax * BUDGET_SHARE_BY_EFFORT[effort])
-  const min = Math.max(BUDGET_MIN, traits.budgetMin ?? 0)
+  const min = Math.max(THINKING_BUDGET_MIN, traits.budgetMin ?? 0)
   const max = Math.min(traits.budgetMax ?? Number.POSITIVE_INFINITY, outputTokensMax - 1)
   if (max < min || lacksThinking) {
     losses.add('reasoning')

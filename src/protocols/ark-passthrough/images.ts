@@ -10,6 +10,7 @@ import type { Protocol } from '../protocol.ts'
 import { invalid, missing, readOptional } from '../request/checks.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import { isImage } from '../usage/passthrough-usage.ts'
 
 /** How many images a model makes at most if it may decide on the number. */
 const IMAGES_MAX = 15
@@ -55,9 +56,6 @@ function countImages(json: Json): number {
   }
   return max as number
 }
-
-const isImage = (item: unknown): boolean =>
-  isObject(item) && (typeof item.url === 'string' || typeof item.b64_json === 'string')
 
 function readImages({ data, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(data)) return undefined

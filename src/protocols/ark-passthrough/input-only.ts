@@ -7,14 +7,12 @@ import { openaiEmbeddingsCodec } from '../openai-passthrough/embeddings-codec.ts
 import { buildAnswerReader, readJsonCall, rejectFrame, writeModel } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
 import { invalid, missing, readOptional } from '../request/checks.ts'
+import { MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { readInputUsage } from '../usage/passthrough-usage.ts'
 
 const common = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: rejectFrame, writeError } as const
-
-/** An image or a video counts as this many bytes of text. */
-const BYTES_PER_MEDIA_PART = 4_000
 
 export const embeddings: Protocol = {
   ...common,
@@ -52,7 +50,7 @@ function measureInput(input: readonly unknown[], { bodyBytes }: Call): Pick<Call
   const mediaParts = input.filter(part => !isObject(part) || part.type !== 'text').length
   return mediaParts === 0
     ? { textOnly: true, inputBytes: bodyBytes }
-    : { textOnly: false, inputBytes: mediaParts * BYTES_PER_MEDIA_PART }
+    : { textOnly: false, inputBytes: mediaParts * MEDIA_PART_BYTES }
 }
 
 /** Counts tokens. Its calls cost nothing. */

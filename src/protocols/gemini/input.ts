@@ -1,28 +1,16 @@
 // Measures the input of a request, for the upper bound and the estimate of its tokens, and finds the provider's
 // services that it asks for.
+import type { InputSize } from '../request/input-size.ts'
+import { MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { CheckedFields, Service } from '../request/services.ts'
+import type { CheckedFields } from '../request/services.ts'
 import { findPaidFields, mergeServices, runsAtProvider } from '../request/services.ts'
 import { toCamelCase, toCamelCaseFields } from './field-names.ts'
 import { configFields, requestFields } from './fields.ts'
 
-export interface GeminiInput {
-  /** All of the input is text in the body. */
-  readonly textOnly: boolean
-  readonly searchesMax: number
-  /** The size of the body, with each media part counted as a fixed amount of text. */
-  readonly inputBytes: number
-  readonly services?: readonly Service[]
-  /** The provider itself runs tools for the call. */
-  readonly serverTools?: boolean
-}
-
 /** Google documents no limit on the searches in one answer and bills each of them, so the hold assumes this many. */
 const SEARCHES_PER_CALL_MAX = 10
-
-/** An image or a minute of sound is about a thousand tokens, whatever its size in bytes; so is this much text. */
-const BYTES_PER_MEDIA_PART = 4_000
 
 /** Fields of a part that hold nothing but text for the model. */
 const TEXT_PART_FIELDS = new Set([
@@ -42,7 +30,7 @@ export const asList = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
 /** The top-level fields of `json` are in camelCase. */
-export function measureInput(json: Json, bodyBytes: number): GeminiInput {
+export function measureInput(json: Json, bodyBytes: number): InputSize {
   const tools = asList(json.tools).flatMap(listToolNames)
   const config = isObject(json.generationConfig) ? toCamelCaseFields(json.generationConfig) : {}
   const fields = [...findPaidFields(json, REQUEST_FIELDS), ...findPaidFields(config, CONFIG_FIELDS)]
@@ -58,7 +46,7 @@ export function measureInput(json: Json, bodyBytes: number): GeminiInput {
   return {
     textOnly: !runsServerTools && mediaCount.media === 0 && !json.cachedContent && !json.continuationToken,
     searchesMax: tools.some(name => SEARCH_TOOLS.has(name)) ? SEARCHES_PER_CALL_MAX : 0,
-    inputBytes: bodyBytes + mediaCount.media * BYTES_PER_MEDIA_PART - mediaCount.inline,
+    inputBytes: bodyBytes + mediaCount.media * MEDIA_PART_BYTES - mediaCount.inline,
     ...(services.length > 0 && { services }),
     ...((runsServerTools || fields.some(runsAtProvider)) && { serverTools: true }),
   }

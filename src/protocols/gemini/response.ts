@@ -11,12 +11,7 @@ import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { addSearches, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  let json: unknown
-  try {
-    json = parseUpstreamJson(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  const json = parseUpstreamJson(body)
   const answer = unwrapAnswer(json)
   if (!isObject(answer)) return undefined
   if (answer.error) return { outputBytes: 0, error: readError(answer.error, 502) }

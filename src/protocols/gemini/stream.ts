@@ -2,23 +2,16 @@
 // that the model is done, and the stream ends where its bytes end.
 
 import type { FrameReading } from '../neutral/call.ts'
+import { asideFrame, garbageFrame } from '../neutral/call.ts'
 import { isBadReason, isKnownReason } from '../neutral/finish-reasons.ts'
 import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import { readBlockReason, readChunk, readError, unwrapAnswer } from './response.ts'
 
-const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
-const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
-
 export function readFrame(data: string | undefined): FrameReading {
-  if (data === undefined) return aside
-  let json: unknown
-  try {
-    json = parseUpstreamJson(data)
-  } catch {
-    return garbage
-  }
+  if (data === undefined) return asideFrame
+  const json = parseUpstreamJson(data)
   const chunk = unwrapAnswer(json)
-  if (!isObject(chunk)) return garbage
+  if (!isObject(chunk)) return garbageFrame
   if (chunk.error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(chunk.error, 502) }
   const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
   const finishes = readBlockReason(chunk) === undefined ? candidates.filter(isDone).length : 1

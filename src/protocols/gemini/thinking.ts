@@ -2,6 +2,7 @@
 // other dialects take an effort.
 
 import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
+import { BUDGET_SHARE_BY_EFFORT, THINKING_BUDGET_MIN } from '../../base/money/model-traits.ts'
 import type { ReasoningOptions } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
 import { invalid, readOptional } from '../request/checks.ts'
@@ -26,18 +27,6 @@ const LEVEL_BY_EFFORT: Readonly<Record<Effort, string>> = {
   max: 'HIGH',
 }
 
-/** The thinking budget for each effort, as a share of the cap on output. */
-const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Effort, number>> = {
-  none: 0,
-  minimal: 0.02,
-  low: 0.1,
-  medium: 0.3,
-  high: 0.6,
-  xhigh: 0.9,
-  max: 0.95,
-}
-
-const BUDGET_MIN = 1_024
 const OUTPUT_TOKENS_DEFAULT = 65_536
 /** The budget that lets the model decide. */
 const DYNAMIC_BUDGET = -1
@@ -97,12 +86,12 @@ export function writeThinking(wish: ReasoningOptions, target: ThinkingTarget): J
 
 function budgetFor(wish: ReasoningOptions, { traits, outputTokensMax }: ThinkingTarget): Json {
   const isOff = wish.effort === 'none' || wish.budget === 0
-  if (isOff) return { thinkingBudget: traits.stopsThinking === false ? (traits.budgetMin ?? BUDGET_MIN) : 0 }
+  if (isOff) return { thinkingBudget: traits.stopsThinking === false ? (traits.budgetMin ?? THINKING_BUDGET_MIN) : 0 }
   const share =
     wish.effort === undefined
       ? undefined
       : (outputTokensMax ?? OUTPUT_TOKENS_DEFAULT) * BUDGET_SHARE_BY_EFFORT[wish.effort]
-  const tokens = wish.budget ?? (share === undefined ? undefined : Math.max(BUDGET_MIN, Math.floor(share)))
+  const tokens = wish.budget ?? (share === undefined ? undefined : Math.max(THINKING_BUDGET_MIN, Math.floor(share)))
   if (tokens === undefined) return wish.adaptive === true ? { thinkingBudget: DYNAMIC_BUDGET } : {}
   const { budgetMin = 0, budgetMax = Number.MAX_SAFE_INTEGER } = traits
   return { thinkingBudget: Math.min(Math.max(tokens, budgetMin), budgetMax) }

@@ -50,10 +50,6 @@ export function writeCount({ tokens, cached = 0 }: { readonly tokens: number; re
 
 /** Undefined for a body that holds no count. */
 export function readCount(body: Buffer): number | undefined {
-  try {
-    const answer = unwrapAnswer(parseUpstreamJson(body.toString('utf8')))
-    return isObject(answer) ? tokenCount(answer.totalTokens) : undefined
-  } catch {
-    return undefined
-  }
+  const answer = unwrapAnswer(parseUpstreamJson(body))
+  return isObject(answer) ? tokenCount(answer.totalTokens) : undefined
 }

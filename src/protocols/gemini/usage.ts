@@ -7,14 +7,10 @@
 // ignored.
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
-import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { isObject } from '../request/json-body.ts'
-
-/** An absent count is zero. An invalid count is NaN, for which every comparison is false. */
-const count = (value: unknown): number =>
-  value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
-
-type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
+import type { UsageBuckets } from '../usage/token-totals.ts'
+import { readCountOrZero, setBucket } from '../usage/token-totals.ts'
 
 interface MediaTokens {
   readonly audio: number
@@ -29,8 +25,8 @@ function countMediaTokens(details: unknown): MediaTokens {
   for (const detail of details as readonly unknown[]) {
     if (!isObject(detail)) continue
     const { modality, tokenCount: tokens } = detail
-    if (modality === 'AUDIO') tokensByKind.audio += count(tokens)
-    if (modality === 'IMAGE' || modality === 'VIDEO') tokensByKind.image += count(tokens)
+    if (modality === 'AUDIO') tokensByKind.audio += readCountOrZero(tokens)
+    if (modality === 'IMAGE' || modality === 'VIDEO') tokensByKind.image += readCountOrZero(tokens)
   }
   return tokensByKind
 }
@@ -40,7 +36,7 @@ export function readUsage(report: unknown): UsageReport | undefined {
   if (!isObject(report)) return 'nonsense'
   const layout = findLayout(report)
   if (layout === undefined) return 'nonsense'
-  const usage: Buckets = { input: 0, output: 0 }
+  const usage: UsageBuckets = { input: 0, output: 0 }
   readInput(report, usage, layout)
   readOutput(report, usage, layout)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
@@ -50,11 +46,6 @@ export function readUsage(report: unknown): UsageReport | undefined {
 }
 
 type Report = Readonly<Record<string, unknown>>
-
-/** Leaves out empty buckets. */
-function setNonZero(usage: Buckets, name: keyof Usage, tokens: number): void {
-  if (tokens !== 0) usage[name] = tokens
-}
 
 /** Which counts of a report include which others, as its total shows. */
 interface Layout {
@@ -70,9 +61,12 @@ interface Layout {
 
 /** Undefined for a report whose total fits no layout. */
 function findLayout(report: Report): Layout | undefined {
-  const [prompt, candidates] = [count(report.promptTokenCount), count(report.candidatesTokenCount)]
-  const [tools, thoughts] = [count(report.toolUsePromptTokenCount), count(report.thoughtsTokenCount)]
-  const cached = count(report.cachedContentTokenCount)
+  const [prompt, candidates] = [readCountOrZero(report.promptTokenCount), readCountOrZero(report.candidatesTokenCount)]
+  const [tools, thoughts] = [
+    readCountOrZero(report.toolUsePromptTokenCount),
+    readCountOrZero(report.thoughtsTokenCount),
+  ]
+  const cached = readCountOrZero(report.cachedContentTokenCount)
   const cacheOutsidePrompt = cached > prompt ? cached : 0
   const total = report.totalTokenCount ?? undefined
   const all = prompt + candidates + tools + thoughts
@@ -85,33 +79,33 @@ function findLayout(report: Report): Layout | undefined {
         return { ...asDocumented, toolsInPrompt, thoughtsInCandidates }
     }
   }
-  return count(total) > all ? { ...asDocumented, uncounted: count(total) - all } : undefined
+  return readCountOrZero(total) > all ? { ...asDocumented, uncounted: readCountOrZero(total) - all } : undefined
 }
 
-function readInput(report: Report, usage: Buckets, { toolsInPrompt, cacheOutsidePrompt }: Layout): void {
-  const cached = count(report.cachedContentTokenCount)
+function readInput(report: Report, usage: UsageBuckets, { toolsInPrompt, cacheOutsidePrompt }: Layout): void {
+  const cached = readCountOrZero(report.cachedContentTokenCount)
   const all = countMediaTokens(report.promptTokensDetails)
-  const text = count(report.promptTokenCount) + cacheOutsidePrompt - toolsInPrompt - all.audio - all.image
+  const text = readCountOrZero(report.promptTokenCount) + cacheOutsidePrompt - toolsInPrompt - all.audio - all.image
   // Without details, cached tokens are taken to be text as far as there is text.
   const beyondText = Math.max(0, cached - text)
   const guessed = { audio: Math.min(beyondText, all.audio), image: Math.max(0, beyondText - all.audio) }
   const cachedMedia = Array.isArray(report.cacheTokensDetails) ? countMediaTokens(report.cacheTokensDetails) : guessed
   const cachedText = cached - cachedMedia.audio - cachedMedia.image
   usage.input = text - cachedText
-  setNonZero(usage, 'cacheRead', cachedText)
-  setNonZero(usage, 'inputAudio', all.audio - cachedMedia.audio)
-  setNonZero(usage, 'cacheReadAudio', cachedMedia.audio)
-  setNonZero(usage, 'inputImage', all.image - cachedMedia.image)
-  setNonZero(usage, 'cacheReadImage', cachedMedia.image)
-  setNonZero(usage, 'toolUse', count(report.toolUsePromptTokenCount))
+  setBucket(usage, 'cacheRead', cachedText)
+  setBucket(usage, 'inputAudio', all.audio - cachedMedia.audio)
+  setBucket(usage, 'cacheReadAudio', cachedMedia.audio)
+  setBucket(usage, 'inputImage', all.image - cachedMedia.image)
+  setBucket(usage, 'cacheReadImage', cachedMedia.image)
+  setBucket(usage, 'toolUse', readCountOrZero(report.toolUsePromptTokenCount))
 }
 
-function readOutput(report: Report, usage: Buckets, { thoughtsInCandidates, uncounted }: Layout): void {
+function readOutput(report: Report, usage: UsageBuckets, { thoughtsInCandidates, uncounted }: Layout): void {
   const { audio, image } = countMediaTokens(report.candidatesTokensDetails)
-  usage.output = count(report.candidatesTokenCount) - thoughtsInCandidates - audio - image
-  setNonZero(usage, 'outputAudio', audio)
-  setNonZero(usage, 'outputImage', image)
-  setNonZero(usage, 'reasoning', count(report.thoughtsTokenCount) + uncounted)
+  usage.output = readCountOrZero(report.candidatesTokenCount) - thoughtsInCandidates - audio - image
+  setBucket(usage, 'outputAudio', audio)
+  setBucket(usage, 'outputImage', image)
+  setBucket(usage, 'reasoning', readCountOrZero(report.thoughtsTokenCount) + uncounted)
 }
 
 /** Counts the distinct search queries; Google bills each of them. */

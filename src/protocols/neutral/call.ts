@@ -80,7 +80,7 @@ export interface CallState {
 }
 
 const noBytes = Buffer.alloc(0)
-const noJson: Readonly<Record<string, unknown>> = {}
+export const noJson: Readonly<Record<string, unknown>> = {}
 const noFields: ReadonlyMap<string, FieldSpan> = new Map()
 
 /** Frees the memory of the request: an answer may stream for minutes, and a prompt may have megabytes. */
@@ -155,3 +155,7 @@ export interface FrameReading extends AnswerReading {
   /** A choice ended for a reason that makes an empty answer a failure. */
   readonly badEnd?: boolean
 }
+
+/** An event without meaning for the call, and one that cannot be read. */
+export const asideFrame: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
+export const garbageFrame: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }

@@ -1,6 +1,8 @@
 // Estimates the input of a chat request, and finds the paid services that it uses.
 
 import { deferringFields } from '../request/checks.ts'
+import type { InputSize } from '../request/input-size.ts'
+import { inlineBytes, MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
 import type { CheckedFields, Service } from '../request/services.ts'
 import {
@@ -13,17 +15,6 @@ import {
   runsAtProvider,
 } from '../request/services.ts'
 import { requestFields } from './fields.ts'
-
-export interface ChatInput {
-  /** The whole input is text in the body. */
-  readonly textOnly: boolean
-  readonly searchesMax: number
-  /** The size of the body, with each image or file counted as some text. */
-  readonly inputBytes: number
-  readonly services?: readonly Service[]
-  /** The provider runs tools for the model. */
-  readonly serverTools?: boolean
-}
 
 /** Fields that make the upstream add content which is not in the request. Not every upstream has all of them. */
 export const externalInputFields = [
@@ -51,9 +42,6 @@ const TOOL_FIELDS: CheckedFields = { ownChecks: [], known: new Set(['function', 
 /** The limit of searches in one answer. No request field limits them, and the provider bills each one. */
 const SEARCHES_MAX = 10
 
-/** The estimate for an image or a minute of audio, whatever its size: about a thousand tokens, as bytes of text. */
-const PART_BYTES = 4_000
-
 interface Part {
   readonly type?: unknown
 }
@@ -66,7 +54,7 @@ interface Message {
   readonly audio?: unknown
 }
 
-export function measureInput(json: Json, bodyBytes: number): ChatInput {
+export function measureInput(json: Json, bodyBytes: number): InputSize {
   const found = servicesOf(json)
   const searches = SEARCH_FIELDS.some(field => isOn(json[field])) || found.some(({ name }) => isWebSearch(name))
   const services = mergeServices(found.filter(({ name }) => !isWebSearch(name)))
@@ -75,7 +63,7 @@ export function measureInput(json: Json, bodyBytes: number): ChatInput {
   for (const { content, audio } of json.messages as readonly Message[]) {
     if (audio) {
       textOnly = false
-      inputBytes += PART_BYTES
+      inputBytes += MEDIA_PART_BYTES
     }
     if (!Array.isArray(content)) {
       textOnly &&= !isObject(content)
@@ -84,7 +72,7 @@ export function measureInput(json: Json, bodyBytes: number): ChatInput {
     for (const part of content as readonly (Part | null)[]) {
       if (part?.type === 'text' || part?.type === 'refusal') continue
       textOnly = false
-      inputBytes += PART_BYTES - inlineBytes(part)
+      inputBytes += MEDIA_PART_BYTES - inlineBytes(part)
     }
   }
   return {
@@ -135,13 +123,4 @@ function pluginService(plugin: unknown): Service {
   const id = isObject(plugin) ? plugin.id : plugin
   const name = typeof id === 'string' && id !== '' ? `plugin:${id}`.slice(0, 64) : 'plugins'
   return { name, param: 'plugins' }
-}
-
-/** The length of the texts in a part, such as an image in `image_url.url`. */
-function inlineBytes(part: unknown, depth = 0): number {
-  if (typeof part === 'string') return part.length
-  if (!isObject(part) || depth > 2) return 0
-  let bytes = 0
-  for (const field in part) bytes += inlineBytes(part[field], depth + 1)
-  return bytes
 }

@@ -47,12 +47,7 @@ interface ChatChoice {
 }
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  let answer: ChatAnswer
-  try {
-    answer = parseUpstreamJson(body.toString('utf8')) as ChatAnswer
-  } catch {
-    return undefined
-  }
+  const answer = parseUpstreamJson(body) as ChatAnswer | undefined
   if (typeof answer !== 'object' || answer === null) return undefined
   const error = findError(answer)
   if (error) return { outputBytes: 0, error: readError(error, readStatus(answer)) }

@@ -1,6 +1,7 @@
 // Reads one event of a streamed chat completion.
 
 import type { FrameReading } from '../neutral/call.ts'
+import { asideFrame, garbageFrame } from '../neutral/call.ts'
 import { isBadReason } from '../neutral/finish-reasons.ts'
 import { parseUpstreamJson } from '../request/json-body.ts'
 import { pickMediaBytes } from '../usage/media-bytes.ts'
@@ -17,20 +18,13 @@ import {
 } from './response.ts'
 import { findUsage, readUsage } from './usage.ts'
 
-const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
-const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
 const terminal: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 
 export function readFrame(data: string | undefined): FrameReading {
-  if (data === undefined) return aside
+  if (data === undefined) return asideFrame
   if (data.length < 16 && data.trim() === '[DONE]') return terminal
-  let chunk: ChatAnswer
-  try {
-    chunk = parseUpstreamJson(data) as ChatAnswer
-  } catch {
-    return garbage
-  }
-  if (typeof chunk !== 'object' || chunk === null) return garbage
+  const chunk = parseUpstreamJson(data) as ChatAnswer | undefined
+  if (typeof chunk !== 'object' || chunk === null) return garbageFrame
   const error = findError(chunk)
   if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, readStatus(chunk)) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []

@@ -6,18 +6,13 @@
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
-import { computeTotals } from '../usage/token-totals.ts'
+import type { UsageBuckets } from '../usage/token-totals.ts'
+import { computeTotals, readCountOrZero, setBucket } from '../usage/token-totals.ts'
 
 /** Reads a field of a value that may be no object. */
 function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }
-
-/** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
-const count = (value: unknown): number =>
-  value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
-
-type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
 export function readUsage(report: unknown): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
@@ -27,31 +22,26 @@ export function readUsage(report: unknown): UsageReport | undefined {
   const { cached, written } = cachePartsOf(report)
   const miss = field(report, 'prompt_cache_miss_tokens') ?? undefined
   // Cache hits and misses together are all input. One vendor leaves the hits out of its totals.
-  const input = miss === undefined || prompt !== count(miss) ? prompt : prompt + cached
-  if (miss !== undefined && count(miss) + cached !== input) return 'nonsense'
+  const input = miss === undefined || prompt !== readCountOrZero(miss) ? prompt : prompt + cached
+  if (miss !== undefined && readCountOrZero(miss) + cached !== input) return 'nonsense'
   const total = field(report, 'total_tokens') ?? undefined
-  const reasoning = count(field(field(report, 'completion_tokens_details'), 'reasoning_tokens'))
+  const reasoning = readCountOrZero(field(field(report, 'completion_tokens_details'), 'reasoning_tokens'))
   const sums = computeTotals({
     input,
     output: completion,
     cacheRead: cached,
     cacheWrite: written,
     reasoning,
-    total: total === undefined ? undefined : count(total) + (input - prompt),
+    total: total === undefined ? undefined : readCountOrZero(total) + (input - prompt),
   })
   if (sums === undefined) return 'nonsense'
-  const usage: Buckets = { ...sums }
+  const usage: UsageBuckets = { ...sums }
   readInput(report, usage)
   readOutput(report, usage, reasoning)
   readTools(report, usage)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
   // Each request has input. A report without any tokens is empty, or comes too early.
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
-}
-
-/** Sets a bucket unless it is empty. */
-function setBucket(usage: Buckets, name: keyof Usage, tokens: number): void {
-  if (tokens !== 0) usage[name] = tokens
 }
 
 /** Reads cache reads and cache writes, from the fields of all vendors. */
@@ -61,7 +51,7 @@ function cachePartsOf(report: unknown): { readonly cached: number; readonly writ
     for (const holder of holders)
       for (const name of names) {
         const value = field(holder, name) ?? undefined
-        if (value !== undefined) return count(value)
+        if (value !== undefined) return readCountOrZero(value)
       }
     return 0
   }
@@ -70,19 +60,22 @@ function cachePartsOf(report: unknown): { readonly cached: number; readonly writ
   return { cached: first([details, report], reads), written: first([details, report], writes) }
 }
 
-function readInput(report: unknown, usage: Buckets): void {
+function readInput(report: unknown, usage: UsageBuckets): void {
   const prompt = usage.input
   const details = field(report, 'prompt_tokens_details')
   const { cached, written } = cachePartsOf(report)
-  const [audio, image] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
-  const written1h = count(field(field(details, 'cache_creation'), 'ephemeral_1h_input_tokens'))
+  const [audio, image] = [
+    readCountOrZero(field(details, 'audio_tokens')),
+    readCountOrZero(field(details, 'image_tokens')),
+  ]
+  const written1h = readCountOrZero(field(field(details, 'cache_creation'), 'ephemeral_1h_input_tokens'))
   const text = prompt - audio - image
   // Without details of the cached tokens, they are text first.
   const cachedKinds = field(details, 'cached_tokens_details')
   const beyondText = Math.max(0, cached + written - text)
   const reportedAudio = field(details, 'audio_cached_tokens') ?? field(cachedKinds, 'audio_tokens')
-  const cachedAudio = count(reportedAudio ?? Math.min(beyondText, audio))
-  const cachedImage = count(field(cachedKinds, 'image_tokens') ?? Math.max(0, beyondText - cachedAudio))
+  const cachedAudio = readCountOrZero(reportedAudio ?? Math.min(beyondText, audio))
+  const cachedImage = readCountOrZero(field(cachedKinds, 'image_tokens') ?? Math.max(0, beyondText - cachedAudio))
   const cachedText = cached - cachedAudio - cachedImage
   usage.input = text - cachedText - written
   setBucket(usage, 'cacheRead', cachedText)
@@ -94,11 +87,14 @@ function readInput(report: unknown, usage: Buckets): void {
   setBucket(usage, 'cacheReadImage', cachedImage)
 }
 
-function readOutput(report: unknown, usage: Buckets, inside: number): void {
+function readOutput(report: unknown, usage: UsageBuckets, inside: number): void {
   const details = field(report, 'completion_tokens_details')
-  const [audio, image] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
+  const [audio, image] = [
+    readCountOrZero(field(details, 'audio_tokens')),
+    readCountOrZero(field(details, 'image_tokens')),
+  ]
   // A vendor that counts citations outside its totals counts reasoning outside them, too.
-  const beside = field(report, 'citation_tokens') === undefined ? 0 : count(field(report, 'reasoning_tokens'))
+  const beside = field(report, 'citation_tokens') === undefined ? 0 : readCountOrZero(field(report, 'reasoning_tokens'))
   usage.output -= inside + audio + image
   setBucket(usage, 'reasoning', inside + beside)
   setBucket(usage, 'outputAudio', audio)
@@ -106,10 +102,10 @@ function readOutput(report: unknown, usage: Buckets, inside: number): void {
 }
 
 /** Reads the tokens of the provider's own tools, and the number of searches. */
-function readTools(report: unknown, usage: Buckets): void {
+function readTools(report: unknown, usage: UsageBuckets): void {
   const requests = field(field(report, 'server_tool_use'), 'web_search_requests')
-  setBucket(usage, 'toolUse', count(field(report, 'citation_tokens')))
-  setBucket(usage, 'searches', count(field(report, 'num_search_queries') ?? requests))
+  setBucket(usage, 'toolUse', readCountOrZero(field(report, 'citation_tokens')))
+  setBucket(usage, 'searches', readCountOrZero(field(report, 'num_search_queries') ?? requests))
 }
 
 /** Finds the report in a chunk: at the top level, in a vendor field, or in the first choice. */

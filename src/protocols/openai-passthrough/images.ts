@@ -15,9 +15,8 @@ import {
 } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
 import { readOptional, refuseFields } from '../request/checks.ts'
-import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { addUsage, readInputOutputUsage } from '../usage/passthrough-usage.ts'
+import { addUsage, isImage, readInputOutputUsage } from '../usage/passthrough-usage.ts'
 
 const IMAGES_MAX = 128
 const FRAMES_MAX = 1_000
@@ -99,10 +98,6 @@ export const imageEdits: Protocol = {
     }
   },
 }
-
-/** An item may hold an error instead of an image. */
-const isImage = (item: unknown): boolean =>
-  isObject(item) && (typeof item.url === 'string' || typeof item.b64_json === 'string')
 
 function readImages({ data, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(data)) return undefined

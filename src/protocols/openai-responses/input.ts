@@ -1,5 +1,7 @@
 // Estimates the input of a request, and finds the paid services that it uses.
 
+import type { InputSize } from '../request/input-size.ts'
+import { inlineBytes, MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { CheckedFields, Service } from '../request/services.ts'
@@ -16,22 +18,8 @@ import {
 } from '../request/services.ts'
 import { arkFields, openaiFields } from './fields.ts'
 
-export interface ResponsesInput {
-  /** The whole input is text in the body. */
-  readonly textOnly: boolean
-  readonly searchesMax: number
-  /** The size of the body, with each image or file counted as some text. */
-  readonly inputBytes: number
-  readonly services?: readonly Service[]
-  /** The provider runs tools for the model. */
-  readonly serverTools?: boolean
-}
-
 /** Fields that add stored content to the input. */
 export const storedFields = ['previous_response_id', 'conversation', 'prompt', 'session'] as const
-
-/** The estimate for an image or a minute of audio, whatever its size: about a thousand tokens, as bytes of text. */
-const PART_BYTES = 4_000
 
 /** Tools that run at the caller, and add nothing to the input. All other tools may add something. */
 const CALLER_TOOLS: ReadonlySet<unknown> = new Set([
@@ -79,7 +67,7 @@ const PAST_ITEMS: ReadonlySet<unknown> = new Set(
   ).split(' '),
 )
 
-export function measureInput(json: Json, bodyBytes: number): ResponsesInput {
+export function measureInput(json: Json, bodyBytes: number): InputSize {
   const items = Array.isArray(json.input) ? (json.input as readonly unknown[]) : []
   const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallerTool(tool))
   const usesMax = usesMaxOf(json.max_tool_calls)
@@ -161,18 +149,9 @@ function addItem(estimate: Estimate, item: unknown): void {
   for (const part of parts as readonly unknown[]) {
     if (isObject(part) && (TEXT_PARTS.has(part.type) || part.type === 'reasoning_text')) continue
     estimate.textOnly = false
-    estimate.inputBytes += PART_BYTES - inlineBytes(part)
+    estimate.inputBytes += MEDIA_PART_BYTES - inlineBytes(part)
   }
 }
 
 const usesMaxOf = (calls: unknown): number =>
   Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_REQUESTED_MAX) : USES_MAX
-
-/** The length of the texts in a part, such as an image in `image_url`. */
-function inlineBytes(part: unknown, depth = 0): number {
-  if (typeof part === 'string') return part.length
-  if (!isObject(part) || depth > 2) return 0
-  let bytes = 0
-  for (const field in part) bytes += inlineBytes(part[field], depth + 1)
-  return bytes
-}

@@ -11,12 +11,7 @@ import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { readContainerServices, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
-  let answer: unknown
-  try {
-    answer = parseUpstreamJson(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  const answer = parseUpstreamJson(body)
   if (!isObject(answer)) return undefined
   const error = findFailure(answer)
   const usage = readUsage(answer)

@@ -2,6 +2,7 @@
 
 import { findErrorStatus } from '../error-status.ts'
 import type { FrameReading } from '../neutral/call.ts'
+import { asideFrame, garbageFrame } from '../neutral/call.ts'
 import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
@@ -9,9 +10,6 @@ import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/me
 import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { countMediaBytes, findFailure, readFailure, readServiceClass } from './response.ts'
 import { readContainerServices, readToolUse, readUsage } from './usage.ts'
-
-const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
-const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
 
 /** Events with audio in base64. */
 const AUDIO_EVENTS: ReadonlySet<string> = new Set(['response.audio.delta', 'response.output_audio.delta'])
@@ -21,14 +19,9 @@ const LAST_EVENTS: ReadonlySet<string> = new Set(['response.completed', 'respons
 
 export function readFrame(data: string | undefined): FrameReading {
   // `[DONE]` does not end a stream of this dialect, but some servers send it.
-  if (data === undefined || data === '[DONE]') return aside
-  let event: unknown
-  try {
-    event = parseUpstreamJson(data)
-  } catch {
-    return garbage
-  }
-  if (!isObject(event)) return garbage
+  if (data === undefined || data === '[DONE]') return asideFrame
+  const event = parseUpstreamJson(data)
+  if (!isObject(event)) return garbageFrame
   const { type } = event
   if (type === 'error' || (event.error && typeof type !== 'string')) {
     // The error is nested on the wire, and at the top level in the documentation.
@@ -36,8 +29,8 @@ export function readFrame(data: string | undefined): FrameReading {
     const defaultStatus = findErrorStatus({ status: event.status, code: event.code }, 502)
     return { kind: 'error', outputBytes: 0, finishes: 0, error: readFailure(error, defaultStatus) }
   }
-  if (typeof type !== 'string') return garbage
-  if (type === 'keepalive') return { ...aside, json: event }
+  if (typeof type !== 'string') return garbageFrame
+  if (type === 'keepalive') return { ...asideFrame, json: event }
   if (type === 'response.failed' || LAST_EVENTS.has(type)) return readLast(type, event.response, event)
   const media = mediaIn(type, event)
   const outputBytes = deltaBytes(type, event.delta) + media.pictureBytes + media.soundBytes
@@ -66,7 +59,7 @@ function mediaIn(type: string, { item, delta }: Json): MediaBytes {
 
 /** Reads the last event. Its usage counts for failed responses, too. */
 function readLast(type: string, response: unknown, event: unknown): FrameReading {
-  if (!isObject(response)) return garbage
+  if (!isObject(response)) return garbageFrame
   const usage = readUsage(response)
   const error = findFailure(response)
   if (type === 'response.failed' || error !== undefined) {

@@ -7,15 +7,10 @@
 import type { Unit, Units, Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import { isObject } from '../request/json-body.ts'
-import { computeTotals } from '../usage/token-totals.ts'
-
-type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
+import type { UsageBuckets } from '../usage/token-totals.ts'
+import { computeTotals, readCountOrZero, setBucket } from '../usage/token-totals.ts'
 
 const field = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
-
-/** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
-const count = (value: unknown): number =>
-  value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
 
 /** `response` is the whole response: searches are counted outside `usage`, or are items of the output. */
 export function readUsage(response: unknown): UsageReport | undefined {
@@ -25,18 +20,18 @@ export function readUsage(response: unknown): UsageReport | undefined {
   const output = tokenCount(field(report, 'output_tokens'))
   if (input === undefined || output === undefined) return 'nonsense'
   const details = field(report, 'input_tokens_details')
-  const reasoning = count(field(field(report, 'output_tokens_details'), 'reasoning_tokens'))
+  const reasoning = readCountOrZero(field(field(report, 'output_tokens_details'), 'reasoning_tokens'))
   const total = field(report, 'total_tokens') ?? undefined
   const sums = computeTotals({
     input,
     output,
     reasoning,
-    total: total === undefined ? undefined : count(total),
-    cacheRead: count(field(details, 'cached_tokens')),
-    cacheWrite: count(field(details, 'cache_write_tokens')),
+    total: total === undefined ? undefined : readCountOrZero(total),
+    cacheRead: readCountOrZero(field(details, 'cached_tokens')),
+    cacheWrite: readCountOrZero(field(details, 'cache_write_tokens')),
   })
   if (sums === undefined) return 'nonsense'
-  const usage: Buckets = { ...sums }
+  const usage: UsageBuckets = { ...sums }
   splitInput(usage, details)
   usage.output -= reasoning
   setBucket(usage, 'reasoning', reasoning)
@@ -48,17 +43,12 @@ export function readUsage(response: unknown): UsageReport | undefined {
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
 }
 
-/** Sets a bucket unless it is empty. */
-function setBucket(usage: Buckets, name: keyof Usage, tokens: number): void {
-  if (tokens !== 0) usage[name] = tokens
-}
-
-function splitInput(usage: Buckets, details: unknown): void {
-  const cached = count(field(details, 'cached_tokens'))
-  const written = count(field(details, 'cache_write_tokens'))
-  const longTtl = count(field(field(details, 'cache_write_tokens_details'), 'ttl_12h_tokens'))
-  const audio = count(field(details, 'audio_tokens'))
-  const cachedAudio = count(field(details, 'audio_cached_tokens'))
+function splitInput(usage: UsageBuckets, details: unknown): void {
+  const cached = readCountOrZero(field(details, 'cached_tokens'))
+  const written = readCountOrZero(field(details, 'cache_write_tokens'))
+  const longTtl = readCountOrZero(field(field(details, 'cache_write_tokens_details'), 'ttl_12h_tokens'))
+  const audio = readCountOrZero(field(details, 'audio_tokens'))
+  const cachedAudio = readCountOrZero(field(details, 'audio_cached_tokens'))
   usage.input -= cached + written + audio - cachedAudio
   setBucket(usage, 'cacheRead', cached - cachedAudio)
   setBucket(usage, 'cacheWrite', written - longTtl)
@@ -102,7 +92,7 @@ export function readToolUse(items: unknown): Units | undefined {
 function searches(response: unknown, report: unknown): number {
   const reported = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
   const arkReported = field(field(report, 'tool_usage'), 'web_search')
-  if ((reported ?? arkReported ?? undefined) !== undefined) return count(reported ?? arkReported)
+  if ((reported ?? arkReported ?? undefined) !== undefined) return readCountOrZero(reported ?? arkReported)
   return readToolUse(field(response, 'output'))?.searches ?? 0
 }
 

@@ -1,6 +1,7 @@
 // Identifies a conversation by how it starts, for affinity: all turns of a conversation start the same, so they can go
 // to the channel whose provider has their prompt in a cache. Also reads for how long a prompt should be cached.
 
+import { MINUTE_MS } from '../../base/time.ts'
 import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
 
@@ -98,7 +99,6 @@ export function findFirstMessages(
 
 export const asList = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 
-const MINUTE_MS = 60_000
 const ttlMs: ReadonlyMap<unknown, number> = new Map([
   ['5m', 5 * MINUTE_MS],
   ['30m', 30 * MINUTE_MS],

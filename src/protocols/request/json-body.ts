@@ -201,8 +201,14 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** Parses JSON from an upstream. Throws if it is invalid or nested too deeply. */
-export const parseUpstreamJson = (text: string): unknown => parseBoundedJson(text, bounds.jsonDepthMax)
+/** Parses JSON from an upstream. Undefined if it is invalid or nested too deeply. */
+export function parseUpstreamJson(text: string | Buffer): unknown {
+  try {
+    return parseBoundedJson(text.toString(), bounds.jsonDepthMax)
+  } catch {
+    return undefined
+  }
+}
 
 /** Explains the limit that the text exceeds, if this is why it could not be parsed. */
 export function explainAnswerBound(text: string): string | undefined {

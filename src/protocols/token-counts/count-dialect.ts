@@ -4,7 +4,6 @@
 import type { Call, CallTarget } from '../neutral/call.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 import type { Codec, ConversationTarget, Protocol, RequestHead } from '../protocol.ts'
-import { parseUpstreamJson } from '../request/json-body.ts'
 
 export interface TokenCountDialect {
   /** The dialect of the requests that are counted. Signing and errors are the same as for its calls. */
@@ -21,13 +20,4 @@ export interface TokenCountDialect {
   /** The texts that are counted one by one, if the request is a list of texts and no conversation. */
   readTexts?(call: Call): readonly string[]
   readonly codec?: Codec
-}
-
-/** Undefined if the body is no valid JSON. */
-export function parseJsonOrUndefined(body: Buffer): unknown {
-  try {
-    return parseUpstreamJson(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

@@ -14,9 +14,8 @@ import { openaiFlavour } from '../openai-responses/flavour.ts'
 import { readInputTokens, writeInputTokens } from '../openai-responses/stored-responses.ts'
 import { writeCountConversation as writeResponsesConversation } from '../openai-responses/write-conversation.ts'
 import { protocols } from '../protocols.ts'
-import { isObject } from '../request/json-body.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { TokenCountDialect } from './count-dialect.ts'
-import { parseJsonOrUndefined } from './count-dialect.ts'
 
 const { 'anthropic-messages': anthropic, 'openai-responses': responses, gemini } = protocols
 
@@ -27,7 +26,7 @@ export const tokenCountDialects = {
     readCall: readCountCall,
     writeCall,
     writeConversation: writeMessagesConversation,
-    readCount: body => readCount(parseJsonOrUndefined(body)),
+    readCount: body => readCount(parseUpstreamJson(body)),
     writeCounts: ([count = 0]) => writeCount(count),
   },
   'openai-responses': {
@@ -37,7 +36,7 @@ export const tokenCountDialects = {
     writeCall: responses.writeCall,
     writeConversation: (conversation, target) =>
       writeResponsesConversation(conversation, { flavour: openaiFlavour, target }),
-    readCount: body => readInputTokens(parseJsonOrUndefined(body)),
+    readCount: body => readInputTokens(parseUpstreamJson(body)),
     writeCounts: ([count = 0]) => writeInputTokens(count),
   },
   'gemini': {
@@ -54,7 +53,7 @@ export const tokenCountDialects = {
     readCall: tokenization.readCall,
     writeCall: tokenization.writeCall,
     readCount(body) {
-      const answer = parseJsonOrUndefined(body)
+      const answer = parseUpstreamJson(body)
       return isObject(answer) && Array.isArray(answer.data) ? answer.data.length : undefined
     },
     writeCounts: writeTokenization,

@@ -3,16 +3,17 @@
 import type { Units, Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import { isObject } from '../request/json-body.ts'
-
-/** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
-const count = (value: unknown): number =>
-  value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
+import { readCountOrZero } from './token-totals.ts'
 
 /** Reads the first of the fields that is present. */
 function firstOf(report: Readonly<Record<string, unknown>>, ...fields: readonly string[]): number | undefined {
   const field = fields.find(name => report[name] !== undefined && report[name] !== null)
-  return field === undefined ? undefined : count(report[field])
+  return field === undefined ? undefined : readCountOrZero(report[field])
 }
+
+/** An item may hold an error instead of an image. */
+export const isImage = (item: unknown): boolean =>
+  isObject(item) && (typeof item.url === 'string' || typeof item.b64_json === 'string')
 
 const detailsOf = (value: unknown): Readonly<Record<string, unknown>> => (isObject(value) ? value : {})
 
@@ -31,7 +32,10 @@ export function readInputUsage(report: unknown, units: Units = {}): UsageReport 
   if (read === undefined || total === undefined || !(total >= read)) return 'nonsense'
   const details = detailsOf(report.prompt_tokens_details)
   // Video frames are billed like images, and some vendors list them in no detail. All that is no text counts as images.
-  const image = details.text_tokens === undefined ? count(details.image_tokens) : total - count(details.text_tokens)
+  const image =
+    details.text_tokens === undefined
+      ? readCountOrZero(details.image_tokens)
+      : total - readCountOrZero(details.text_tokens)
   return checked({ input: total - image, output: 0, ...(image !== 0 && { inputImage: image }), ...units })
 }
 
@@ -51,8 +55,12 @@ export function readInputOutputUsage(
   if (read === undefined && wrote === undefined) return 'nonsense'
   const input = detailsOf(report.input_tokens_details ?? report.input_token_details ?? report.prompt_tokens_details)
   const output = detailsOf(report.output_tokens_details ?? report.completion_tokens_details)
-  const [image, audio, cached] = [count(input.image_tokens), count(input.audio_tokens), count(input.cached_tokens)]
-  const outputImage = count(output.image_tokens)
+  const [image, audio, cached] = [
+    readCountOrZero(input.image_tokens),
+    readCountOrZero(input.audio_tokens),
+    readCountOrZero(input.cached_tokens),
+  ]
+  const outputImage = readCountOrZero(output.image_tokens)
   const hasDetails = Object.keys(output).length > 0
   const usage: Usage = {
     input: (read ?? 0) - image - audio - cached,

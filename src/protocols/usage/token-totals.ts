@@ -4,6 +4,20 @@
 // out cache writes, some leave out both, some leave out reasoning. Each of these is documented by some vendor. The
 // total shows which one applies. Without a total, the first one that is consistent applies.
 
+import type { Usage } from '../../base/money/usage.ts'
+import { tokenCount } from '../../base/money/usage.ts'
+
+export type UsageBuckets = { -readonly [Name in keyof Usage]: Usage[Name] }
+
+/** A missing count is 0. An invalid one is NaN, so that all later comparisons fail. */
+export const readCountOrZero = (value: unknown): number =>
+  value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
+
+/** Sets a bucket unless it is empty. */
+export function setBucket(usage: UsageBuckets, name: keyof Usage, tokens: number): void {
+  if (tokens !== 0) usage[name] = tokens
+}
+
 export interface ReportedTokens {
   readonly input: number
   readonly output: number

@@ -6,7 +6,7 @@
 import type { Database } from 'bun:sqlite'
 import { createHash } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
-import type { OperationInput, OperationName } from '../engine/operations.ts'
+import type { OperationInput, OperationName, OperationResult } from '../engine/operations.ts'
 import type { AuditPlan } from './audit-plan.ts'
 import type { AuditedName, AuditPlans } from './plans.ts'
 import { auditPlans } from './plans.ts'
@@ -32,16 +32,7 @@ export interface StaleVersion {
 
 type Value = bigint | string | number | null | Uint8Array
 type Row = Readonly<Record<string, Value>>
-type Outcome = { readonly done: string }
-
-/** An audit plan without the types of its operation, which is known only when it runs. */
-interface UntypedPlan extends Pick<AuditPlan<OperationName>, 'row'> {
-  readonly done: readonly string[]
-  key?(input: unknown, result?: unknown): string | number | readonly (string | number)[]
-  target(input: unknown, result: unknown): string
-  account?(input: unknown): number | undefined
-  details?(input: unknown, result: unknown): Readonly<Record<string, unknown>>
-}
+type Outcome = OperationResult<OperationName>
 
 export interface AuditRow {
   readonly seq: number
@@ -101,7 +92,7 @@ export function openAuditLog(db: Database, { nowMs, onRolledBack }: AuditParts):
 
   return function runAudited({ name, input, by }, run) {
     assert(by !== undefined && isAudited(name), 'an audited operation must name its actor')
-    const plan = auditPlans[name] as unknown as UntypedPlan
+    const plan: AuditPlan<OperationName> = auditPlans[name]
     const readRow = rowReader(db, plan, input)
     const before = readRow()
     const isStale =
@@ -148,7 +139,11 @@ function buildDryRun(db: Database, onRolledBack: () => void): (run: () => Outcom
 }
 
 /** Returns a function that reads the row of the operation, to be called before and after it. */
-function rowReader(db: Database, { row, key }: UntypedPlan, input: unknown): (result?: Outcome) => Row | undefined {
+function rowReader(
+  db: Database,
+  { row, key }: AuditPlan<OperationName>,
+  input: AuditJob['input'],
+): (result?: Outcome) => Row | undefined {
   if (row === undefined || key === undefined) return () => undefined
   const query = db.query<Row, (string | number)[]>(row)
   return result => query.get(...[key(input, result)].flat()) ?? undefined

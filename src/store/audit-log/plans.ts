@@ -3,25 +3,31 @@
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
+import { accountColumns, budgetColumns, keyColumns } from '../tables/accounts.ts'
+import { auditList } from '../tables/columns.ts'
+import {
+  authorColumns,
+  channelColumns,
+  limitColumns,
+  routeColumns,
+  storedChannelColumns,
+  tierColumns,
+} from '../tables/rules.ts'
 import type { AuditPlan } from './audit-plan.ts'
 import { peoplePlans } from './people-plans.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
-const KEY = `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies,
-  requires, endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms, version FROM api_key WHERE id = ?1`
-const ACCOUNT = `SELECT id AS account_id, name, type, kind, tier, credit_limit, keeps_bodies, frozen_ms, allows, denies,
-  version FROM account WHERE id = ?1`
-const BUDGET = `SELECT cap, version, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
+const KEY = `SELECT ${auditList(keyColumns)} FROM api_key WHERE id = ?1`
+const ACCOUNT = `SELECT ${auditList(accountColumns)}, id AS account_id FROM account WHERE id = ?1`
+const BUDGET = `SELECT ${auditList(budgetColumns)}, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
   SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`
-const LIMIT = `SELECT id, resource, span, amount, key_id, account_id, tier, model, per, version FROM limit_rule
-  WHERE id = ?1`
-const ROUTE = 'SELECT name, policy, members, version FROM model_route WHERE name = ?1'
-const CHANNEL = `SELECT id, disabled, weight, priority, rpm, tpm, concurrency, proxy IS NOT NULL AS proxy, tags,
-  provider, name, base_url, origin, fingerprint, headers, parameters, times, version FROM channel WHERE id = ?1`
+const LIMIT = `SELECT ${auditList(limitColumns)}, version FROM limit_rule WHERE id = ?1`
+const ROUTE = `SELECT ${auditList(routeColumns)}, version FROM model_route WHERE name = ?1`
+const CHANNEL = `SELECT ${auditList({ ...channelColumns, ...storedChannelColumns, ...authorColumns })},
+  proxy IS NOT NULL AS proxy FROM channel WHERE id = ?1`
 const PROVIDER = 'SELECT id, length(definition) AS bytes, version FROM provider WHERE id = ?1'
-const TIER = `SELECT name, qpm, price_per_mille, account_qpm, account_concurrency, version FROM tier
-  WHERE name = ?1`
+const TIER = `SELECT ${auditList(tierColumns)} FROM tier WHERE name = ?1`
 
 type NamedChannel = { readonly channel: string }
 

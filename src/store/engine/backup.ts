@@ -31,7 +31,7 @@ import { secretKinds } from '../secrets/secret-kinds.ts'
 import type { CopyRequest, CopyThreadMethods } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { GatewaySecrets } from './folder.ts'
-import { FolderError, restoreFolderOf, restoreNoteOf, STATISTICS_FILE } from './folder.ts'
+import { DATABASE, FolderError, restoreFolderOf, restoreNoteOf, STATISTICS_FILE } from './folder.ts'
 import { schemaFindings, schemaVersion } from './schema-check.ts'
 
 export interface BackupReport {
@@ -42,7 +42,6 @@ export interface BackupReport {
   readonly audit: AuditReport
 }
 
-const DATABASE = 'weir.db'
 /** The statistics are copied first: they may be behind the records that are copied after them, but never ahead. */
 const DATABASES = [STATISTICS_FILE, DATABASE, 'bodies.db']
 const SECRETS = secretKinds.map(kind => secretSources[kind].file)

@@ -37,9 +37,20 @@ export interface GatewaySecrets {
   readonly encryption: SecretRing
 }
 
-const DATABASE = 'weir.db'
+export const DATABASE = 'weir.db'
 /** File of the statistics: sums of records. It is rebuilt from the records where it is missing. */
 export const STATISTICS_FILE = 'stats.db'
+
+const BODIES_FILE = 'bodies.db'
+
+export const databaseOf = (folder: string): string => join(folder, DATABASE)
+export const bodiesOf = (folder: string): string => join(folder, BODIES_FILE)
+
+/** The size of the log of changes that are not merged into the database yet. It grows while a reader does not end. */
+export function logBytesOf(folder: string): number {
+  const log = `${databaseOf(folder)}-wal`
+  return existsSync(log) ? statSync(log).size : 0
+}
 
 /** The folder into which a restore copies a backup before it replaces the present data. */
 export const restoreFolderOf = (folder: string): string => join(folder, 'restoring')
@@ -52,7 +63,7 @@ export const restoreNoteOf = (folder: string): string => join(restoreFolderOf(fo
 
 /** Whether the folder has the data of a gateway, or an unfinished restore. */
 export const hasData = (path: string): boolean =>
-  existsSync(join(resolve(path), DATABASE)) || existsSync(restoreNoteOf(resolve(path)))
+  existsSync(databaseOf(resolve(path))) || existsSync(restoreNoteOf(resolve(path)))
 
 /** The path of the control socket of the gateway that runs on this folder. */
 export function controlSocketOf(folder: string): string {
@@ -75,7 +86,7 @@ export function openFolder(path: string, env: EnvironmentVariables, replacesLost
   if (existsSync(restoreNoteOf(folder))) {
     throw new FolderError(`A restore to ${folder} was interrupted. Run it again: weir restore <backup folder>.`)
   }
-  const database = join(folder, DATABASE)
+  const database = databaseOf(folder)
   const isEmpty = !existsSync(database) || statSync(database).size === 0
   const lacksDatabase = isEmpty && existsSync(join(folder, 'pepper'))
   const openedSecrets = openSecrets({ folder, env, database: isEmpty || replacesLostSecrets ? undefined : database })
@@ -83,7 +94,7 @@ export function openFolder(path: string, env: EnvironmentVariables, replacesLost
     path: folder,
     lacksDatabase,
     database,
-    bodies: join(folder, 'bodies.db'),
+    bodies: bodiesOf(folder),
     statistics: join(folder, STATISTICS_FILE),
     socket,
     ...openedSecrets,

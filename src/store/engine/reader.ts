@@ -10,45 +10,56 @@ import { RulesReader } from '../rules/rules-reader.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import type { SecretMark } from '../secrets/secret-marks.ts'
 import { readSecretMarks } from '../secrets/secret-marks.ts'
+import type { RowOf, SqlRow } from '../tables/columns.ts'
+import { flag, list, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
 import { VaultReader } from '../vault/vault-reader.ts'
 import { WebhookReader } from '../webhooks/webhook-reader.ts'
 import { openReader } from './database.ts'
 
-export interface KeyRow {
-  readonly id: number
-  readonly accountId: number
-  readonly tier: string
+/** What a call needs to know of its key `k`, with its tier `t`, its account `a` and the key `l` whose limits it shares. */
+const callKeyColumns = {
+  id: ['k.id', number],
+  accountId: ['k.account_id', number],
+  tier: ['k.tier', text],
   /** The key's own limit, or its tier's. */
-  readonly qpm: number
+  qpm: ['coalesce(k.qpm, l.qpm, t.qpm)', number],
   /** The key whose limits count: the key itself, or the key of the same account that an operator has limited. */
-  readonly limitsKeyId: number
+  limitsKeyId: ['coalesce(l.id, k.id)', number],
   /** An operator has set calls per minute for this key, or for the key whose limits it shares. */
-  readonly hasOwnLimit: boolean
-  readonly pricePerMille: number
-  readonly revoked: boolean
-  readonly disabled: boolean
-  readonly expiresMs: number | null
+  hasOwnLimit: ['coalesce(k.qpm, l.qpm) IS NOT NULL', flag],
+  pricePerMille: ['t.price_per_mille', number],
+  revoked: ['k.revoked_ms IS NOT NULL', flag],
+  disabled: ['k.disabled_ms IS NOT NULL', flag],
+  expiresMs: ['k.expires_ms', nullable(number)],
   /** Set when the key was found by its old secret after a rotation: until when the old secret works. */
-  readonly untilMs: number | null
+  untilMs: ['iif(k.digest = ?1, NULL, k.old_until_ms)', nullable(number)],
   /** Kinds of endpoints that the key may use; null: all. */
-  readonly endpoints: readonly string[] | null
+  endpoints: ['k.endpoints', list],
   /** Ranges of addresses from which the key may be used; null: all. */
-  readonly addresses: readonly string[] | null
+  addresses: ['k.addresses', list],
   /** A call that costs more than the available money is shortened to what the money covers. */
-  readonly clamps: boolean
-  readonly strict: boolean
-  readonly keepsBodies: boolean
-  /** Patterns of the model names that the key may use; null: all. */
-  readonly allows: readonly string[] | null
-  /** Patterns of the account. A model must match both lists. */
-  readonly accountAllows: readonly string[] | null
-  /** Patterns of refused model names, of the key and of its account. */
-  readonly denies: readonly string[] | null
-  /** Tags that a channel must have; null: none. */
-  readonly requires: readonly string[] | null
+  clamps: ['k.clamps', flag],
+  strict: ['k.strict', flag],
+  keepsBodies: ['k.keeps_bodies OR a.keeps_bodies', flag],
   /** The key may see channels and upstream requests in the explain feature. */
-  readonly explains: boolean
-}
+  explains: ['k.explains', flag],
+  /** Tags that a channel must have; null: none. */
+  requires: [
+    `coalesce(k.requires, iif(k.self_made = 1, (SELECT requires FROM api_key WHERE id =
+       (SELECT max(id) FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL)), NULL))`,
+    list,
+  ],
+  /** Patterns of the model names that the key may use; null: all. */
+  allows: ['k.allows', list],
+  /** Patterns of the account. A model must match both lists. */
+  accountAllows: ['a.allows', list],
+  /** Patterns of refused model names, of the key and of its account. */
+  denies: ["nullif(concat_ws(',', k.denies, a.denies), '')", list],
+} as const
+
+export type KeyRow = RowOf<typeof callKeyColumns>
+
+const readKey = rowReader(callKeyColumns)
 
 export interface IdempotencyClaim {
   readonly callId: number
@@ -84,22 +95,10 @@ export interface OpenDeletion extends DeletionFilter {
 type RawRow = Record<string, bigint | string | null>
 type RawBytesRow = Record<string, Uint8Array>
 
-const listOf = (text: RawRow[string] | undefined): readonly string[] | null =>
-  typeof text === 'string' ? text.split(',') : null
-
-const numberOf = (value: RawRow[string] | undefined): number | null =>
-  typeof value === 'bigint' ? Number(value) : null
-
 export class Reader {
   /** The only query that a call waits for. */
   static readonly findKeySql = `
-    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, l.qpm, t.qpm) AS qpm, coalesce(l.id, k.id) AS limits_id,
-      coalesce(k.qpm, l.qpm) IS NOT NULL AS own_limit, t.price_per_mille, k.revoked_ms,
-      k.disabled_ms, k.expires_ms, iif(k.digest = ?1, NULL, k.old_until_ms) AS until_ms, k.endpoints, k.addresses,
-      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.explains,
-      coalesce(k.requires, iif(k.self_made = 1, (SELECT requires FROM api_key WHERE id =
-        (SELECT max(id) FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL)), NULL)) AS requires,
-      k.allows, a.allows AS account_allows, nullif(concat_ws(',', k.denies, a.denies), '') AS denies
+    SELECT ${selectList(callKeyColumns)}
     FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id
       LEFT JOIN api_key l ON k.self_made = 1 AND k.qpm IS NULL
         AND NOT EXISTS (SELECT 1 FROM limit_rule WHERE key_id = k.id) AND l.id = max(
@@ -129,7 +128,7 @@ export class Reader {
     this.vault = new VaultReader(this.#db)
     this.rules = new RulesReader(this.#db)
     this.webhooks = new WebhookReader(this.#db)
-    this.#findKey = this.#db.query<RawRow, [Uint8Array]>(Reader.findKeySql)
+    this.#findKey = this.#db.query<SqlRow, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<RawRow, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
@@ -149,30 +148,7 @@ export class Reader {
 
   findKey(digest: Uint8Array): KeyRow | undefined {
     const row = this.#findKey.get(digest)
-    if (row === null) return undefined
-    return {
-      id: Number(row.id),
-      accountId: Number(row.account_id),
-      tier: row.tier as string,
-      qpm: Number(row.qpm),
-      limitsKeyId: Number(row.limits_id),
-      hasOwnLimit: row.own_limit === 1n,
-      pricePerMille: Number(row.price_per_mille),
-      revoked: row.revoked_ms !== null,
-      disabled: row.disabled_ms !== null,
-      expiresMs: numberOf(row.expires_ms),
-      untilMs: numberOf(row.until_ms),
-      endpoints: listOf(row.endpoints),
-      addresses: listOf(row.addresses),
-      clamps: row.clamps === 1n,
-      strict: row.strict === 1n,
-      keepsBodies: row.keeps_bodies === 1n,
-      allows: listOf(row.allows),
-      accountAllows: listOf(row.account_allows),
-      denies: listOf(row.denies),
-      requires: listOf(row.requires),
-      explains: row.explains === 1n,
-    }
+    return row === null ? undefined : readKey(row)
   }
 
   /** Finds the first digest that belongs to a key. One transaction, so that no key changes its digest meanwhile. */

@@ -13,7 +13,7 @@ import { Ballast } from './ballast.ts'
 import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
 import type { OperationRunner } from './operation-runner.ts'
 import { buildOperations } from './operation-runner.ts'
-import type { OperationInput, OperationName } from './operations.ts'
+import type { OperationInput, OperationName, OperationResult } from './operations.ts'
 import { refusableOperations } from './operations.ts'
 import type { FromWriter, ToWriter, WriteJob, WriteReply, WriterOptions } from './writer-messages.ts'
 
@@ -78,7 +78,7 @@ function runJob(job: WriteJob): WriteReply {
   if (isLate(job)) return tooLate
   if (ballast.isDiskFull && needsSpace(job)) return [null, { message: 'no room on the disk', isDiskFull: true }]
   // Writer.run has checked that the input fits the name; the JSON message has lost that type.
-  const run = operations.run[job.name] as (input: OperationInput<OperationName>) => { done: string }
+  const run = operations.run[job.name] as (input: OperationInput<OperationName>) => OperationResult<OperationName>
   if (isAudited(job.name)) return [runAudited(job, () => run(job.input))]
   return [run(ballast.isDiskFull ? withoutOptionalBytes(job) : job.input)]
 }

@@ -2,20 +2,15 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
-import { money, nullable, number, text } from '../queries/columns.ts'
 import type { RecordFilter } from '../records/record-search.ts'
 import { findRecords } from '../records/record-search.ts'
+import { nullable, number, pickColumns, text } from '../tables/columns.ts'
+import { fullRecordColumns } from '../tables/records.ts'
 
 const columns = {
-  callId: ['r.call_id', number],
-  keyId: ['r.key_id', number],
-  provider: ['r.provider', nullable(text)],
-  model: ['r.model', nullable(text)],
-  cost: ['r.cost', money],
-  shortfall: ['r.shortfall', money],
-  priceVersion: ['r.price_version', nullable(number)],
-  lines: ['r.lines', nullable(text)],
-  tokens: ['r.input_tokens + r.output_tokens', number],
+  ...pickColumns(fullRecordColumns, 'callId', 'keyId', 'provider', 'model', 'cost', 'shortfall', 'priceVersion'),
+  lines: ['lines', nullable(text)],
+  tokens: ['input_tokens + output_tokens', number],
 } as const
 
 export interface BilledRow {

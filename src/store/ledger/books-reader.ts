@@ -3,56 +3,17 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
+import { accountColumns, budgetColumns, keyColumns } from '../tables/accounts.ts'
+import type { RowOf, SqlRow, StoredRow } from '../tables/columns.ts'
+import { rowReader, selectList, sqlList } from '../tables/columns.ts'
+import { transferColumns } from '../tables/records.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
 import type { TransferLine } from './statement.ts'
 import { readTransferLine } from './statement.ts'
 
-export interface AccountView {
-  readonly id: bigint
-  readonly name: string
-  readonly type: string
-  readonly kind: string
-  readonly tier: string | null
-  readonly allows: string | null
-  readonly denies: string | null
-  readonly balance: bigint
-  readonly held: bigint
-  readonly credit_limit: bigint
-  readonly keeps_bodies: bigint
-  readonly frozen_ms: bigint | null
-  readonly created_ms: bigint
-}
-
-export interface KeyView {
-  readonly id: bigint
-  readonly account_id: bigint
-  readonly name: string
-  readonly suffix: string
-  readonly tier: string
-  readonly qpm: bigint | null
-  readonly clamps: bigint
-  readonly strict: bigint
-  readonly keeps_bodies: bigint
-  readonly explains: bigint
-  readonly allows: string | null
-  readonly denies: string | null
-  readonly requires: string | null
-  readonly endpoints: string | null
-  readonly addresses: string | null
-  readonly expires_ms: bigint | null
-  readonly disabled_ms: bigint | null
-  readonly old_until_ms: bigint | null
-  readonly revoked_ms: bigint | null
-}
-
-export interface BudgetView {
-  readonly scope_id: bigint
-  readonly span: 'total' | 'day' | 'month'
-  readonly cap: bigint
-  readonly spent: bigint
-  readonly held: bigint
-  readonly period: bigint
-}
+export type AccountView = StoredRow<typeof accountColumns>
+export type KeyView = RowOf<typeof keyColumns>
+export type BudgetView = StoredRow<typeof budgetColumns>
 
 export interface PriceView {
   readonly version: bigint
@@ -76,6 +37,8 @@ export interface LedgerTotals {
 const KEYS_SHOWN_MAX = 100
 const PRICES_SHOWN_MAX = 1_000
 
+const readKey = rowReader(keyColumns)
+
 type RawRow = Record<string, bigint | string | null>
 
 export class BooksReader {
@@ -92,44 +55,32 @@ export class BooksReader {
   }
 
   account(id: number): AccountView | undefined {
-    return this.#one<AccountView>(
-      `SELECT id, name, type, kind, tier, allows, denies, balance, held, credit_limit, keeps_bodies, frozen_ms,
-         created_ms FROM account WHERE id = ?1`,
-      [id],
-    )
+    return this.#one<AccountView>(`SELECT ${sqlList(accountColumns)} FROM account WHERE id = ?1`, [id])
   }
 
   key(id: number): KeyView | undefined {
-    return this.#one<KeyView>(
-      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
-         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms FROM api_key WHERE id = ?1`,
-      [id],
-    )
+    const row = this.#one<SqlRow>(`SELECT ${selectList(keyColumns)} FROM api_key WHERE id = ?1`, [id])
+    return row && readKey(row)
   }
 
   keysOf(accountId: number): readonly KeyView[] {
-    return this.#all<KeyView>(
-      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
-         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms
-       FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
-      [accountId, KEYS_SHOWN_MAX],
-    )
+    const sql = `SELECT ${selectList(keyColumns)} FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`
+    return this.#all<SqlRow>(sql, [accountId, KEYS_SHOWN_MAX]).map(readKey)
   }
 
   /** The budgets of an account and of its keys, or of one key. */
   budgets(scopeId: number): readonly BudgetView[] {
     return this.#all<BudgetView>(
-      `SELECT scope_id, span, cap, spent, held, period FROM budget
+      `SELECT ${sqlList(budgetColumns)} FROM budget
        WHERE scope_id = ?1 OR scope_id IN (SELECT id FROM api_key WHERE account_id = ?1) ORDER BY scope_id, span`,
       [scopeId],
     )
   }
 
   transfersOf(ref: number): readonly TransferLine[] {
-    const rows = this.#all<RawRow>(
-      `SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1 ORDER BY seq`,
-      [ref],
-    )
+    const rows = this.#all<RawRow>(`SELECT ${sqlList(transferColumns)} FROM transfer WHERE ref = ?1 ORDER BY seq`, [
+      ref,
+    ])
     return rows.map(readTransferLine)
   }
 

@@ -4,6 +4,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
+import { DAY_MS } from '../../base/time.ts'
 import type { BudgetSpan } from './hold-types.ts'
 
 interface BudgetEntry {
@@ -18,8 +19,6 @@ export interface BudgetScope {
   readonly keyId: number
   readonly accountId: number
 }
-
-const DAY_MS = 86_400_000
 
 /** The number of the current period in UTC: days since 1970, months since year 0, or always 0 for `total`. */
 export function periodOf(span: BudgetSpan, nowMs: number): bigint {

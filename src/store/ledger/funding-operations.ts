@@ -4,24 +4,21 @@ import { matchesGlob } from '../../base/text/glob.ts'
 import type { HandlersOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
 import { buildScopeCheck } from '../engine/scope-check.ts'
+import type { AccountKind } from '../tables/accounts.ts'
+import { accountColumns } from '../tables/accounts.ts'
+import type { RowChange, StoredRow } from '../tables/columns.ts'
+import { list, rowInserter, rowUpdater } from '../tables/columns.ts'
 import type { Books } from './books.ts'
 import type { BudgetSpan } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
 import { readAmount } from './money-text.ts'
 
-/** A change of an account. Undefined leaves a value as it is; null removes it. Lists are separated by commas. */
-export interface AccountChange {
-  readonly name?: string | undefined
-  /** How the account pays. */
-  readonly kind?: 'prepaid' | 'postpaid' | undefined
-  readonly creditLimit?: MoneyText | undefined
-  readonly keepsBodies?: boolean | undefined
+type AccountColumns = typeof accountColumns
+
+/** A change of an account. Undefined leaves a value as it is; null removes it. */
+export interface AccountChange extends Omit<RowChange<AccountColumns>, 'kind' | 'frozenMs'> {
+  readonly kind?: Exclude<AccountKind, 'operator'> | undefined
   readonly frozen?: boolean | undefined
-  /** The tier of new keys of the account. */
-  readonly tier?: string | null | undefined
-  /** Patterns of model names, for all keys of the account. */
-  readonly allows?: string | null | undefined
-  readonly denies?: string | null | undefined
 }
 
 export interface FundingOperations {
@@ -54,19 +51,6 @@ export interface FundingOperations {
 
 type FundingHandlers = HandlersOf<FundingOperations>
 
-interface AccountColumns {
-  readonly name: string
-  readonly kind: string
-  readonly balance: bigint
-  readonly held: bigint
-  readonly credit_limit: bigint
-  readonly keeps_bodies: bigint
-  readonly frozen_ms: bigint | null
-  readonly tier: string | null
-  readonly allows: string | null
-  readonly denies: string | null
-}
-
 export const fundingOperations = (books: Books): FundingHandlers => ({
   createAccount: buildCreateAccount(books),
   setAccount: buildSetAccount(books),
@@ -75,59 +59,48 @@ export const fundingOperations = (books: Books): FundingHandlers => ({
 
 function buildCreateAccount({ db, nowMs }: Books): FundingHandlers['createAccount'] {
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const insert = db.query(
-    `INSERT INTO account (id, name, type, kind, credit_limit, keeps_bodies, frozen_ms, created_ms, tier, allows, denies)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
-  )
-  return function createAccount({ id, name, type, kind = 'prepaid', creditLimit = '0', ...more }) {
-    const { tier = null, allows = null, denies = null, keepsBodies = false, frozen = false } = more
+  const insert = rowInserter(db, 'account', accountColumns)
+  return function createAccount({ kind = 'prepaid', frozen = false, ...account }) {
+    const { tier = null } = account
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
-    const limit = readAmount(creditLimit)
-    const frozenMs = frozen ? nowMs() : null
-    insert.run(id, name, type, kind, limit, Number(keepsBodies), frozenMs, nowMs(), tier, allows, denies)
+    insert({ ...account, kind, frozenMs: frozen ? nowMs() : null, createdMs: nowMs() })
     return { done: 'created' }
   }
 }
 
 function buildSetAccount({ db, nowMs }: Books): FundingHandlers['setAccount'] {
-  const read = db.query('SELECT * FROM account WHERE id = ?1')
+  const find = db.query<StoredRow<AccountColumns>, [number]>('SELECT * FROM account WHERE id = ?1')
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const update = db.query(
-    `UPDATE account SET name = ?2, kind = ?3, credit_limit = ?4, frozen_ms = ?5, keeps_bodies = ?6, tier = ?7,
-       allows = ?8, denies = ?9 WHERE id = ?1`,
-  )
+  const update = rowUpdater(db, 'account', accountColumns)
   const isInScope = buildScopeCheck(db)
-  return function setAccount({ id, scope, keepsBodies, frozen, ...changes }) {
-    const row = read.get(id) as AccountColumns | null
+  return function setAccount({ id, scope, frozen, ...change }) {
+    const row = find.get(id)
     if (row === null || row.kind === 'operator' || !isInScope(scope, id)) return { done: 'account_unknown' }
-    const { name = row.name, kind = row.kind, tier = row.tier } = changes
-    const { allows = row.allows, denies = row.denies } = changes
+    const { kind = row.kind, tier = row.tier } = change
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
-    if (scope && !isWithin({ allows, denies }, row)) return { done: 'rights_wider' }
-    const limit = changes.creditLimit === undefined ? row.credit_limit : readAmount(changes.creditLimit)
+    if (scope && !isWithin(change, row)) return { done: 'rights_wider' }
+    const limit = change.creditLimit === undefined ? row.credit_limit : readAmount(change.creditLimit)
     if (kind === 'prepaid' && row.balance + limit - row.held < 0n) return { done: 'balance_too_low' }
-    const frozenMs = frozen === undefined ? row.frozen_ms : frozen ? (row.frozen_ms ?? nowMs()) : null
-    const bodies = keepsBodies === undefined ? row.keeps_bodies : Number(keepsBodies)
-    update.run(id, name, kind, limit, frozenMs, bodies, tier, allows, denies)
+    // An account that is frozen already keeps its date.
+    const isSwitched = frozen !== undefined && frozen !== (row.frozen_ms !== null)
+    update(id, row, { ...change, ...(isSwitched && { frozenMs: frozen ? nowMs() : null }) })
     return { done: 'set' }
   }
 }
 
-type ModelRights = Pick<AccountColumns, 'allows' | 'denies'>
-
-const listOf = (text: string | null): readonly string[] => text?.split(',') ?? []
-
 /**
- * Whether `rights` allow nothing that `others` do not allow. A pattern that matches the text of another pattern,
+ * Whether the account may use no more after the change than before. A pattern that matches the text of another pattern,
  * including its stars, matches everything that the other pattern matches.
  */
-function isWithin(rights: ModelRights, others: ModelRights): boolean {
+function isWithin(change: AccountChange, row: StoredRow<AccountColumns>): boolean {
   const covers = (patterns: readonly string[], other: string): boolean =>
     patterns.some(pattern => matchesGlob(pattern, other))
-  const [allows, denies] = [listOf(others.allows), listOf(rights.denies)]
-  if (!listOf(others.denies).every(pattern => covers(denies, pattern))) return false
-  if (others.allows === null) return true
-  return rights.allows !== null && listOf(rights.allows).every(pattern => covers(allows, pattern))
+  const [allows, denies] = [list.read(row.allows), list.read(row.denies)]
+  const { allows: newAllows = allows, denies: newDenies = denies } = change
+  if (!(denies ?? []).every(pattern => covers(newDenies ?? [], pattern))) return false
+  // Without patterns everything is allowed.
+  const isUnlimited = newAllows === null || newAllows.length === 0
+  return allows === null || (!isUnlimited && newAllows.every(pattern => covers(allows, pattern)))
 }
 
 function buildSetBudget({ db, budgets }: Books): FundingHandlers['setBudget'] {

@@ -2,6 +2,7 @@
 // reads only recent records.
 
 import { idAtMs } from '../../base/ids.ts'
+import { DAY_MS, HOUR_MS } from '../../base/time.ts'
 import { openReader, readMigrations } from '../engine/database.ts'
 import { schemaVersion } from '../engine/schema-check.ts'
 import { OPERATOR_ID_MAX } from './operator-accounts.ts'
@@ -27,8 +28,6 @@ export interface LedgerInspection {
   readonly unpriced: readonly string[]
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** No call takes this long. */
 const HOLD_MS_MAX = 2 * HOUR_MS
 /** The most records that each query reads. */

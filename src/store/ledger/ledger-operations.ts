@@ -309,7 +309,7 @@ interface ChargedAmounts {
 const nothingCharged: ChargedAmounts = { cost: 0n, shortfall: 0n, held: 0n }
 
 /** The function returns false when the call has a record already. */
-function recordInserter(db: Database): (record: RecordRow, charged: ChargedAmounts) => boolean {
+export function recordInserter(db: Database): (record: RecordRow, charged: ChargedAmounts) => boolean {
   const insert = db.query(
     `INSERT INTO record VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,
        ?25,?26,?27,?28,?29,?30,?31,?32,?33,?34) ON CONFLICT DO NOTHING`,

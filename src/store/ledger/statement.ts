@@ -3,6 +3,8 @@
 // not depend on the filter.
 
 import type { Database } from 'bun:sqlite'
+import { sqlList } from '../tables/columns.ts'
+import { transferColumns } from '../tables/records.ts'
 import { REVENUE } from './operator-accounts.ts'
 
 /** The most transfers that one page of a filtered statement reads. */
@@ -50,7 +52,7 @@ export interface StatementPage {
 
 type RawRow = Record<string, bigint | string | null>
 
-const COLUMNS = 'seq, kind, ref, debit, credit, amount, made_ms, reference, author'
+const COLUMNS = `seq, ${sqlList(transferColumns)}`
 
 export const accountStatementSql = `
   SELECT ${COLUMNS} FROM transfer WHERE debit = ?1 AND seq < ?2

@@ -7,7 +7,7 @@ import { readAmount } from '../ledger/money-text.ts'
 import type { AccountInsert, PersonInsert, SessionInsert, SiteRoleName } from './people.ts'
 
 const roles: readonly SiteRoleName[] = ['member', 'support', 'admin', 'owner']
-const MANAGER_RANK = 3
+export const MANAGER_RANK = 3
 
 const isAtLeast = (role: SiteRoleName, least: SiteRoleName): boolean => roles.indexOf(role) >= roles.indexOf(least)
 

@@ -4,12 +4,11 @@
 import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { PeopleRows, PersonRow } from './people-rows.ts'
+import { MANAGER_RANK } from './people-rows.ts'
 import { isStoredToken, SETUP_SETTING } from './set-up-token.ts'
 
 type CreateHandlers = Pick<OperationHandlers, 'setUpOwner' | 'register'>
 type ChangeHandlers = Pick<OperationHandlers, 'setPerson' | 'removePerson' | 'setProfile' | 'setPassword'>
-
-const MANAGER_RANK = 3
 
 export function personOperations(books: Books, people: PeopleRows): CreateHandlers & ChangeHandlers {
   const { db } = books

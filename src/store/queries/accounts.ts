@@ -2,32 +2,15 @@
 
 import type { Database } from 'bun:sqlite'
 import { periodOf } from '../ledger/budgets.ts'
-import type { BudgetSpan } from '../ledger/hold-types.ts'
-import type { QueryRow, SqlRow, SqlValue } from './columns.ts'
-import { flag, list, money, nullable, number, readRow, selectList, text } from './columns.ts'
+import { accountColumns, budgetColumns } from '../tables/accounts.ts'
+import type { RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import { rowReader, selectList } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { beginsWithName, equals, findOne, isTrue, listPage, scopeSql, scopeValues } from './paging.ts'
 
-const columns = {
-  id: ['a.id', number],
-  name: ['a.name', text],
-  type: ['a.type', text],
-  kind: ['a.kind', text],
-  balance: ['a.balance', money],
-  held: ['a.held', money],
-  creditLimit: ['a.credit_limit', money],
-  keepsBodies: ['a.keeps_bodies', flag],
-  tier: ['a.tier', nullable(text)],
-  allows: ['a.allows', list],
-  denies: ['a.denies', list],
-  frozenMs: ['a.frozen_ms', nullable(number)],
-  createdMs: ['a.created_ms', number],
-  version: ['a.version', number],
-} as const
-
-const plan: ListPlan<typeof columns> = {
+const plan: ListPlan<typeof accountColumns> = {
   from: 'account a',
-  columns,
+  columns: accountColumns,
   id: 'a.id',
   sorts: { created: 'a.id', name: 'a.name COLLATE NOCASE' },
   account: 'a.id',
@@ -40,18 +23,8 @@ const plan: ListPlan<typeof columns> = {
   },
 }
 
-const budgetColumns = {
-  scopeId: ['b.scope_id', number],
-  span: ['b.span', text],
-  cap: ['b.cap', money],
-  spent: ['b.spent', money],
-  held: ['b.held', money],
-  period: ['b.period', number],
-  version: ['b.version', number],
-} as const
-
-export type AccountDetails = QueryRow<typeof columns>
-export type BudgetDetails = QueryRow<typeof budgetColumns>
+export type AccountDetails = RowOf<typeof accountColumns>
+export type BudgetDetails = RowOf<typeof budgetColumns>
 
 interface BudgetQuery {
   /** The id of a key or of an account. */
@@ -79,16 +52,18 @@ const owners = {
   account: { sql: "SELECT 1 FROM account o WHERE o.id = $id AND o.kind <> 'operator'", account: 'o.id' },
 }
 
+const readBudget = rowReader(budgetColumns)
+
 function readBudgets(db: Database, { id, of, scope, nowMs }: BudgetQuery): readonly BudgetDetails[] | null {
   const { sql, account } = owners[of]
   const inScope = scope === null ? '' : ` AND ${scopeSql(account)}`
   const owner = db.query<SqlRow, [Record<string, SqlValue>]>(sql.concat(inScope)).get({ id, ...scopeValues(scope) })
   if (owner === null) return null
-  const select = ['SELECT', selectList(budgetColumns), 'FROM budget b WHERE b.scope_id = $id ORDER BY b.span']
+  const select = ['SELECT', selectList(budgetColumns), 'FROM budget WHERE scope_id = $id ORDER BY span']
   const rows = db.query<SqlRow, [Record<string, SqlValue>]>(select.join(' ')).all({ id })
-  return rows.map(row => inCurrentPeriod(readRow(budgetColumns, row), nowMs))
+  return rows.map(row => inCurrentPeriod(readBudget(row), nowMs))
 }
 
 /** Shows zero spending for a period that is over; the next call resets the row. */
 const inCurrentPeriod = (budget: BudgetDetails, nowMs: number): BudgetDetails =>
-  periodOf(budget.span as BudgetSpan, nowMs) > BigInt(budget.period) ? { ...budget, spent: '0' } : budget
+  periodOf(budget.span, nowMs) > BigInt(budget.period) ? { ...budget, spent: '0' } : budget

@@ -2,8 +2,8 @@
 
 import type { Database } from 'bun:sqlite'
 import { auditHash } from '../audit-log/audited-operations.ts'
-import type { QueryRow, SqlRow } from './columns.ts'
-import { json, nullable, number, text } from './columns.ts'
+import type { RowOf, SqlRow } from '../tables/columns.ts'
+import { json, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { atLeast, beginsWith, below, equals, listPage } from './paging.ts'
 
@@ -36,7 +36,7 @@ const plan: ListPlan<typeof columns> = {
   },
 }
 
-export type AuditView = QueryRow<typeof columns>
+export type AuditView = RowOf<typeof columns>
 
 /** The number and hash of a row. With it a later check can tell that no row up to this one was changed or removed. */
 export interface AuditHead {

@@ -1,8 +1,8 @@
 // Queries for redemption codes and their batches. They never return the code itself.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow, SqlRow } from './columns.ts'
-import { money, nullable, number, text } from './columns.ts'
+import type { RowOf, SqlRow } from '../tables/columns.ts'
+import { money, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { equals, isTrue, listPage } from './paging.ts'
 
@@ -33,7 +33,7 @@ const plan: ListPlan<typeof columns> = {
   },
 }
 
-export type CodeView = QueryRow<typeof columns>
+export type CodeView = RowOf<typeof columns>
 
 export interface BatchView {
   readonly batch: string

@@ -1,41 +1,17 @@
 // Queries for API keys. They never return a digest or anything else from which a key could be derived.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { flag, list, nullable, number, text } from './columns.ts'
+import { keyColumns } from '../tables/accounts.ts'
+import type { RowOf } from '../tables/columns.ts'
 import type { ListFilter, ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { atLeast, beginsWithName, below, equals, findOne, isTrue, listPage } from './paging.ts'
-
-const columns = {
-  id: ['k.id', number],
-  accountId: ['k.account_id', number],
-  name: ['k.name', text],
-  suffix: ['k.suffix', text],
-  tier: ['k.tier', text],
-  qpm: ['k.qpm', nullable(number)],
-  clamps: ['k.clamps', flag],
-  keepsBodies: ['k.keeps_bodies', flag],
-  strict: ['k.strict', flag],
-  explains: ['k.explains', flag],
-  allows: ['k.allows', list],
-  denies: ['k.denies', list],
-  requires: ['k.requires', list],
-  endpoints: ['k.endpoints', list],
-  addresses: ['k.addresses', list],
-  createdMs: ['k.created_ms', number],
-  expiresMs: ['k.expires_ms', nullable(number)],
-  oldUntilMs: ['k.old_until_ms', nullable(number)],
-  disabledMs: ['k.disabled_ms', nullable(number)],
-  revokedMs: ['k.revoked_ms', nullable(number)],
-  version: ['k.version', number],
-} as const
 
 const endsAfter: ListFilter = { ...equals(''), sql: name => `(k.expires_ms IS NULL OR k.expires_ms > $${name})` }
 const endsBy: ListFilter = { ...equals(''), sql: name => `k.expires_ms <= $${name}` }
 
-export const keyPlan: ListPlan<typeof columns> = {
+export const keyPlan: ListPlan<typeof keyColumns> = {
   from: 'api_key k',
-  columns,
+  columns: keyColumns,
   id: 'k.id',
   sorts: { created: 'k.id', name: 'k.name COLLATE NOCASE' },
   account: 'k.account_id',
@@ -54,7 +30,7 @@ export const keyPlan: ListPlan<typeof columns> = {
   },
 }
 
-export type KeyDetails = QueryRow<typeof columns>
+export type KeyDetails = RowOf<typeof keyColumns>
 
 export interface KeyQueries {
   keys: { input: ListQuery; result: Page<KeyDetails> }

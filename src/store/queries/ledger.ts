@@ -1,10 +1,11 @@
 // Queries for the ledger: the statement of an account with the balance after each line, and the trial balance.
 
 import type { Database } from 'bun:sqlite'
+import { BILLION } from '../../base/money/money.ts'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
 import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
 import { newestCursor, readStatementPage } from '../ledger/statement.ts'
-import { money, text } from './columns.ts'
+import { money, text } from '../tables/columns.ts'
 import type { Scope } from './paging.ts'
 import { findOne } from './paging.ts'
 
@@ -123,8 +124,6 @@ interface CustomerSums {
   readonly held: bigint
   readonly held_rest: bigint
 }
-
-const BILLION = 1_000_000_000n
 
 /** CustomerSums whole billions and the rest apart, because the sum of all balances may not fit into 64 bits. */
 function readTrialBalance(db: Database): TrialBalance {

@@ -1,23 +1,13 @@
 // Queries for limits.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { list, nullable, number, text } from './columns.ts'
+import type { RowOf } from '../tables/columns.ts'
+import { number } from '../tables/columns.ts'
+import { limitColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { equals, findOne, listPage } from './paging.ts'
 
-const columns = {
-  id: ['l.id', number],
-  resource: ['l.resource', text],
-  span: ['l.span', nullable(text)],
-  amount: ['l.amount', number],
-  keyId: ['l.key_id', nullable(number)],
-  accountId: ['l.account_id', nullable(number)],
-  tier: ['l.tier', nullable(text)],
-  model: ['l.model', nullable(text)],
-  per: ['l.per', list],
-  version: ['l.version', number],
-} as const
+const columns = { ...limitColumns, version: ['version', number] } as const
 
 const plan: ListPlan<typeof columns> = {
   from: 'limit_rule l',
@@ -33,7 +23,7 @@ const plan: ListPlan<typeof columns> = {
   },
 }
 
-export type LimitDetails = QueryRow<typeof columns>
+export type LimitDetails = RowOf<typeof columns>
 
 export interface LimitQueries {
   limits: { input: ListQuery; result: Page<LimitDetails> }

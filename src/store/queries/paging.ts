@@ -2,8 +2,8 @@
 // values of a request are always bound.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryColumns, QueryRow, SqlRow, SqlValue } from './columns.ts'
-import { readRow, selectList } from './columns.ts'
+import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import { rowReader, selectList } from '../tables/columns.ts'
 
 /** The accounts that an actor may see: those in which the person is a member with at least this rank. */
 export interface Scope {
@@ -45,7 +45,7 @@ export const beginsWithName = (column: string): ListFilter => ({
   bind: toSqlValue,
 })
 
-export interface ListPlan<C extends QueryColumns> {
+export interface ListPlan<C extends Columns> {
   /** The SQL after `FROM`. */
   readonly from: string
   readonly columns: C
@@ -83,7 +83,7 @@ export const scopeValues = (scope: Scope | null): Record<string, SqlValue> =>
 
 const EMPTY_PAGE: Page<never> = { rows: [], next: null }
 
-export function listPage<C extends QueryColumns>(db: Database, plan: ListPlan<C>, ask: ListQuery): Page<QueryRow<C>> {
+export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask: ListQuery): Page<RowOf<C>> {
   const order = plan.sorts[ask.sort]
   const after = ask.after === undefined ? undefined : readCursor(ask.after)
   if (order === undefined || after === null || (ask.scope !== null && plan.account === undefined)) return EMPTY_PAGE
@@ -112,7 +112,7 @@ export function listPage<C extends QueryColumns>(db: Database, plan: ListPlan<C>
     const shown = rows.slice(0, ask.limit)
     const last = shown.at(-1)
     const next = rows.length > ask.limit && last !== undefined ? writeCursor(last) : null
-    return { rows: shown.map(row => readRow(plan.columns, row)), next }
+    return { rows: shown.map(rowReader(plan.columns)), next }
   } finally {
     statement.finalize()
   }
@@ -125,17 +125,17 @@ const afterCursor = (order: string, id: string, comparison: '<' | '>'): readonly
 ]
 
 /** Finds one row of a list by its id; undefined also where the row is outside the scope. */
-export function findOne<C extends QueryColumns>(
+export function findOne<C extends Columns>(
   db: Database,
   plan: Pick<ListPlan<C>, 'from' | 'columns' | 'id' | 'account' | 'where'>,
   { id, scope }: { readonly id: string | number; readonly scope: Scope | null },
-): QueryRow<C> | undefined {
+): RowOf<C> | undefined {
   if (scope !== null && plan.account === undefined) return undefined
   const inScope = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`
   const select = ['SELECT', selectList(plan.columns), 'FROM', plan.from, 'WHERE', plan.where ?? 'true', 'AND', plan.id]
   const sql = select.join(' ').concat(' = $id', inScope)
   const row = db.query<SqlRow, [Record<string, SqlValue>]>(sql).get({ id, ...scopeValues(scope) })
-  return row === null ? undefined : readRow(plan.columns, row)
+  return row === null ? undefined : rowReader(plan.columns)(row)
 }
 
 type Cursor = readonly [sort: string | number, id: string | number]

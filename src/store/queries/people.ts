@@ -1,8 +1,8 @@
 // Queries for people, the members of accounts, sessions and invitations.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow, SqlRow } from './columns.ts'
-import { flag, nullable, number, text } from './columns.ts'
+import type { RowOf, SqlRow } from '../tables/columns.ts'
+import { flag, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { beginsWith, equals, findOne, listPage } from './paging.ts'
 
@@ -101,10 +101,10 @@ const invitationPlan: ListPlan<typeof invitationColumns> = {
   },
 }
 
-export type PersonView = QueryRow<typeof personColumns>
-export type MemberView = QueryRow<typeof memberColumns>
-export type SessionView = QueryRow<typeof sessionColumns>
-export type InvitationView = QueryRow<typeof invitationColumns>
+export type PersonView = RowOf<typeof personColumns>
+export type MemberView = RowOf<typeof memberColumns>
+export type SessionView = RowOf<typeof sessionColumns>
+export type InvitationView = RowOf<typeof invitationColumns>
 
 export interface MeView extends Pick<PersonView, 'email' | 'name' | 'secondFactor' | 'createdMs' | 'version'> {
   readonly accounts: readonly { readonly accountId: number; readonly name: string; readonly rank: number }[]

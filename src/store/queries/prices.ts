@@ -1,8 +1,8 @@
 // Queries for prices: the current price of each model, and all versions of a price.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { json, number, text } from './columns.ts'
+import type { RowOf } from '../tables/columns.ts'
+import { json, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { beginsWith, equals, findOne, listPage } from './paging.ts'
 
@@ -38,8 +38,8 @@ const history: ListPlan<typeof versionColumns> = {
   filters: { model: equals('p.model') },
 }
 
-export type PriceDetails = QueryRow<typeof columns>
-export type PriceVersionDetails = QueryRow<typeof versionColumns>
+export type PriceDetails = RowOf<typeof columns>
+export type PriceVersionDetails = RowOf<typeof versionColumns>
 
 export interface PriceQueries {
   prices: { input: ListQuery; result: Page<PriceDetails> }

@@ -4,25 +4,15 @@ import type { Database } from 'bun:sqlite'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import type { FullRecord, RecordPage, RecordQuery, RecordView } from '../records/record-search.ts'
-import { findRecords, fullRecordColumns, recordColumns } from '../records/record-search.ts'
+import { findRecords } from '../records/record-search.ts'
 import { exportHead, exportLine, formatFullRecord } from '../records/record-text.ts'
-import type { QueryRow } from './columns.ts'
-import { flag, money, nullable, number, readRow, text } from './columns.ts'
+import type { RowOf, SqlRow } from '../tables/columns.ts'
+import { flag, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
+import { fullRecordColumns, recordColumns, transferColumns } from '../tables/records.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { findOne, listPage } from './paging.ts'
 
-const transferColumns = {
-  kind: ['kind', text],
-  ref: ['ref', number],
-  debit: ['debit', number],
-  credit: ['credit', number],
-  amount: ['amount', money],
-  madeMs: ['made_ms', number],
-  reference: ['reference', nullable(text)],
-  author: ['author', nullable(text)],
-} as const
-
-export type TransferView = QueryRow<typeof transferColumns>
+export type TransferView = RowOf<typeof transferColumns>
 
 export interface RecordWithTransfers {
   readonly record: FullRecord
@@ -72,7 +62,7 @@ const deletionColumns = {
   doneMs: ['d.done_ms', nullable(number)],
 } as const
 
-export type DeletionView = QueryRow<typeof deletionColumns>
+export type DeletionView = RowOf<typeof deletionColumns>
 
 const deletionPlan: ListPlan<typeof deletionColumns> = {
   from: 'record_deletion d',
@@ -93,10 +83,8 @@ export const recordQueries = (db: Database): RecordHandlers => ({
   record({ callId, scope }) {
     const record = findOne(db, plan, { id: callId, scope })
     if (record === undefined) return null
-    const sql = 'SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1'
-    const rows = db.query<Record<string, string | bigint | null>, [number]>(sql.concat(' ORDER BY seq')).all(callId)
-    const transfers = rows.map(({ made_ms: madeMs, ...row }) => readRow(transferColumns, { ...row, madeMs: madeMs! }))
-    return { record, transfers }
+    const sql = `SELECT ${selectList(transferColumns)} FROM transfer WHERE ref = ?1 ORDER BY seq`
+    return { record, transfers: db.query<SqlRow, [number]>(sql).all(callId).map(rowReader(transferColumns)) }
   },
   deletions: ask => listPage(db, deletionPlan, ask),
   deletion: ask => findOne(db, deletionPlan, ask) ?? null,

@@ -27,7 +27,7 @@ import {
   readTop,
   readTopEndUsers,
 } from '../statistics/statistics-queries.ts'
-import type { SqlValue } from './columns.ts'
+import type { SqlValue } from '../tables/columns.ts'
 import type { Scope } from './paging.ts'
 import { scopeSql, scopeValues } from './paging.ts'
 

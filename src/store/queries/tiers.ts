@@ -1,25 +1,21 @@
 // Queries for tiers.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { number, text } from './columns.ts'
+import type { RowOf } from '../tables/columns.ts'
+import { number } from '../tables/columns.ts'
+import { tierColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { findOne, listPage } from './paging.ts'
 
 const columns = {
-  name: ['t.name', text],
-  qpm: ['t.qpm', number],
-  pricePerMille: ['t.price_per_mille', number],
-  accountQpm: ['t.account_qpm', number],
-  accountConcurrency: ['t.account_concurrency', number],
+  ...tierColumns,
   keys: ['(SELECT count(*) FROM api_key k WHERE k.tier = t.name AND k.revoked_ms IS NULL)', number],
-  version: ['t.version', number],
 } as const
 
 const sorts = { name: 't.name', qpm: 't.qpm' }
 const plan: ListPlan<typeof columns> = { from: 'tier t', columns, id: 't.name', sorts }
 
-export type TierView = QueryRow<typeof columns>
+export type TierView = RowOf<typeof columns>
 
 export interface TierQueries {
   tiers: { input: ListQuery; result: Page<TierView> }

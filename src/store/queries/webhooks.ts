@@ -1,8 +1,8 @@
 // Queries for webhooks, their deliveries and the balance alerts of accounts. They never return a secret.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { flag, list, money, nullable, number, text } from './columns.ts'
+import type { RowOf } from '../tables/columns.ts'
+import { flag, list, money, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { equals, findOne, isTrue, listPage } from './paging.ts'
 
@@ -63,9 +63,9 @@ const alertPlan = {
   account: 'a.id',
 } as const
 
-export type WebhookView = QueryRow<typeof columns>
-export type DeliveryView = QueryRow<typeof deliveryColumns>
-export type AlertView = QueryRow<typeof alertColumns>
+export type WebhookView = RowOf<typeof columns>
+export type DeliveryView = RowOf<typeof deliveryColumns>
+export type AlertView = RowOf<typeof alertColumns>
 
 interface ByIdInScope {
   readonly id: number

@@ -7,6 +7,7 @@ import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { Thread } from '../../base/threads/thread.ts'
+import { DAY_MS } from '../../base/time.ts'
 import { StoreError } from '../engine/database.ts'
 import type {
   BodiesQuota,
@@ -39,7 +40,6 @@ export interface BodyStoreParts {
   onError(detail: string): void
 }
 
-const DAY_MS = 24 * 3_600_000
 const CLOSE_MS_MAX = 5_000
 
 export class BodyStore {

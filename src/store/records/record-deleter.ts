@@ -3,6 +3,7 @@
 // without its record, and no record is deleted before it is in the statistics.
 
 import { idAtMs } from '../../base/ids.ts'
+import { DAY_MS } from '../../base/time.ts'
 import type { OpenDeletion, Reader } from '../engine/reader.ts'
 import type { Writer } from '../engine/writer.ts'
 import type { QueryWorker } from '../queries/query-worker.ts'
@@ -22,7 +23,6 @@ export interface RecordDeleterParts {
 }
 
 const RECORDS_PER_STEP = 100
-const DAY_MS = 86_400_000
 
 interface RunningOrder {
   readonly id: number

@@ -5,6 +5,7 @@
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
 import { msOfId } from '../../base/ids.ts'
+import { DAY_MS } from '../../base/time.ts'
 import type { HandlersOf } from '../engine/operation.ts'
 import { buildScopeCheck } from '../engine/scope-check.ts'
 import type { Books } from '../ledger/books.ts'
@@ -52,7 +53,6 @@ export interface RecordOperations {
 const LOG_ROWS_PER_STEP = 1_000
 /** If more log rows than this are not in the statistics yet, deleting waits; this state never lasts long. */
 const BEHIND_MAX = 20_000
-const DAY_MS = 86_400_000
 
 export function recordOperations({ db, nowMs }: Books): HandlersOf<RecordOperations> {
   // The last row always stays, so that the next row gets a number that was never used.

@@ -4,10 +4,11 @@
 // time.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryColumns, QueryRow, SqlRow, SqlValue } from '../queries/columns.ts'
-import { flag, json, money, nullable, number, readRow, selectList, text } from '../queries/columns.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
+import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import { rowReader, selectList } from '../tables/columns.ts'
+import type { fullRecordColumns, recordColumns } from '../tables/records.ts'
 
 export interface RecordFilter {
   readonly callId?: number | undefined
@@ -40,49 +41,8 @@ export interface RecordQuery {
   readonly limit: number
 }
 
-export const recordColumns = {
-  callId: ['r.call_id', number],
-  keyId: ['r.key_id', number],
-  accountId: ['r.account_id', number],
-  dialect: ['r.dialect', text],
-  provider: ['r.provider', nullable(text)],
-  model: ['r.model', nullable(text)],
-  channel: ['r.channel', nullable(text)],
-  status: ['r.status', number],
-  error: ['r.error', nullable(text)],
-  outcome: ['r.outcome', text],
-  streamed: ['r.streamed', flag],
-  inputTokens: ['r.input_tokens', number],
-  cacheReadTokens: ['r.cache_read_tokens', number],
-  cacheWriteTokens: ['r.cache_write_tokens', number],
-  outputTokens: ['r.output_tokens', number],
-  reasoningTokens: ['r.reasoning_tokens', number],
-  cost: ['r.cost', money],
-  shortfall: ['r.shortfall', money],
-  firstMs: ['r.first_ms', nullable(number)],
-  durationMs: ['r.duration_ms', number],
-  endUser: ['r.end_user', nullable(text)],
-  loss: ['r.loss', nullable(text)],
-} as const
-
-export const fullRecordColumns = {
-  ...recordColumns,
-  asked: ['r.asked', nullable(text)],
-  rule: ['r.rule', text],
-  usageSource: ['r.usage_source', text],
-  held: ['r.held', money],
-  priceVersion: ['r.price_version', nullable(number)],
-  lines: ['r.lines', json],
-  attempts: ['r.attempts', json],
-  timings: ['r.timings', json],
-  tags: ['r.tags', nullable(text)],
-  cameHash: ['r.came_hash', nullable(text)],
-  wentHash: ['r.went_hash', nullable(text)],
-  why: ['r.why', json],
-} as const
-
-export type RecordView = QueryRow<typeof recordColumns>
-export type FullRecord = QueryRow<typeof fullRecordColumns>
+export type RecordView = RowOf<typeof recordColumns>
+export type FullRecord = RowOf<typeof fullRecordColumns>
 
 export interface RecordPage<T> {
   readonly rows: readonly T[]
@@ -191,11 +151,7 @@ function scanOwnAccounts(db: Database, scope: Scope): Scan | undefined {
   return { walk: 'accountId', values: rows.map(({ id }) => id) }
 }
 
-export function findRecords<C extends QueryColumns>(
-  db: Database,
-  columns: C,
-  ask: RecordQuery,
-): RecordPage<QueryRow<C>> {
+export function findRecords<C extends Columns>(db: Database, columns: C, ask: RecordQuery): RecordPage<RowOf<C>> {
   const scan = chooseScan(db, ask)
   if (scan === undefined) return { rows: [], next: null, early: false }
   const { filter, scope, oldestFirst = false, limit } = ask
@@ -210,9 +166,9 @@ export function findRecords<C extends QueryColumns>(
   // The CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
   const sql = 'SELECT '.concat(
     selectList(columns),
-    ' FROM (SELECT call_id FROM (',
+    ' FROM (SELECT call_id AS id FROM (',
     ids,
-    ') LIMIT $looked) w CROSS JOIN record r ON r.call_id = w.call_id WHERE ',
+    ') LIMIT $looked) w CROSS JOIN record r ON r.call_id = w.id WHERE ',
     where.length === 0 ? 'true' : where.join(' AND '),
     ' LIMIT $limit',
   )
@@ -223,7 +179,7 @@ export function findRecords<C extends QueryColumns>(
     looked: ROWS_SCANNED_MAX,
     limit: limit + 1,
   })
-  const shown = rows.slice(0, limit).map(row => readRow(columns, row))
+  const shown = rows.slice(0, limit).map(rowReader(columns))
   if (rows.length > limit) return { rows: shown, next: Number(rows[limit - 1]!.callId), early: false }
   const [end] = queryAll(db, ids.concat(' LIMIT 1 OFFSET $looked - 1'), { ...scanned, looked: ROWS_SCANNED_MAX })
   return { rows: shown, next: end === undefined ? null : Number(end.call_id), early: end !== undefined }

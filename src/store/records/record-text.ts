@@ -2,25 +2,24 @@
 // export file. Channels, attempts and routing reasons are shown to staff only.
 
 import { msOfId, textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money/money.ts'
+import { usdText } from '../../base/money/money.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import { csvLine, jsonLine } from '../../base/text/export-lines.ts'
+import { timeText } from '../../base/time.ts'
 import type { FullRecord, RecordView } from './record-search.ts'
-
-const usd = (digits: string): string => formatUsd(nanos(BigInt(digits)))
 
 export function formatRecord(record: RecordView, staff: boolean) {
   const { callId, keyId, accountId, provider, model, channel, cost, shortfall, loss, ...rest } = record
   return {
     id: textId('req', callId),
-    time: new Date(msOfId(callId)).toISOString(),
+    time: timeText(msOfId(callId)),
     account: textId('acc', accountId),
     key: textId('key', keyId),
     model: model === null ? null : `${provider}/${model}`,
     channel: staff ? channel : null,
     ...rest,
-    cost: usd(cost),
-    shortfall: usd(shortfall),
+    cost: usdText(cost),
+    shortfall: usdText(shortfall),
     loss: loss === null ? [] : loss.split(','),
   }
 }
@@ -35,7 +34,7 @@ export function formatFullRecord(record: FullRecord, staff: boolean) {
     asked,
     rule,
     usageSource,
-    held: usd(held),
+    held: usdText(held),
     priceVersion,
     lines,
     timings,

@@ -4,6 +4,8 @@
 import { bounds } from '../../base/bounds.ts'
 import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
+import { rowUpdater } from '../tables/columns.ts'
+import { authorColumns, channelColumns, storedChannelColumns } from '../tables/rules.ts'
 import type { ChannelChange, RuleOperations } from './rules.ts'
 import { isStoredChannelId } from './rules.ts'
 
@@ -25,31 +27,40 @@ export function channelOperations(books: Books): ChannelHandlers {
 
 function channelRows({ db, nowMs }: Books) {
   const count = db.query('SELECT count(*) AS n FROM channel')
-  const find = db.query('SELECT * FROM channel WHERE id = ?1')
+  const find = db.query<RawRow, [string]>('SELECT * FROM channel WHERE id = ?1')
   const findName = db.query('SELECT 1 FROM channel WHERE provider = ?1 AND name = ?2 AND id <> ?3')
   const insert = db.query(
     `INSERT INTO channel (id, provider, name, author, created_ms, changed_ms, version)
      VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5)`,
   )
-  const update = db.query(
-    `UPDATE channel SET disabled = ?2, weight = ?3, priority = ?4, rpm = ?5, tpm = ?6, concurrency = ?7, proxy = ?8,
-       tags = ?9, name = ?10, base_url = ?11, headers = ?12, parameters = ?13, times = ?14, origin = ?15,
-       credential = ?16, fingerprint = ?17, foreign_ids = ?18, author = ?19, changed_ms = ?20 WHERE id = ?1`,
-  )
+  const update = rowUpdater(db, 'channel', { ...channelColumns, ...storedChannelColumns, ...authorColumns })
   const exists = (id: string): boolean => find.get(id) !== null
   const isFull = (more: number): boolean => Number((count.get() as RawRow).n) + more > bounds.channelRulesMax
   const isTaken = (provider: Value, name: string, id: string): boolean => findName.get(provider, name, id) !== null
 
   /** Writes a change. Returns whether the credential was deleted because it was for another origin. */
   function write(change: ChannelChange, author: string): boolean {
-    const row = find.get(change.channel) as RawRow
-    const { columns, isCleared } = changedRow(row, change)
-    update.run(change.channel, ...columns, author, nowMs())
+    const { channel, setting = {}, origin, credential, version: _, ...rules } = change
+    const { headers, parameters, times, ...plain } = setting
+    const row = find.get(channel)!
+    // A credential for one origin is never kept for another.
+    const isCleared = !credential && origin !== undefined && row.credential !== null && row.origin !== origin
+    update(channel, row, {
+      ...rules,
+      ...plain,
+      headers: headers && JSON.stringify(headers),
+      parameters: parameters && JSON.stringify(parameters),
+      times: times && JSON.stringify(times),
+      ...(credential && { origin, credential: credential.sealed, fingerprint: credential.fingerprint }),
+      ...(isCleared && { origin: null, credential: null, fingerprint: null }),
+      author,
+      changedMs: nowMs(),
+    })
     return isCleared
   }
 
   function refusalOf({ channel, setting, version }: ChannelChange): 'unknown' | 'name_taken' | 'stale' | undefined {
-    const row = find.get(channel) as RawRow | null
+    const row = find.get(channel)
     if (version !== undefined && Number(row?.version ?? 0) !== version) return 'stale'
     const mustBeStored = isStoredChannelId(channel) || setting !== undefined
     if (mustBeStored && (row === null || row.provider === null)) return 'unknown'
@@ -119,47 +130,6 @@ function resetAndRemoveOperations(
       return { done: 'removed' }
     },
   }
-}
-
-/** The values of a changed row, in the order of the update from `disabled` to `foreign_ids`. */
-function changedRow(
-  row: RawRow,
-  change: ChannelChange,
-): { readonly columns: readonly Value[]; readonly isCleared: boolean } {
-  const { setting = {} } = change
-  const valueOr = (value: Value | undefined, column: string): Value => (value === undefined ? row[column]! : value)
-  const json = (field: 'headers' | 'parameters' | 'times'): Value =>
-    valueOr(setting[field] && JSON.stringify(setting[field]), field)
-  const { columns: credentialColumns, isCleared } = credentialOf(row, change)
-  const columns = [
-    valueOr(change.disabled === undefined ? undefined : Number(change.disabled), 'disabled'),
-    valueOr(change.weight, 'weight'),
-    valueOr(change.priority, 'priority'),
-    valueOr(change.requestsPerMinute, 'rpm'),
-    valueOr(change.tokensPerMinute, 'tpm'),
-    valueOr(change.concurrency, 'concurrency'),
-    valueOr(change.proxy && Buffer.from(change.proxy, 'base64'), 'proxy'),
-    valueOr(change.tags?.join(), 'tags'),
-    valueOr(setting.name, 'name'),
-    valueOr(setting.baseUrl, 'base_url'),
-    json('headers'),
-    json('parameters'),
-    json('times'),
-    ...credentialColumns,
-    valueOr(change.foreignIds === undefined ? undefined : Number(change.foreignIds), 'foreign_ids'),
-  ]
-  return { columns, isCleared }
-}
-
-/** The values of origin, credential and fingerprint. A credential for one origin is never kept for another. */
-function credentialOf(row: RawRow, { origin, credential }: ChannelChange) {
-  if (credential !== undefined) {
-    const columns = [origin!, Buffer.from(credential.sealed, 'base64'), credential.fingerprint]
-    return { columns, isCleared: false }
-  }
-  const isForOtherOrigin = origin !== undefined && row.credential !== null && row.origin !== origin
-  if (isForOtherOrigin) return { columns: [null, null, null], isCleared: true }
-  return { columns: [row.origin!, row.credential!, row.fingerprint!], isCleared: false }
 }
 
 function providerOperations({ db, nowMs }: Books): Pick<ChannelHandlers, 'setProvider' | 'removeProvider'> {

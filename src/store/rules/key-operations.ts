@@ -9,27 +9,15 @@ import { buildGiveCredit } from '../ledger/credit.ts'
 import { buildAccountReader } from '../ledger/ledger-operations.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { readAmount } from '../ledger/money-text.ts'
+import { hiddenKeyColumns, keyColumns } from '../tables/accounts.ts'
+import type { RowChange, StoredRow } from '../tables/columns.ts'
+import { rowInserter, rowUpdater } from '../tables/columns.ts'
 
-/** A change of a key. Undefined leaves a value as it is; null removes it. Lists are separated by commas. */
-export interface KeyChange {
-  readonly name?: string | undefined
-  readonly tier?: string | undefined
-  readonly qpm?: number | null | undefined
-  readonly clamps?: boolean | undefined
-  readonly keepsBodies?: boolean | undefined
-  readonly strict?: boolean | undefined
-  readonly explains?: boolean | undefined
+type KeyColumns = typeof keyColumns
+
+/** A change of a key. Undefined leaves a value as it is; null removes it. */
+export interface KeyChange extends Omit<RowChange<KeyColumns>, 'disabledMs'> {
   readonly disabled?: boolean | undefined
-  readonly expiresMs?: number | null | undefined
-  /** Patterns of model names. */
-  readonly allows?: string | null | undefined
-  readonly denies?: string | null | undefined
-  /** Tags that a channel must have. */
-  readonly requires?: string | null | undefined
-  /** Kinds of endpoints. */
-  readonly endpoints?: string | null | undefined
-  /** Ranges of addresses. */
-  readonly addresses?: string | null | undefined
 }
 
 export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, ScopedInput {
@@ -45,7 +33,6 @@ export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, ScopedI
   readonly name: string
   /** Null: the tier of its account, or else the default tier. */
   readonly tier: string | null
-  readonly qpm: number | null
   readonly credit: MoneyText
   /** The id of the transfer of the credit. */
   readonly creditRef: number
@@ -97,14 +84,10 @@ function nameFinder({ db }: Books): (accountId: number, name: string, exceptId: 
 function buildCreateKey(books: Books): KeyHandlers['createKey'] {
   const { db, nowMs } = books
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const findAccountTier = db.query('SELECT tier FROM account WHERE id = ?1')
+  const findAccountTier = db.query<{ tier: string | null }, [number]>('SELECT tier FROM account WHERE id = ?1')
   const countKeys = db.query('SELECT count(*) AS n FROM (SELECT 1 FROM api_key WHERE account_id = ?1 LIMIT ?2)')
   const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
-  const insertKey = db.query(
-    `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms, allows, denies, requires,
-       explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses, pepper, self_made)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)`,
-  )
+  const insertKey = rowInserter(db, 'api_key', { ...keyColumns, ...hiddenKeyColumns })
   const readAccount = buildAccountReader(db)
   const isInScope = buildScopeCheck(db)
   const hasName = nameFinder(books)
@@ -125,33 +108,16 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
     const credit = readAmount(key.credit)
     const done = problem(key)
     if (done !== undefined) return { done }
-    const defaultTier = (findAccountTier.get(key.accountId) as RawRow | null)?.tier ?? DEFAULT_TIER
-    const tier = key.tier ?? defaultTier
+    const tier = key.tier ?? findAccountTier.get(key.accountId)?.tier ?? DEFAULT_TIER
     if (findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
-    const isSelfMade = Number(key.scope !== undefined && key.scope !== null)
-    insertKey.run(
-      key.id,
-      Buffer.from(key.digest, 'hex'),
-      key.suffix,
-      key.name,
-      key.accountId,
+    insertKey({
+      ...key,
       tier,
-      key.qpm,
-      nowMs(),
-      key.allows ?? null,
-      key.denies ?? null,
-      key.requires ?? null,
-      Number(key.explains ?? false),
-      Number(key.clamps ?? false),
-      Number(key.keepsBodies ?? false),
-      Number(key.strict ?? false),
-      key.expiresMs ?? null,
-      key.endpoints ?? null,
-      key.addresses ?? null,
-      key.pepper,
-      isSelfMade,
-    )
+      digest: Buffer.from(key.digest, 'hex'),
+      createdMs: nowMs(),
+      selfMade: Boolean(key.scope),
+    })
     if (credit > 0n) giveCredit({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
     return { done: 'created' }
   }
@@ -160,45 +126,20 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
 function buildSetKey(books: Books): KeyHandlers['setKey'] {
   const { db, nowMs } = books
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const find = db.query('SELECT * FROM api_key WHERE id = ?1')
-  const update = db.query(
-    `UPDATE api_key SET name = ?2, tier = ?3, qpm = ?4, clamps = ?5, keeps_bodies = ?6, strict = ?7, explains = ?8,
-       disabled_ms = ?9, expires_ms = ?10, allows = ?11, denies = ?12, requires = ?13, endpoints = ?14, addresses = ?15
-     WHERE id = ?1`,
-  )
+  const find = db.query<StoredRow<KeyColumns>, [number]>('SELECT * FROM api_key WHERE id = ?1')
+  const update = rowUpdater(db, 'api_key', keyColumns)
   const isInScope = buildScopeCheck(db)
   const hasName = nameFinder(books)
-  return function setKey({ id, scope, name, tier, disabled, ...change }) {
-    const row = find.get(id) as RawRow | null
+  return function setKey({ id, scope, disabled, ...change }) {
+    const row = find.get(id)
     if (row === null || !isInScope(scope, Number(row.account_id))) return { done: 'unknown' }
     if (row.revoked_ms !== null) return { done: 'revoked' }
+    const { name, tier } = change
     if (tier !== undefined && findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (name !== undefined && hasName(Number(row.account_id), name, id)) return { done: 'name_taken' }
-    /** The new value of a column, or its present value where the change has none. */
-    const valueOr = (
-      value: string | number | boolean | null | undefined,
-      column: string,
-    ): bigint | string | number | null =>
-      value === undefined ? row[column]! : typeof value === 'boolean' ? Number(value) : value
-    const { clamps, keepsBodies, strict, explains, qpm, expiresMs } = change
-    const disabledMs = disabled === undefined ? undefined : disabled ? (row.disabled_ms ?? nowMs()) : null
-    update.run(
-      id,
-      valueOr(name, 'name'),
-      valueOr(tier, 'tier'),
-      valueOr(qpm, 'qpm'),
-      valueOr(clamps, 'clamps'),
-      valueOr(keepsBodies, 'keeps_bodies'),
-      valueOr(strict, 'strict'),
-      valueOr(explains, 'explains'),
-      disabledMs === undefined ? row.disabled_ms! : disabledMs,
-      valueOr(expiresMs, 'expires_ms'),
-      valueOr(change.allows, 'allows'),
-      valueOr(change.denies, 'denies'),
-      valueOr(change.requires, 'requires'),
-      valueOr(change.endpoints, 'endpoints'),
-      valueOr(change.addresses, 'addresses'),
-    )
+    // A key that is disabled already keeps its date.
+    const isSwitched = disabled !== undefined && disabled !== (row.disabled_ms !== null)
+    update(id, row, { ...change, ...(isSwitched && { disabledMs: disabled ? nowMs() : null }) })
     return { done: 'set' }
   }
 }

@@ -2,19 +2,13 @@
 
 import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from '../ledger/books.ts'
+import type { RowChange } from '../tables/columns.ts'
+import type { tierColumns } from '../tables/rules.ts'
 
 export interface TierOperations {
   /** Undefined fields stay as they are. A new tier needs `qpm` and `pricePerMille`. */
   setTier: {
-    input: {
-      readonly name: string
-      readonly isNew: boolean
-      readonly qpm?: number | undefined
-      readonly pricePerMille?: number | undefined
-      /** Calls per minute of all keys of one account together. The default of a new tier is ten times its `qpm`. */
-      readonly accountQpm?: number | undefined
-      readonly accountConcurrency?: number | undefined
-    }
+    input: RowChange<typeof tierColumns> & { readonly name: string; readonly isNew: boolean }
     result: { done: 'set' | 'exists' | 'unknown' }
   }
   removeTier: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' | 'in_use' } }

@@ -6,6 +6,7 @@ import { bounds } from '../../base/bounds.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import { fingerprintOf } from '../../base/secrets/secret-fingerprint.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { DAY_MS } from '../../base/time.ts'
 import type { AuditActor } from '../audit-log/audited-operations.ts'
 import type { DataFolder } from '../engine/folder.ts'
 import type { Writer } from '../engine/writer.ts'
@@ -65,7 +66,6 @@ export interface RotationFinishResult {
   readonly kept: readonly SecretState[]
 }
 
-const DAY_MS = 86_400_000
 const KEYS_SHOWN_MAX = 50
 /** How long finish() waits until all values are encrypted with the newest key. */
 const FINISH_MS_MAX = 20_000

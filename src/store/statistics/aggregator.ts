@@ -8,8 +8,9 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
-import type { RecordColumns } from './batch.ts'
-import { StatisticsBatch } from './batch.ts'
+import { sqlList } from '../tables/columns.ts'
+import type { SummedRecord } from './batch.ts'
+import { StatisticsBatch, summedColumns } from './batch.ts'
 import { RecordMoneyCalculator } from './record-money.ts'
 import type { StatisticsMark } from './statistics-file.ts'
 import { StatisticsFile } from './statistics-file.ts'
@@ -39,14 +40,12 @@ const ROWS_PER_STEP = 5_000
 const OLDER_FACTOR = 40
 const GROUPS_PER_STEP = 20_000
 
-interface LogRow extends RecordColumns {
+interface LogRow extends SummedRecord {
   readonly seq: bigint
   readonly logged: bigint
 }
 
-const COLUMNS = `r.call_id, r.key_id, r.account_id, r.provider, r.model, r.channel, r.outcome, r.error, r.streamed,
-  r.input_tokens, r.cache_read_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens, r.cost, r.shortfall,
-  r.price_version, r.lines, r.first_ms, r.duration_ms, r.end_user, t.amount AS refunded, t.credit`
+const COLUMNS = `r.call_id, ${sqlList(summedColumns, 'r')}, t.amount AS refunded, t.credit`
 
 export class StatisticsAggregator {
   readonly #source: Database

@@ -2,6 +2,9 @@
 
 import { countLatency, stepOf } from '../../base/collections/latency-histogram.ts'
 import { msOfId } from '../../base/ids.ts'
+import type { StoredRow } from '../tables/columns.ts'
+import { pickColumns } from '../tables/columns.ts'
+import { fullRecordColumns } from '../tables/records.ts'
 import type { CallDimensions, Figures } from './figures.ts'
 import { addFigures, copyFigures, FigureGroups, noFigures, ownersOf } from './figures.ts'
 import type { Count, Sum } from './plan.ts'
@@ -9,29 +12,17 @@ import { counts, endUserKeepMs, failureCuts, failureKeepMs, isKept, spanAt, span
 import type { RecordMoneyCalculator } from './record-money.ts'
 import type { EndUserShare, FailureShare, StatisticsAddition } from './statistics-file.ts'
 
-export interface RecordColumns {
+/** The columns of a record that are summed up, besides its id. */
+export const summedColumns = pickColumns(
+  fullRecordColumns,
+  ...(['keyId', 'accountId', 'provider', 'model', 'channel', 'outcome', 'error', 'streamed'] as const),
+  ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'reasoningTokens'] as const),
+  ...(['cost', 'shortfall', 'priceVersion', 'lines', 'firstMs', 'durationMs', 'endUser'] as const),
+)
+
+export interface SummedRecord extends StoredRow<typeof summedColumns> {
   /** Null for a record that was deleted; then all other columns of the record are null too. */
   readonly call_id: bigint | null
-  readonly key_id: bigint
-  readonly account_id: bigint
-  readonly provider: string | null
-  readonly model: string | null
-  readonly channel: string | null
-  readonly outcome: string
-  readonly error: string | null
-  readonly streamed: bigint
-  readonly input_tokens: bigint
-  readonly cache_read_tokens: bigint
-  readonly cache_write_tokens: bigint
-  readonly output_tokens: bigint
-  readonly reasoning_tokens: bigint
-  readonly cost: bigint
-  readonly shortfall: bigint
-  readonly price_version: bigint | null
-  readonly lines: string | null
-  readonly first_ms: bigint | null
-  readonly duration_ms: bigint
-  readonly end_user: string | null
   readonly refunded: bigint | null
   /** The account that was refunded. */
   readonly credit: bigint | null
@@ -65,7 +56,7 @@ export class StatisticsBatch {
     return this.#cells.size + this.#endUsers.size
   }
 
-  addRecord(row: RecordColumns): void {
+  addRecord(row: SummedRecord): void {
     const ms = msOfId(Number(row.call_id))
     const dimensions = this.#dimensionsOf(row)
     const figures = this.#cells.figuresFor(ms, dimensions)
@@ -76,7 +67,7 @@ export class StatisticsBatch {
   }
 
   /** A refund counts at the time of its call. For a deleted record only the account is known. */
-  addRefund(row: RecordColumns, callId: bigint): void {
+  addRefund(row: SummedRecord, callId: bigint): void {
     const unknown = { accountId: Number(row.credit), keyId: 0, model: this.#numberOf(''), channel: this.#numberOf('') }
     const dimensions = row.call_id === null ? unknown : this.#dimensionsOf(row)
     this.#cells.figuresFor(msOfId(Number(callId)), dimensions).sums[sumAt.refunded]! += row.refunded ?? 0n
@@ -87,7 +78,7 @@ export class StatisticsBatch {
     return { shares, failures: [...this.#failures.values()], endUsers: [...this.#endUsers.values()] }
   }
 
-  #dimensionsOf({ account_id, key_id, provider, model, channel }: RecordColumns): CallDimensions {
+  #dimensionsOf({ account_id, key_id, provider, model, channel }: SummedRecord): CallDimensions {
     const name = model === null ? '' : `${provider}/${model}`
     return {
       accountId: Number(account_id),
@@ -97,7 +88,7 @@ export class StatisticsBatch {
     }
   }
 
-  #addTo(figures: Figures, row: RecordColumns, failed: boolean): void {
+  #addTo(figures: Figures, row: SummedRecord, failed: boolean): void {
     const atMs = msOfId(Number(row.call_id))
     const { providerCost, cacheSavings } = this.#money.compute({ ...row, billed: row.cost + row.shortfall, atMs })
     const { counts: counted, sums: summed } = figures
@@ -117,7 +108,7 @@ export class StatisticsBatch {
     if (row.outcome === 'completed') countLatency(figures.duration, stepOf(Number(row.duration_ms)))
   }
 
-  #addFailure(ms: number, dimensions: CallDimensions, { outcome, error }: RecordColumns): void {
+  #addFailure(ms: number, dimensions: CallDimensions, { outcome, error }: SummedRecord): void {
     for (const cut of failureCuts) {
       const [one] = ownersOf[cut](dimensions)
       for (const span of spans) {
@@ -131,7 +122,7 @@ export class StatisticsBatch {
     }
   }
 
-  #addEndUser(ms: number, row: RecordColumns, failed: boolean): void {
+  #addEndUser(ms: number, row: SummedRecord, failed: boolean): void {
     const [accountId, endUser] = [Number(row.account_id), row.end_user!]
     const figuresOfCall = noFigures()
     figuresOfCall.counts[countAt.calls] = 1

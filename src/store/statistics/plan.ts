@@ -1,9 +1,7 @@
 // The plan of the statistics: which groups of calls are summed up, over which spans of time, and how long sums are
 // kept.
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time.ts'
 
 export const spans = ['minute', 'hour', 'day', 'month'] as const
 export type Span = (typeof spans)[number]

@@ -1,6 +1,7 @@
 // Splits a range of time into spans: whole months, then the days at its ends, and so on. So a year needs about seventy
 // rows instead of half a million.
 
+import { DAY_MS } from '../../base/time.ts'
 import type { Span, SpanRetention } from './plan.ts'
 import { msOfSpan, spanAt, spans } from './plan.ts'
 
@@ -22,7 +23,6 @@ export interface SpanRanges extends TimeRange {
   readonly pieces: readonly SpanRange[]
 }
 
-const DAY_MS = 86_400_000
 /** The longest range for which each span is used as the finest. */
 const rangeMsMax: Readonly<Record<Span, number>> = {
   minute: 2 * DAY_MS,
