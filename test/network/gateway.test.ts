@@ -68,7 +68,7 @@ describe('a proxy', () => {
     closing.push(() => rmSync(folder, { recursive: true }))
     const options: HarnessOptions = { folder, upstreamEnv: url => ({ OPENAI_BASE_URL: named(url) }), world: onLoopback }
     harness = await startHarness(options)
-    const set = harness.gateway.operator['channels-set']!
+    const set = (input: object) => harness.weir('channels set', input)
     const callsBy = async (): Promise<number> => {
       const before = proxy.heads.length
       expect((await call()).status).toBe(200)

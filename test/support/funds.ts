@@ -9,6 +9,7 @@ import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
 import type { OperationInput } from '../../src/store/engine/operations.ts'
 import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
+import { operatorOf } from './operator.ts'
 
 export interface Funds {
   readonly credit: string
@@ -35,9 +36,9 @@ export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name
   return { folder, keys: keys as Record<Name, string> }
 }
 
-async function fundKey({ operator, writer, reader }: Store, funds: Funds): Promise<string> {
+async function fundKey({ manage, writer, reader }: Store, funds: Funds): Promise<string> {
   const { budgets = [], account, clamps, ...rest } = funds
-  const made = await operator['keys-create']!({ tier: 'pro', ...rest })
+  const made = await operatorOf(() => manage).weir('keys create', { tier: 'pro', ...rest })
   const keyId = parseTextId('key', made.id as string)!
   const { accountId } = reader.balance(keyId)!
   if (clamps) await writer.run('setKey', { id: keyId, clamps }, { actor: 'test' })

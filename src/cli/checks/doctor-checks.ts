@@ -213,7 +213,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.overloadLevel ?? 0) > 0, () => ({
         says: `The gateway is overloaded (level ${stateOf(seen)!.overloadLevel} of 3).`,
-        remedy: 'See docs/how-it-works/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
+        remedy:
+          'See docs/how-it-works/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
       })),
   },
   {
@@ -287,7 +288,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.lateMs ?? 0) > LATE_MS_MAX, () => ({
         says: `The event loop is ${Math.round(stateOf(seen)!.lateMs)} ms late: the gateway needs more processor time.`,
-        remedy: 'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/how-it-works/overload.md.',
+        remedy:
+          'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/how-it-works/overload.md.',
       })),
   },
   {

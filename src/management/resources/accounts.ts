@@ -14,7 +14,7 @@ import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
 import { label, modelPatterns, tierName, timeOf, timeOrNull, yesNo } from './fields.ts'
-import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
 const type = z.enum(['personal', 'team'])
@@ -84,8 +84,6 @@ const Written = Account.extend({ warnings })
 const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
   rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
 
-const tierUnknown = (): Refusal =>
-  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
 const creditLimitTooLow = (): Refusal =>
   new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
 const rightsTooWide = (): Refusal =>
@@ -157,7 +155,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ body: { type: accountType, name, ...change }, by }) {
         const id = mintId()
         const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: accountType }, by)
-        requireDone(result, { tier_unknown: tierUnknown })
+        if (result.done === 'tier_unknown') throw await tierUnknown(parts, change.tier)
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },
@@ -173,9 +171,9 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       reserved,
       async run({ params: { account: id }, body, scope, by }) {
         const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
+        if (result.done === 'tier_unknown') throw await tierUnknown(parts, body.tier)
         requireDone(result, {
           account_unknown: resourceUnknown,
-          tier_unknown: tierUnknown,
           balance_too_low: creditLimitTooLow,
           rights_wider: rightsTooWide,
         })

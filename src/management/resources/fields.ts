@@ -8,7 +8,7 @@ export const label = z
   .trim()
   .min(1)
   .max(bounds.keyNameCharsMax)
-  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
+  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')
 export const tierName = z.string().min(1).max(50)
 
 /** A model name as callers write it, with any number of `*`. No comma: lists are stored with commas between. */

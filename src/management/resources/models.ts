@@ -7,7 +7,6 @@ import { policyNames } from '../../store/rules/rules.ts'
 import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { removeRoute, setRoute } from '../services/model-names.ts'
-import { withRefusals } from '../web/refusals.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, time } from './endpoint.ts'
@@ -176,7 +175,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       }),
       answer: Route.extend({ warnings }),
       async run({ params: { name }, body, by }) {
-        const warning = await withRefusals(() => parts.writeQueue(() => setRoute(parts, by, { name, ...body })))
+        const warning = await parts.writeQueue(() => setRoute(parts, by, { name, ...body }))
         const { body: row, version } = await show(name)
         return { body: { ...row, warnings: warning === undefined ? [] : [warning] }, version }
       },
@@ -189,7 +188,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       params,
       answer: z.object({ warnings }),
       async run({ params: { name }, by }) {
-        const warning = await withRefusals(() => parts.writeQueue(() => removeRoute(parts, by, name)))
+        const warning = await parts.writeQueue(() => removeRoute(parts, by, name))
         return { body: { warnings: warning === undefined ? [] : [warning] } }
       },
     }),

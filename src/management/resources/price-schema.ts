@@ -39,5 +39,6 @@ export const writtenPrice = z
       })
       .optional(),
     source: z.string().max(500).optional(),
+    included: z.array(z.string().max(200)).max(100).optional(),
   })
   .meta({ id: 'WrittenPrice', description: 'The form of a price in a provider file: docs/guides/prices.md' })

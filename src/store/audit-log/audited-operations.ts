@@ -40,7 +40,7 @@ interface UntypedPlan extends Pick<AuditPlan<OperationName>, 'row'> {
   key?(input: unknown, result?: unknown): string | number | readonly (string | number)[]
   target(input: unknown, result: unknown): string
   account?(input: unknown): number | undefined
-  tells?(input: unknown, result: unknown): Readonly<Record<string, unknown>>
+  details?(input: unknown, result: unknown): Readonly<Record<string, unknown>>
 }
 
 export interface AuditRow {
@@ -115,7 +115,7 @@ export function openAuditLog(db: Database, { nowMs, onRolledBack }: AuditParts):
     const result = run()
     if (!plan.done.includes(result.done)) return result
     const after = readRow(result)
-    const details = plan.tells?.(input, result) ?? {}
+    const details = plan.details?.(input, result) ?? {}
     append({
       actor: by.actor,
       address: by.address ?? null,
