@@ -35,7 +35,7 @@ import { lockFolder } from '../store/engine/lock.ts'
 import { Reader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { WriterStart } from '../store/engine/writer-messages.ts'
-import { BooksReader } from '../store/ledger/books-reader.ts'
+import { LedgerTotalsReader } from '../store/ledger/ledger-totals.ts'
 import { buildPasswordHasher } from '../store/people/password-hash.ts'
 import { QueryWorker } from '../store/queries/query-worker.ts'
 import { BodyStore } from '../store/records/bodies.ts'
@@ -72,7 +72,7 @@ export interface Store {
   readonly answerWeb: HandleWebRequest
   /** Answers the requests of the operator at the command line. */
   readonly manage: ControlHandler
-  readonly books: BooksReader
+  readonly books: LedgerTotalsReader
   readonly auditor: Auditor
   readonly bodies: BodyStore
   readonly vault: Vault
@@ -117,7 +117,7 @@ export async function openStore(
     throw fault
   })
   const reader = new Reader(folder.database)
-  const books = new BooksReader(folder.database)
+  const books = new LedgerTotalsReader(folder.database)
   const watch = buildLedgerAuditor({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
@@ -139,7 +139,6 @@ export async function openStore(
     writer,
     reader,
     bodies,
-    books,
     mintId,
     dateMs,
     statisticsAggregator: rolling,

@@ -8,7 +8,6 @@ import type { PasswordHasher } from '../identity/password-hasher.ts'
 import type { BackupReport } from '../store/engine/backup.ts'
 import type { PriceVersion, Reader } from '../store/engine/reader.ts'
 import type { Writer } from '../store/engine/writer.ts'
-import type { BooksReader } from '../store/ledger/books-reader.ts'
 import type { AuditReport } from '../store/ledger-audit/findings.ts'
 import type { QueryWorker } from '../store/queries/query-worker.ts'
 import type { BodyStore } from '../store/records/bodies.ts'
@@ -35,8 +34,7 @@ export interface KeyLifetime {
 
 export interface ManagementParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
-  readonly books: BooksReader
+  readonly reader: Pick<Reader, 'findKeyOfAny' | 'people' | 'setting'>
   readonly queryWorker: Pick<QueryWorker, 'query'>
   readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
   readonly bodies: Pick<BodyStore, 'read'>

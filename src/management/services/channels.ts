@@ -1,4 +1,4 @@
-// Creates, changes and removes channels, for the web and for the command line. A change applies from the next call on;
+// Creates, changes and removes channels. A change applies from the next call on;
 // running calls keep their channel.
 
 import { bounds } from '../../base/bounds.ts'

@@ -1,4 +1,4 @@
-// Creates, changes, rotates and revokes keys, for the web and for the command line. A change is written first, then
+// Creates, changes, rotates and revokes keys. A change is written first, then
 // applied to new calls, then to running calls.
 
 import type { KeyText } from '../../identity/key-format.ts'

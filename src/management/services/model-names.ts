@@ -1,4 +1,4 @@
-// Sets and removes model names, for the web and for the command line.
+// Sets and removes model names.
 
 import { refusal } from '../../base/errors.ts'
 import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
