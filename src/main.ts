@@ -35,14 +35,11 @@ import type { ControlHandler } from './http/server/control-socket.ts'
 import { listenControl } from './http/server/control-socket.ts'
 import { listen } from './http/server/server.ts'
 import { Gate } from './limits/gate.ts'
-import type { OperatorCommands } from './management/command.ts'
-import type { ManagementParts } from './management/management-parts.ts'
 import type { Pages } from './management/openapi/pages.ts'
 import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
 import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
-import type { HandleWebRequest } from './management/web/dispatch.ts'
 import { buildSessionCheck } from './management/web/session-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
 import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
@@ -62,7 +59,8 @@ const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
 
 export interface Gateway {
   readonly url: string
-  readonly operator: OperatorCommands
+  /** Answers the requests of the operator on this machine. */
+  readonly manage: ControlHandler
   readonly activeCalls: number
   /** Whether no earlier start has created the first key. */
   readonly firstStart: boolean
@@ -92,7 +90,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
       writer: store.writer,
       author: `weir ${version}`,
     })
-    opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
+    opened.push(listenControl(store.folder.socket, store.manage))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
     await closeAll(opened)
@@ -196,7 +194,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
       files,
       isReady,
       ledgerState: () => store.auditor.state,
-      answerWeb: openWebApp(store.management),
+      answerWeb: store.answerWeb,
       pages: openPages(),
       overloadLevel: () => gate.level,
     }),
@@ -255,22 +253,13 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   })
   return {
     url,
-    operator: store.operator,
+    manage: store.manage,
     firstStart: store.reader.setting('first_key') === undefined,
     hasOwner: store.reader.people.hasOwner,
     get activeCalls() {
       return underWay.size
     },
     drain: (delayMs = 0) => drain.begin(delayMs),
-  }
-}
-
-/** The management interface is loaded by its first request, because few requests need it. */
-function openWebApp(parts: ManagementParts): HandleWebRequest {
-  let app: Promise<HandleWebRequest> | undefined
-  return async ask => {
-    app ??= import('./management/web/dispatch.ts').then(({ buildWebApp }) => buildWebApp(parts))
-    return (await app)(ask)
   }
 }
 
@@ -328,14 +317,6 @@ const openLedger = ({ writer }: Store, log: Log): Ledger =>
     onShortfall: (callId, amount) =>
       log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
   })
-
-const buildControl =
-  (operator: Store['operator']): ControlHandler =>
-  async (command, input) => {
-    const run = Object.hasOwn(operator, command) ? operator[command] : undefined
-    if (run === undefined) throw new Error(`Unknown command "${command}".`)
-    return await run(input as Record<string, unknown>)
-  }
 
 /** Starts the metrics server and returns its URL; null when metrics are off. */
 function startMetricsServer(

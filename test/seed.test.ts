@@ -18,7 +18,7 @@ let askOwner: AskWeb
 beforeAll(async () => {
   harness = await startHarness()
   key = await harness.key({ tier: 'pro' })
-  token = String((await harness.gateway.operator.token!({})).token)
+  token = String((await harness.weir('token')).token)
   askOwner = await askAsOwner(harness)
 })
 afterAll(() => harness.stop())

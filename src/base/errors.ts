@@ -182,6 +182,10 @@ export class Refusal extends Error {
   }
 }
 
+/** For a mistake in a management request that only a sentence can explain. `param`: the field at fault. */
+export const refusal = (code: ErrorCode, hint: string, param?: string): Refusal =>
+  new Refusal(code, hint, { hint, ...(param !== undefined && { param }) })
+
 /** For an answer that exceeds a bound of the gateway. `hint` tells the caller which bound. */
 export const answerTooLarge = (hint: string): Refusal => new Refusal('answer_too_large', hint, { hint })
 

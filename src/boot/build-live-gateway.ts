@@ -2,15 +2,13 @@
 // upstream.
 
 import type { Deadlines } from '../base/deadlines.ts'
+import { refusal } from '../base/errors.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { ChannelTestResult } from '../features/channel-tests/channel-test.ts'
 import { buildTestChannel, cheapestModel, conversationProtocol } from '../features/channel-tests/channel-test.ts'
 import { buildListModels, ModelListUnavailable } from '../features/channel-tests/list-models.ts'
 import type { OutgoingRequest, SendRequest } from '../http/client/request.ts'
 import type { ChannelTestReport, LiveGateway } from '../management/live-gateway.ts'
-import { ModelsNotListed } from '../management/live-gateway.ts'
-import { OperatorError } from '../management/operator-error.ts'
-import { StateConflict } from '../management/services/channels.ts'
 import { buildSendUpstreamQuery } from '../pipeline/attempt/upstream-query.ts'
 import type { Targets } from '../pipeline/route/targets.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
@@ -57,7 +55,7 @@ export function buildLiveGateway({
     const channel = catalogue.findChannel(id)
     if (channel !== undefined) return { channel, provider: catalogue.providers.get(channel.providerId)! }
     const problem = catalogue.problems.get(id)
-    throw new StateConflict(problem ?? 'The channel does not exist or cannot be used.')
+    throw refusal('state_unfit', problem ?? 'The channel does not exist or cannot be used.')
   }
 
   return {
@@ -68,7 +66,7 @@ export function buildLiveGateway({
       const { channel, provider } = find(id)
       const model = findModel(provider, modelName, prices)
       const spoken = conversationProtocol(provider, model)
-      if (spoken === undefined) throw new OperatorError('This model does not support chat. Name a chat model.')
+      if (spoken === undefined) throw refusal('field_invalid', 'This model does not support chat. Name a chat model.')
       const { sent, headMs, totalMs, verdict, ...result } = await tryChannel({
         provider,
         channel,
@@ -95,7 +93,7 @@ export function buildLiveGateway({
       try {
         return await listModels(provider, channel)
       } catch (fault) {
-        throw fault instanceof ModelListUnavailable ? new ModelsNotListed(fault.message) : fault
+        throw fault instanceof ModelListUnavailable ? refusal('upstream_unusable', fault.message) : fault
       }
     },
   }
@@ -106,9 +104,9 @@ function findModel(provider: Provider, name: string | undefined, prices: PriceBo
   const id = name?.startsWith(`${provider.id}/`) ? name.slice(provider.id.length + 1) : name
   const model = id === undefined ? cheapestModel(provider, prices) : provider.models.get(id)
   if (model !== undefined) return model
-  if (id === undefined) throw new OperatorError(`${provider.name} lists no chat model. Name a model.`)
+  if (id === undefined) throw refusal('field_invalid', `${provider.name} lists no chat model. Name a model.`)
   if (provider.openModels && /^[\x21-\x7e]{1,200}$/.test(id)) return { id }
-  throw new OperatorError(`${provider.name} has no model "${id}".`)
+  throw refusal('field_invalid', `${provider.name} has no model "${id}".`)
 }
 
 interface RequestTarget {

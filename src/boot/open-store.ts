@@ -1,4 +1,4 @@
-// Opens the data folder for this process alone: writer thread, readers, keys, bodies, auditor, and the operator's commands.
+// Opens the data folder for this process alone: writer thread, readers, keys, bodies, auditor, and the management interface.
 // Used by a running gateway, and by a command when no gateway runs.
 
 import packageJson from '../../package.json'
@@ -12,19 +12,21 @@ import type { PriceRow } from '../billing/price-book.ts'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import { openWebhookClient } from '../http/client/webhook-client.ts'
+import type { ControlHandler } from '../http/server/control-socket.ts'
 import { KeyDirectory } from '../identity/key-directory.ts'
 import type { KeyFinderParts } from '../identity/key-finder.ts'
 import { KeyFinder } from '../identity/key-finder.ts'
 import { PasswordHasher } from '../identity/password-hasher.ts'
-import type { KeyLifetime, OperatorCommands } from '../management/command.ts'
 import type { LiveGateway } from '../management/live-gateway.ts'
-import type { ManagementParts } from '../management/management-parts.ts'
+import { buildMachineCommands } from '../management/machine/commands.ts'
+import type { KeyLifetime, ManagementParts } from '../management/management-parts.ts'
 import type { GatewayState } from '../management/metrics/gateway-state.ts'
 import { buildOperator } from '../management/operator.ts'
 import { PriceTrials } from '../management/prices/trials.ts'
 import { buildLedgerAuditor } from '../management/services/ledger-auditor.ts'
 import { SiteSettings } from '../management/services/site-settings.ts'
 import { buildWriteQueue } from '../management/services/write-queue.ts'
+import type { HandleWebRequest } from '../management/web/dispatch.ts'
 import type { Webhooks } from '../management/webhooks/webhooks.ts'
 import { buildWebhooks } from '../management/webhooks/webhooks.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
@@ -33,7 +35,7 @@ import { lockFolder } from '../store/engine/lock.ts'
 import { Reader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { WriterStart } from '../store/engine/writer-messages.ts'
-import { BooksReader } from '../store/ledger/books-reader.ts'
+import { LedgerTotalsReader } from '../store/ledger/ledger-totals.ts'
 import { buildPasswordHasher } from '../store/people/password-hash.ts'
 import { QueryWorker } from '../store/queries/query-worker.ts'
 import { BodyStore } from '../store/records/bodies.ts'
@@ -64,10 +66,13 @@ export interface Store {
   readonly writer: Writer
   readonly reader: Reader
   readonly keys: KeyDirectory
-  readonly operator: OperatorCommands
   /** The parts of the management interface. */
   readonly management: ManagementParts
-  readonly books: BooksReader
+  /** Answers the requests of people. */
+  readonly answerWeb: HandleWebRequest
+  /** Answers the requests of the operator at the command line. */
+  readonly manage: ControlHandler
+  readonly books: LedgerTotalsReader
   readonly auditor: Auditor
   readonly bodies: BodyStore
   readonly vault: Vault
@@ -112,7 +117,7 @@ export async function openStore(
     throw fault
   })
   const reader = new Reader(folder.database)
-  const books = new BooksReader(folder.database)
+  const books = new LedgerTotalsReader(folder.database)
   const watch = buildLedgerAuditor({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
@@ -134,7 +139,6 @@ export async function openStore(
     writer,
     reader,
     bodies,
-    books,
     mintId,
     dateMs,
     statisticsAggregator: rolling,
@@ -160,7 +164,7 @@ export async function openStore(
     writeQueue: buildWriteQueue(),
     readProviderFile,
   }
-  const operator = buildOperator(management)
+  const answerWeb = openWebApp(management)
   async function close(): Promise<void> {
     await watch.close()
     await records.close()
@@ -186,7 +190,8 @@ export async function openStore(
     bodies,
     vault,
     seal,
-    operator,
+    answerWeb,
+    manage: buildOperator(answerWeb, buildMachineCommands(management)),
     mintId,
     close,
     rules,
@@ -196,6 +201,15 @@ export async function openStore(
     recordDeletion: deleting,
     webhooks,
     connect: connected => void Object.assign(listeners, connected),
+  }
+}
+
+/** The management interface is loaded by its first request, because few requests need it. */
+function openWebApp(parts: ManagementParts): HandleWebRequest {
+  let app: Promise<HandleWebRequest> | undefined
+  return async ask => {
+    app ??= import('../management/web/dispatch.ts').then(({ buildWebApp }) => buildWebApp(parts))
+    return (await app)(ask)
   }
 }
 

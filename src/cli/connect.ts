@@ -1,9 +1,11 @@
-// Runs an operator command: in the running gateway, or on the data folder if no gateway runs.
+// Sends the operator's requests: to the running gateway, or to the data folder if no gateway runs.
 
 import { resolve } from 'node:path'
+import type { Store } from '../boot/open-store.ts'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
-import { sendControlCommand } from '../http/server/control-socket.ts'
+import type { ControlHandler } from '../http/server/control-socket.ts'
+import { sendControlRequest } from '../http/server/control-socket.ts'
 import { controlSocketOf, hasData } from '../store/engine/folder.ts'
 
 export type CommandFields = Record<string, unknown>
@@ -14,13 +16,27 @@ export class Problem extends Error {}
 /** The arguments of the command are wrong. */
 export class UsageProblem extends Problem {}
 
-/** The only command that may create a data folder, and only if WEIR_DATA says where. */
-const CREATING_COMMAND = 'keys-create'
+/** The gateway refused a request. */
+export class RequestProblem extends Problem {
+  readonly code: string
+
+  constructor(message: string, code: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface ConnectOptions {
+  /** The command may create a data folder, if WEIR_DATA says where. */
+  readonly createsData?: boolean
+  /** Opens the data even if some of it was encrypted with secrets that are lost. */
+  readonly ignoresLostSecrets?: boolean
+}
 
 /** Refuses a folder without data. Otherwise a wrong folder would get new, empty data, and its audit would pass. */
-function dataConfig(command: string): Config {
+function dataConfig(createsData: boolean): Config {
   const config = readConfig(process.env)
-  if (!hasData(config.dataFolder) && (command !== CREATING_COMMAND || process.env.WEIR_DATA === undefined)) {
+  if (!hasData(config.dataFolder) && (!createsData || process.env.WEIR_DATA === undefined)) {
     throw new Problem(
       `There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`,
     )
@@ -28,22 +44,26 @@ function dataConfig(command: string): Config {
   return config
 }
 
-export async function sendCommand(command: string, input: CommandFields): Promise<CommandFields> {
-  const config = dataConfig(command)
-  const answer = (await sendControlCommand(controlSocketOf(config.dataFolder), command, input)) as
-    | CommandFields
-    | undefined
-  if (answer !== undefined) {
-    if (typeof answer.problem === 'string') throw new Problem(answer.problem)
-    return answer
+/** Runs a command with a function that sends requests. Without a gateway, the data stays open until the command ends. */
+export async function withConnection<T>(
+  { createsData = false, ignoresLostSecrets = false }: ConnectOptions,
+  run: (request: ControlHandler) => Promise<T>,
+): Promise<T> {
+  const config = dataConfig(createsData)
+  let store: Store | undefined
+  const request: ControlHandler = async asked => {
+    const answer = store === undefined ? await sendControlRequest(controlSocketOf(config.dataFolder), asked) : undefined
+    if (answer !== undefined) return answer
+    if (store === undefined) {
+      const { openStore } = await import('../boot/open-store.ts')
+      store = await openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets })
+    }
+    return await store.manage(asked)
   }
-  const { openStore } = await import('../boot/open-store.ts')
-  const givesUp = command === 'rotate' && input.finish === true && input.force === true
-  const store = await openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets: givesUp })
   try {
-    return await store.operator[command]!(input)
+    return await run(request)
   } finally {
-    await store.close()
+    await store?.close()
   }
 }
 

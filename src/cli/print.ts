@@ -47,8 +47,17 @@ export function tableLines(rows: readonly CommandFields[]): readonly string[] {
   )
 }
 
-/** Prints the rows, or `emptyText` if there are none, and how to get the next page if there is one. */
-export function listLines(rows: unknown, emptyText: string, next: unknown = null): readonly string[] {
+/** Prints these columns of a list, or `emptyText` if it has no rows, and how to get the next page if there is one. */
+export function listLines(list: CommandFields, emptyText: string, columns: readonly string[]): readonly string[] {
+  const rows = list.data as readonly CommandFields[]
+  return rowLines(
+    rows.map(row => Object.fromEntries(columns.map(column => [column, row[column]]))),
+    emptyText,
+    list.next,
+  )
+}
+
+export function rowLines(rows: unknown, emptyText: string, next: unknown = null): readonly string[] {
   if ((rows as CommandFields[]).length === 0) return [emptyText]
   return [
     ...tableLines(rows as CommandFields[]),

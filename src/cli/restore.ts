@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
-import { showAudit } from '../management/commands/books.ts'
+import { showAudit } from '../management/machine/books.ts'
 import { restoreBackup, verifyBackup } from '../store/engine/backup.ts'
 import { createFolder, restoreFolderOf } from '../store/engine/folder.ts'
 import { lockFolder } from '../store/engine/lock.ts'
@@ -12,6 +12,7 @@ import type { CommandFields } from './connect.ts'
 import { Problem, UsageProblem, withoutBallast } from './connect.ts'
 import { jsonText, tableLines } from './print.ts'
 import { openProgress, writtenSize } from './progress.ts'
+import { buildSend } from './send.ts'
 
 type Say = (line: string) => void
 
@@ -52,7 +53,7 @@ export async function restore(args: readonly string[], write: Say): Promise<void
   const givesUp = values['despite-findings'] === true
   const store = await openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets: givesUp })
   try {
-    const audit = await during({ label: 'auditing the restored data' }, () => store.operator.audit!({}))
+    const audit = await during({ label: 'auditing the restored data' }, () => buildSend(store.manage).machine('audit'))
     say(`Restored to ${data}: ${audit.accounts} accounts, ${audit.transfers} transfers, ${audit.records} records.`)
     for (const line of tableLines(audit.findings as CommandFields[])) say(line)
     if (values.json === true) write(jsonText({ folder: data, before: aside ?? null, ...audit }))

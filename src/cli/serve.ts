@@ -3,6 +3,7 @@
 import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
 import { startGateway } from '../main.ts'
+import { buildSend } from './send.ts'
 
 const FIRST_CREDIT_USD = '10'
 
@@ -62,15 +63,14 @@ async function greet(gateway: Gateway, say: (line: string) => void): Promise<voi
   const lines = [`Weir is listening on ${url}`]
   if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (gateway.firstStart) {
-    const created = { name: 'first key', tier: 'standard', credit: FIRST_CREDIT_USD, setting: 'first_key' }
-    const { key } = await gateway.operator['keys-create']!(created)
+    const { key } = await buildSend(gateway.manage).machine('first-key', { credit: FIRST_CREDIT_USD })
     lines.push('', ...keyLines(url, String(key)))
   }
   say(lines.length === 1 ? lines[0]! : `\n${lines.join('\n')}\n`)
 }
 
-async function setUpLines({ url, operator }: Gateway): Promise<readonly string[]> {
-  const { setupToken } = await operator.setup!({})
+async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> {
+  const { setupToken } = await buildSend(manage).machine('setup-token')
   return [
     `  Set-up token (one use, one hour)    ${String(setupToken)}`,
     '',

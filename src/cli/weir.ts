@@ -34,7 +34,6 @@ async function main(argv: readonly string[]): Promise<void> {
 const userErrors = new Set([
   'ConfigError',
   'Problem',
-  'OperatorError',
   'ControlConnectionLost',
   'FolderError',
   'ProviderFileError',

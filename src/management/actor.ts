@@ -22,6 +22,9 @@ export interface Actor {
   readonly sessionId: number
 }
 
+/** The operator at the command line. Only requests from this machine have this actor: a session is never 0. */
+export const operator: Actor = { personId: 0, role: 'owner', sessionId: 0 }
+
 /** The name of an actor in tokens and in the audit log. */
 export const actorSubject = (personId: number): string => (personId === 0 ? 'cli' : textId('usr', personId))
 

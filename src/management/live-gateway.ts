@@ -1,11 +1,7 @@
-// What only a running gateway can do for management commands: channel tests, health, model lists of upstreams.
+// What only a running gateway can do for the management interface: channel tests, health, model lists of upstreams.
 
 import type { PriceBook } from '../billing/price-book.ts'
 import type { HealthSnapshot } from '../routing/health/health.ts'
-import { OperatorError } from './operator-error.ts'
-
-/** The upstream does not return a list of its models. */
-export class ModelsNotListed extends OperatorError {}
 
 /** The result of a real call on one channel. */
 export interface ChannelTestReport {
@@ -41,8 +37,8 @@ export interface LiveGateway {
   health(channelId: string): HealthSnapshot | undefined
   /** Closes the circuit breaker of a channel and forgets its failures. */
   resetHealth(channelId: string): void
-  /** Without a model it uses the cheapest chat model. Throws an OperatorError if the channel cannot be tested. */
+  /** Without a model it uses the cheapest chat model. Throws a Refusal if the channel cannot be tested. */
   testChannel(channelId: string, model?: string): Promise<ChannelTestReport>
-  /** The ids of the models that the upstream lists. Throws a ModelsNotListed if the upstream has no list. */
+  /** The ids of the models that the upstream lists. Throws a Refusal if the upstream has no list. */
   listModels(channelId: string): Promise<readonly string[]>
 }

@@ -1,15 +1,74 @@
-// The parts that all resources use.
+// The parts that the management interface uses.
 
 import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/secrets/seal.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { Auditor } from '../billing/auditor.ts'
+import type { PasswordHasher } from '../identity/password-hasher.ts'
+import type { BackupReport } from '../store/engine/backup.ts'
+import type { PriceVersion, Reader } from '../store/engine/reader.ts'
+import type { Writer } from '../store/engine/writer.ts'
+import type { AuditReport } from '../store/ledger-audit/findings.ts'
+import type { QueryWorker } from '../store/queries/query-worker.ts'
+import type { BodyStore } from '../store/records/bodies.ts'
+import type { RecordDeleter } from '../store/records/record-deleter.ts'
+import type { LiveRules } from '../store/rules/live-rules.ts'
+import type { Rotation } from '../store/secrets/rotation.ts'
 import type { StatisticsWorker } from '../store/statistics/statistics-worker.ts'
-import type { OperatorParts } from './command.ts'
+import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { LiveGateway } from './live-gateway.ts'
+import type { GatewayState } from './metrics/gateway-state.ts'
+import type { PriceTrials } from './prices/trials.ts'
 import type { SiteSettings } from './services/site-settings.ts'
+import type { WriteQueue } from './services/write-queue.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
-export interface ManagementParts extends OperatorParts {
-  readonly site: Pick<SiteSettings, 'current' | 'renew'>
+/** Ends the running calls of a key when the key becomes invalid. */
+export interface KeyLifetime {
+  /** The key was revoked or disabled. */
+  end(keyId: number): void
+  expires(keyId: number, expiresMs: number | null): void
+  /** The text of the key was replaced; the old text works until this time. */
+  textReplaced(keyId: number, untilMs: number): void
+}
+
+export interface ManagementParts {
+  readonly writer: Pick<Writer, 'run'>
+  readonly reader: Pick<Reader, 'findKeyOfAny' | 'people' | 'setting'>
+  readonly queryWorker: Pick<QueryWorker, 'query'>
+  readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
+  readonly bodies: Pick<BodyStore, 'read'>
   readonly seal: Pick<Seal, 'seal' | 'open'>
+  readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
+  /** Writes events for webhooks. */
+  readonly webhooks: Webhooks
+  readonly pepper: SecretRing
+  readonly jwtSecret: SecretRing
+  readonly passwords: Pick<PasswordHasher, 'hash' | 'matches'>
+  mintId(): number
+  dateMs(): number
+  /** Called after a change to a key or its account has been written. */
+  onKeyChanged(): void
+  /** Called after onKeyChanged, when no new call can begin with the key. */
+  readonly keyLifetime: KeyLifetime
+  /** Called for each price that has been written. */
+  onPriceAdded(row: PriceVersion): void
+  /** Audits the whole ledger. When it resolves, the accounts with findings are frozen and the events are written. */
+  audit(): Promise<AuditReport>
+  backUp(folder: string): Promise<BackupReport>
+  /** Changes to the rules call `reload`. */
+  readonly rules: Pick<LiveRules, 'current' | 'problem' | 'reload' | 'sealProxy' | 'sealCredential'>
+  readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
+  catalogue(): Catalogue
+  /** The state of the gateway; undefined if no gateway runs. */
+  state(): GatewayState | undefined
+  /** Returns the text of a provider file. */
+  readProviderFile(file: string): string
+  /** What only a running gateway can do; undefined if no gateway runs. */
+  liveGateway(): LiveGateway | undefined
+  /** Runs changes to the rules one after the other. */
+  readonly writeQueue: WriteQueue
+  readonly site: Pick<SiteSettings, 'current' | 'renew'>
   readonly log: Log
   readonly secureCookies: boolean
   nowMs(): number

@@ -1,64 +1,51 @@
-// Builds all operator commands of the command line. They run in a running gateway or on its data folder alone.
+// Answers the requests of the operator at the command line: requests to the endpoints of the management interface, and
+// commands that only make sense on this machine (`/machine/<name>`). They come over the control socket or from this
+// process, never over TCP.
 
-import { errorRows, Refusal } from '../base/errors.ts'
-import type { OperatorCommand, OperatorCommands } from './command.ts'
-import { accountCommands } from './commands/accounts.ts'
-import { bookCommands } from './commands/books.ts'
-import { channelAskCommands, channelCommands } from './commands/channels.ts'
-import { codeCommands } from './commands/codes.ts'
-import { doctorCommands } from './commands/doctor.ts'
-import { keyCommands } from './commands/keys.ts'
-import { limitCommands } from './commands/limits.ts'
-import { peopleCommands } from './commands/people.ts'
-import { postingCommands } from './commands/postings.ts'
-import { priceCommands } from './commands/prices.ts'
-import { recordFileCommands } from './commands/record-files.ts'
-import { recordCommands } from './commands/records.ts'
-import { rotateCommands } from './commands/rotate.ts'
-import { routeCommands } from './commands/routes.ts'
-import { webhookCommands } from './commands/webhooks.ts'
-import type { ManagementParts } from './management-parts.ts'
-import { OperatorError } from './operator-error.ts'
+import { buildErrorReply, Refusal } from '../base/errors.ts'
+import type { ControlHandler, ControlRequest } from '../http/server/control-socket.ts'
+import { operator } from './actor.ts'
+import type { MachineCommands } from './machine/command.ts'
+import type { HandleWebRequest } from './web/dispatch.ts'
 
-export function buildOperator(parts: ManagementParts): OperatorCommands {
-  const commands = {
-    ...keyCommands(parts),
-    ...peopleCommands(parts),
-    ...accountCommands(parts),
-    ...postingCommands(parts),
-    ...codeCommands(parts),
-    ...webhookCommands(parts),
-    ...recordCommands(parts),
-    ...recordFileCommands(parts),
-    ...priceCommands(parts),
-    ...bookCommands(parts),
-    ...doctorCommands(parts),
-    ...oneAtATime(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
-    ...channelAskCommands(parts),
-    ...oneAtATime(parts, rotateCommands(parts)),
+const MACHINE = '/machine/'
+const MANAGEMENT = '/api/web/'
+
+export function buildOperator(answerWeb: HandleWebRequest, machine: MachineCommands): ControlHandler {
+  async function answer(request: ControlRequest): Promise<Response> {
+    const { path, body = {} } = request
+    if (path.startsWith(MANAGEMENT)) return await manage(request)
+    const name = path.slice(MACHINE.length)
+    const run = path.startsWith(MACHINE) && Object.hasOwn(machine, name) ? machine[name] : undefined
+    if (run === undefined) throw new Refusal('path_unknown', path)
+    return Response.json(await run(body as Record<string, unknown>))
   }
-  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, withOperatorErrors(run)]))
+
+  async function manage({ method, path, query = {}, body }: ControlRequest): Promise<Response> {
+    const response = await answerWeb({
+      method,
+      path,
+      search: new URLSearchParams(query).toString(),
+      actor: operator,
+      requestId: 'cli',
+      address: '127.0.0.1',
+      header: () => undefined,
+      readBody: async () => Buffer.from(JSON.stringify(body ?? {})),
+    })
+    if (response instanceof Response) return response
+    const headers = { 'content-type': 'application/json', ...response.headers }
+    return new Response(response.body === '' ? null : response.body, { status: response.status, headers })
+  }
+
+  return request => answer(request).catch(errorResponse)
 }
 
-/** Turns refusals of the ledger, whose codes are for callers, into sentences for the operator. */
-const withOperatorErrors =
-  (run: OperatorCommand): OperatorCommand =>
-  async input => {
-    try {
-      return await run(input)
-    } catch (fault) {
-      if (!(fault instanceof Refusal)) throw fault
-      throw new OperatorError(
-        `${errorRows[fault.code].message} (${fault.message}) Check whether the change was made before you try again.`,
-      )
-    }
-  }
-
-/** Runs these commands one after the other: each checks its change against the current rules before it is written. */
-function oneAtATime({ writeQueue: enqueue }: ManagementParts, commands: OperatorCommands): OperatorCommands {
-  const queued =
-    (run: OperatorCommand): OperatorCommand =>
-    async input =>
-      await enqueue(() => run(input))
-  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, queued(run)]))
+/** The error as people get it over HTTP. The hint also stands alone, because the command line prints one sentence. */
+function errorResponse(fault: unknown): Response {
+  if (!(fault instanceof Refusal)) throw fault
+  const { code, status, message, param } = buildErrorReply(fault, '')
+  const isUncertain = status >= 500 && fault.extras.hint === undefined
+  const warning = `${message} (${fault.message}) Check whether the change was made before you try again.`
+  const { hint = isUncertain ? warning : undefined } = fault.extras
+  return Response.json({ error: { code, message, param, hint } }, { status })
 }

@@ -21,7 +21,7 @@ const said: string[] = []
 
 beforeAll(async () => {
   tenants = await startTenants(RIVER, { env: { METRICS_PORT: '0', WEIR_ACCESS_LOG: 'on' } })
-  key = (await tenants.operate('keys-create', { tier: 'pro', credit: '5', explain: 'on' })).key as string
+  key = (await tenants.operate('keys create', { tier: 'pro', credit: '5', explain: 'on' })).key as string
   honest = await startProxy({ credentials: `joe:${PASSWORD}` })
   telltale = await startProxy({
     misbehave(socket, head) {
@@ -47,7 +47,7 @@ async function ask(headers: Record<string, string> = {}): Promise<number> {
 }
 
 const by = (proxy: ProxyServer): Promise<unknown> =>
-  tenants.operate('channels-set', { channel: channelOf(RIVER), proxy: proxy.url(`joe:${PASSWORD}`) })
+  tenants.operate('channels set', { channel: channelOf(RIVER), proxy: proxy.url(`joe:${PASSWORD}`) })
 
 test('through a proxy, explained, refused and repeated', async () => {
   await by(honest!)
@@ -58,14 +58,14 @@ test('through a proxy, explained, refused and repeated', async () => {
   await by(telltale!)
   expect(await ask()).toBe(400)
   expect(telltale!.heads.join()).toContain(basic)
-  for (const command of ['channels-list', 'routes-list', 'limits-list']) {
+  for (const command of ['channels list', 'routes list', 'limits list']) {
     said.push(JSON.stringify(await tenants.operate(command, {})))
   }
   await tenants.idle()
   const metrics = /http:\S+\/metrics/.exec(tenants.logs.find(line => line.includes('"metrics"'))!)![0]
   const told = await (await fetch(metrics)).text()
   expect(told).toContain('weir_attempts_total{channel="river#')
-  said.push(told, JSON.stringify(await tenants.operate('doctor', {})))
+  said.push(told, JSON.stringify(await tenants.manage('POST', '/machine/doctor')))
 })
 
 test.each([RIVER, PASSWORD, basic])('%s is in no answer, no log and no file', secret => {

@@ -19,8 +19,10 @@ async function start(riverKeys: string): Promise<void> {
 
 const fine = answer('fine')
 const healthOf = async (key: string): Promise<unknown> => {
-  const { channels } = (await tenants.operate('channels-list', {})) as { channels: Record<string, unknown>[] }
-  return channels.find(({ channel }) => channel === channelOf(key))?.health
+  const { data: channels } = (await tenants.operate('channels list', {})) as {
+    data: { id: string; health: { state: string } | null }[]
+  }
+  return channels.find(({ id }) => id === channelOf(key))?.health?.state ?? 'unused'
 }
 
 /** Several conversations, each a turn further: how often one was not where it had been before. */
@@ -86,7 +88,7 @@ test('a call that is larger than any limit closes nothing', async () => {
 
 test('a cap of a channel holds for calls that come at the same instant', async () => {
   await start('a')
-  await tenants.operate('channels-set', { channel: channelOf('a'), concurrency: '3' })
+  await tenants.operate('channels set', { channel: channelOf('a'), concurrency: '3' })
   const opens = Promise.withResolvers<void>()
   let [underWay, most] = [0, 0]
   tenants.upstream.planModel(
@@ -107,7 +109,7 @@ test('a cap of a channel holds for calls that come at the same instant', async (
 
 test('whoever waits for one model has a turn, however many wait for others', async () => {
   await start('a')
-  await tenants.operate('channels-set', { channel: channelOf('a'), concurrency: '1' })
+  await tenants.operate('channels set', { channel: channelOf('a'), concurrency: '1' })
   const opened: (() => void)[] = []
   const order: string[] = []
   const held = scripted(function* (request) {

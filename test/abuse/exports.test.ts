@@ -56,7 +56,7 @@ async function fullAccount(): Promise<string> {
     [ROWS, first, call, name],
   )
   db.close()
-  const { account } = await harness.gateway.operator.balance!({ key })
+  const { id: account } = await harness.weir('balance', { account: key })
   return String(account)
 }
 

@@ -8,8 +8,8 @@ let tenants: Tenants
 let key: string
 beforeAll(async () => {
   tenants = await startTenants('a')
-  await tenants.operate('routes-set', { name: 'smart', members: ['river/small'] })
-  await tenants.operate('routes-set', { name: 'any-*', members: ['river/small', 'then', 'river/large'] })
+  await tenants.operate('routes set', { name: 'smart', members: ['river/small'] })
+  await tenants.operate('routes set', { name: 'any-*', members: ['river/small', 'then', 'river/large'] })
 })
 afterAll(() => tenants.stop())
 beforeEach(async () => void (key = await tenants.key({ qpm: 100_000 })))
@@ -21,11 +21,11 @@ const admitted = async (models: readonly string[]): Promise<number> => {
 }
 
 async function withLimit(limit: object, models: readonly string[]): Promise<number> {
-  const { id } = await tenants.operate('limits-set', { resource: 'requests', amount: '3/minute', ...limit })
+  const { id } = await tenants.operate('limits set', { resource: 'requests', amount: '3/minute', ...limit })
   try {
     return await admitted(models)
   } finally {
-    await tenants.operate('limits-remove', { id })
+    await tenants.operate('limits remove', { id })
   }
 }
 
@@ -58,7 +58,7 @@ const counted = async (model: string): Promise<number> => {
 test.each([{ require: 'eu' }, { deny: 'river/*' }, { allow: 'lake/*' }])(
   'what a key may not call (%o) it may not have counted, and no provider sees it',
   async rights => {
-    await tenants.operate('keys-set', { key, ...rights })
+    await tenants.operate('keys set', { key, ...rights })
     const before = tenants.upstream.requests.length
     for (const model of ['river/small', 'smart', 'any-1']) {
       const { status } = await tenants.ask(key, 'words', { model })

@@ -77,7 +77,7 @@ describe('a list', () => {
 })
 
 test('an account’s number written as a key’s is no key', async () => {
-  const { account } = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '1', name: 'numbers' })
+  const { account } = await harness.weir('keys create', { tier: 'pro', credit: '1', name: 'numbers' })
   const asKey = String(account).replace('acc_', 'key_')
   const asked = [
     await owner.ask('PUT', `web/keys/${asKey}/budgets/total`, { cap: '3' }),
@@ -99,7 +99,7 @@ test('what stands behind the host of a webhook is in no row of the audit log', a
 })
 
 test('a member is not told who of the site gave a refund', async () => {
-  const made = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '5', name: 'refunds' })
+  const made = await harness.weir('keys create', { tier: 'pro', credit: '5', name: 'refunds' })
   const account = String(made.account)
   const viewer = await addPerson(harness, owner.ask, { members: [{ account, role: 'viewer' }] })
   const answer = await chat(harness, String(made.key), { model: 'openai/gpt-4o-mini', messages: hello })

@@ -57,7 +57,7 @@ export async function startTenants(riverKeys: string, options: HarnessOptions = 
   return {
     ...harness,
     pauses,
-    operate: (command, input) => harness.gateway.operator[command]!(input as never) as Promise<Record<string, unknown>>,
+    operate: (command, input) => harness.weir(command, input as never) as Promise<Record<string, unknown>>,
     ask: (key, content, more) =>
       chat(harness, key, { model: 'river/small', messages: [{ role: 'user', content }], ...more }),
     async stop() {

@@ -30,8 +30,8 @@ test('are made, tried, listed with their models, disabled, given another credent
   expect((await weir('channels create brook')).stderr).toContain('needs a credential')
   const made = await weir('channels create brook --name mine --weight 3 --tags eu --json', `${canary}\nsecond-key\n`)
   expect([made.code, made.stderr]).toEqual([0, ''])
-  const [first, second] = (JSON.parse(made.stdout) as { channels: { channel: string }[] }).channels
-  const id = first!.channel
+  const [first, second] = (JSON.parse(made.stdout) as { data: { id: string }[] }).data
+  const { id } = first!
   expect((await say(desk, 'brook/echo')).status).toBe(200)
   const tried = await weir(`channels test ${id} --json`)
   expect([tried.code, JSON.parse(tried.stdout)]).toMatchObject([0, { ok: true, verdict: 'answered' }])
@@ -43,7 +43,7 @@ test('are made, tried, listed with their models, disabled, given another credent
   expect((await weir(`channels credential ${id}`, 'third-key')).code).toBe(0)
   const listed = await weir('channels list')
   expect(listed.stdout).toContain('mine 1')
-  for (const channel of [id, second!.channel]) expect((await weir(`channels delete ${channel}`)).code).toBe(0)
+  for (const channel of [id, second!.id]) expect((await weir(`channels delete ${channel}`)).code).toBe(0)
   expect((await weir(`channels delete ${id}`)).code).toBe(1)
   expect((await say(desk, 'brook/echo')).status).toBe(503)
   const said = [made, tried, models, listed].map(({ stdout, stderr }) => stdout + stderr).join()

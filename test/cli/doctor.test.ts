@@ -57,7 +57,7 @@ const OWNER = `INSERT INTO person (id, email, name, role, created_ms) VALUES (1,
 /** As somebody leaves it who looks after it. */
 async function makeWell(): Promise<void> {
   sql(OWNER)
-  await harness.gateway.operator.backup!({ folder: join(harness.folder, 'copy') })
+  await harness.weir('backup', { folder: join(harness.folder, 'copy') })
 }
 
 const ask = async (key: string, model = 'openai/gpt-4o-mini'): Promise<void> =>
@@ -102,16 +102,16 @@ describe('a gateway that runs', () => {
     },
     ledger_drift: async () => {
       sql('UPDATE account SET balance = balance + 5 WHERE id = 1')
-      await harness.gateway.operator.audit!({})
+      await harness.weir('audit')
       mend = async () => {
         sql('UPDATE account SET balance = balance - 5 WHERE id = 1')
-        await harness.gateway.operator.audit!({})
+        await harness.weir('audit')
       }
     },
     accounts_frozen: async () => {
-      const account = (await harness.gateway.operator['accounts-show']!({ account: key })).id
-      await harness.gateway.operator['accounts-freeze']!({ account })
-      mend = () => harness.gateway.operator['accounts-unfreeze']!({ account })
+      const account = (await harness.weir('accounts show', { account: key })).id
+      await harness.weir('accounts freeze', { account })
+      mend = () => harness.weir('accounts unfreeze', { account })
     },
     holds_stuck() {
       const old = idAtMs(Date.now() - 3 * 3_600_000)

@@ -66,8 +66,8 @@ async function goElsewhere() {
 }
 
 async function findChannels() {
-  const { channels } = await harness.gateway.operator['channels-list']!({})
-  const [one, two] = (channels as { channel: string }[]).map(row => row.channel).filter(id => id.startsWith('openai#'))
+  const { data: channels } = await harness.weir('channels list')
+  const [one, two] = (channels as { id: string }[]).map(({ id }) => id).filter(id => id.startsWith('openai#'))
   return { one, two }
 }
 
@@ -133,7 +133,7 @@ const lines: readonly Line[] = [
   {
     command: 'channels create openai --base-url {upstream}/v1',
     typed: 'sk-three-0123456789',
-    keeps: ({ channels }) => ({ made: first(channels).channel ?? (channels as string[])[0] }),
+    keeps: ({ data }) => ({ made: first(data).id }),
   },
   { command: 'channels credential {made}', typed: 'sk-four-0123456789' },
   { command: 'channels disable {made}' },
@@ -141,7 +141,7 @@ const lines: readonly Line[] = [
   { command: 'channels delete {made}' },
   {
     command: 'webhooks create {hook} --events balance.low --account {account}',
-    keeps: ({ webhook, id }) => ({ webhook: webhook ?? id }),
+    keeps: ({ id }) => ({ webhook: id }),
   },
   { command: 'webhooks list' },
   { command: 'webhooks test {webhook}' },
@@ -223,8 +223,8 @@ const runApart = (words: readonly string[], typed: string) =>
 async function runHere(words: readonly string[]) {
   const name = nameOf(words.join(' '))
   let stdout = ''
-  const spy = spyOn(process.stdout, 'write').mockImplementation(((text: string, then?: () => void) => {
-    stdout += text
+  const spy = spyOn(process.stdout, 'write').mockImplementation(((written: string | Uint8Array, then?: () => void) => {
+    stdout += Buffer.from(written).toString()
     then?.()
     return true
   }) as typeof process.stdout.write)

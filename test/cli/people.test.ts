@@ -65,8 +65,8 @@ describe('weir setup', () => {
 
 describe('weir users', () => {
   test('lists people', async () => {
-    const { users } = JSON.parse(await weirSays(folder, 'users list --json')) as { users: object[] }
-    expect(users).toMatchObject([{ email: 'olga@example.com', role: 'owner', state: 'active', secondFactor: 'off' }])
+    const { data } = JSON.parse(await weirSays(folder, 'users list --json')) as { data: object[] }
+    expect(data).toMatchObject([{ email: 'olga@example.com', role: 'owner', disabled: false, secondFactor: false }])
     expect(await weirSays(folder, 'users list')).toContain('olga@example.com')
   })
 
@@ -87,13 +87,15 @@ describe('weir users', () => {
       const { code, stderr } = await weir(folder, command)
       expect([code, stderr]).toEqual([
         1,
-        expect.stringContaining('This is the last owner. Make another person an owner first.'),
+        expect.stringContaining('There must be an owner. Make somebody else an owner first.'),
       ])
     }
     const renamed = await weir(folder, 'users email olga@example.com olga')
-    const must = 'weir: The new email must be an email address such as name@example.com.\n'
+    const must = 'weir: <email> is not valid: must be an email address such as name@example.com.\n'
     expect([renamed.code, renamed.stderr]).toEqual([1, must])
-    expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain('The role must be owner, admin')
+    expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain(
+      '<role> is not valid: it must be one of: member, support, admin, owner.',
+    )
     expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain(
       'There is no person with this email address or id',
     )

@@ -126,7 +126,7 @@ test('what cannot be put up is refused', async () => {
 })
 
 describe('an upload is admitted like a call', () => {
-  const owner = (command: string, input: object) => harness.gateway.operator[command]!(input as Record<string, unknown>)
+  const owner = (command: string, input: object) => harness.weir(command, input as Record<string, unknown>)
 
   async function refused(key: string, status: number, code: string): Promise<Told> {
     const before = sent()
@@ -144,13 +144,13 @@ describe('an upload is admitted like a call', () => {
 
   test('not without what is left of a budget', async () => {
     const key = await harness.key()
-    await owner('budgets-set', { scope: key, span: 'month', amount: '0' })
+    await owner('budgets set', { scope: key, span: 'month', amount: '0' })
     await refused(key, 402, 'budget')
   })
 
   test('not of an account that is frozen', async () => {
     const key = await harness.key()
-    await owner('accounts-freeze', { account: (await owner('keys-show', { key })).account })
+    await owner('accounts freeze', { account: (await owner('keys show', { key })).account })
     await refused(key, 403, 'frozen')
   })
 
@@ -161,21 +161,21 @@ describe('an upload is admitted like a call', () => {
     ['for channels that have a tag', { require: 'eu' }, 'model'],
   ])('not by a key that is %s', async (_name, rights, why) => {
     const key = await harness.key()
-    await owner('keys-set', { key, ...rights })
+    await owner('keys set', { key, ...rights })
     await refused(key, 403, why)
   })
 
   test('but by one that may call its model by another name', async () => {
-    await owner('routes-set', { name: 'wet', members: ['pond/echo'] })
+    await owner('routes set', { name: 'wet', members: ['pond/echo'] })
     const key = await harness.key()
-    await owner('keys-set', { key, allow: 'wet' })
+    await owner('keys set', { key, allow: 'wet' })
     expect((await upload(key, 'x.txt')).status).toBe(200)
   })
 
   test('within the limits of its account, whichever of its keys is used', async () => {
     const key = await harness.key()
-    const { account } = await owner('keys-show', { key })
-    await owner('limits-set', { resource: 'requests', amount: '2/minute', account })
+    const { account } = await owner('keys show', { key })
+    await owner('limits set', { resource: 'requests', amount: '2/minute', account })
     expect([(await upload(key, 'x')).status, (await upload(key, 'x')).status]).toEqual([200, 200])
     await refused(key, 429, 'Too many calls')
   })

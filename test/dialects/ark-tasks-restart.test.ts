@@ -17,6 +17,7 @@ import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { says } from '../side/upstream.ts'
 import { bookFaults } from '../support/books.ts'
 import { until } from '../support/gateway.ts'
+import { operatorOf } from '../support/operator.ts'
 import type { TaskWorld } from './tasks-world.ts'
 import { ask, begun, film, startTasks } from './tasks-world.ts'
 
@@ -90,7 +91,9 @@ describe('a gateway that was cut off', () => {
   test('while a task was under way settles it after its next start, at the price of its beginning', async () => {
     await begun(harness, key)
     const price = { input: '0', output: '99' }
-    await whileDown(({ operator }) => operator['prices-set']!({ model: 'pond/film', price: JSON.stringify(price) }))
+    await whileDown(({ manage }) =>
+      operatorOf(() => manage).weir('prices set', { model: 'pond/film', price: JSON.stringify(price) }),
+    )
     await restart(HOUR_MS)
     for (let hour = 2; hour < 5; hour++) {
       await Bun.sleep(0)

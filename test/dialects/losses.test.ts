@@ -55,8 +55,8 @@ test('a caller that asks for it is refused instead, with the fields named, and n
 })
 
 test('so is one whose key asks for it', async () => {
-  await harness.gateway.operator['keys-set']!({ key, strict: 'on' })
+  await harness.weir('keys set', { key, strict: 'on' })
   await expectRefused(await ask(wishes), harness.upstream.requests.length)
-  await harness.gateway.operator['keys-set']!({ key, strict: 'off' })
+  await harness.weir('keys set', { key, strict: 'off' })
   expect((await ask(wishes)).status).toBe(200)
 })

@@ -80,7 +80,7 @@ export const pairs: readonly (readonly [caller: Dialect, upstream: Dialect])[] =
 )
 
 /** On all channels, calls may name files, stores and prompts that were made elsewhere. */
-export async function allowForeignIds({ gateway }: Harness): Promise<void> {
-  const { channels } = (await gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
-  for (const { channel } of channels) await gateway.operator['channels-set']!({ channel, 'foreign-ids': 'on' })
+export async function allowForeignIds({ weir }: Harness): Promise<void> {
+  const { data: channels } = (await weir('channels list')) as { data: { id: string }[] }
+  for (const { id } of channels) await weir('channels set', { 'channel': id, 'foreign-ids': 'on' })
 }

@@ -156,15 +156,15 @@ describe("an operator's price may name a tool", () => {
   test('that costs nothing beyond it', async () => {
     const model = models['openai-responses']!
     const price = '{"input":"1","output":"2","included":["of_a_later_day","prompt"]}'
-    await harness.gateway.operator['prices-set']!({ model, price })
+    await harness.weir('prices set', { model, price })
     await passes('openai-responses', { tools: [{ type: 'of_a_later_day' }], prompt: { id: 'pmpt_1' } })
     expect((await refused('openai-responses', { tools: [{ type: 'another' }] })).status).toBe(400)
-    await harness.gateway.operator['prices-withdraw']!({ model })
+    await harness.weir('prices withdraw', { model })
   })
 
   test('that is no name is refused', async () => {
     const price = '{"input":"1","output":"2","included":["a name"]}'
-    const set = harness.gateway.operator['prices-set']!({ model: models['openai-responses']!, price })
+    const set = harness.weir('prices set', { model: models['openai-responses']!, price })
     expect(
       await set.then(
         () => 'taken',

@@ -79,7 +79,7 @@ describe('an answer is cut to what is there', () => {
 
   test.each(pairs)('%s on %s', async (caller, upstream) => {
     const key = await harness.key({ credit: '0.003' })
-    await harness.gateway.operator['keys-set']!({ key, clamp: 'on' })
+    await harness.weir('keys set', { key, clamp: 'on' })
     harness.upstream.plan(answer('Hello', { usage: { input: 5, output: 5 } }))
     const response = await send(harness, key, requestIn(caller, { model: modelOf(upstream), cap: 4_000 }))
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)])

@@ -24,7 +24,7 @@ beforeAll(async () => {
   })
   key = await harness.key({ qpm: 100_000 })
   const price = '{"input":"1","output":"2","perSearch":"0.01"}'
-  for (const model of Object.values(models)) await harness.gateway.operator['prices-set']!({ model, price })
+  for (const model of Object.values(models)) await harness.weir('prices set', { model, price })
 })
 afterAll(() => harness.stop())
 

@@ -514,10 +514,9 @@ describe('what names nothing that is kept passes', () => {
 
 describe('where the operator lets callers name whatever is kept', () => {
   const setAll = async (value: string) => {
-    const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
-    const ponds = channels.filter(({ channel }) => channel.startsWith('pond#'))
-    for (const { channel } of ponds) await harness.gateway.operator['channels-set']!({ channel, 'foreign-ids': value })
-    return ponds.map(({ channel }) => channel)
+    const { data: channels } = (await harness.weir('channels list')) as { data: { id: string }[] }
+    const ponds = channels.map(({ id }) => id).filter(id => id.startsWith('pond#'))
+    for (const channel of ponds) await harness.weir('channels set', { channel, 'foreign-ids': value })
   }
 
   test('it passes, as it was written', async () => {
@@ -536,8 +535,8 @@ describe('where the operator lets callers name whatever is kept', () => {
   })
 
   test('it goes to that channel alone', async () => {
-    const [, second] = await setAll('off')
-    await harness.gateway.operator['channels-set']!({ 'channel': second!, 'foreign-ids': 'on' })
+    await setAll('off')
+    await harness.weir('channels set', { 'channel': 'pond#2', 'foreign-ids': 'on' })
     const key = await harness.key()
     for (let at = 0; at < 6; at++) {
       expect((await post(key, '/v1/messages', bodyOf('messages', { container: 'c' }))).status).toBe(200)

@@ -12,10 +12,9 @@ let names: Record<string, string>
 
 beforeAll(async () => {
   harness = await startHarness()
-  const { operator } = harness.gateway
-  const made = await operator['keys-create']!({ tier: 'pro', credit: '5' })
-  const { token } = await operator.token!({})
-  const { setupToken } = await operator.setup!({})
+  const made = await harness.weir('keys create', { tier: 'pro', credit: '5' })
+  const { token } = await harness.weir('token')
+  const { setupToken } = await harness.weir('setup', { token: true })
   names = {
     WEIR: harness.url,
     WEIR_DATA: harness.folder,

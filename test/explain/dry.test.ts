@@ -189,7 +189,7 @@ describe('what would be refused is told as it would be', () => {
 
   test('a key that is clamped is told the cap', async () => {
     const key = await harness.key({ credit: '0.002' })
-    await harness.gateway.operator['keys-set']!({ key, clamp: 'on' })
+    await harness.weir('keys set', { key, clamp: 'on' })
     const told = await explain(harness, key, chatOf())
     expect(told.json.wouldAnswer).toBeNull()
     const real = await ask(harness, key, chatOf())

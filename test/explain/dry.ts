@@ -65,6 +65,6 @@ export async function explain(harness: Harness, key: string, asked: Asked): Prom
 /** A key that may be told of channels. */
 export async function insider(harness: Harness, options: Parameters<Harness['key']>[0] = {}): Promise<string> {
   const key = await harness.key(options)
-  await harness.gateway.operator['keys-set']!({ key, explain: 'on' })
+  await harness.weir('keys set', { key, explain: 'on' })
   return key
 }

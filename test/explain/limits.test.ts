@@ -12,7 +12,7 @@ beforeAll(async () => {
   // The clock hardly moves, so that nothing that was used comes back before a test looks.
   const clock = { ...systemClock, nowMs: () => performance.now() / 10_000 }
   harness = await startHarness({ env: { WEIR_DRAIN_SECONDS: '0' }, world: { clock } })
-  operate = async (command, input) => await harness.gateway.operator[command]!(input)
+  operate = async (command, input) => await harness.weir(command, input)
 })
 afterAll(() => harness.stop())
 
@@ -20,9 +20,9 @@ const asked = { body: { model: 'openai/gpt-4o-mini', messages: hello, max_tokens
 
 test('each of them, whosever it is', async () => {
   const key = await harness.key({ qpm: 50 })
-  await operate('limits-set', { resource: 'requests', amount: '7/day', key })
-  await operate('limits-set', { resource: 'tokens', amount: '5000/minute', key })
-  await operate('limits-set', { resource: 'concurrency', amount: '3', key })
+  await operate('limits set', { resource: 'requests', amount: '7/day', key })
+  await operate('limits set', { resource: 'tokens', amount: '5000/minute', key })
+  await operate('limits set', { resource: 'concurrency', amount: '3', key })
   const looked = async (): Promise<Record<string, number>> => {
     const { json } = await explain(harness, key, asked)
     expect(json.wouldAnswer).toBeNull()
@@ -40,7 +40,7 @@ test('each of them, whosever it is', async () => {
 
 test('one that would refuse the call is told as it would be', async () => {
   const key = await harness.key()
-  await operate('limits-set', { resource: 'requests', amount: '1/day', key })
+  await operate('limits set', { resource: 'requests', amount: '1/day', key })
   await (await ask(harness, key, asked)).text()
   const told = await explain(harness, key, asked)
   expect(told.status).toBe(200)

@@ -12,11 +12,11 @@ let operate: (command: string, input: Record<string, unknown>) => Promise<Record
 let channels: readonly string[]
 beforeAll(async () => {
   harness = await startDialects({ env: { WEIR_DRAIN_SECONDS: '0' }, upstreamKeys: 'one-key,two-key,three-key' })
-  operate = async (command, input) => (await harness.gateway.operator[command]!(input)) as Record<string, unknown>
-  const listed = (await operate('channels-list', {})).channels as readonly { channel: string }[]
-  channels = listed.map(({ channel }) => channel).filter(id => id.startsWith('openai#'))
+  operate = async (command, input) => (await harness.weir(command, input)) as Record<string, unknown>
+  const listed = (await operate('channels list', {})).data as readonly { id: string }[]
+  channels = listed.map(({ id }) => id).filter(id => id.startsWith('openai#'))
   const members = ['openai/gpt-4o-mini', 'then', modelOf('anthropic-messages'), 'then', modelOf('gemini')]
-  await operate('routes-set', { name: 'river', policy: 'least_busy', members })
+  await operate('routes set', { name: 'river', policy: 'least_busy', members })
 })
 afterAll(() => harness.stop())
 
@@ -59,7 +59,7 @@ test('every channel that the name leads to is told of, in order, with what there
 describe('what is left out says why', () => {
   test('what the key may not use', async () => {
     const key = await insider(harness)
-    await operate('keys-set', { key, deny: `${modelOf('gemini')}` })
+    await operate('keys set', { key, deny: `${modelOf('gemini')}` })
     const { json } = await explain(harness, key, talk('x'))
     expect(json.model!.resolved).not.toContain(modelOf('gemini'))
     expect(json.routing!.candidates.at(-1)).toMatchObject({ model: modelOf('gemini'), dropped: 'model_forbidden' })
@@ -68,14 +68,14 @@ describe('what is left out says why', () => {
 
   test('what has not the tags that the key requires', async () => {
     const key = await insider(harness)
-    await operate('channels-set', { channel: channels[0], tags: 'eu' })
-    await operate('keys-set', { key, require: 'eu' })
+    await operate('channels set', { channel: channels[0], tags: 'eu' })
+    await operate('keys set', { key, require: 'eu' })
     const { json } = await explain(harness, key, talk('x'))
     const kept = json.routing!.candidates.filter(({ dropped }) => dropped === null)
     expect(kept).toMatchObject([{ channel: channels[0], tags: ['eu'] }])
     const others = json.routing!.candidates.filter(({ dropped }) => dropped !== null)
     expect(others.map(({ dropped }) => dropped)).toEqual(Array(4).fill('tags_missing'))
-    await operate('channels-set', { channel: channels[0], tags: 'none' })
+    await operate('channels set', { channel: channels[0], tags: 'none' })
   })
 
   test('what cannot be paid', async () => {

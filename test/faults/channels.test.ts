@@ -50,8 +50,9 @@ beforeAll(async () => {
 afterAll(() => gateway.stop())
 
 async function standingOf(cell: Cell): Promise<unknown> {
-  const { channels } = await gateway.harness.gateway.operator['channels-list']!({})
-  return (channels as Json[]).find(({ channel }) => String(channel).startsWith(`${providerOf(cell)}#`))!.health
+  const { data: channels } = await gateway.harness.weir('channels list')
+  const found = (channels as Json[]).find(({ id }) => String(id).startsWith(`${providerOf(cell)}#`))!
+  return (found.health as Json).state
 }
 
 /** Enough for any breaker. */

@@ -118,7 +118,7 @@ export class FaultGateway {
     })
     for (const cell of withSecond ? cells : []) {
       const second = wellOf(dialects[cell.number % dialects.length]!)
-      await harness.gateway.operator['routes-set']!({
+      await harness.weir('routes set', {
         name: groupOf(cell),
         members: [modelOf(cell), 'then', `${second}/echo`],
       })

@@ -27,7 +27,7 @@ afterAll(() => harness.stop())
 
 /** A key whose bodies are kept, by its own wish or by its account's. */
 async function keeping(by: 'api_key' | 'account'): Promise<string> {
-  const made = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '100' })
+  const made = await harness.weir('keys create', { tier: 'pro', credit: '100' })
   const id = parseTextId('key', made.id as string)!
   const db = new Database(join(harness.folder, 'weir.db'))
   if (by === 'api_key') db.run('UPDATE api_key SET keeps_bodies = 1 WHERE id = ?1', [id])
@@ -36,8 +36,16 @@ async function keeping(by: 'api_key' | 'account'): Promise<string> {
   return made.key as string
 }
 
-const kept = async (requestId: string) =>
-  (await harness.gateway.operator.bodies!({ call: requestId })) as { request: string; answer: string }
+interface Kept {
+  readonly text: string
+  readonly truncated: boolean
+}
+
+async function kept(call: string): Promise<{ request: string; answer: string }> {
+  const { request, answer } = (await harness.weir('bodies', { call })) as Record<'request' | 'answer', Kept>
+  const textOf = ({ text, truncated }: Kept): string => text + (truncated ? '\n[cut here]' : '')
+  return { request: textOf(request), answer: textOf(answer) }
+}
 const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
 const file = (): string => join(harness.folder, 'bodies.db')
 
@@ -61,7 +69,7 @@ describe('nothing is kept', () => {
 
   test('for what is no id', async () => {
     for (const id of ['', 'req_', 'key_00000000000', 7]) {
-      expect(await refusal(harness.gateway.operator.bodies!({ call: id }))).toContain('Use the id of the call')
+      expect(await refusal(harness.weir('bodies', { call: id }))).toContain('Use the id of the call')
     }
   })
 
@@ -80,13 +88,13 @@ describe('a wish', () => {
   }
 
   test.each([
-    ['keys-set', 'key'],
-    ['accounts-set', 'account'],
+    ['keys set', 'key'],
+    ['accounts set', 'account'],
   ] as const)('%s holds from the next call on, whatever is remembered of the key', async (command, place) => {
     const own = await harness.key()
     const seen = [await isKept(own)]
     for (const bodies of ['on', 'off']) {
-      await harness.gateway.operator[command]!({ [place]: own, bodies })
+      await harness.weir(command, { [place]: own, bodies })
       seen.push(await isKept(own))
     }
     expect(seen).toEqual([false, true, false])
@@ -127,7 +135,7 @@ describe('kept are', () => {
 
   test('nothing of what was refused before anything was paid for', async () => {
     const poor = await harness.key({ credit: '0' })
-    await harness.gateway.operator['keys-set']!({ key: poor, bodies: 'on' })
+    await harness.weir('keys set', { key: poor, bodies: 'on' })
     const refused = [
       await chat(harness, key, bodyOf({ model: 'openai/none-such' })),
       await chat(harness, poor, bodyOf()),

@@ -127,7 +127,7 @@ describe('the bound of a call', () => {
   ]
 
   beforeAll(async () => {
-    await harness.gateway.operator['channels-set']!({ 'channel': 'openai#1', 'foreign-ids': 'on' })
+    await harness.weir('channels set', { 'channel': 'openai#1', 'foreign-ids': 'on' })
   })
 
   test.each(elsewhere)('of what is not in the body is the context: %s', async (_name, more) => {

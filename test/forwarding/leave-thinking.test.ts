@@ -208,7 +208,7 @@ describe('before any content', () => {
     await received
     await takenIn()
     jumpMs += 31_000
-    await harness.gateway.operator['keys-revoke']!({ key })
+    await harness.weir('keys revoke', { key })
     await caller.whole()
     const record = await lastRecord()
     expect(record).toMatchObject({ outcome: 'revoked', rule: 'revoked_waiting' })
@@ -226,7 +226,7 @@ test('a key that is taken away in the midst of an answer does not make thoughts 
   jumpMs += 31_000
   begins.resolve()
   await contentOf(caller)
-  await harness.gateway.operator['keys-revoke']!({ key })
+  await harness.weir('keys revoke', { key })
   await caller.whole()
   const record = await lastRecord()
   expect(record).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered' })

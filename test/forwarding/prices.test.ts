@@ -58,7 +58,7 @@ test('an operator prices a model otherwise, at once and after a restart, and tak
     const own = shipped.find(row => row.model === model)!
     expect(own).toMatchObject({ origin: 'shipped', author: expect.stringContaining('weir ') })
     expect(await priceOfCall(first, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
-    const set = await first.gateway.operator['prices-set']!({ model, price, author: 'ann' })
+    const set = await first.weir('prices set', { model, price })
     expect(set.version).toBe(shipped.length + 1)
     expect(await priceOfCall(first, key)).toEqual([set.version, 7 * 1_000 + 5 * 2_000, ownLines])
     const pricing = await (await fetch(`${first.url}/api/public/pricing`)).text()
@@ -68,7 +68,7 @@ test('an operator prices a model otherwise, at once and after a restart, and tak
     const second = await startHasty({ folder })
     expect(rowsIn(folder)).toHaveLength(shipped.length + 1) // a restart alone makes no versions
     expect(await priceOfCall(second, key)).toEqual([set.version, 7 * 1_000 + 5 * 2_000, ownLines])
-    await second.gateway.operator['prices-withdraw']!({ model })
+    await second.weir('prices withdraw', { model })
     expect(await priceOfCall(second, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
     await second.stop()
   })
@@ -83,7 +83,7 @@ test('a call keeps the price it began with', async () => {
     harness.upstream.plan(script(streamHead, chunk(said), gate(changed.promise), chunk(rest), end))
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ text }) => text.includes('Hello'), 'content is here')
-    await harness.gateway.operator['prices-set']!({ model, price })
+    await harness.weir('prices set', { model, price })
     changed.resolve()
     await caller.whole()
     expect(harness.records().at(-1)).toMatchObject({ cost: 7 * 150 + 5 * 600 })
@@ -96,11 +96,11 @@ test('a price that cannot be is refused, and the old one stays', async () => {
   const harness = await startHasty()
   try {
     const key = await harness.key()
-    const fault = await harness.gateway.operator['prices-set']!({ model, price: '{"input":-1,"output":"2"}' }).then(
+    const fault = await harness.weir('prices set', { model, price: '{"input":-1,"output":"2"}' }).then(
       () => 'taken',
       (thrown: Error) => thrown.message,
     )
-    expect(fault).toContain('"price.input" must be an amount per million tokens')
+    expect(fault).toContain('<price> (input) ')
     expect((await priceOfCall(harness, key))[1]).toBe(7 * 150 + 5 * 600)
   } finally {
     await harness.stop()

@@ -18,7 +18,7 @@ beforeAll(async () => {
   harness = await startHarness()
   key = await harness.key()
   revoked = await harness.key()
-  await harness.gateway.operator['keys-revoke']!({ key: revoked })
+  await harness.weir('keys revoke', { key: revoked })
 })
 afterAll(() => harness.stop())
 

@@ -78,13 +78,14 @@ describe('a data folder, from its first start on', () => {
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/^weir: Another Weir is using the data folder .*\.\n$/)
     expect((await callDemo(served, firstKey)).status).toBe(200)
-    expect(await weirSays(folder, `balance ${firstKey}`)).toContain('active')
+    expect(await weirSays(folder, `keys show ${firstKey}`)).toContain('active')
   })
 
   test('while it runs: a key is made and works at once, with its tier, credit and limit', async () => {
     const key = await weirSays(folder, 'keys create --tier pro --credit 2.5 --qpm 2 --name mine')
     expect(key).toMatch(/^wk-[0-9A-Za-z]{36}$/)
-    const shown = /name +mine\ntier +pro\nstate +active\nbalance +2\.50\nheld +0\.00$/
+    expect(await weirSays(folder, `keys show ${key}`)).toMatch(/name +mine\n[^]*tier +pro\n[^]*state +active\n/)
+    const shown = /name +mine\nbalance +2\.50\nheld +0\.00\navailable +2\.50$/
     expect(await weirSays(folder, `balance ${key}`)).toMatch(shown)
     const first = await callDemo(served, key)
     expect(first.status).toBe(200)
@@ -101,7 +102,7 @@ describe('a data folder, from its first start on', () => {
     expect((await callDemo(served, revoked)).status).toBe(200)
     expect(await weirSays(folder, `keys revoke ${revoked}`)).toContain('revoked')
     expect((await callDemo(served, revoked)).status).toBe(401)
-    expect(await weirSays(folder, `balance ${revoked}`)).toContain('revoked')
+    expect(await weirSays(folder, `keys show ${revoked}`)).toMatch(/state +revoked/)
   })
 
   test('while it runs: a management token, and a fresh set-up token', async () => {

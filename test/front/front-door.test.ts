@@ -109,7 +109,7 @@ describe('each prefix speaks its dialect', () => {
       const told = ['cache-control', 'x-content-type-options'].map(name => answer.header(name))
       expect(told).toEqual(['no-store', 'nosniff'])
     }
-    const token = String((await harness.gateway.operator.token!({})).token)
+    const token = String((await harness.weir('token')).token)
     expectChatError(await raw(ask('GET', '/api/web/nothing', bearer(token))), 404)
     expectChatError(await raw(ask('DELETE', '/api/web/me', bearer(token))), 405)
   })

@@ -107,7 +107,7 @@ describe('a refused key', () => {
       'revoked',
       async () => {
         const revoked = await harness.key()
-        await harness.gateway.operator['keys-revoke']!({ key: revoked })
+        await harness.weir('keys revoke', { key: revoked })
         return bearer(revoked)
       },
     ],
@@ -241,7 +241,7 @@ describe('elsewhere there are none', () => {
   )
 
   test.each(['/api/web/me', '/api/web/nothing'])('%s, with whatever credential', async path => {
-    const { token } = await harness.gateway.operator.token!({})
+    const { token } = await harness.weir('token')
     for (const headers of [{}, bearer(key), bearer(String(token))]) {
       const answer = await raw(ask('GET', path, headers))
       expectStages(answer, reached.nothing)

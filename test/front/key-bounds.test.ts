@@ -33,8 +33,8 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const operator = (name: string, input: Record<string, unknown>) => harness.gateway.operator[name]!(input)
-const set = (key: string, more: Record<string, unknown>) => operator('keys-set', { key, ...more })
+const operator = (name: string, input: Record<string, unknown>) => harness.weir(name, input)
+const set = (key: string, more: Record<string, unknown>) => operator('keys set', { key, ...more })
 const status = async (key: string, headers: Headers = {}): Promise<number> =>
   (await call(harness, key, goodBody(), headers)).status
 
@@ -128,9 +128,9 @@ describe('an address', () => {
     const direct = await startHasty()
     try {
       const key = await direct.key()
-      await direct.gateway.operator['keys-set']!({ key, addresses: '203.0.113.0/24' })
+      await direct.weir('keys set', { key, addresses: '203.0.113.0/24' })
       expect((await call(direct, key, goodBody(), { 'x-forwarded-for': '203.0.113.7' })).status).toBe(403)
-      await direct.gateway.operator['keys-set']!({ key, addresses: '127.0.0.1' })
+      await direct.weir('keys set', { key, addresses: '127.0.0.1' })
       expect((await call(direct, key, goodBody(), { 'x-forwarded-for': '203.0.113.7' })).status).toBe(200)
     } finally {
       await direct.stop()
@@ -144,7 +144,7 @@ describe('a date', () => {
   test('ends a key at that very moment, also one that is in memory', async () => {
     try {
       dateMs = start
-      const made = await operator('keys-create', { tier: 'pro', credit: '1', expires: '2030-01-02T00:00Z' })
+      const made = await operator('keys create', { tier: 'pro', credit: '1', expires: '2030-01-02T00:00Z' })
       const key = String(made.key)
       dateMs = Date.UTC(2030, 0, 2) - 1
       expect(await status(key)).toBe(200)
@@ -152,7 +152,7 @@ describe('a date', () => {
       const answer = await call(harness, key)
       expect(expectChatError(answer, 401).error.code).toBe('invalid_api_key')
       expectStages(answer, reached.refusedKey)
-      expect((await operator('keys-show', { key })).state).toBe('expired')
+      expect((await operator('keys show', { key })).state).toBe('expired')
       await set(key, { expires: '2030-01-03' })
       expect(await status(key)).toBe(200)
       await set(key, { expires: 'none' })
@@ -166,10 +166,10 @@ describe('a date', () => {
   test('of a renewal ends the old text and not the new one, and both are one key', async () => {
     try {
       dateMs = start
-      const made = await operator('keys-create', { tier: 'pro', credit: '1', qpm: '6' })
+      const made = await operator('keys create', { tier: 'pro', credit: '1', qpm: '6' })
       const old = String(made.key)
       expect(await status(old)).toBe(200)
-      const fresh = String((await operator('keys-rotate', { key: old, overlap: '1h' })).key)
+      const fresh = String((await operator('keys rotate', { key: old, overlap: '1h' })).key)
       expect([await status(old), await status(fresh)]).toEqual([200, 200])
       dateMs = start + 3_600_000 - 1
       expect([await status(old), await status(fresh)]).toEqual([200, 200])
@@ -202,50 +202,48 @@ test('a disabled key is as one that is not there, until it is enabled', async ()
 
 test('renewed without an overlap the old text is over at once; renewed twice, only the last two work', async () => {
   const first = await harness.key()
-  const second = String((await operator('keys-rotate', { key: first })).key)
+  const second = String((await operator('keys rotate', { key: first })).key)
   expect([await status(first), await status(second)]).toEqual([401, 200])
-  const third = String((await operator('keys-rotate', { key: second, overlap: '1h' })).key)
+  const third = String((await operator('keys rotate', { key: second, overlap: '1h' })).key)
   expect([await status(second), await status(third)]).toEqual([200, 200])
-  const fourth = String((await operator('keys-rotate', { key: third, overlap: '1h' })).key)
+  const fourth = String((await operator('keys rotate', { key: third, overlap: '1h' })).key)
   expect([await status(second), await status(third), await status(fourth)]).toEqual([401, 200, 200])
-  await operator('keys-revoke', { key: fourth })
+  await operator('keys revoke', { key: fourth })
   expect([await status(third), await status(fourth)]).toEqual([401, 401])
 })
 
 test('what an account may not use none of its keys may, from the next call on', async () => {
-  const made = await operator('keys-create', { tier: 'pro', credit: '1', allow: 'openai/*' })
+  const made = await operator('keys create', { tier: 'pro', credit: '1', allow: 'openai/*' })
   const key = String(made.key)
   expect(await status(key)).toBe(200)
-  await operator('accounts-set', { account: made.account, allow: 'demo/*' })
+  await operator('accounts set', { account: made.account, allow: 'demo/*' })
   const answer = await call(harness, key)
   expect(expectChatError(answer, 403).error.code).toBe('model_forbidden')
-  await operator('accounts-set', { account: made.account, allow: 'openai/*', deny: 'openai/gpt-4o-mini' })
+  await operator('accounts set', { account: made.account, allow: 'openai/*', deny: 'openai/gpt-4o-mini' })
   expect(await status(key)).toBe(403)
-  await operator('accounts-set', { account: made.account, deny: '' })
+  await operator('accounts set', { account: made.account, deny: '' })
   expect(await status(key)).toBe(200)
 })
 
 describe('what an operator writes wrongly is told in a sentence', () => {
   const wrong: readonly (readonly [command: string, input: object, says: string])[] = [
-    ['keys-set', { expires: '2001-01-01' }, '--expires must be in the future'],
-    ['keys-set', { expires: '2999-01-01' }, '--expires must be in the future'],
-    ['keys-set', { expires: 'soon' }, '--expires must be in the future'],
-    [
-      'keys-set',
-      { endpoints: 'everything' },
-      '--endpoints must be none, or a list of these, separated by commas: chat, ',
-    ],
-    ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 has bits set after its prefix'],
-    ['keys-set', { addresses: 'any' }, '--addresses: any is neither an IP address'],
-    ['keys-set', { disable: true, enable: true }, 'Use either --disable or --enable'],
-    ['keys-set', { tier: 'none-such' }, 'Unknown tier "none-such"'],
-    ['keys-set', { qpm: '0' }, '--qpm must be a whole number'],
-    ['keys-rotate', { overlap: '31d' }, '--overlap must be a duration such as 90s'],
-    ['keys-rotate', { overlap: '5' }, '--overlap must be a duration such as 90s'],
-    ['keys-rotate', { overlap: '-1h' }, '--overlap must be a duration such as 90s'],
-    ['keys-list', { state: 'gone' }, '--state must be one of active, disabled, expired, revoked'],
-    ['accounts-create', { tier: 'free' }, 'The name of the account is missing'],
-    ['accounts-create', { name: 'Delta', tier: 'none-such' }, 'Unknown tier'],
+    ['keys set', { expires: '2001-01-01' }, '--expires must be in the future'],
+    ['keys set', { expires: '2999-01-01' }, '--expires is not valid: must be before the year 2100'],
+    ['keys set', { expires: 'soon' }, '--expires must be a day such as 2027-01-31 (UTC)'],
+    ['keys set', { endpoints: 'everything' }, '--endpoints is not valid: it must be one of: chat, '],
+    ['keys set', { addresses: '10.0.0.1/8' }, '--addresses is not valid: 10.0.0.1/8 has bits set after its prefix'],
+    ['keys set', { addresses: 'any' }, '--addresses is not valid: any is neither an IP address'],
+    ['keys set', { disable: true, enable: true }, 'Use either --disable or --enable'],
+    ['keys set', { tier: 'none-such' }, 'Unknown tier "none-such"'],
+    ['keys set', { qpm: '0' }, '--qpm is not valid: it must be at least 1'],
+    ['keys set', { qpm: 'few' }, '--qpm must be a whole number'],
+    ['keys set', { name: 'x'.repeat(101) }, '--name is not valid: it must have at most 100 characters'],
+    ['keys rotate', { overlap: '31d' }, '--overlap is not valid: it must be at most'],
+    ['keys rotate', { overlap: '5' }, '--overlap must be a duration such as 90s'],
+    ['keys rotate', { overlap: '-1h' }, '--overlap must be a duration such as 90s'],
+    ['keys list', { state: 'gone' }, '--state is not valid: it must be one of: active, disabled, expired, revoked'],
+    ['accounts create', { tier: 'free' }, '--name is missing'],
+    ['accounts create', { name: 'Delta', tier: 'none-such' }, 'Unknown tier'],
   ]
   test.each(wrong)('%s %j', async (...[command, input, says]) => {
     const key = await harness.key()
@@ -317,15 +315,15 @@ describe('calls under way', () => {
   test('of an old text end with it, those of the new one go on', async () => {
     const old = await harness.key()
     const before = await stream(old)
-    const fresh = String((await operator('keys-rotate', { key: old, overlap: '1h' })).key)
+    const fresh = String((await operator('keys rotate', { key: old, overlap: '1h' })).key)
     const after = await stream(fresh)
     const oldest = await stream(old)
-    const last = String((await operator('keys-rotate', { key: fresh, overlap: '1h' })).key)
+    const last = String((await operator('keys rotate', { key: fresh, overlap: '1h' })).key)
     await before.whole()
     await oldest.whole()
     expect([before.text, oldest.text].every(text => text.includes('invalid_api_key'))).toBe(true)
     expect(after.isWhole).toBe(false)
-    await operator('keys-rotate', { key: last })
+    await operator('keys rotate', { key: last })
     await expectCut(after)
   })
 
@@ -334,7 +332,7 @@ describe('calls under way', () => {
     const headers = { ...bearer(key), 'content-length': '100' }
     const caller = openRaw(harness.url, ask('POST', '/v1/chat/completions', headers, '{'))
     await until(() => harness.gateway.activeCalls > 0, 'it has come')
-    await operator('keys-revoke', { key })
+    await operator('keys revoke', { key })
     await caller.whole()
     expect(caller.status).toBe(401)
     await harness.idle()

@@ -182,7 +182,7 @@ describe('nobody else is', () => {
   })
 
   test('nor with a management token', async () => {
-    const { token } = (await harness.gateway.operator.token!({})) as { token: string }
+    const { token } = (await harness.weir('token')) as { token: string }
     const told = await get(bearer(token))
     expectChatError(told, 401)
     expectStages(told, [lines.authFail()])
@@ -197,7 +197,7 @@ describe('nobody else is', () => {
   test('nor a key that was revoked', async () => {
     const revoked = await harness.key()
     expect((await get(bearer(revoked))).status).toBe(200)
-    await harness.gateway.operator['keys-revoke']!({ key: revoked })
+    await harness.weir('keys revoke', { key: revoked })
     expect((await get(bearer(revoked))).status).toBe(401)
   })
 })

@@ -87,7 +87,7 @@ describe('carriers', () => {
 describe('the two credentials are not interchangeable', () => {
   let token: string
   beforeAll(async () => {
-    token = String((await harness.gateway.operator.token!({})).token)
+    token = String((await harness.weir('token')).token)
   })
   const me = (headers: Headers) => rawRequest(harness.url, ask('GET', '/api/web/me', headers))
 
@@ -135,7 +135,7 @@ describe('a key is never shown', () => {
     const wrong = mintKey()
     const typo = `${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`
     const revoked = await harness.key()
-    await harness.gateway.operator['keys-revoke']!({ key: revoked })
+    await harness.weir('keys revoke', { key: revoked })
     const poor = await harness.key({ credit: '0' })
     const all = [key, wrong, typo, revoked, poor]
     const bodies = [goodBody(), '{', goodBody({ model: 'nobody/x' }), goodBody({ stream: true })]
@@ -161,7 +161,7 @@ describe('a key is never shown', () => {
 })
 
 describe('a revoked key', () => {
-  const revoke = (text: string) => harness.gateway.operator['keys-revoke']!({ key: text })
+  const revoke = (text: string) => harness.weir('keys revoke', { key: text })
 
   test('is refused at once, also where it was known a moment ago', async () => {
     const own = await harness.key()
@@ -192,7 +192,7 @@ describe('a revoked key', () => {
   })
 
   test('stays revoked when it is revoked again, by itself or by its id', async () => {
-    const made = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '1' })
+    const made = await harness.weir('keys create', { tier: 'pro', credit: '1' })
     await revoke(String(made.id))
     await revoke(String(made.key))
     expectChatError(await call(harness, String(made.key)), 401)

@@ -19,7 +19,7 @@ afterAll(() => harness.stop())
 const never = new Promise<void>(() => {})
 /** Says something, and then nothing more. */
 const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
-const revoke = (key: string): Promise<unknown> => harness.gateway.operator['keys-revoke']!({ key })
+const revoke = (key: string): Promise<unknown> => harness.weir('keys revoke', { key })
 
 describe('its calls', () => {
   test('that stream end with an error event, and are paid for as far as they came', async () => {
@@ -80,7 +80,7 @@ test('they may be given some time', async () => {
     patient.upstream.plan(half())
     const caller = openCall(patient, key, { stream: true })
     await caller.until(({ text }) => text.includes('more'), 'content is here')
-    await patient.gateway.operator['keys-revoke']!({ key })
+    await patient.weir('keys revoke', { key })
     expect((await openCall(patient, key, {}).whole()).status).toBe(401)
     expect(caller.isWhole).toBe(false)
     await caller.whole()

@@ -156,11 +156,12 @@ describe('commands', () => {
     ['keys create --credit=-5', /--credit/],
     ['keys create --qpm 0', /--qpm/],
     ['keys create --qpm 1.5', /--qpm/],
-    ['keys create --name a\u001b[2J', /--name must have 1 to 200 characters, none of them a control character/],
+    ['keys create --name a\u001b[2J', /--name is not valid: it must not contain control characters/],
     ['prices set demo/echo /', /neither JSON nor a file that can be read/],
     ['keys revoke key_00000000001', /Unknown key/],
-    ['balance wk-nonsense', /Unknown key/],
-    ['balance key_00000000001', /Unknown key/],
+    ['keys show wk-nonsense', /Unknown key/],
+    ['balance wk-nonsense', /Unknown account/],
+    ['balance key_00000000001', /Unknown account/],
   ] as const)('%s: a sentence', async (command, words) => {
     expectSentence(await weir(folder, command), words)
   })
@@ -172,7 +173,7 @@ describe('commands', () => {
     }
     expect(existsSync(empty)).toBeFalse()
     await weirSays(empty, 'keys create')
-    expect(await weirSays(empty, 'prices show')).toBe('nothing found')
+    expect(await weirSays(empty, 'prices show')).toBe('no prices')
     expect(readdirSync(empty).filter(name => name.startsWith('ballast'))).toEqual([])
   })
 

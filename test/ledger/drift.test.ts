@@ -33,7 +33,7 @@ const ready = async (): Promise<Ready> => {
 }
 
 async function accountOf(key: string): Promise<string> {
-  return (await harness.gateway.operator['accounts-show']!({ account: key })).id as string
+  return (await harness.weir('accounts show', { account: key })).id as string
 }
 
 function spoilFolder(sql: string): void {
@@ -84,8 +84,8 @@ test('one account is frozen, the others are served, and a person lets it go agai
   expect(told).toContain('weir_calls_total{outcome="refused"} 1\n')
   expect(told).toMatch(/\nweir_ledger_audit_age_seconds \d/)
 
-  const shown = await harness.gateway.operator['accounts-unfreeze']!({ account })
-  expect(shown).toMatchObject({ state: 'active' })
+  const shown = await harness.weir('accounts unfreeze', { account })
+  expect(shown).toMatchObject({ frozen: false })
   await nextAudit()
   await nextAudit()
   // What a person has seen is not held against the account again, and is still there to be seen.
@@ -110,7 +110,7 @@ test('an audit on demand finds what the past hides, and acts upon it', async () 
   await harness.idle()
   await nextAudit()
   spoilFolder('UPDATE transfer SET amount = amount + 1 WHERE ref = (SELECT max(call_id) FROM record)')
-  const { books, findings } = await harness.gateway.operator.audit!({})
+  const { books, findings } = await harness.weir('audit')
   expect(books).toBe('do not agree')
   const account = await accountOf(key)
   expect(findings).toContainEqual({ check: 'balance', account, finding: expect.stringContaining(account) })

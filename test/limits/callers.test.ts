@@ -22,12 +22,10 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const operator = () => harness.gateway.operator
-
 afterEach(async () => {
   await harness.idle()
-  const { limits } = await operator()['limits-list']!({})
-  for (const { id } of limits as { id: number }[]) await operator()['limits-remove']!({ id: String(id) })
+  const { data: limits } = await harness.weir('limits list')
+  for (const { id } of limits as { id: number }[]) await harness.weir('limits remove', { id: String(id) })
 })
 
 /** Comes again while the gateway is too busy to look at its limits. */
@@ -79,7 +77,7 @@ test(
   'a key',
   async () => {
     const [key] = await fresh(1)
-    await operator()['limits-set']!({ resource: 'requests', amount: '37/day', per: 'key' })
+    await harness.weir('limits set', { resource: 'requests', amount: '37/day', per: 'key' })
     await everybodyAtOnce({ keys: [key!], enough: 37, reason: 'qpm_exceeded' })
   },
   MS_MAX,
@@ -89,9 +87,9 @@ test(
   'an account, whose keys share it',
   async () => {
     const [key] = await fresh(1)
-    const { account } = (await operator()['keys-create']!({ credit: '100' })) as { account: string }
-    const both = await Promise.all([0, 1].map(() => operator()['keys-create']!({ account, qpm: '100000' })))
-    await operator()['limits-set']!({ resource: 'concurrency', amount: '23', account })
+    const { account } = (await harness.weir('keys create', { credit: '100' })) as { account: string }
+    const both = await Promise.all([0, 1].map(() => harness.weir('keys create', { account, qpm: '100000' })))
+    await harness.weir('limits set', { resource: 'concurrency', amount: '23', account })
     const keys = both.map(made => made.key as string)
     await everybodyAtOnce({ keys, enough: 23, reason: 'concurrency_exceeded' })
     expect((await ask(key!)).status).toBe(200)
@@ -103,7 +101,7 @@ test(
   'a tier, whose keys share it',
   async () => {
     const keys = await fresh(5, 'standard')
-    await operator()['limits-set']!({ resource: 'requests', amount: '41/day', tier: 'standard' })
+    await harness.weir('limits set', { resource: 'requests', amount: '41/day', tier: 'standard' })
     await everybodyAtOnce({ keys, enough: 41, reason: 'qpm_exceeded' })
     expect((await ask((await fresh(1))[0]!)).status).toBe(200)
   },
@@ -116,7 +114,7 @@ test(
     const keys = await fresh(4)
     const enough = 29
     const amount = `${enough * TOKENS + TOKENS - 1}/day`
-    await operator()['limits-set']!({ resource: 'tokens', amount, model: 'openai/gpt-4o*', per: 'model' })
+    await harness.weir('limits set', { resource: 'tokens', amount, model: 'openai/gpt-4o*', per: 'model' })
     await everybodyAtOnce({ keys, enough, reason: 'tpm_exceeded' })
   },
   MS_MAX,
@@ -126,7 +124,7 @@ test(
   'each key with each model',
   async () => {
     const keys = await fresh(5)
-    await operator()['limits-set']!({ resource: 'concurrency', amount: '7', per: 'key,model' })
+    await harness.weir('limits set', { resource: 'concurrency', amount: '7', per: 'key,model' })
     await everybodyAtOnce({ keys, enough: 35, reason: 'concurrency_exceeded' })
   },
   MS_MAX,
@@ -136,9 +134,9 @@ test(
   'several at once, of which the tightest holds',
   async () => {
     const keys = await fresh(2)
-    await operator()['limits-set']!({ resource: 'concurrency', amount: '60' })
-    await operator()['limits-set']!({ resource: 'requests', amount: '31/day', per: 'key' })
-    await operator()['limits-set']!({ resource: 'requests', amount: '53/day' })
+    await harness.weir('limits set', { resource: 'concurrency', amount: '60' })
+    await harness.weir('limits set', { resource: 'requests', amount: '31/day', per: 'key' })
+    await harness.weir('limits set', { resource: 'requests', amount: '53/day' })
     await everybodyAtOnce({ keys, enough: 53, reason: 'qpm_exceeded' })
   },
   MS_MAX,

@@ -145,7 +145,7 @@ describe('a gateway', () => {
       try {
         if (key === '') {
           key = await harness.key()
-          await harness.gateway.operator['limits-set']!({ resource: 'requests', amount: '3/day', per: 'key' })
+          await harness.weir('limits set', { resource: 'requests', amount: '3/day', per: 'key' })
         }
         const statuses: number[] = []
         for (let call = 0; call < calls; call++) statuses.push((await chat(harness, key, body)).status)

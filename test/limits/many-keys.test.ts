@@ -29,7 +29,7 @@ let made = 0
 async function account(options: { readonly tier: string; readonly qpm?: number }): Promise<Account> {
   const { qpm, tier } = options
   const wanted = { tier, credit: '50', ...(qpm !== undefined && { qpm: String(qpm) }) }
-  const { key, account: id } = await harness.gateway.operator['keys-create']!(wanted)
+  const { key, account: id } = await harness.weir('keys create', wanted)
   await owner.ask('PATCH', `web/accounts/${String(id)}`, { tier })
   const member = await addPerson(harness, owner.ask, { members: [{ account: String(id), role: 'manager' }] })
   const make = async (): Promise<string> => {

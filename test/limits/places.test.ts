@@ -33,9 +33,8 @@ beforeAll(async () => {
     env: { WEIR_DRAIN_SECONDS: '0' },
     world: { attemptTimes: { firstContentMs: 700, betweenChunksMs: 700 } },
   })
-  const { operator } = harness.gateway
-  await operator['limits-set']!({ resource: 'concurrency', amount: String(PLACES), per: 'key' })
-  await operator['limits-set']!({ resource: 'tokens', amount: `${TOKENS}/day`, per: 'key' })
+  await harness.weir('limits set', { resource: 'concurrency', amount: String(PLACES), per: 'key' })
+  await harness.weir('limits set', { resource: 'tokens', amount: `${TOKENS}/day`, per: 'key' })
 })
 afterAll(() => harness.stop())
 beforeEach(async () => {
@@ -141,7 +140,7 @@ test.each(Object.entries(endings))('%s', async (_name, ends) => {
 
 /** As the records have it. */
 async function tokensUsed(): Promise<number> {
-  const { key: id } = await harness.gateway.operator['keys-show']!({ key })
+  const { id } = await harness.weir('keys show', { key })
   const own = harness.records().filter(({ key_id }) => textId('key', Number(key_id)) === id)
   return own.reduce((sum, { input_tokens, output_tokens }) => sum + Number(input_tokens) + Number(output_tokens), 0)
 }

@@ -25,12 +25,12 @@ beforeEach(async () => {
   key = await harness.key({ qpm: 1_000 })
 })
 afterEach(async () => {
-  const { limits } = await harness.gateway.operator['limits-list']!({})
-  for (const { id } of limits as { id: number }[]) await harness.gateway.operator['limits-remove']!({ id: String(id) })
+  const { data: limits } = await harness.weir('limits list')
+  for (const { id } of limits as { id: number }[]) await harness.weir('limits remove', { id: String(id) })
 })
 
 const limit = (resource: string, amount: string, more: object = {}) =>
-  harness.gateway.operator['limits-set']!({ resource, amount, per: 'key', ...more })
+  harness.weir('limits set', { resource, amount, per: 'key', ...more })
 const ask = (more: object = {}) => chat(harness, key, { model, messages: hello, max_tokens: 10, ...more })
 const told = ({ headers }: Response, ...names: string[]) => names.map(name => headers.get(name))
 const errorOf = async (response: Response) => ((await response.json()) as { error: Record<string, unknown> }).error

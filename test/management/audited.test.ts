@@ -33,7 +33,11 @@ function rowsSince(seq: number): readonly { readonly seq: number; readonly reque
 /** What asks for nothing to be written, or, without a cookie, finds nothing to end. */
 const writesNothing: ReadonlySet<string> = new Set([
   ...['POST /api/auth/sign-out', 'POST /api/auth/sign-out-everywhere', 'POST /api/web/prices/check'],
-  ...['POST /api/web/channels/{channel}/test', 'POST /api/web/channels/{channel}/fetch-models'],
+  ...[
+    'POST /api/web/keys/find',
+    'POST /api/web/channels/{channel}/test',
+    'POST /api/web/channels/{channel}/fetch-models',
+  ],
   'POST /api/web/channels/{channel}/reset-health',
 ])
 /** The provider, and then what it charges. */

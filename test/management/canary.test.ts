@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
+import { cliCommands } from '../../src/cli/commands/commands.ts'
 import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
@@ -85,7 +86,7 @@ test('what is shown once is shown once', async () => {
   canaries.plant('webhook secret', String(told.body.secret), [told.at])
   const other = await ask('owner', 'POST', `web/webhooks/${String(told.body.id)}/secret`, {})
   canaries.plant('webhook secret that was renewed', String(other.body.secret), [other.at])
-  const { setupToken } = await all.harness.gateway.operator.setup!({}).catch(() => ({ setupToken: undefined }))
+  const { setupToken } = await all.harness.weir('setup', { token: true }).catch(() => ({ setupToken: undefined }))
   if (setupToken !== undefined) canaries.plant('set-up token', String(setupToken))
   expect(canaries.notShown()).toEqual([])
 })
@@ -112,12 +113,11 @@ test('what is written and never read', async () => {
   const proxy = canaries.plant('password of a proxy', random('proxy'))
   const made = await ask('admin', 'POST', 'web/channels', { provider: 'openai', credentials: [credential], name: 'c' })
   const { id } = (made.body.data as { id: string }[])[0]!
-  const operator = all.harness.gateway.operator
   for (const name of ['Authorization', 'x-api-key', 'cookie', 'x-our-token', 'x-gateway-secret']) {
     const headers = { [name]: canaries.plant(`header ${name}`, random('header')) }
     expect((await ask('owner', 'PATCH', `web/channels/${encodeURIComponent(id)}`, { headers })).status).toBe(400)
   }
-  const set = await operator['channels-set']!({ channel: id, proxy: `http://joe:${proxy}@127.0.0.1:9` })
+  const set = await all.harness.weir('channels set', { channel: id, proxy: `http://joe:${proxy}@127.0.0.1:9` })
   canaries.heard(JSON.stringify(set))
   expect(
     await call(
@@ -133,7 +133,7 @@ test('what is written and never read', async () => {
   await ask('admin', 'POST', `web/channels/${encodeURIComponent(id)}/fetch-models`)
   await ask('owner', 'GET', `web/channels/${encodeURIComponent(id)}`)
   for (const path of ['web/channels', 'web/providers']) await ask('owner', 'GET', path)
-  await operator['channels-set']!({ channel: id, proxy: 'none' })
+  await all.harness.weir('channels set', { channel: id, proxy: 'none' })
 })
 
 test('calls in every dialect, the key wherever it may stand, upstreams that repeat what they were sent', async () => {
@@ -187,12 +187,15 @@ test('every endpoint, by everybody, well and badly', async () => {
 })
 
 test('the command line, metrics, a doctor and a backup', async () => {
-  const { operator } = all.harness.gateway
-  for (const [name, run] of Object.entries(operator)) {
-    if (!/list|show|audit|doctor|trial|books|status|check/.test(name)) continue
-    canaries.heard(`${name} ${JSON.stringify(await run({}).catch(fault => String(fault)))}`)
+  const { weir, manage } = all.harness
+  for (const [name, { ask: command }] of Object.entries(cliCommands)) {
+    if (command === undefined || !/list|show|audit|records|statement|backtest|balance/.test(name)) continue
+    const answer = await weir(name, { account: all.key, key: all.key, scope: all.key }).catch(String)
+    canaries.heard(`${name} ${JSON.stringify(answer)}`)
   }
-  canaries.heard(JSON.stringify(await operator.backup!({ folder: join(folder, 'backup') })))
+  canaries.heard(JSON.stringify(await manage('POST', '/machine/doctor')))
+  canaries.heard(JSON.stringify(await weir('rotate', { kind: 'pepper', status: true })))
+  canaries.heard(JSON.stringify(await weir('backup', { folder: join(folder, 'backup') })))
   const line = all.harness.logs.find(one => one.includes('/metrics'))!
   const { address } = JSON.parse(line) as { address: string }
   const metrics = await (await fetch(address)).text()

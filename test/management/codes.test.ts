@@ -21,7 +21,7 @@ afterAll(() => harness.stop())
 
 async function account(): Promise<{ id: string; key: string }> {
   const key = await harness.key({ credit: '1' })
-  return { id: ((await harness.gateway.operator.balance!({ key })) as { account: string }).account, key }
+  return { id: String((await harness.weir('balance', { account: key })).id), key }
 }
 
 async function codes(count: number, more: object = {}): Promise<{ batch: string; codes: string[] }> {

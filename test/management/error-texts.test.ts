@@ -14,7 +14,7 @@ beforeAll(async () => {
   harness = await startHarness()
   ask = await askAsOwner(harness)
   const key = await harness.key({ credit: '1' })
-  account = String((await harness.gateway.operator.balance!({ key })).account)
+  account = String((await harness.weir('balance', { account: key })).id)
 })
 afterAll(() => harness.stop())
 
@@ -44,20 +44,20 @@ test('a price that no call could meet is refused, over the web and on the comman
   for (const [model, text] of names) {
     const { status, error } = await ask('PUT', `web/prices/${model}`, { price })
     expect([status, error.code, error.message]).toEqual([400, 'field_invalid', expect.stringContaining(text)])
-    const said = harness.gateway.operator['prices-set']!({ model, price: JSON.stringify(price) })
+    const said = harness.weir('prices set', { model, price: JSON.stringify(price) })
     expect(await said.catch((fault: Error) => fault.message)).toContain(text)
   }
   expect((await ask('PUT', 'web/prices/openai/gpt-4o-mini', { price })).status).toBe(200)
 })
 
 test('a tier that does not exist is told with those that do', async () => {
-  const said = await harness.gateway.operator['keys-create']!({ tier: 'gold' }).catch((fault: Error) => fault.message)
+  const said = await harness.weir('keys create', { tier: 'gold' }).catch((fault: Error) => fault.message)
   expect(said).toBe('Unknown tier "gold". Tiers: free, pro, standard.')
 })
 
 test('lists for programs have null where there is nothing', async () => {
-  const { records } = await harness.gateway.operator.records!({})
+  const { data: records } = await harness.weir('records')
   const key = await harness.key({ credit: '1' })
-  const shown = await harness.gateway.operator['keys-show']!({ key })
+  const shown = await harness.weir('keys show', { key })
   expect(JSON.stringify([records, shown])).not.toContain('"-"')
 })

@@ -23,7 +23,7 @@ const begin = async (): Promise<void> => {
   nobody = askAs(harness, undefined)
 }
 
-const freshToken = async (): Promise<string> => String((await harness.gateway.operator.setup!({})).setupToken)
+const freshToken = async (): Promise<string> => String((await harness.weir('setup', { token: true })).setupToken)
 const owner = (token: string, email = 'owner@example.com') => ({ token, name: 'Olga', email, password: goodPassword })
 const become = (token: string, email?: string) => nobody('POST', 'auth/setup', owner(token, email))
 const people = (): unknown[] => {
@@ -131,9 +131,9 @@ describe('before somebody has set it up', () => {
     expect(db.query("SELECT * FROM setting WHERE name = 'setup_token'").get()).toBeNull()
     db.close()
     expect((await become(randomBytes(16).toString('base64url'))).error.code).toBe('state_unfit')
-    await expect(harness.gateway.operator.setup!({})).rejects.toThrow('There is an owner already')
+    await expect(harness.weir('setup', { token: true })).rejects.toThrow('There is an owner already')
     const asked = { email: 'two@example.com', name: 'Two', password: goodPassword }
-    await expect(harness.gateway.operator['setup-owner']!(asked)).rejects.toThrow('There is an owner already')
+    await expect(harness.manage('POST', '/machine/setup-owner', asked)).rejects.toThrow('There is an owner already')
     expect(people()).toHaveLength(1)
   })
 })
@@ -146,7 +146,7 @@ describe('the owner looks after', () => {
     await begin()
     const key = await harness.key()
     const person = personOf(harness, await become(await freshToken()))
-    const { account } = (await harness.gateway.operator.balance!({ key })) as { account: string }
+    const { id: account } = (await harness.weir('balance', { account: key })) as { id: string }
     const { accounts } = (await person.ask('GET', 'web/me')).body
     expect(accounts).toEqual([{ account, name: 'unnamed', role: 'manager' }])
     await harness.stop()
@@ -156,7 +156,10 @@ describe('the owner looks after', () => {
     await begin()
     await harness.key()
     await harness.key()
-    const made = await harness.gateway.operator['setup-owner']!({ email: 'o@example.com', password: goodPassword })
+    const made = await harness.manage('POST', '/machine/setup-owner', {
+      email: 'o@example.com',
+      password: goodPassword,
+    })
     expect(made).toMatchObject({ owner: expect.stringMatching(/^usr_/), email: 'o@example.com' })
     const signed = await nobody('POST', 'auth/sign-in', { email: 'o@example.com', password: goodPassword })
     const { accounts } = (await personOf(harness, signed).ask('GET', 'web/me')).body as { accounts: { name: string }[] }

@@ -31,7 +31,7 @@ interface Line {
 
 async function account(credit = '10'): Promise<{ id: string; key: string }> {
   const key = await harness.key({ credit })
-  const { account: id } = (await harness.gateway.operator.balance!({ key })) as { account: string }
+  const { id } = (await harness.weir('balance', { account: key })) as { id: string }
   return { id, key }
 }
 
@@ -322,7 +322,7 @@ describe('the books', () => {
       audited: null,
       findings: [],
     })
-    await harness.gateway.operator.audit!({})
+    await harness.weir('audit')
     const found = (await ask('GET', 'web/ledger/check')).body
     // One record was taken away above.
     expect(found).toMatchObject({ books: 'do not agree', findings: [{ check: 'call' }] })

@@ -79,28 +79,29 @@ describe('over the web', () => {
 })
 
 describe('on the command line', () => {
-  const set = (command: string, input: object) => harness.gateway.operator[command]!(input as Record<string, unknown>)
+  const set = (command: string, input: object) => harness.weir(command, input as Record<string, unknown>)
   const rows: readonly (readonly [command: string, input: () => object])[] = [
-    ['accounts-create', () => ({ name: 'Sea' })],
-    ['accounts-set', () => ({ account })],
-    ['keys-create', () => ({ account, name: `key ${++count}` })],
-    ['keys-set', () => ({ key })],
+    ['accounts create', () => ({ name: 'Sea' })],
+    ['accounts set', () => ({ account })],
+    ['keys create', () => ({ account, name: `key ${++count}` })],
+    ['keys set', () => ({ key })],
   ]
 
   test.each(rows)('%s tells of names that no model has', async (command, input) => {
-    expect(await set(command, { ...input(), allow: odd.join() })).toMatchObject({ warning: names })
-    expect(await set(command, { ...input(), deny: odd.join() })).toMatchObject({ warning: names })
-    expect(await set(command, { ...input(), allow: known.join(), deny: '' })).not.toHaveProperty('warning')
+    expect(await set(command, { ...input(), allow: odd.join() })).toMatchObject({ warnings: [names] })
+    expect(await set(command, { ...input(), deny: odd.join() })).toMatchObject({ warnings: [names] })
+    expect(await set(command, { ...input(), allow: known.join(), deny: '' })).toMatchObject({ warnings: [] })
   })
 
-  test('keys-set, limits-set and routes-set do, too', async () => {
-    expect(await set('keys-set', { key, require: 'mars' })).toMatchObject({ warning: tags })
-    const limit = { resource: 'requests', amount: '5/day', model: 'opnai/*' }
-    expect(await set('limits-set', limit)).toHaveProperty('warning')
-    expect(await set('limits-set', { ...limit, model: 'openai/files' })).toHaveProperty('warning')
-    expect(await set('limits-set', { ...limit, model: 'ark/files' })).not.toHaveProperty('warning')
-    const route = (model: string) => set('routes-set', { name: 'h-*', members: [model] })
-    expect(await route('openai/gtp-*')).toHaveProperty('warning')
-    expect(await route('openai/gpt-*')).not.toHaveProperty('warning')
+  test('keys set, limits set and routes set do, too', async () => {
+    expect(await set('keys set', { key, require: 'mars' })).toMatchObject({ warnings: [tags] })
+    const limit = { resource: 'requests', amount: '5/day' }
+    const warnings = async (model: string) => (await set('limits set', { ...limit, model })).warnings
+    expect(await warnings('opnai/*')).toHaveLength(1)
+    expect(await warnings('openai/files')).toHaveLength(1)
+    expect(await warnings('ark/files')).toEqual([])
+    const route = async (model: string) => (await set('routes set', { name: 'h-*', members: [model] })).warnings
+    expect(await route('openai/gtp-*')).toHaveLength(1)
+    expect(await route('openai/gpt-*')).toEqual([])
   })
 })

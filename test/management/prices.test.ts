@@ -78,7 +78,7 @@ describe('a price', () => {
     [{ input: '1', output: '1e3' }, 'output'],
     [{ input: '1', output: '2', inptu: '1' }, 'inptu'],
     [{ input: '0', output: '0' }, 'a price of 0 is not allowed'],
-    ['free', 'expected object'],
+    ['free', 'it must be an object'],
   ]
   test.each(wrong)('%j is refused, by name', async (price, says) => {
     const { status, error } = await ask('PUT', `web/prices/${MODEL}`, { price })
@@ -119,7 +119,7 @@ describe('a change that is tried', () => {
   beforeAll(async () => {
     await ask('POST', 'web/tiers', { name: 'dear', qpm: 1_000, pricePerMille: 1_337 })
     key = await harness.key({ tier: 'dear' })
-    account = ((await harness.gateway.operator.balance!({ key })) as { account: string }).account
+    account = String((await harness.weir('balance', { account: key })).id)
     costs = []
     for (const model of [MODEL, OTHER, MODEL]) costs.push(await call(key, model))
   })

@@ -141,7 +141,7 @@ describe('afterwards', () => {
     expect((await enter(person, codes[0])).status).toBe(200)
     const lost = await enrolled()
     const reset = { 'user': lost.person.email, 'password': goodPassword, 'second-factor': 'off' }
-    await harness.gateway.operator['users-reset-password']!(reset)
+    await harness.weir('users reset-password', reset)
     expect((await enter(lost.person)).status).toBe(200)
   })
 })

@@ -65,8 +65,8 @@ test('a plain answer: one request, its time, its tokens and its cost', async () 
   expect(grew('weir_calls_total', { outcome: 'completed' })).toBe(1)
   expect(grew('weir_attempts_total', { verdict: 'answered' })).toBe(1)
   const charged = harness.records().at(-1)!
-  const { transfers } = await harness.gateway.operator.statement!({ account: key })
-  const [{ amount }] = transfers as [{ amount: string }]
+  const { data } = await harness.weir('statement', { account: key })
+  const [{ amount }] = data as [{ amount: string }]
   expect(charged.outcome).toBe('completed')
   expect(grew('weir_cost_usd_total', labels)).toBeCloseTo(Math.abs(Number(amount)), 9)
   expect(grew('weir_errors_total', {})).toBe(0)
@@ -167,7 +167,7 @@ test('a breaker that opens is told', async () => {
 test('models that callers make up are one series, and a dry run is none', async () => {
   const before = await scrape()
   for (let at = 0; at < 5; at++) expect((await ask({ model: `ollama/${CANARY}-${at}` })).status).toBe(200)
-  const explaining = (await harness.gateway.operator['keys-create']!({ tier: 'pro', explain: 'on' })).key as string
+  const explaining = (await harness.weir('keys create', { tier: 'pro', explain: 'on' })).key as string
   await (await ask({ model: 'ollama/x' }, { 'x-weir-explain': 'dry' }, explaining)).text()
   const after = await scrape()
   const made = { provider: 'ollama', model: 'other' }
@@ -197,7 +197,7 @@ test('a call whose end cannot be written down is an error of that stage, and no 
 })
 
 test('a name that the operator gave is a series of its own', async () => {
-  await harness.gateway.operator['routes-set']!({ name: 'house', members: ['ollama/named'] })
+  await harness.weir('routes set', { name: 'house', members: ['ollama/named'] })
   expect((await ask({ model: 'house' })).status).toBe(200)
   expect(valueOf(await scrape(), 'weir_requests_total', { provider: 'ollama', model: 'named' })).toBe(1)
 })

@@ -68,7 +68,7 @@ describe('a proxy', () => {
     closing.push(() => rmSync(folder, { recursive: true }))
     const options: HarnessOptions = { folder, upstreamEnv: url => ({ OPENAI_BASE_URL: named(url) }), world: onLoopback }
     harness = await startHarness(options)
-    const set = harness.gateway.operator['channels-set']!
+    const set = (input: object) => harness.weir('channels set', input)
     const callsBy = async (): Promise<number> => {
       const before = proxy.heads.length
       expect((await call()).status).toBe(200)
@@ -82,7 +82,7 @@ describe('a proxy', () => {
     await set({ channel: 'openai#1', proxy: proxy.url() })
     for (const wrong of ['https://gate:1', `socks5://gate:${PASSWORD}@x:1`, 'http://169.254.169.254:3128']) {
       const setting = (async () => await set({ channel: 'openai#1', proxy: wrong }))()
-      await expect(setting).rejects.toThrow(/^--proxy must (?!.*canary)/)
+      await expect(setting).rejects.toThrow(/^--proxy is not valid: must (?!.*canary)/)
     }
     const { logs } = harness
     await harness.stop()

@@ -56,7 +56,7 @@ describe('at level 1', () => {
     expect([first.status, again.status, plain.status]).toEqual([200, 200, 200])
     expect(again.header('x-weir-replayed')).toBe(first.header('x-request-id')!)
     for (const answer of [first, plain]) {
-      const asked = harness.gateway.operator.bodies!({ call: answer.header('x-request-id')! })
+      const asked = harness.weir('bodies', { call: answer.header('x-request-id')! })
       expect(String(await asked.catch(String))).toContain('No bodies are stored')
     }
     await until(() => harness.logs.some(line => line.includes('the gateway is overloaded')), 'it is told')

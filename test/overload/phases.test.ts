@@ -91,7 +91,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
   })
 
   test('while it waits in line for a channel', async () => {
-    await harness.gateway.operator['channels-set']!({ channel: 'openai#1', concurrency: '1' })
+    await harness.weir('channels set', { channel: 'openai#1', concurrency: '1' })
     try {
       harness.upstream.plan(silence())
       const received = harness.upstream.nextRequest()
@@ -108,7 +108,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
       await request.closed
       await nothingStays()
     } finally {
-      await harness.gateway.operator['channels-set']!({ channel: 'openai#1', concurrency: 'none' })
+      await harness.weir('channels set', { channel: 'openai#1', concurrency: 'none' })
     }
   })
 })

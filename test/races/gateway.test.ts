@@ -112,9 +112,9 @@ test.each(['key', 'account'])(
     for (let round = 0; round < ROUNDS; round++) {
       const enough = someOf(SERVED_MAX)
       const key = await harness.key({ qpm: 100_000 })
-      const { id: account } = await harness.gateway.operator['accounts-show']!({ account: key })
+      const { id: account } = await harness.weir('accounts show', { account: key })
       const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(enough, amount) }
-      await harness.gateway.operator['budgets-set']!(budget)
+      await harness.weir('budgets set', budget)
       await everybodyAtOnce({ key, enough })
     }
   },
@@ -124,13 +124,12 @@ test.each(['key', 'account'])(
 test(
   'a redemption code that two hundred callers redeem at once is worth its amount once',
   async () => {
-    const { operator } = harness.gateway
     for (let round = 0; round < ROUNDS; round++) {
-      const { codes } = await operator['codes-create']!({ count: '1', amount: '5' })
+      const { codes } = await harness.weir('codes create', { count: '1', amount: '5' })
       const [code] = codes as string[]
       const keys = await Promise.all([harness.key({ credit: '1' }), harness.key({ credit: '1' })])
       const redeemed = await Promise.allSettled(
-        Array.from({ length: 200 }, (_, index) => operator['codes-redeem']!({ account: keys[index % 2], code })),
+        Array.from({ length: 200 }, (_, index) => harness.weir('codes redeem', { account: keys[index % 2], code })),
       )
       expect(redeemed.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
       const balances = await Promise.all(keys.map(key => harness.balance(key)))

@@ -76,8 +76,9 @@ describe('a credential', () => {
     for (let call = 0; call < 12; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
     expect(harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer bad')).toHaveLength(1)
     expect(harness.logs.filter(line => line.includes('refuses the credential'))).toHaveLength(1)
-    const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: object[] }
-    const bad = { channel: channelId('openai', 'bad'), health: 'credential_bad' }
+    const { data: channels } = (await harness.weir('channels list')) as { data: object[] }
+    const health = expect.objectContaining({ state: 'credential_bad' })
+    const bad = { id: channelId('openai', 'bad'), health }
     expect(channels).toContainEqual(expect.objectContaining(bad))
   })
 
@@ -107,7 +108,7 @@ describe('a credential', () => {
 
   test('has no more under way than it may, and whoever is too many waits', async () => {
     const key = await start('only')
-    await harness.gateway.operator['channels-set']!({ channel: channelId('openai', 'only'), concurrency: '1' })
+    await harness.weir('channels set', { channel: channelId('openai', 'only'), concurrency: '1' })
     const opens = Promise.withResolvers<void>()
     harness.upstream.plan(
       scripted(function* (request) {
@@ -129,7 +130,7 @@ describe('a credential', () => {
 
   test('has no more under way than it may, also of calls that come in the same instant', async () => {
     const key = await start('only')
-    await harness.gateway.operator['channels-set']!({ channel: channelId('openai', 'only'), concurrency: '2' })
+    await harness.weir('channels set', { channel: channelId('openai', 'only'), concurrency: '2' })
     let [underWay, most] = [0, 0]
     harness.upstream.planModel(
       'gpt-4o-mini',

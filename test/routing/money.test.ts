@@ -54,7 +54,7 @@ describe('a way that the funds do not cover', () => {
     await start({ nearFile: { models: [model(2_000, '20')] }, farFile })
     await shores.name('smart', 'near/echo then far/echo')
     const key = await shores.key({ credit: '0.01' })
-    await shores.gateway.operator['keys-set']!({ key, clamp: 'on' })
+    await shores.weir('keys set', { key, clamp: 'on' })
     shores.near.planModel('echo', fail(500))
     const response = await shores.ask(key, 'smart')
     expect([response.status, response.headers.get('x-weir-cap')]).toEqual([200, '300'])
@@ -113,7 +113,7 @@ test('what a failed attempt said of its class of service says nothing of the nex
 
 test("of a channel's tokens a minute only those stay taken that its calls used", async () => {
   await start({ world: { pause: () => Promise.reject(new Error('it has to wait')) } })
-  await shores.gateway.operator['channels-set']!({ channel: channelId('near', 'near-1'), tpm: '2500' })
+  await shores.weir('channels set', { channel: channelId('near', 'near-1'), tpm: '2500' })
   const key = await shores.key()
   // Each is taken for more than a thousand until it is over.
   for (let call = 0; call < 5; call++) expect((await shores.ask(key, 'near/echo')).status).toBe(200)
@@ -179,21 +179,21 @@ test('a call that was never sent says nothing of its channel', async () => {
   await start({ env: { WEIR_ATTEMPTS: '1' } })
   const key = await shores.key()
   const health = async (): Promise<string[]> => {
-    const { channels } = (await shores.gateway.operator['channels-list']!({})) as { channels: Told[] }
-    return channels.filter(({ channel }) => channel.startsWith('far')).map(one => one.health)
+    const { data: channels } = (await shores.weir('channels list')) as { data: Told[] }
+    return channels.filter(({ id }) => id.startsWith('far')).map(({ health }) => health.state)
   }
   shores.far.planModel('echo', fail(500, { dialect: anthropicWire }))
   for (let call = 0; call < 5; call++) await shores.ask(key, 'far/echo')
   expect(await health()).toEqual(['broken'])
-  await shores.gateway.operator['keys-set']!({ key, strict: 'on' })
+  await shores.weir('keys set', { key, strict: 'on' })
   const response = await shores.ask(key, 'far/echo', { logit_bias: { 50: 1 } })
   expect([response.status, shores.far.requests.length]).toEqual([400, 5])
   expect(await health()).toEqual(['broken'])
 })
 
 interface Told {
-  readonly channel: string
-  readonly health: string
+  readonly id: string
+  readonly health: { readonly state: string }
 }
 
 test('a conversation goes on at its keeper with whichever of the models is drawn', async () => {

@@ -49,7 +49,7 @@ test('what is laid down holds for the next call, and what is taken away too', as
   expect((await shores.ask(key, 'smart')).status).toBe(200)
   await shores.name('smart', 'far/echo')
   expect(routeOf(await shores.ask(key, 'smart'))).toContain('far→echo')
-  await shores.gateway.operator['routes-remove']!({ name: 'smart' })
+  await shores.weir('routes remove', { name: 'smart' })
   expect((await shores.ask(key, 'smart')).status).toBe(400)
 })
 
@@ -147,7 +147,7 @@ test('of equals, the one whose dialect the caller speaks is asked', async () => 
 })
 
 describe('a key', () => {
-  const set = (more: object): Promise<unknown> => shores.gateway.operator['keys-set']!({ key, ...more })
+  const set = (more: object): Promise<unknown> => shores.weir('keys set', { key, ...more })
   const codeOf = async (model: string): Promise<string> => {
     const answer = await shores.ask(key, model)
     return answer.status === 200 ? 'served' : `${answer.status} ${((await answer.json()) as Told).error.code}`
@@ -173,9 +173,9 @@ describe('a key', () => {
   test('sends its data only where it may go', async () => {
     await set({ require: 'eu' })
     expect(await codeOf('near/echo')).toBe('403 model_forbidden')
-    const channels = (await shores.gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
-    const near = channels.channels.find(({ channel }) => channel.startsWith('near#'))!.channel
-    await shores.gateway.operator['channels-set']!({ channel: near, tags: 'eu,no-training' })
+    const { data } = (await shores.weir('channels list')) as { data: { id: string }[] }
+    const near = data.find(({ id }) => id.startsWith('near#'))!.id
+    await shores.weir('channels set', { channel: near, tags: 'eu,no-training' })
     expect([await codeOf('near/echo'), await codeOf('far/echo')]).toEqual(['served', '403 model_forbidden'])
   })
 })

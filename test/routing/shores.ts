@@ -72,7 +72,7 @@ export async function startShores(options: ShoresOptions = {}): Promise<Shores> 
     near,
     far,
     name(name, members, policy) {
-      return harness.gateway.operator['routes-set']!({ name, members: members.split(' '), policy })
+      return harness.weir('routes set', { name, members: members.split(' '), policy })
     },
     ask: (key, asked, more) => chat(harness, key, { model: asked, messages: hello, ...more }),
     async stop() {

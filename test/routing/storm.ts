@@ -135,14 +135,14 @@ async function start(chance: () => number): Promise<Shores> {
       pause: ms => Bun.sleep(ms / 20),
     },
   })
-  const { operator } = shores.gateway
   await shores.name('smart', 'near/echo then far/echo')
   await shores.name('fair', 'near/echo far/echo', 'least_busy')
   await shores.name('narrow', 'far/echo')
-  await operator['channels-set']!({ channel: channelId('near', 'n1'), concurrency: '2' })
-  for (const key of ['f1', 'f2']) await operator['channels-set']!({ channel: channelId('far', key), concurrency: '3' })
-  await operator['limits-set']!({ resource: 'concurrency', amount: '12', per: 'key' })
-  await operator['limits-set']!({ resource: 'tokens', amount: `${TOKENS_A_DAY}/day`, per: 'key' })
+  await shores.weir('channels set', { channel: channelId('near', 'n1'), concurrency: '2' })
+  for (const key of ['f1', 'f2'])
+    await shores.weir('channels set', { channel: channelId('far', key), concurrency: '3' })
+  await shores.weir('limits set', { resource: 'concurrency', amount: '12', per: 'key' })
+  await shores.weir('limits set', { resource: 'tokens', amount: `${TOKENS_A_DAY}/day`, per: 'key' })
   return shores
 }
 
@@ -245,7 +245,7 @@ interface Books {
 async function booksWrong(shores: Shores, { keys, records, seconds }: Books): Promise<string[]> {
   const wrongs: string[] = []
   for (const key of keys) {
-    const { key: id } = await shores.gateway.operator['keys-show']!({ key })
+    const { id } = await shores.weir('keys show', { key })
     const own = records.filter(({ key_id }) => textId('key', Number(key_id)) === id)
     const sum = (name: string): number => own.reduce((all, row) => all + Number(row[name]), 0)
     const { balance, held } = await shores.balance(key)

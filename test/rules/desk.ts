@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Store } from '../../src/boot/open-store.ts'
 import { openStore } from '../../src/boot/open-store.ts'
+import { Problem } from '../../src/cli/connect.ts'
 import { readConfig } from '../../src/config.ts'
-import type { CommandAnswer } from '../../src/management/command.ts'
-import { OperatorError } from '../../src/management/operator-error.ts'
+import { operatorOf } from '../support/operator.ts'
 
 export interface Desk {
   readonly store: Store
   readonly folder: string
   readonly logs: readonly string[]
-  ask(command: string, input?: object): Promise<CommandAnswer>
+  ask(command: string, input?: object): Promise<Record<string, unknown>>
   /** The sentence with which a command is refused. */
   refusal(command: string, input?: object): Promise<string>
   /** All that is written of rules. */
@@ -54,16 +54,17 @@ export async function openDesk(): Promise<Desk> {
     return openStore(readConfig(config), { writeLog: line => void logs.push(line) })
   }
   let store = await opened(keys)
+  const operator = operatorOf(() => store.manage)
   return {
     get store() {
       return store
     },
     folder,
     logs,
-    ask: (command, input = {}) => store.operator[command]!({ ...input }),
+    ask: (command, input = {}) => operator.weir(command, input),
     async refusal(command, input = {}) {
-      const fault = await store.operator[command]!({ ...input }).catch((thrown: unknown) => thrown)
-      if (!(fault instanceof OperatorError)) throw new Error(`not refused: ${JSON.stringify(fault)}`)
+      const fault = await operator.weir(command, input).catch((thrown: unknown) => thrown)
+      if (!(fault instanceof Problem)) throw new Error(`not refused: ${JSON.stringify(fault)}`)
       return fault.message
     },
     written() {

@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const model = 'openai/gpt-4o-mini'
 const [one, two] = [channelId('openai', 'sk-1'), channelId('openai', 'sk-2')]
-const operate = (command: string, input: object) => harness.gateway.operator[command]!({ ...input })
+const operate = (command: string, input: object) => harness.weir(command, { ...input })
 const call = (named: string, by = key): Promise<Response> => chat(harness, by, { model: named, messages: hello })
 
 async function codeOf(answer: Promise<Response>): Promise<readonly [number, unknown]> {
@@ -46,42 +46,42 @@ async function keysOf(calls: number, named = model): Promise<ReadonlySet<string>
 describe('a name for models', () => {
   test('is there for the next call, means something else for the one after it, and is gone for the last', async () => {
     expect(await codeOf(call('smart'))).toEqual([400, 'model_malformed'])
-    await operate('routes-set', { name: 'smart', members: [model] })
+    await operate('routes set', { name: 'smart', members: [model] })
     const answer = await call('smart')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('x-pipeline-route')).toContain('gpt-4o-mini')
-    await operate('routes-set', { name: 'smart', members: ['demo/echo'] })
+    await operate('routes set', { name: 'smart', members: ['demo/echo'] })
     expect((await call('smart')).headers.get('x-pipeline-route')).toContain('echo')
-    await operate('routes-remove', { name: 'smart' })
+    await operate('routes remove', { name: 'smart' })
     expect(await codeOf(call('smart'))).toEqual([400, 'model_malformed'])
   })
 
   test('falls back where the first have no channel', async () => {
-    await operate('routes-set', { name: 'safe', members: [model, 'then', 'demo/echo'] })
-    for (const channel of [one, two]) await operate('channels-set', { channel, disable: true })
+    await operate('routes set', { name: 'safe', members: [model, 'then', 'demo/echo'] })
+    for (const channel of [one, two]) await operate('channels set', { channel, disable: true })
     expect((await call('safe')).headers.get('x-pipeline-route')).toContain('echo')
-    for (const channel of [one, two]) await operate('channels-reset', { channel })
+    for (const channel of [one, two]) await operate('channels reset', { channel })
     expect((await call('safe')).headers.get('x-pipeline-route')).toContain('gpt-4o-mini')
-    await operate('routes-remove', { name: 'safe' })
+    await operate('routes remove', { name: 'safe' })
   })
 })
 
 describe('a channel', () => {
   test('gets no more calls once it is disabled, and all when the other is', async () => {
-    await operate('channels-set', { channel: one, disable: true })
+    await operate('channels set', { channel: one, disable: true })
     expect(await keysOf(8)).toEqual(new Set(['sk-2']))
-    await operate('channels-set', { channel: two, disable: true })
+    await operate('channels set', { channel: two, disable: true })
     expect(await codeOf(call(model))).toEqual([503, 'no_channel'])
-    await operate('channels-set', { channel: one, enable: true })
+    await operate('channels set', { channel: one, enable: true })
     expect(await keysOf(8)).toEqual(new Set(['sk-1']))
-    await operate('channels-reset', { channel: one })
-    await operate('channels-reset', { channel: two })
+    await operate('channels reset', { channel: one })
+    await operate('channels reset', { channel: two })
   })
 
   test('of a later priority is not used while another can', async () => {
-    await operate('channels-set', { channel: one, priority: '1' })
+    await operate('channels set', { channel: one, priority: '1' })
     expect(await keysOf(8)).toEqual(new Set(['sk-2']))
-    await operate('channels-reset', { channel: one })
+    await operate('channels reset', { channel: one })
   })
 
   test('that is disabled in the middle of an answer goes on to its end', async () => {
@@ -91,32 +91,32 @@ describe('a channel', () => {
     const reader = answer.body!.getReader()
     const decoder = new TextDecoder()
     let text = decoder.decode((await reader.read()).value)
-    for (const channel of [one, two]) await operate('channels-set', { channel, disable: true })
-    await operate('limits-set', { resource: 'requests', amount: '1/minute', per: 'key', model })
+    for (const channel of [one, two]) await operate('channels set', { channel, disable: true })
+    await operate('limits set', { resource: 'requests', amount: '1/minute', per: 'key', model })
     goOn.resolve()
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
     expect(text).toContain('river')
     expect(text).toEndWith('data: [DONE]\n\n')
-    for (const channel of [one, two]) await operate('channels-reset', { channel })
-    const { limits } = (await operate('limits-list', {})) as { limits: { id: number }[] }
-    for (const { id } of limits) await operate('limits-remove', { id })
+    for (const channel of [one, two]) await operate('channels reset', { channel })
+    const { data: limits } = (await operate('limits list', {})) as { data: { id: number }[] }
+    for (const { id } of limits) await operate('limits remove', { id })
   })
 
   test('goes by its proxy from the next call on, and without it after that', async () => {
     const proxy = await startProxy({ credentials: 'joe:hunter2' })
-    await operate('channels-set', { channel: two, disable: true })
-    await operate('channels-set', { channel: one, proxy: proxy.url() })
+    await operate('channels set', { channel: two, disable: true })
+    await operate('channels set', { channel: one, proxy: proxy.url() })
     expect((await call(model)).status).toBe(200)
     expect(proxy.heads).toHaveLength(1)
-    await operate('channels-set', { channel: one, weight: '2' })
+    await operate('channels set', { channel: one, weight: '2' })
     expect((await call(model)).status).toBe(200)
     const [heads, opened] = [proxy.heads.length, proxy.openCount]
-    await operate('channels-set', { channel: one, proxy: 'none' })
+    await operate('channels set', { channel: one, proxy: 'none' })
     expect((await call(model)).status).toBe(200)
     expect(proxy.heads.length).toBe(heads)
     expect(opened).toBe(1) // by the same connection, although something else was changed meanwhile
     expect(harness.logs.join()).not.toContain('hunter2')
-    for (const channel of [one, two]) await operate('channels-reset', { channel })
+    for (const channel of [one, two]) await operate('channels reset', { channel })
     await proxy.stop()
   })
 
@@ -126,17 +126,17 @@ describe('a channel', () => {
       return data.some(({ id }) => id === model)
     }
     expect(await offered()).toBe(true)
-    for (const channel of [one, two]) await operate('channels-set', { channel, disable: true })
+    for (const channel of [one, two]) await operate('channels set', { channel, disable: true })
     expect(await offered()).toBe(false)
-    for (const channel of [one, two]) await operate('channels-reset', { channel })
+    for (const channel of [one, two]) await operate('channels reset', { channel })
     expect(await offered()).toBe(true)
   })
 })
 
 describe('a limit', () => {
   const remove = async (): Promise<void> => {
-    const { limits } = (await operate('limits-list', {})) as { limits: { id: number }[] }
-    for (const { id } of limits) await operate('limits-remove', { id })
+    const { data: limits } = (await operate('limits list', {})) as { data: { id: number }[] }
+    for (const { id } of limits) await operate('limits remove', { id })
   }
 
   test('holds for the next call, changes with the one after it, and is gone for the last', async () => {
@@ -146,7 +146,7 @@ describe('a limit', () => {
       return seen
     }
     expect(await calls(3)).toEqual([200, 200, 200])
-    await operate('limits-set', { resource: 'requests', amount: '2/day', per: 'key', model: 'openai/*' })
+    await operate('limits set', { resource: 'requests', amount: '2/day', per: 'key', model: 'openai/*' })
     expect(await calls(3)).toEqual([200, 200, 429])
     expect((await call('demo/echo')).status).toBe(200)
     expect((await call(model, await harness.key())).status).toBe(200)
@@ -155,13 +155,13 @@ describe('a limit', () => {
   })
 
   test('of tokens and of places holds as well, for one key or one account', async () => {
-    await operate('limits-set', { resource: 'tokens', amount: '1/minute', key })
+    await operate('limits set', { resource: 'tokens', amount: '1/minute', key })
     // One that is larger than all of it finds its place where nothing has been taken yet.
     expect([(await call(model)).status, (await call(model)).status]).toEqual([200, 429])
     expect((await call(model, await harness.key())).status).toBe(200)
     await remove()
     const goOn = Promise.withResolvers<void>()
-    await operate('limits-set', { resource: 'concurrency', amount: '1', account: key })
+    await operate('limits set', { resource: 'concurrency', amount: '1', account: key })
     harness.upstream.plan(pausedStream(['Hello, ', 'river'], goOn.promise))
     const first = await chat(harness, key, { model, messages: hello, stream: true })
     expect((await call(model)).status).toBe(429)
@@ -174,10 +174,10 @@ describe('a limit', () => {
 })
 
 describe('what a key may use', () => {
-  const set = (more: object) => operate('keys-set', { key, ...more })
+  const set = (more: object) => operate('keys set', { key, ...more })
 
   test('holds for the next call, by the name of the model and by any other', async () => {
-    await operate('routes-set', { name: 'smart', members: [model, 'then', 'demo/echo'] })
+    await operate('routes set', { name: 'smart', members: [model, 'then', 'demo/echo'] })
     await set({ deny: 'openai/*' })
     const refused = await call(model)
     expect([refused.status, refused.headers.get('x-pipeline-route')]).toEqual([403, expect.stringMatching(/^fail/)])
@@ -190,7 +190,7 @@ describe('what a key may use', () => {
     expect([(await call('demo/echo')).status, (await call(model)).status]).toEqual([200, 403])
     await set({ allow: '' })
     expect((await call(model)).status).toBe(200)
-    await operate('routes-remove', { name: 'smart' })
+    await operate('routes remove', { name: 'smart' })
   })
 
   test('holds for nobody else', async () => {
@@ -201,22 +201,22 @@ describe('what a key may use', () => {
   test('keeps its data to channels that are tagged so', async () => {
     await set({ require: 'eu' })
     expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
-    await operate('channels-set', { channel: two, tags: 'eu,fast' })
+    await operate('channels set', { channel: two, tags: 'eu,fast' })
     const before = harness.upstream.requests.length
     for (let calls = 0; calls < 8; calls++) expect((await call(model)).status).toBe(200)
     const seen = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization'))
     expect(new Set(seen)).toEqual(new Set(['Bearer sk-2']))
-    await operate('channels-set', { channel: two, tags: 'none' })
+    await operate('channels set', { channel: two, tags: 'none' })
     expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
-    await operate('channels-reset', { channel: two })
+    await operate('channels reset', { channel: two })
   })
 })
 
 test('all of it survives a restart', async () => {
-  await operate('routes-set', { name: 'kept', members: [model] })
-  await operate('channels-set', { channel: one, disable: true })
-  await operate('limits-set', { resource: 'requests', amount: '1/day', per: 'key', model: 'demo/*' })
-  await operate('keys-set', { key, deny: 'openai/*' })
+  await operate('routes set', { name: 'kept', members: [model] })
+  await operate('channels set', { channel: one, disable: true })
+  await operate('limits set', { resource: 'requests', amount: '1/day', per: 'key', model: 'demo/*' })
+  await operate('keys set', { key, deny: 'openai/*' })
   await harness.stop()
   harness = await startHarness({ folder, upstreamKeys: 'sk-2,sk-1' })
   expect(await keysOf(8, 'kept')).toEqual(new Set(['sk-2']))

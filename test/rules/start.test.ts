@@ -11,6 +11,7 @@ import { channelId } from '../../src/upstreams/channels.ts'
 import { weirSays } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, upstreamKey } from '../support/gateway.ts'
+import { operatorOf } from '../support/operator.ts'
 
 let folder: string
 let harness: Harness | undefined
@@ -28,7 +29,7 @@ async function stop(): Promise<void> {
   harness = undefined
 }
 
-const ask = (command: string, input: object) => harness!.gateway.operator[command]!({ ...input })
+const ask = (command: string, input: object) => harness!.weir(command, { ...input })
 
 /** What a hand does that goes past the commands. */
 function write(sql: string): void {
@@ -48,7 +49,7 @@ describe('what nobody can understand stops the start, and can be mended without 
       'a route without members',
       "INSERT INTO model_route (name, policy, members, author, changed_ms) VALUES ('a', 'balanced', '[]', 'x', 0)",
       /^The route "a" cannot be read\. Remove it: weir routes remove\.$/,
-      'routes-remove',
+      'routes remove',
       { name: 'a' },
     ],
     [
@@ -57,14 +58,14 @@ describe('what nobody can understand stops the start, and can be mended without 
        VALUES ('a', 'balanced', '[${member}]', 'x', 0),
          ('b', 'balanced', '[${member.replace('"b"', '"a"')}]', 'x', 0)`,
       /^The model names cannot be used\. .*See: weir routes\.$/,
-      'routes-remove',
+      'routes remove',
       { name: 'a' },
     ],
     [
       'a limit of nothing',
       "INSERT INTO limit_rule VALUES (7, 'requests', 'minute', 0, NULL, NULL, NULL, NULL, '', 'x', 0, 1)",
       /^Limit 7 cannot be used\. The amount of a limit must be a whole number .*See: weir limits\.$/,
-      'limits-remove',
+      'limits remove',
       { id: 7 },
     ],
   ]
@@ -76,7 +77,7 @@ describe('what nobody can understand stops the start, and can be mended without 
     expect(fault).toBeInstanceOf(ConfigError)
     expect((fault as Error).message).toMatch(says)
     const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'silent' }))
-    await store.operator[command]!({ ...input })
+    await operatorOf(() => store.manage).weir(command, input)
     await store.close()
     harness = await startHarness({ folder })
     expect(await status('openai/gpt-4o-mini')).toBe(200)
@@ -94,9 +95,9 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     writeFileSync(join(providers, 'brook.json'), JSON.stringify(own))
     await stop()
     harness = await startHarness({ folder, env: { WEIR_PROVIDERS: providers, BROOK_KEY: 'k' } })
-    await ask('routes-set', { name: 'both', members: ['brook/gpt-4o-mini', 'then', 'openai/gpt-4o-mini'] })
-    await ask('routes-set', { name: 'alone', members: ['brook/gpt-4o-mini'] })
-    await ask('channels-set', { channel: 'brook#1', weight: '2' })
+    await ask('routes set', { name: 'both', members: ['brook/gpt-4o-mini', 'then', 'openai/gpt-4o-mini'] })
+    await ask('routes set', { name: 'alone', members: ['brook/gpt-4o-mini'] })
+    await ask('channels set', { channel: 'brook#1', weight: '2' })
     await stop()
     rmSync(providers, { recursive: true })
     harness = await startHarness({ folder })
@@ -109,7 +110,7 @@ describe('what is not there any more is told, and nothing else suffers', () => {
   })
 
   test('a key that was renewed', async () => {
-    await ask('channels-set', { channel: 'openai#1', disable: true })
+    await ask('channels set', { channel: 'openai#1', disable: true })
     expect(await status('openai/gpt-4o-mini')).toBe(503)
     await stop()
     harness = await startHarness({ folder, upstreamKeys: 'sk-new' })
@@ -118,7 +119,7 @@ describe('what is not there any more is told, and nothing else suffers', () => {
   })
 
   test('the key of a proxy: its channel is closed until an operator has mended that', async () => {
-    await ask('channels-set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
+    await ask('channels set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
     await stop()
     writeFileSync(join(folder, 'encryption-key'), 'x'.repeat(64))
     const fault = await startHarness({ folder }).catch((thrown: unknown) => thrown)
@@ -130,12 +131,13 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     expect([await status('openai/gpt-4o-mini'), await status('demo/echo')]).toEqual([503, 200])
     const sent = harness.upstream.requests.length
     expect(sent).toBe(0)
-    const listed = (await ask('channels-list', {})).channels as Record<string, unknown>[]
-    expect(listed.find(({ channel }) => channel === channelId('openai', upstreamKey))).toMatchObject({
-      state: 'proxy unreadable',
-      proxy: 'set',
+    const listed = (await ask('channels list', {})).data as Record<string, unknown>[]
+    expect(listed.find(({ id }) => id === channelId('openai', upstreamKey))).toMatchObject({
+      state: 'unusable',
+      problem: expect.stringContaining('The proxy of this channel cannot be decrypted'),
+      proxy: true,
     })
-    await ask('channels-set', { channel: channelId('openai', upstreamKey), proxy: 'none' })
+    await ask('channels set', { channel: channelId('openai', upstreamKey), proxy: 'none' })
     expect(await status('openai/gpt-4o-mini')).toBe(200)
   })
 })

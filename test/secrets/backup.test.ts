@@ -23,7 +23,7 @@ test('all secrets of a ring are copied, and come back', async () => {
   await weirSays(data, `backup ${copy}`, quiet)
   await weirSays(back, `restore ${copy}`, quiet)
   for (const kind of kinds) expect(secretsIn(back, kind)).toEqual(secretsIn(data, kind))
-  expect(await weirSays(back, `balance ${key}`, quiet)).toContain('active')
+  expect(await weirSays(back, `keys show ${key}`, quiet)).toMatch(/state +active/)
 })
 
 test('one that is let go while the databases are copied is in the copy', async () => {
@@ -49,10 +49,10 @@ test('a backup whose keys need another pepper is not put in place, unless by som
   expect([refused.code, refused.stdout]).toEqual([1, needs])
   expect(refused.stderr).toContain('--despite-findings')
   expect(await weirSays(back, `restore ${copy}`, { ...quiet, WEIR_PEPPER: right })).toContain('Restored to')
-  expect(await weirSays(back, `balance ${key}`, { ...quiet, WEIR_PEPPER: right })).toContain('active')
+  expect(await weirSays(back, `keys show ${key}`, { ...quiet, WEIR_PEPPER: right })).toMatch(/state +active/)
   rmSync(back, { recursive: true })
   expect((await weir(back, `restore ${copy} --despite-findings`, quiet)).stdout).toContain('Restored to')
   expect((await weir(back, 'serve', quiet)).stderr).toContain('weir rotate pepper --finish --force')
   await weirSays(back, 'rotate pepper --finish --force', quiet)
-  expect((await weir(back, `balance ${key}`, quiet)).stderr).toContain('Unknown key')
+  expect((await weir(back, `balance ${key}`, quiet)).stderr).toContain('Unknown account')
 })

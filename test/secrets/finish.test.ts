@@ -28,7 +28,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const rotate = (kind: string, flags: object = {}) => harness.gateway.operator.rotate!({ kind, ...flags })
+const rotate = (kind: string, flags: object = {}) => harness.weir('rotate', { kind, ...flags })
 const finish = (kind: string, force = false) =>
   rotate(kind, { finish: true, force }).catch((fault: Error) => fault.message)
 const statusOf = async (kind: string) => (await rotate(kind, { status: true })).secrets as Record<string, unknown>[]
@@ -43,7 +43,7 @@ async function restart(): Promise<void> {
 describe('a pepper', () => {
   test('goes when every key has called since', async () => {
     const [one, other, revoked] = [await harness.key(), await harness.key(), await harness.key()]
-    await harness.gateway.operator['keys-revoke']!({ key: revoked })
+    await harness.weir('keys revoke', { key: revoked })
     const [old] = marksIn(folder, 'pepper') as [string]
     await rotate('pepper')
     const [fresh] = marksIn(folder, 'pepper') as [string]
@@ -70,7 +70,7 @@ describe('a pepper', () => {
 
   test('takes by force the keys with it that rest on it, and no others; and codes', async () => {
     const dying = await harness.key()
-    const codes = (await harness.gateway.operator['codes-create']!({ count: '3', amount: '1' })).codes as string[]
+    const codes = (await harness.weir('codes create', { count: '3', amount: '1' })).codes as string[]
     write(folder, 'UPDATE code SET expires_ms = 1 WHERE id = (SELECT max(id) FROM code)')
     const [old] = marksIn(folder, 'pepper') as [string]
     await rotate('pepper')
@@ -78,8 +78,8 @@ describe('a pepper', () => {
     laterMs = SOON_MS + 1_000
     expect(await finish('pepper', true)).toEqual({ dropped: [old], lost: ['keys 1, codes 2'] })
     expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
-    const redeemed = harness.gateway.operator['codes-redeem']!({ code: codes[0], account: living })
-    expect(await redeemed.catch((fault: Error) => fault.message)).toBe('Unknown code.')
+    const redeemed = harness.weir('codes redeem', { code: codes[0], account: living })
+    expect(await redeemed.catch((fault: Error) => fault.message)).toStartWith('Unknown code.')
     await restart()
     expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
   })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const operator = (command: string, input: object) => harness.gateway.operator[command]!({ ...input })
+const operator = (command: string, input: object) => harness.weir(command, { ...input })
 const rotate = (kind: string) => operator('rotate', { kind })
 const tokenOf = async (): Promise<string> => String((await operator('token', {})).token)
 
@@ -79,14 +79,14 @@ async function keptCall(key: string): Promise<string> {
 
 test('all three, several times, under load', async () => {
   const keys = await Promise.all(Array.from({ length: 12 }, () => harness.key({ qpm: 100_000 })))
-  await operator('keys-set', { key: keys[0], bodies: 'on' })
+  await operator('keys set', { key: keys[0], bodies: 'on' })
   const ends = Promise.withResolvers<void>()
   const held = keys.slice(0, 6).map(key => {
     harness.upstream.plan(pausedStream(['from before '], ends.promise))
     return openCall(harness, key, { stream: true })
   })
   await Promise.all(held.map(caller => caller.until(({ text }) => text.includes('from before'), 'it has begun')))
-  const codes = (await operator('codes-create', { count: '1', amount: '3' })).codes as string[]
+  const codes = (await operator('codes create', { count: '1', amount: '3' })).codes as string[]
   const tokens = [await tokenOf()]
   const before = { stored: (await (await respond(keys[1]!, { input: 'Keep this' })).json()) as { id: string } }
   const first = await idempotent(keys[2]!, 'before')
@@ -123,8 +123,8 @@ test('all three, several times, under load', async () => {
   const stored = await fetch(`${harness.url}/v1/responses/${before.stored.id}`, { headers })
   expect([stored.status, await stored.text()]).toEqual([200, expect.stringContaining('Keep this')])
   const bodies = await operator('bodies', { call: kept })
-  expect(String(bodies.request)).toContain('Hello, river')
-  expect(await operator('codes-redeem', { code: codes[0], account: keys[3] })).toMatchObject({ redeemed: '3.00' })
+  expect(JSON.stringify(bodies.request)).toContain('Hello, river')
+  expect(await operator('codes redeem', { code: codes[0], account: keys[3] })).toMatchObject({ amount: '3.00' })
 
   const [newest] = marksIn(harness.folder, 'encryption')
   const [pepper] = marksIn(harness.folder, 'pepper')

@@ -180,7 +180,7 @@ describe('secrets of the environment', () => {
     await start(env(`${second},${first}`))
     expect(await ask('a')).toEqual([200, true])
     const refused = (kind: string, flags: object = {}) =>
-      harness!.gateway.operator.rotate!({ kind, ...flags }).catch((fault: Error) => fault.message)
+      harness!.weir('rotate', { kind, ...flags }).catch((fault: Error) => fault.message)
     expect(await refused('pepper')).toContain('Put the new one before it, separated by a comma (WEIR_PEPPER=new,old)')
     const mark = fingerprintOf(new Secret(second))
     await until(() => keysWith(folder)[mark] === 1, 'the key is digested anew')

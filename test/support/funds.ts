@@ -9,6 +9,7 @@ import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
 import type { OperationInput } from '../../src/store/engine/operations.ts'
 import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
+import { operatorOf } from './operator.ts'
 
 export interface Funds {
   readonly credit: string
@@ -35,11 +36,11 @@ export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name
   return { folder, keys: keys as Record<Name, string> }
 }
 
-async function fundKey({ operator, writer, reader }: Store, funds: Funds): Promise<string> {
+async function fundKey({ manage, writer }: Store, funds: Funds): Promise<string> {
   const { budgets = [], account, clamps, ...rest } = funds
-  const made = await operator['keys-create']!({ tier: 'pro', ...rest })
+  const made = await operatorOf(() => manage).weir('keys create', { tier: 'pro', ...rest })
   const keyId = parseTextId('key', made.id as string)!
-  const { accountId } = reader.balance(keyId)!
+  const accountId = parseTextId('acc', made.account as string)!
   if (clamps) await writer.run('setKey', { id: keyId, clamps }, { actor: 'test' })
   if (account !== undefined) await writer.run('setAccount', { id: accountId, ...account }, { actor: 'test' })
   for (const { of, span, cap } of budgets) {

@@ -10,11 +10,13 @@ import type { Gateway } from '../../src/main.ts'
 import { startGateway } from '../../src/main.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import type { Operator } from './operator.ts'
+import { operatorOf } from './operator.ts'
 
 /** A stand-in for an upstream's key, to be looked for wherever it must not appear. */
 export const upstreamKey = 'sk-canary-upstream-0123456789'
 
-export interface Harness {
+export interface Harness extends Operator {
   readonly gateway: Gateway
   readonly url: string
   readonly upstream: FakeUpstream
@@ -73,18 +75,20 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       db.close()
     }
   }
+  const operator = operatorOf(() => gateway.manage)
   return {
+    ...operator,
     gateway,
     url: gateway.url,
     upstream,
     folder,
     logs,
     async key(wanted = {}) {
-      const made = await gateway.operator['keys-create']!({ tier: 'pro', credit: '100', ...wanted })
+      const made = await operator.weir('keys create', { tier: 'pro', credit: '100', ...wanted })
       return made.key as string
     },
     async balance(key) {
-      return (await gateway.operator.balance!({ key })) as { balance: string; held: string }
+      return (await operator.weir('balance', { account: key })) as { balance: string; held: string }
     },
     records() {
       const rows = read(db => db.query('SELECT * FROM record ORDER BY call_id').all() as Record<string, unknown>[])

@@ -37,6 +37,6 @@ export const askAs =
 
 /** As the one who may do everything. */
 export async function askAsOwner(harness: Harness): Promise<Ask> {
-  const { token } = await harness.gateway.operator.token!({})
+  const { token } = await harness.weir('token')
   return askAs(harness, String(token))
 }

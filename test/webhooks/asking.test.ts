@@ -28,7 +28,7 @@ afterAll(async () => {
 
 async function account(): Promise<{ id: string }> {
   const key = await harness.key({ credit: '10' })
-  return { id: ((await harness.gateway.operator.balance!({ key })) as { account: string }).account }
+  return { id: String((await harness.weir('balance', { account: key })).id) }
 }
 
 async function ofAccount(id: string, events: readonly string[], url = receiver.url) {

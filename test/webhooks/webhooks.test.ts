@@ -42,7 +42,7 @@ afterAll(async () => {
 
 async function account(credit = '10'): Promise<{ id: string; key: string }> {
   const key = await harness.key({ credit })
-  return { id: ((await harness.gateway.operator.balance!({ key })) as { account: string }).account, key }
+  return { id: String((await harness.weir('balance', { account: key })).id), key }
 }
 
 interface Hook {
@@ -151,12 +151,12 @@ describe('a webhook', () => {
   test('is told of budgets, keys and accounts, and the site of all accounts', async () => {
     const { id, key } = await account('10')
     const site = await hook('web/webhooks', ['budget.low', 'key.revoked', 'account.frozen', 'ledger.drift'])
-    const budget = (amount: string) => harness.gateway.operator['budgets-set']!({ scope: key, span: 'total', amount })
+    const budget = (amount: string) => harness.weir('budgets set', { scope: key, span: 'total', amount })
     await budget('1')
     await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
     await budget('0.0000015') // as much as the call has cost
-    await harness.gateway.operator['keys-revoke']!({ key })
-    await harness.gateway.operator['accounts-freeze']!({ account: id })
+    await harness.weir('keys revoke', { key })
+    await harness.weir('accounts freeze', { account: id })
     const told = ['budget.low', 'key.revoked', 'account.frozen']
     await until(() => told.every(type => types().includes(type)), 'all of it is told')
     expect(types().toSorted()).toEqual(told.toSorted())
@@ -349,7 +349,7 @@ describe('others', () => {
     }
     const { id: other, key } = await account()
     await ofAccount(other, ['key.revoked'])
-    await harness.gateway.operator['keys-revoke']!({ key })
+    await harness.weir('keys revoke', { key })
     await until(() => types().includes('key.revoked'), 'it is told')
     expect(receiver.came.map(({ path }) => path)).toEqual(['/hook'])
   })
@@ -367,7 +367,7 @@ describe('others', () => {
     }
     const { id, key } = await account()
     await ofAccount(id, ['key.revoked'])
-    await harness.gateway.operator['keys-revoke']!({ key })
+    await harness.weir('keys revoke', { key })
     await until(() => types().includes('key.revoked'), 'it is told')
     for (const one of slow) await ask('DELETE', `web/webhooks/${one}`)
   })

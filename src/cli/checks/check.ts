@@ -1,7 +1,7 @@
 // weir check: reports everything that would stop the gateway from starting, all at once, without starting it. It
 // creates and changes nothing. It requests the list of models from the base URLs that are set.
 
-import { sendControlCommand } from '../../http/server/control-socket.ts'
+import { sendControlRequest } from '../../http/server/control-socket.ts'
 import { controlSocketOf } from '../../store/engine/folder.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
@@ -13,8 +13,8 @@ import { checkProviders } from './providers.ts'
 import type { ProcessEnvironment } from './settings.ts'
 import { checkSettings, checkUnknownVariables } from './settings.ts'
 
-/** A command that no gateway knows. Any reply to it proves that a gateway is running. */
-const UNKNOWN_COMMAND = 'nothing'
+/** A path that no gateway knows. Any reply to it proves that a gateway is running. */
+const UNKNOWN_PATH = '/nothing'
 
 export async function runChecks(env: ProcessEnvironment): Promise<readonly CheckFinding[]> {
   const settings = checkSettings(env)
@@ -35,7 +35,7 @@ export async function runChecks(env: ProcessEnvironment): Promise<readonly Check
 /** A running gateway occupies its own ports; that is no problem. */
 async function isGatewayRunning(folder: string): Promise<boolean> {
   try {
-    return (await sendControlCommand(controlSocketOf(folder), UNKNOWN_COMMAND, {})) !== undefined
+    return (await sendControlRequest(controlSocketOf(folder), { method: 'GET', path: UNKNOWN_PATH })) !== undefined
   } catch {
     return false
   }

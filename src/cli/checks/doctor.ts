@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { readConfig } from '../../config.ts'
-import { sendControlCommand } from '../../http/server/control-socket.ts'
+import { sendControlRequest } from '../../http/server/control-socket.ts'
 import type { GatewayState } from '../../management/metrics/gateway-state.ts'
 import { readLastBackupMs } from '../../store/engine/backup.ts'
 import { controlSocketOf, databaseOf, hasData, logBytesOf } from '../../store/engine/folder.ts'
@@ -60,7 +60,9 @@ export async function collectFacts(config: Config, dateMs: number): Promise<Doct
 }
 
 async function askState(socket: string): Promise<DoctorFacts['state']> {
-  const reply = sendControlCommand(socket, 'doctor', {}).catch(() => 'silent')
+  const reply = sendControlRequest(socket, { method: 'POST', path: '/machine/doctor' })
+    .then(response => response?.json() as Promise<unknown> | undefined)
+    .catch(() => 'silent')
   const timeout = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
   const answer = await Promise.race([reply, timeout])
   if (answer === undefined || answer === 'silent') return answer

@@ -1,65 +1,97 @@
-// Defines what a CLI command is: its usage, its description, and the command that it sends to the gateway. Most
-// commands need no code of their own.
+// Defines what a CLI command is: its usage, its description, and the requests that it sends to the gateway.
 
 import { parseArgs } from 'node:util'
 import { nearestName } from '../../base/text/nearest-name.ts'
+import type { ControlHandler } from '../../http/server/control-socket.ts'
 import type { OutputOptions } from '../checks/findings.ts'
-import type { CommandFields } from '../connect.ts'
-import { sendCommand, UsageProblem } from '../connect.ts'
+import type { CommandFields, ConnectOptions } from '../connect.ts'
+import { UsageProblem, withConnection } from '../connect.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
 import type { ProgressStep } from '../progress.ts'
 import { openProgress } from '../progress.ts'
+import type { Send } from '../send.ts'
+import { buildSend } from '../send.ts'
 
 export interface CliCommand {
   readonly usage: string
   readonly description: string
   run(args: readonly string[]): Promise<void>
+  /** Sends the requests of the command for arguments that were read already. */
+  ask?(input: CommandFields, request: ControlHandler): Promise<CommandFields>
 }
 
-export interface CommandDefinition {
+/** The arguments of a command. */
+export interface CommandArguments {
   readonly usage: string
-  readonly description: string
-  readonly command: string
   /** The names of the positional arguments. A `?` at the end: optional. A `…` at the end: a list. */
   readonly positionals?: readonly string[]
   readonly options?: readonly string[]
   /** Options without a value. */
   readonly flags?: readonly string[]
-  /** Changes the input before it is sent to the gateway. */
-  prepare?(input: CommandFields): CommandFields | Promise<CommandFields>
-  /** Sends more than one request, for example until there are enough rows. */
-  send?(input: CommandFields): Promise<CommandFields>
-  /** The lines to print, unless the user wants JSON. */
-  print?(answer: CommandFields): readonly string[]
+  /** What the user types for fields of the requests that have other names than their options. */
+  readonly fields?: Readonly<Record<string, string>>
   /** For commands that may take long: the progress to show meanwhile. */
   progress?(input: CommandFields): ProgressStep
+}
+
+export interface CommandDefinition extends CommandArguments {
+  readonly description: string
+  /** The sentence for an id or a name that does not exist. */
+  readonly unknown?: string
+  /** Adds what is read from the terminal or from standard input. */
+  prepare?(input: CommandFields): CommandFields | Promise<CommandFields>
+  /** Sends the requests of the command and returns the answer to print. */
+  ask(input: CommandFields, send: Send): Promise<CommandFields>
+  /** The lines to print, unless the user wants JSON. */
+  print?(answer: CommandFields, input: CommandFields): readonly string[]
   /** True if the answer means a failure. Then the exit code is 1. */
   isFailure?(answer: CommandFields): boolean
+  connects?(input: CommandFields): ConnectOptions
 }
 
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
 
 export function defineCommand(row: CommandDefinition): CliCommand {
+  const texts = { names: namesOf(row), unknown: row.unknown }
+  const ask = (input: CommandFields, request: ControlHandler): Promise<CommandFields> =>
+    row.ask(input, buildSend(request, texts))
   return {
     usage: row.usage,
     description: row.description,
+    ask,
     async run(args) {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
       const input = row.prepare === undefined ? given : await row.prepare(given)
-      const run = (): Promise<CommandFields> => (row.send ?? (fields => sendCommand(row.command, fields)))(input)
+      const run = (): Promise<CommandFields> =>
+        withConnection(row.connects?.(input) ?? {}, request => ask(input, request))
       const step = row.progress?.(input)
       const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
       if (json === true) printLine(jsonText(answer))
-      else printAnswer(answer, row.print ?? fieldLines)
+      else printAnswer(answer, shown => (row.print ?? fieldLines)(shown, input))
       if (row.isFailure?.(answer)) process.exitCode = 1
     },
   }
 }
 
-/** A warning goes to stderr, so that a program that reads stdout does not see it. */
-function printAnswer({ warning, ...answer }: CommandFields, print: (answer: CommandFields) => readonly string[]): void {
-  for (const line of print(answer)) printLine(line)
-  if (typeof warning === 'string') process.stderr.write(`weir: warning: ${harmlessLines(warning)}\n`)
+/** What the user typed for each field of a request: `--credit-limit` for `creditLimit`, `<amount>` for an argument. */
+export function namesOf({
+  positionals = [],
+  options = [],
+  fields = {},
+}: CommandArguments): Readonly<Record<string, string>> {
+  const camel = (option: string): string => option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  return {
+    ...Object.fromEntries(options.map(option => [camel(option), `--${option}`])),
+    ...Object.fromEntries(positionals.map(name => name.replace(/[?…]$/, '')).map(name => [name, `<${name}>`])),
+    ...fields,
+  }
+}
+
+/** Warnings go to stderr, so that a program that reads stdout does not see them. */
+function printAnswer(answer: CommandFields, print: (answer: CommandFields) => readonly string[]): void {
+  const { warnings, warning = warnings ?? [], ...shown } = answer
+  for (const line of print(shown)) printLine(line)
+  for (const text of [warning].flat()) process.stderr.write(`weir: warning: ${harmlessLines(String(text))}\n`)
 }
 
 /** For a command without arguments: refuses arguments instead of ignoring them. */
@@ -88,7 +120,7 @@ function unknownOption(name: string, known: readonly string[], usage: string): U
   return new UsageProblem(`${shown} ${hint}`)
 }
 
-function readArgs(row: CommandDefinition, args: readonly string[]): CommandFields {
+export function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
   const { usage, positionals: places = [], options = [], flags = [], progress } = row
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]

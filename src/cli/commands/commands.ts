@@ -1,16 +1,20 @@
 // The table of all weir commands.
 
 import { readConfig } from '../../config.ts'
+import { accountRows } from './accounts.ts'
 import { bookRows } from './books.ts'
+import { channelRows } from './channels.ts'
 import type { CliCommand } from './command.ts'
 import { printLine, runWithoutArguments } from './command.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
+import { recordRows } from './records.ts'
 import { remoteRows } from './remote.ts'
 import { ruleRows } from './rules.ts'
 import { secretRows } from './secrets.ts'
 import { systemRows } from './system.ts'
+import { webhookRows } from './webhooks.ts'
 
 export const cliCommands: Readonly<Record<string, CliCommand>> = {
   'serve': {
@@ -22,9 +26,13 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
     }),
   },
   ...keyRows,
+  ...accountRows,
   ...moneyRows,
+  ...recordRows,
   ...bookRows,
   ...ruleRows,
+  ...channelRows,
+  ...webhookRows,
   ...secretRows,
   ...systemRows,
   ...peopleRows,

@@ -1,72 +1,37 @@
-// Commands that move money, and commands about accounts, codes and budgets.
+// Commands that move money, and commands about codes and statements.
 
+import { randomUUID } from 'node:crypto'
 import type { CommandFields } from '../connect.ts'
-import { listLines } from '../print.ts'
+import { Problem } from '../connect.ts'
+import { daysAhead, findAccount, parseNumber, text, UNKNOWN_ACCOUNT, UNKNOWN_CALL } from '../input.ts'
+import { fieldLines, listLines } from '../print.ts'
+import type { Send } from '../send.ts'
+import { getPages } from '../send.ts'
 import type { CliCommand, CommandDefinition } from './command.ts'
 import { defineCommand } from './command.ts'
-import { webhookRows } from './webhooks.ts'
 
-const accountSettings = ['credit-limit', 'bodies', 'tier', 'allow', 'deny']
+/** The endpoint wants a reference, so that a request that is sent twice is booked once. */
+const referenceOf = ({ reference }: CommandFields): unknown => reference ?? `cli-${randomUUID()}`
 
-const topUp: CommandDefinition = {
-  usage: 'top-up <account or key> <usd> [--reference text]',
-  description: 'add money that was paid to an account; the same reference is booked only once',
-  command: 'top-up',
+const posting = (path: string) => ({
   positionals: ['account', 'amount'],
   options: ['reference'],
+  fields: { amount: '<usd>' },
+  ask: async (input: CommandFields, send: Send) =>
+    send('POST', `/api/web/accounts/${await findAccount(send, input.account)}/${path}`, {
+      amount: input.amount,
+      reference: referenceOf(input),
+    }),
+})
+
+const topUp: CommandDefinition = {
+  unknown: UNKNOWN_ACCOUNT,
+  usage: 'top-up <account or key> <usd> [--reference text]',
+  description: 'add money that was paid to an account; the same reference is booked only once',
+  ...posting('top-ups'),
 }
 
 export const moneyRows: Readonly<Record<string, CliCommand>> = {
-  'balance': defineCommand({
-    usage: 'balance <key or key id>',
-    description: "show the balance of a key's account",
-    command: 'balance',
-    positionals: ['key'],
-  }),
-  'accounts list': defineCommand({
-    usage: 'accounts list [--name prefix] [--limit n] [--after cursor]',
-    description: 'list accounts, newest first',
-    command: 'accounts-list',
-    options: ['name', 'limit', 'after'],
-    print: ({ accounts, next }) => listLines(accounts, 'no accounts', next),
-  }),
-  'accounts create': defineCommand({
-    usage: 'accounts create --name text [--personal] [options of accounts set]',
-    description: 'create an account without keys and money; it is a team account unless --personal is set',
-    command: 'accounts-create',
-    options: ['name', ...accountSettings],
-    flags: ['personal', 'prepaid', 'postpaid'],
-  }),
-  'accounts show': defineCommand({
-    usage: 'accounts show <account or key>',
-    description: 'show an account with its keys and budgets',
-    command: 'accounts-show',
-    positionals: ['account'],
-  }),
-  'accounts set': defineCommand({
-    usage:
-      'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off] [--name text] ' +
-      "[--tier name|none] [--allow 'a/*,b/*'] [--deny 'a/b*']",
-    description:
-      'change the settings of an account: a prepaid account may go below zero down to its credit limit, a postpaid ' +
-      'one without a limit; --tier is the tier of its new keys; --allow and --deny say which models its keys may use',
-    command: 'accounts-set',
-    positionals: ['account'],
-    options: ['name', ...accountSettings],
-    flags: ['prepaid', 'postpaid'],
-  }),
-  'accounts freeze': defineCommand({
-    usage: 'accounts freeze <account or key>',
-    description: 'refuse all calls of an account',
-    command: 'accounts-freeze',
-    positionals: ['account'],
-  }),
-  'accounts unfreeze': defineCommand({
-    usage: 'accounts unfreeze <account or key>',
-    description: 'serve the calls of a frozen account again',
-    command: 'accounts-unfreeze',
-    positionals: ['account'],
-  }),
   'top-up': defineCommand(topUp),
   'topup': defineCommand({
     ...topUp,
@@ -74,70 +39,92 @@ export const moneyRows: Readonly<Record<string, CliCommand>> = {
     description: 'the same as top-up',
   }),
   'gift': defineCommand({
+    unknown: UNKNOWN_ACCOUNT,
     usage: 'gift <account or key> <usd> [--reference text]',
     description: 'add free credit to an account',
-    command: 'gift',
-    positionals: ['account', 'amount'],
-    options: ['reference'],
+    ...posting('gifts'),
   }),
   'adjust': defineCommand({
+    unknown: UNKNOWN_ACCOUNT,
     usage: 'adjust <account or key> <+usd or -usd> [--reference text]',
     description: 'correct a balance; the other side of the booking is revenue',
-    command: 'adjust',
-    positionals: ['account', 'amount'],
-    options: ['reference'],
+    ...posting('adjustments'),
   }),
   'refund': defineCommand({
+    unknown: UNKNOWN_CALL,
     usage: 'refund <call id> [<usd>] [--reference text]',
     description: 'refund a call, in full or in part; a call can be refunded once',
-    command: 'refund',
     positionals: ['call', 'amount?'],
     options: ['reference'],
+    fields: { amount: '<usd>' },
+    async ask({ call, amount, reference }, send) {
+      const { account } = await send.get(`/api/web/records/${callId(call)}`)
+      return await send('POST', `/api/web/accounts/${text(account)}/refunds`, { call, amount, reference })
+    },
+  }),
+  'statement': defineCommand({
+    unknown: UNKNOWN_ACCOUNT,
+    usage: 'statement <account or key> [--limit n] [--after cursor]',
+    description: 'list the transfers of an account, newest first',
+    positionals: ['account'],
+    options: ['limit', 'after'],
+    ask: async ({ account, ...query }, send) =>
+      getPages(send, `/api/web/accounts/${await findAccount(send, account)}/statement`, query),
+    print: answer =>
+      listLines(answer, 'no transfers', ['made', 'kind', 'amount', 'balance', 'with', 'ref', 'reference', 'author']),
   }),
   'codes create': defineCommand({
     usage: 'codes create --count n --amount usd [--batch name] [--expires days]',
     description: 'create redemption codes; prints the codes, which are never shown again',
-    command: 'codes-create',
     options: ['count', 'amount', 'batch', 'expires'],
+    ask: ({ count, amount, batch, expires }, send) =>
+      send('POST', '/api/web/codes', {
+        count: parseNumber(count, '--count'),
+        amount,
+        batch,
+        ...(expires !== undefined && { expires: daysAhead(parseNumber(expires, '--expires') ?? 0) }),
+      }),
     print: ({ codes }) => codes as string[],
   }),
   'codes redeem': defineCommand({
+    unknown: UNKNOWN_ACCOUNT,
     usage: 'codes redeem <code> <account or key>',
     description: 'redeem a code: add its amount to an account',
-    command: 'codes-redeem',
     positionals: ['code', 'account'],
+    ask: async ({ code, account }, send) =>
+      send('POST', `/api/web/accounts/${await findAccount(send, account)}/redemptions`, { code }),
   }),
   'codes list': defineCommand({
-    usage: 'codes list [<batch>] [--limit n]',
+    usage: 'codes list [<batch>] [--limit n] [--after cursor]',
     description: 'list the batches of codes, or the codes of one batch; the codes themselves are never shown',
-    command: 'codes-list',
     positionals: ['batch?'],
-    options: ['limit'],
-    print: ({ batches, codes }) => listLines((batches ?? codes) as CommandFields[], 'no codes'),
+    options: ['limit', 'after'],
+    ask: ({ batch, ...query }, send) =>
+      batch === undefined
+        ? getPages(send, '/api/web/codes/batches', query)
+        : getPages(send, '/api/web/codes', { ...query, batch, sort: 'made' }),
+    print: (answer, { batch }) => listLines(answer, 'no codes', batch === undefined ? batchColumns : codeColumns),
   }),
   'codes void': defineCommand({
+    unknown: 'There is no batch of this name and no code of this id (code_…).',
     usage: 'codes void <batch or code id>',
     description: 'cancel a code, or all codes of a batch, that nobody has redeemed',
-    command: 'codes-void',
     positionals: ['codes'],
-  }),
-  ...webhookRows,
-  'budgets set': defineCommand({
-    usage: 'budgets set <key or account id> <total|day|month> <usd|none>',
-    description:
-      'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit',
-    command: 'budgets-set',
-    positionals: ['scope', 'span', 'amount'],
-    print: answer => budgetLines(answer),
-  }),
-  'budgets show': defineCommand({
-    usage: 'budgets show <key or account id>',
-    description: 'show the budgets of a key, or of an account and its keys',
-    command: 'budgets-show',
-    positionals: ['scope'],
-    print: answer => budgetLines(answer),
+    ask: ({ codes }, send) =>
+      send(
+        'POST',
+        '/api/web/codes/voids',
+        /^code_[0-9a-z]{11}$/.test(text(codes)) ? { code: codes } : { batch: codes },
+      ),
+    print: fieldLines,
   }),
 }
 
-const budgetLines = ({ budgets }: CommandFields): readonly string[] =>
-  listLines(budgets as CommandFields[], 'no budgets')
+const batchColumns = ['batch', 'codes', 'redeemed', 'voided', 'worth', 'made', 'expires']
+const codeColumns = ['id', 'amount', 'state', 'made', 'expires', 'account']
+
+/** The id of a call, which callers get in the header x-request-id. */
+export function callId(given: unknown): string {
+  if (/^req_[0-9a-z]{11}$/.test(text(given))) return text(given)
+  throw new Problem('Use the id of the call (req_…), which callers get in the header x-request-id.')
+}

@@ -1,16 +1,21 @@
-// Commands that export and delete records.
+// Commands about call records: list, show, export, delete.
 
 import { createWriteStream } from 'node:fs'
-import { parseArgs } from 'node:util'
 import type { CommandFields } from '../connect.ts'
-import { Problem, sendCommand, UsageProblem } from '../connect.ts'
-import { tableLines } from '../print.ts'
+import { Problem, withConnection } from '../connect.ts'
+import { findAccount, findKey, optionally, parseSwitch, parseTime, text, UNKNOWN_CALL } from '../input.ts'
+import { fieldLines, harmlessLines, listLines } from '../print.ts'
 import { openProgress } from '../progress.ts'
+import type { Send } from '../send.ts'
+import { buildSend, getPages, queryOf } from '../send.ts'
 import type { CliCommand } from './command.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand, namesOf, readArgs } from './command.ts'
+import { callId } from './money.ts'
+
+const DAY_MS = 86_400_000
 
 /** Options that filter records. */
-export const filterOptions = [
+const filterOptions = [
   'account',
   'key',
   'model',
@@ -27,59 +32,133 @@ export const filterOptions = [
   'since',
   'until',
 ]
-export const filterUsage =
+const filterUsage =
   '--account|--key|--model|--provider|--channel|--outcome|--error|--status|--user|--min-cost|--max-cost …] ' +
   '[--streamed on|off] [--day YYYY-MM-DD] [--since|--until time'
+const fields = { costMin: '--min-cost', costMax: '--max-cost', endUser: '--user', from: '--since', before: '--until' }
 
-const EXPORT = `records export [${filterUsage}] [--format ndjson|csv] [--out file] [--progress]`
+/** The filter of a search, an export or a deletion. */
+async function filterOf(input: CommandFields, send: Send): Promise<CommandFields> {
+  const { account, key, user, day, since, until, streamed, 'min-cost': costMin, 'max-cost': costMax, ...others } = input
+  return {
+    ...others,
+    account: await optionally(account, given => findAccount(send, given)),
+    key: await optionally(key, given => findKey(send, given)),
+    endUser: user,
+    streamed: parseSwitch(streamed, '--streamed'),
+    costMin,
+    costMax,
+    ...rangeOf({ day, since, until }),
+  }
+}
+
+/** A day lasts from its midnight to the next. */
+function rangeOf({ day, since, until }: CommandFields): CommandFields {
+  const from = since === undefined ? undefined : parseTime(since, '--since must be')
+  const before = until === undefined ? undefined : parseTime(until, '--until must be')
+  if (day === undefined) return { from, before }
+  if (!/^\d{4}-\d\d-\d\d$/.test(text(day))) throw new Problem('--day must be a day such as 2026-03-31 (UTC).')
+  const first = parseTime(day, '--day must be')
+  return { from: first, before: new Date(Date.parse(first) + DAY_MS).toISOString() }
+}
+
+const columns = [
+  'time',
+  'id',
+  'account',
+  'key',
+  'model',
+  'status',
+  'outcome',
+  'inputTokens',
+  'outputTokens',
+  'cost',
+  'durationMs',
+  'loss',
+]
+const deletionColumns = ['id', 'account', 'key', 'ofEndUser', 'from', 'before', 'deleted', 'made', 'done']
+
+const exporting = {
+  usage: `records export [${filterUsage}] [--format ndjson|csv] [--out file] [--progress]`,
+  description: 'export all matching calls as NDJSON or CSV, to standard output or to a file',
+  options: [...filterOptions, 'format', 'out'],
+  flags: ['progress'],
+  fields,
+}
 
 export const recordRows: Readonly<Record<string, CliCommand>> = {
-  'records export': {
-    usage: EXPORT,
-    description: 'export all matching calls as NDJSON or CSV, to standard output or to a file',
-    run: exportRecords,
-  },
+  'records export': { usage: exporting.usage, description: exporting.description, run: exportRecords },
   'records delete': defineCommand({
+    unknown: 'Unknown account, or the key belongs to another account.',
     usage: 'records delete [--account|--key|--user …] [--day YYYY-MM-DD] [--since|--until time]',
     description: 'delete records and bodies in the background; money and statistics do not change',
-    command: 'records-delete',
     options: ['account', 'key', 'user', 'day', 'since', 'until'],
+    fields,
+    ask: async (input, send) => send('POST', '/api/web/records/deletions', await filterOf(input, send)),
   }),
   'records deletions': defineCommand({
-    usage: 'records deletions',
+    usage: 'records deletions [--limit n] [--after cursor]',
     description: 'list the deletions and their progress',
-    command: 'records-deletions',
-    print: ({ deletions }) =>
-      (deletions as CommandFields[]).length === 0 ? ['nothing found'] : tableLines(deletions as CommandFields[]),
+    options: ['limit', 'after'],
+    ask: (query, send) => getPages(send, '/api/web/records/deletions', query),
+    print: answer => listLines(answer, 'no deletions', deletionColumns),
   }),
+  'records': defineCommand({
+    usage: `records [${filterUsage}] [--limit n] [--after cursor]`,
+    description: 'list calls of the last 90 days, or of 90 other days, newest first',
+    options: [...filterOptions, 'limit', 'after'],
+    fields,
+    ask: async (input, send) => getPages(send, '/api/web/records', await filterOf(input, send)),
+    print: answer => listLines(answer, 'no calls', columns),
+  }),
+  'record': defineCommand({
+    unknown: UNKNOWN_CALL,
+    usage: 'record <call id>',
+    description: 'show a call in full: what it cost and why, its attempts, its timings',
+    positionals: ['call'],
+    ask: async ({ call }, send) => send.get(`/api/web/records/${callId(call)}`),
+    print: fieldLines,
+  }),
+  'bodies': defineCommand({
+    unknown: 'No bodies are stored for this call.',
+    usage: 'bodies <call id>',
+    description: 'print the request body and the response body of a call, if they were stored',
+    positionals: ['call'],
+    ask: async ({ call }, send) => send.get(`/api/web/records/${callId(call)}/bodies`),
+    print: ({ request, answer }) => [bodyText(request), '', bodyText(answer)],
+  }),
+}
+
+function bodyText(body: unknown): string {
+  const { text: whole, truncated } = body as { readonly text: string; readonly truncated: boolean }
+  return harmlessLines(whole) + (truncated ? '\n[cut here]' : '')
 }
 
 async function exportRecords(args: readonly string[]): Promise<void> {
-  const named = [...filterOptions, 'format', 'out'].map(name => [name, { type: 'string' }] as const)
-  const options = { ...Object.fromEntries(named), progress: { type: 'boolean' }, json: { type: 'boolean' } } as const
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-  if (positionals.length > 0) throw new UsageProblem(`Usage: weir ${EXPORT}`)
-  const { out, progress, json: _json, ...input } = values as CommandFields
-  const target = out === undefined ? process.stdout : createWriteStream(String(out), { mode: 0o600 })
+  const { out, progress, json: _json, ...input } = readArgs(exporting, args)
   const during = openProgress(progress === true)
-  let rows = 0
-  await during({ label: 'exporting', detail: () => `${rows} records` }, async () => {
-    for (let next: unknown; next !== null; ) {
-      const slice = await sendCommand('records-export', next === undefined ? input : { ...input, next })
-      await write(target, String(slice.text))
-      rows += Number(slice.rows)
-      next = slice.next
-    }
+  let bytes = 0
+  await withConnection({}, async request => {
+    const send = buildSend(request, { names: namesOf(exporting) })
+    const query = queryOf(await filterOf(input, send))
+    const answer = await send.open({ method: 'GET', path: '/api/web/records/export', query })
+    const target = out === undefined ? process.stdout : createWriteStream(text(out), { mode: 0o600 })
+    await during({ label: 'exporting', detail: () => `${Math.round(bytes / 1024)} KiB` }, async () => {
+      for await (const chunk of answer.body!) {
+        await write(target, chunk)
+        bytes += chunk.length
+      }
+    })
+    if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
   })
-  if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
 }
 
-/** Waits until the text is written, so that the export does not run ahead of a slow reader. */
-function write(target: NodeJS.WritableStream, text: string): Promise<void> {
+/** Waits until the bytes are written, so that the export does not run ahead of a slow reader. */
+function write(target: NodeJS.WritableStream, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (fault: Error): void => reject(new Problem(`The file cannot be written: ${fault.message}.`))
     target.once('error', refuse)
-    target.write(text, () => {
+    target.write(bytes, () => {
       target.removeListener('error', refuse)
       resolve()
     })

@@ -11,9 +11,10 @@ export const secretRows: Readonly<Record<string, CliCommand>> = {
     description:
       'create a new secret and continue to accept the old ones; --status shows what still uses each secret, ' +
       '--finish removes old secrets that nothing uses, --finish --force also those that are still in use',
-    command: 'rotate',
+    ask: (input, send) => send.machine('rotate', input),
     positionals: ['kind'],
     flags: ['status', 'finish', 'force'],
+    connects: ({ finish, force }) => ({ ignoresLostSecrets: finish === true && force === true }),
     print: answer => fieldLines(readable(answer)),
   }),
 }

@@ -1,5 +1,5 @@
-// A unix socket in the data folder with mode 0600, through which the command line sends commands to a running gateway.
-// Each request gets one JSON answer.
+// A unix socket in the data folder with mode 0600, through which the command line sends the operator's requests to a
+// running gateway. The request is JSON in the body of a POST; the answer has its own status and body.
 
 import { chmodSync, rmSync } from 'node:fs'
 
@@ -9,7 +9,15 @@ export interface ControlSocket {
 
 export class ControlConnectionLost extends Error {}
 
-export type ControlHandler = (command: string, input: unknown) => Promise<unknown>
+/** A request of the operator: to an endpoint of the management interface, or a command of this machine. */
+export interface ControlRequest {
+  readonly method: string
+  readonly path: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export type ControlHandler = (request: ControlRequest) => Promise<Response>
 
 export function listenControl(path: string, handle: ControlHandler): ControlSocket {
   rmSync(path, { force: true }) // a killed process may have left it; this process holds the lock of the folder
@@ -17,11 +25,11 @@ export function listenControl(path: string, handle: ControlHandler): ControlSock
     unix: path,
     fetch: async (request, server) => {
       server.timeout(request, 0) // no timeout: a backup may take long
-      const command = new URL(request.url).pathname.slice(1)
       try {
-        return Response.json(await handle(command, await request.json()))
+        return await handle((await request.json()) as ControlRequest)
       } catch (fault) {
-        return Response.json({ problem: fault instanceof Error ? fault.message : 'unknown fault' }, { status: 400 })
+        const message = fault instanceof Error ? fault.message : 'unknown fault'
+        return Response.json({ error: { code: 'gateway_fault', message } }, { status: 500 })
       }
     },
   })
@@ -29,18 +37,17 @@ export function listenControl(path: string, handle: ControlHandler): ControlSock
   return { close: () => void server.stop(true) }
 }
 
-/** No gateway listens, so the command was not sent. */
+/** No gateway listens, so the request was not sent. */
 const ABSENT = ['ENOENT', 'ECONNREFUSED']
 
-/** Sends a command to a running gateway; undefined if no gateway listens on this socket. */
-export async function sendControlCommand(path: string, command: string, input: unknown): Promise<unknown> {
+/** Sends a request to a running gateway; undefined if no gateway listens on this socket. */
+export async function sendControlRequest(path: string, request: ControlRequest): Promise<Response | undefined> {
   try {
-    const options = { unix: path, method: 'POST', body: JSON.stringify(input), timeout: false }
-    const response = await fetch(`http://weir/${command}`, options as RequestInit)
-    return await response.json()
+    const options = { unix: path, method: 'POST', body: JSON.stringify(request), timeout: false }
+    return await fetch('http://weir/', options as RequestInit)
   } catch (fault) {
     if (ABSENT.includes((fault as { code?: string }).code ?? '')) return undefined
-    // The command may have taken effect. Repeating it without checking could post money twice.
+    // The request may have taken effect. Repeating it without checking could post money twice.
     throw new ControlConnectionLost(
       'The gateway closed the connection before it answered. Check whether the command took effect before you repeat it.',
     )

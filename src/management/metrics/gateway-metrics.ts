@@ -6,7 +6,7 @@ import type { LedgerState } from '../../billing/auditor.ts'
 import type { Gate } from '../../limits/gate.ts'
 import type { HealthSnapshot } from '../../routing/health/health.ts'
 import type { Writer } from '../../store/engine/writer.ts'
-import type { BooksReader } from '../../store/ledger/books-reader.ts'
+import type { LedgerTotalsReader } from '../../store/ledger/ledger-totals.ts'
 
 /** The current state of a channel; `health` is undefined for a channel that has had no call. */
 export interface ChannelReading {
@@ -26,7 +26,7 @@ export interface ProcessReading {
 
 export interface GatewayMetricsParts {
   readonly writer: Pick<Writer, 'queuedCount' | 'oldestWaitMs' | 'isDiskFull' | 'onBatch'>
-  readonly books: Pick<BooksReader, 'totals'>
+  readonly books: Pick<LedgerTotalsReader, 'totals'>
   readonly gate: Pick<Gate, 'level' | 'admittedPerSecond' | 'refusalCounts' | 'loopDelayMs'>
   readonly build: { readonly version: string; readonly runtime: string; readonly schema: number }
   readonly startedMs: number

@@ -46,7 +46,8 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   getRecordBodies: ['role_too_low'],
   postRecordsDeletions: ['resource_unknown', 'role_too_low', 'state_unfit'],
 
-  createKey: ['name_taken', 'resource_unknown', 'state_unfit'],
+  createKey: ['name_taken', 'resource_unknown', 'state_unfit', 'field_missing'],
+  postKeysFind: ['resource_unknown'],
   updateKey: ['name_taken', 'state_unfit'],
   postKeyRotate: ['state_unfit'],
   updateAccount: ['state_unfit'],
@@ -60,6 +61,8 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   createChannel: ['name_taken', 'state_unfit', 'resource_unknown'],
   updateChannel: ['name_taken', 'state_unfit'],
   deleteChannel: ['state_unfit'],
+  postChannelMove: ['state_unfit', 'version_stale'],
+  postChannelReset: ['state_unfit'],
   postChannelTest: ['state_unfit'],
   postChannelFetchModels: ['state_unfit', 'upstream_unusable'],
   postChannelEnable: ['version_stale'],

@@ -13,6 +13,7 @@ const byName: Readonly<Record<string, readonly unknown[]>> = {
   code: ['123456'],
   url: ['https://example.com/hooks/weir'],
   baseUrl: ['https://api.example.com/v1'],
+  proxy: ['http://name:password@proxy.example.com:3128'],
   model: ['demo/echo'],
   qpm: [60],
   pricePerMille: [900],

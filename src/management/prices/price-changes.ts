@@ -9,7 +9,7 @@ import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audi
 import type { OperationResult } from '../../store/engine/operations.ts'
 import type { PriceInsert } from '../../store/ledger/hold-types.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 /** A price or a model name is invalid; the message says why. */
 export class BadPrice extends Error {
@@ -40,13 +40,13 @@ export function isModelName(name: string): boolean {
   }
 }
 
-type Parts = Pick<OperatorParts, 'writer' | 'onPriceAdded'>
+type Parts = Pick<ManagementParts, 'writer' | 'onPriceAdded'>
 type Author = AuditActor & Partial<ExpectedVersion>
 type PriceSubject = { readonly model: string; readonly author: string }
 
 /** The price applies at once. A price that no call could ever use is refused. */
 export async function setPrice(
-  parts: Parts & Pick<OperatorParts, 'catalogue' | 'liveGateway'>,
+  parts: Parts & Pick<ManagementParts, 'catalogue' | 'liveGateway'>,
   { price, ...subject }: PriceSubject & { readonly price: Price },
   by: Author,
 ): Promise<PriceAdded> {

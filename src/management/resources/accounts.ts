@@ -12,8 +12,8 @@ import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
-import { label, modelPatterns, tierName, tierUnknown, yesNo } from './fields.ts'
-import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
+import { label, modelPatterns, tierName, yesNo } from './fields.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
 const type = z.enum(['personal', 'team'])
@@ -148,7 +148,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ body: { type: accountType, name, ...change }, by }) {
         const id = mintId()
         const result = await writer.run('createAccount', { ...change, id, name, type: accountType }, by)
-        requireDone(result, { tier_unknown: tierUnknown })
+        if (result.done === 'tier_unknown') throw await tierUnknown(parts, change.tier)
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },
@@ -164,9 +164,9 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       reserved,
       async run({ params: { account: id }, body, scope, by }) {
         const result = await writer.run('setAccount', { ...body, id, scope }, by)
+        if (result.done === 'tier_unknown') throw await tierUnknown(parts, body.tier)
         requireDone(result, {
           account_unknown: resourceUnknown,
-          tier_unknown: tierUnknown,
           balance_too_low: creditLimitTooLow,
           rights_wider: rightsTooWide,
         })

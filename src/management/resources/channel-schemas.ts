@@ -2,6 +2,9 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { Secret } from '../../base/secrets/secret.ts'
+import { ForbiddenAddress, InvalidAddress } from '../../http/address/operator-address.ts'
+import { Proxy } from '../../http/client/proxy.ts'
 import { time } from './endpoint.ts'
 
 export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
@@ -56,6 +59,29 @@ export const name = z.string().min(1).max(bounds.channelNameCharsMax)
 export const baseUrl = z.string().min(1).max(bounds.baseUrlCharsMax).nullable()
 /** Can be written but is never returned. */
 export const credential = z.string().min(1).max(bounds.credentialCharsMax).meta({ writeOnly: true })
+
+const PROXY_FORM = 'must be an address such as http://name:password@proxy.example.com:3128'
+
+/** Can be written but is never returned, and no error repeats it. Null removes the proxy. */
+export const proxy = z
+  .string()
+  .max(bounds.proxyUrlCharsMax, PROXY_FORM)
+  .transform((text, issues) => {
+    const secret = new Secret(text)
+    try {
+      Proxy.read(secret)
+      return secret
+    } catch (fault) {
+      if (!(fault instanceof InvalidAddress || fault instanceof ForbiddenAddress)) throw fault
+      issues.addIssue({ code: 'custom', message: fault instanceof ForbiddenAddress ? fault.message : PROXY_FORM })
+      return z.NEVER
+    }
+  })
+  .nullable()
+  .meta({
+    writeOnly: true,
+    description: 'The proxy of the channel; null: the proxy of the gateway',
+  })
 
 export const optional = <Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) =>
   Object.fromEntries(Object.entries(shape).map(([field, type]) => [field, type.optional()])) as {

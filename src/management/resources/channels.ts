@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { timeOrNull } from '../../base/time.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
@@ -12,9 +12,8 @@ import type { ManagementParts } from '../management-parts.ts'
 import type { ChannelView } from '../services/channel-views.ts'
 import { channelView, channelViews } from '../services/channel-views.ts'
 import type { ChangedChannel, ChannelRule } from '../services/channels.ts'
-import { changeChannels, createChannels, removeChannels } from '../services/channels.ts'
+import { changeChannels, createChannels, moveSettings, removeChannels, resetSettings } from '../services/channels.ts'
 import { compareModels } from '../services/providers.ts'
-import { withRefusals } from '../web/refusals.ts'
 import {
   baseUrl,
   Channel,
@@ -23,6 +22,7 @@ import {
   name,
   optional,
   providerId,
+  proxy,
   rule,
   shared,
   Trial,
@@ -30,7 +30,7 @@ import {
 } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, noContent } from './endpoint.ts'
-import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
+import { buildListQuery, listAnswer, requireFound, resourceUnknown } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
 const params = z.object({ channel: channelId })
@@ -53,6 +53,7 @@ const Change = z.strictObject({
   name: name.optional(),
   baseUrl: baseUrl.optional(),
   credential: credential.optional(),
+  proxy: proxy.optional(),
 })
 
 const Bulk = z.strictObject({
@@ -72,13 +73,13 @@ const support = { site: 'support' } as const
 
 export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const readers = buildShow(parts)
-  const change: ChangeFunction = (by, changes) =>
-    withRefusals(() => parts.writeQueue(() => changeChannels(parts, by, changes)))
+  const change: ChangeFunction = (by, changes) => parts.writeQueue(() => changeChannels(parts, by, changes))
   const helpers = { ...readers, change }
   return [
     ...readEndpoints(parts, helpers),
     ...writeEndpoints(parts, helpers),
-    ...switchEndpoints(helpers),
+    ...settingEndpoints(parts, helpers),
+    ...switchEndpoints(parts, helpers),
     ...upstreamEndpoints(parts),
     bulkEndpoint(parts, helpers),
   ]
@@ -106,7 +107,7 @@ function readEndpoints(parts: ManagementParts, { show, one }: ChannelHelpers): r
       summary: 'Show a channel with its health.',
       params,
       answer: Channel,
-      run: ({ params: { channel } }) => one(channel),
+      run: ({ params: { channel } }) => one(idOf(parts, channel)),
     }),
   ]
 }
@@ -132,9 +133,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         const { setting, ...rules } = readChange(body)
         const secrets = credentials.map(text => new Secret(text))
         const wanted = { ...rules, provider, name: channelName, credentials: secrets }
-        const created = await withRefusals(() =>
-          parts.writeQueue(() => createChannels(parts, by, { ...wanted, setting: setting ?? {} })),
-        )
+        const created = await parts.writeQueue(() => createChannels(parts, by, { ...wanted, setting: setting ?? {} }))
         return { body: { data: await show(viewsOf(parts, created.ids)), warnings: created.warnings } }
       },
     }),
@@ -145,10 +144,15 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       summary: 'Change a channel. A change of its host removes its credential, unless the request has a new one.',
       params,
       body: Change,
+      reserved: { proxy: 'owner' }, // it may be an address inside the network of the gateway
       answer: Channel.extend({ warnings }),
-      async run({ params: { channel }, body: { credential: text, ...body }, by }) {
-        const newCredential = text === undefined ? {} : { credential: new Secret(text) }
-        const done = await change(by, [{ channel, version: by.expectedVersion, ...readChange(body), ...newCredential }])
+      async run({ params, body: { credential: text, proxy: newProxy, ...body }, by }) {
+        const channel = idOf(parts, params.channel)
+        const secrets = {
+          ...(text !== undefined && { credential: new Secret(text) }),
+          ...(newProxy !== undefined && { proxy: newProxy }),
+        }
+        const done = await change(by, [{ channel, version: by.expectedVersion, ...readChange(body), ...secrets }])
         const { body: shown, version } = await one(channel)
         return { body: { ...shown, warnings: done.warnings }, version }
       },
@@ -161,13 +165,52 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       params,
       answer: noContent,
       status: 204,
-      async run({ params: { channel }, by }) {
-        await withRefusals(() => parts.writeQueue(() => removeChannels(parts, by, [channel])))
+      async run({ params, by }) {
+        await parts.writeQueue(() => removeChannels(parts, by, [idOf(parts, params.channel)]))
         return {}
       },
     }),
   ]
 }
+
+/** Settings of a channel whose key was renewed belong to another channel; or to none. */
+function settingEndpoints(parts: ManagementParts, { one }: ChannelHelpers): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/channels/{channel}/move',
+      who: admin,
+      summary: 'Move the settings of a channel to another channel, for example after its key was renewed.',
+      params,
+      body: z.strictObject({ to: channelId }),
+      answer: Channel.extend({ warnings }),
+      async run({ params: { channel: from }, body, by }) {
+        const to = idOf(parts, body.to)
+        if (channelView(parts, to)?.state === 'gone') throw resourceUnknown()
+        const done = await parts.writeQueue(() => moveSettings(parts, by, { from, to }))
+        const { body: shown, version } = await one(to)
+        return { body: { ...shown, warnings: done.warnings }, version }
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/channels/{channel}/reset',
+      who: admin,
+      summary: 'Reset the settings of a channel to the defaults. Its credential stays.',
+      params,
+      answer: noContent,
+      status: 204,
+      async run({ params: { channel }, by }) {
+        await parts.writeQueue(() => resetSettings(parts, by, idOf(parts, channel)))
+        return {}
+      },
+    }),
+  ]
+}
+
+/** Also accepts the place of a channel among those of its provider, such as `openai#1`. */
+const idOf = ({ catalogue }: ManagementParts, channel: string): string =>
+  catalogue().findChannel(channel)?.id ?? channel
 
 const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers): WebEndpoint =>
   endpoint({
@@ -196,7 +239,7 @@ interface ChannelHelpers extends ReturnType<typeof buildShow> {
   readonly change: ChangeFunction
 }
 
-function switchEndpoints({ one, change }: ChannelHelpers): readonly WebEndpoint[] {
+function switchEndpoints(parts: ManagementParts, { one, change }: ChannelHelpers): readonly WebEndpoint[] {
   return (['enable', 'disable'] as const).map(verb =>
     endpoint({
       method: 'POST',
@@ -205,7 +248,8 @@ function switchEndpoints({ one, change }: ChannelHelpers): readonly WebEndpoint[
       summary: verb === 'enable' ? 'Use a channel for calls again.' : 'Send no more calls to a channel.',
       params,
       answer: Channel,
-      async run({ params: { channel }, by }) {
+      async run({ params, by }) {
+        const channel = idOf(parts, params.channel)
         await change(by, [{ channel, version: by.expectedVersion, disabled: verb === 'disable' }])
         return await one(channel)
       },
@@ -215,7 +259,12 @@ function switchEndpoints({ one, change }: ChannelHelpers): readonly WebEndpoint[
 
 /** Endpoints that need the running gateway or an upstream. */
 function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const running = (): LiveGateway => requireFound(parts.liveGateway())
+  function running(): LiveGateway {
+    const gateway = parts.liveGateway()
+    if (gateway === undefined) throw refusal('state_unfit', 'This needs a running gateway. Start it: weir serve')
+    return gateway
+  }
+  const known = (channel: string): ChannelView => requireFound(channelView(parts, idOf(parts, channel)))
   return [
     endpoint({
       method: 'POST',
@@ -226,8 +275,7 @@ function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({ model: z.string().max(bounds.modelNameCharsMax).optional() }),
       answer: Trial,
       async run({ params: { channel }, body: { model } }) {
-        requireFound(channelView(parts, channel))
-        return { body: await withRefusals(() => running().testChannel(channel, model)) }
+        return { body: await running().testChannel(known(channel).id, model) }
       },
     }),
     endpoint({
@@ -238,9 +286,9 @@ function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       params,
       answer: Models,
       async run({ params: { channel } }) {
-        const { provider: id } = requireFound(channelView(parts, channel))
-        const listed = await withRefusals(() => running().listModels(channel))
-        return { body: compareModels(parts, requireFound(parts.catalogue().providers.get(id)), listed) }
+        const { id, provider } = known(channel)
+        const listed = await running().listModels(id)
+        return { body: compareModels(parts, requireFound(parts.catalogue().providers.get(provider)), listed) }
       },
     }),
     endpoint({
@@ -252,8 +300,7 @@ function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: noContent,
       status: 204,
       async run({ params: { channel } }) {
-        requireFound(channelView(parts, channel))
-        running().resetHealth(channel)
+        running().resetHealth(known(channel).id)
         return {}
       },
     }),
@@ -323,7 +370,7 @@ function selectChannels(
 }
 
 /** Separates settings that every channel has from those of channels in the database (`setting`). */
-function readChange(change: Partial<z.output<typeof Change>>) {
+function readChange(change: Partial<Omit<z.output<typeof Change>, 'proxy' | 'credential'>>) {
   const { headers, parameters, times, name: channelName, baseUrl: url, ...others } = change
   const setting: Partial<ChannelSettings> = withoutUndefined({
     headers,

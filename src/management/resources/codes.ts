@@ -137,7 +137,7 @@ function createEndpoint(parts: ManagementParts): WebEndpoint {
       if (expiresMs !== null && expiresMs <= dateMs()) {
         throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: '"expires" must be in the future.' })
       }
-      const codes = await createCodeBatch(parts, { count, amount, batch, isNew: true, expiresMs }, by)
+      const codes = await createCodeBatch(parts, { count, amount, batch, expiresMs }, by)
       if (codes === undefined) throw new Refusal('name_taken', batch, { param: 'batch' })
       const summary = { batch, amount: formatUsd(amount), expires: timeOrNull(expiresMs) }
       if (format === 'json') return { body: { ...summary, codes: [...codes] } }

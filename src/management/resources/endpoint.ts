@@ -68,8 +68,8 @@ export const endpoint = <A extends Schema, P extends Shape | undefined, Q extend
 export const idOf = (prefix: string) =>
   z
     .string()
-    .regex(new RegExp(`^${prefix}_[0-9a-z]{11}$`))
-    .refine(text => parseTextId(prefix, text) !== undefined)
+    .regex(new RegExp(`^${prefix}_[0-9a-z]{11}$`), `it must be an id such as ${textId(prefix, 1)}`)
+    .refine(text => parseTextId(prefix, text) !== undefined, `it must be an id such as ${textId(prefix, 1)}`)
     .transform(text => parseTextId(prefix, text)!)
     .meta({ description: `An id, as in ${textId(prefix, 1)}` })
 

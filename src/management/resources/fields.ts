@@ -9,7 +9,7 @@ export const label = z
   .trim()
   .min(1)
   .max(bounds.keyNameCharsMax)
-  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
+  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')
 export const tierName = z.string().min(1).max(50)
 
 export const tierUnknown = (): Refusal =>

@@ -6,6 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
+import { digestsOf, parseKey } from '../../identity/key-format.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
 import type { KeyDetails } from '../../store/queries/keys.ts'
 import type { Scope } from '../../store/queries/paging.ts'
@@ -18,8 +19,9 @@ import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
-import { label, listOrAll, modelPatterns, tierName, tierUnknown } from './fields.ts'
-import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
+import { label, listOrAll, modelPatterns, tierName } from './fields.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
+import { boundUsd } from './money-input.ts'
 
 const range = z
   .string()
@@ -92,7 +94,12 @@ const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
 
 const params = z.object({ key: idOf('key') })
 const Change = z.strictObject({ ...settings, disabled: z.boolean() }).partial()
-const Wanted = z.strictObject({ ...z.object(settings).partial().shape, account: idOf('acc'), name: label })
+const Wanted = z.strictObject({
+  ...z.object(settings).partial().shape,
+  name: label.optional().meta({ description: 'Default: "unnamed" and the last four characters of the key' }),
+  account: idOf('acc').optional().meta({ description: 'Default: a new account; only admins may leave it out' }),
+  credit: boundUsd.optional().meta({ description: 'Free credit for the account, in US dollars' }),
+})
 
 const reserved = { tier: 'admin', qpm: 'admin', explains: 'admin', requires: 'admin' } as const
 
@@ -134,6 +141,8 @@ const warningsFor = (
 ): readonly string[] =>
   rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
 
+const accountMissing = (): Refusal =>
+  new Refusal('field_missing', 'account', { param: 'account', hint: 'Send "account".' })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
 const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
 const tooMany = (): Refusal =>
@@ -146,7 +155,8 @@ export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => 
   return [...readEndpoints(parts, show), ...writeEndpoints(parts, show), ...rotateAndRevokeEndpoints(parts, show)]
 }
 
-function readEndpoints({ queryWorker, dateMs }: ManagementParts, show: Shown): readonly WebEndpoint[] {
+function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
+  const { queryWorker, dateMs } = parts
   return [
     endpoint({
       method: 'GET',
@@ -186,6 +196,19 @@ function readEndpoints({ queryWorker, dateMs }: ManagementParts, show: Shown): r
       answer: Key,
       run: ({ params: { key }, scope }) => show(key, scope),
     }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/keys/find',
+      who: { account: 'viewer' },
+      summary: 'Find an API key by its text.',
+      body: z.strictObject({ key: z.string().max(200).meta({ writeOnly: true }) }),
+      answer: Key,
+      async run({ body, scope }) {
+        const text = parseKey(body.key)
+        const found = text && parts.reader.findKeyOfAny(digestsOf(text, parts.pepper))
+        return await show(requireFound(found).row.id, scope)
+      },
+    }),
   ]
 }
 
@@ -198,16 +221,17 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       summary: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
       answer: NewKey.extend({ warnings }),
-      reserved,
+      reserved: { ...reserved, credit: 'admin' },
       status: 201,
-      async run({ body: { account: accountId, tier = null, qpm = null, name, ...settings }, scope, by }) {
-        const [id, creditRef] = [parts.mintId(), parts.mintId()]
-        const funds = { accountId, existing: true, credit: '0', creditRef } as const
+      async run({ body: { account, tier = null, qpm = null, name, credit = '0', ...settings }, scope, by }) {
+        if (account === undefined && scope !== null) throw accountMissing()
+        const [id, creditRef, accountId] = [parts.mintId(), parts.mintId(), account ?? parts.mintId()]
+        const funds = { accountId, existing: account !== undefined, credit, creditRef }
         const change = changeOf(settings, parts.dateMs())
         const { text, result } = await createApiKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
+        if (result.done === 'tier_unknown') throw await tierUnknown(parts, tier)
         requireDone(result, {
           account_unknown: resourceUnknown,
-          tier_unknown: tierUnknown,
           name_taken: nameTaken,
           too_many: tooMany,
         })
@@ -226,12 +250,8 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       reserved,
       async run({ params: { key: id }, body, scope, by }) {
         const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
-        requireDone(result, {
-          unknown: resourceUnknown,
-          revoked: isRevoked,
-          tier_unknown: tierUnknown,
-          name_taken: nameTaken,
-        })
+        if (result.done === 'tier_unknown') throw await tierUnknown(parts, body.tier)
+        requireDone(result, { unknown: resourceUnknown, revoked: isRevoked, name_taken: nameTaken })
         const { body: key, version } = await show(id, scope)
         return { body: { ...key, warnings: warningsFor(parts, body) }, version }
       },

@@ -7,7 +7,6 @@ import { checkLimit } from '../../limits/limit-check.ts'
 import type { LimitDetails } from '../../store/queries/limits.ts'
 import type { LimitRow } from '../../store/rules/rules.ts'
 import { limitScopes } from '../../store/rules/rules.ts'
-import { limitRefusals } from '../commands/limits.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { limitWarning } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
@@ -65,6 +64,12 @@ function checked(limit: Omit<LimitRow, 'id'>): Omit<LimitRow, 'id'> {
     const hint = (fault as Error).message
     throw new Refusal('field_invalid', hint, { hint })
   }
+}
+
+const limitRefusals = {
+  too_many: 'There are too many limits. Remove some first, or use one limit with "per" for many keys.',
+  tier_unknown: 'Unknown tier.',
+  for_nobody: 'The key does not belong to this account or tier, so the limit would apply to no call.',
 }
 
 const unfit = (code: keyof typeof limitRefusals, param: string) => (): Refusal =>

@@ -4,6 +4,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { StaleVersion } from '../../store/audit-log/audited-operations.ts'
 import type { FilterValue, ListQuery, Page, Scope } from '../../store/queries/paging.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 interface ListParameters {
   readonly sort?: string | undefined
@@ -49,3 +50,14 @@ export function requireDone<R extends { readonly done: string }>(
 }
 
 export const resourceUnknown = (): Refusal => new Refusal('resource_unknown', 'no row')
+
+/** The refusal of a field "tier" that names no tier. It lists the tiers. */
+export async function tierUnknown(
+  { queryWorker }: Pick<ManagementParts, 'queryWorker'>,
+  tier: string | null | undefined,
+): Promise<Refusal> {
+  const ask = { scope: null, filters: {}, sort: 'name', descending: false, limit: bounds.pageRowsMax }
+  const { rows } = await queryWorker.query('tiers', ask)
+  const hint = `Unknown tier "${tier}". Tiers: ${rows.map(({ name }) => name).join(', ')}.`
+  return new Refusal('field_invalid', 'tier', { param: 'tier', hint })
+}

@@ -8,7 +8,6 @@ import { policyNames } from '../../store/rules/rules.ts'
 import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { removeRoute, setRoute } from '../services/model-names.ts'
-import { withRefusals } from '../web/refusals.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, time } from './endpoint.ts'
@@ -177,7 +176,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       }),
       answer: Route.extend({ warnings }),
       async run({ params: { name }, body, by }) {
-        const warning = await withRefusals(() => parts.writeQueue(() => setRoute(parts, by, { name, ...body })))
+        const warning = await parts.writeQueue(() => setRoute(parts, by, { name, ...body }))
         const { body: row, version } = await show(name)
         return { body: { ...row, warnings: warning === undefined ? [] : [warning] }, version }
       },
@@ -190,7 +189,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       params,
       answer: z.object({ warnings }),
       async run({ params: { name }, by }) {
-        const warning = await withRefusals(() => parts.writeQueue(() => removeRoute(parts, by, name)))
+        const warning = await parts.writeQueue(() => removeRoute(parts, by, name))
         return { body: { warnings: warning === undefined ? [] : [warning] } }
       },
     }),

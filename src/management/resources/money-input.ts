@@ -44,4 +44,4 @@ export const label = z
   .string()
   .min(1)
   .max(200)
-  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
+  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')

@@ -20,7 +20,7 @@ export const personName = z
   .trim()
   .min(1)
   .max(bounds.personNameCharsMax)
-  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
+  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')
 
 /** Only the length is checked here; weak passwords have an error of their own. */
 export const password = z

@@ -23,6 +23,7 @@ const Posting = z
     balance: money.meta({ description: 'The new balance of the account.' }),
     ref: z.string(),
     reference: z.string().nullable(),
+    repeated: z.boolean().meta({ description: 'True: this was posted before, and nothing was changed.' }),
   })
   .meta({ id: 'Posting' })
 
@@ -69,7 +70,13 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
     if (earlier?.same === false) throw new Refusal('posted_before', 'posted', { param: 'reference' })
     const { kind, reference, ref } = wanted
     const moved = earlier?.amount ?? ('amount' in result ? result.amount : '0')
-    const summary = { kind, account: textId('acc', account), amount: usdText(moved), reference }
+    const summary = {
+      kind,
+      account: textId('acc', account),
+      amount: usdText(moved),
+      reference,
+      repeated: earlier !== undefined,
+    }
     const balance = usdText('balance' in result ? result.balance : '0')
     return { status: earlier ? 200 : 201, body: { ...summary, ref: refText(kind, earlier?.ref ?? ref), balance } }
   }

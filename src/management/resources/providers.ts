@@ -6,7 +6,6 @@ import type { Provider as Known } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { clearedText } from '../services/channels.ts'
 import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
-import { withRefusals } from '../web/refusals.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery } from './endpoint.ts'
@@ -101,9 +100,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       async run({ body, by }) {
         const id = String(body.definition.id ?? '')
         const text = JSON.stringify(body.definition)
-        const cleared = await withRefusals(() =>
-          parts.writeQueue(() => setProvider(parts, by, { id, definition: text, isNew: true })),
-        )
+        const cleared = await parts.writeQueue(() => setProvider(parts, by, { id, definition: text, isNew: true }))
         return await written(id, cleared)
       },
     }),
@@ -116,7 +113,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       params,
       answer: z.object({ cleared: z.array(z.string()).readonly(), warnings }),
       async run({ params: { provider }, by }) {
-        const cleared = await withRefusals(() => parts.writeQueue(() => removeProvider(parts, by, provider)))
+        const cleared = await parts.writeQueue(() => removeProvider(parts, by, provider))
         return { body: { cleared, warnings: clearedText(cleared) } }
       },
     }),
@@ -139,14 +136,12 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       body: z.strictObject({ definition }),
       answer: Written,
       async run({ params: { provider }, body, by }) {
-        const cleared = await withRefusals(() =>
-          parts.writeQueue(async () => {
-            const before = JSON.parse(requireFound(definitionOf(parts, provider))) as Record<string, unknown>
-            const merged = Object.entries({ ...before, ...body.definition }).filter(([, value]) => value !== null)
-            const text = JSON.stringify(Object.fromEntries(merged))
-            return await setProvider(parts, by, { id: provider, definition: text, isNew: false })
-          }),
-        )
+        const cleared = await parts.writeQueue(async () => {
+          const before = JSON.parse(requireFound(definitionOf(parts, provider))) as Record<string, unknown>
+          const merged = Object.entries({ ...before, ...body.definition }).filter(([, value]) => value !== null)
+          const text = JSON.stringify(Object.fromEntries(merged))
+          return await setProvider(parts, by, { id: provider, definition: text, isNew: false })
+        })
         return await written(provider, cleared)
       },
     }),
@@ -165,9 +160,7 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       }),
       answer: Written,
       async run({ params: { provider }, body: { models }, by }) {
-        const cleared = await withRefusals(() =>
-          parts.writeQueue(() => adoptModels(parts, by, { id: provider, models })),
-        )
+        const cleared = await parts.writeQueue(() => adoptModels(parts, by, { id: provider, models }))
         return await written(provider, cleared)
       },
     }),

@@ -3,7 +3,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { idAtMs, msOfId, textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { DeletionView } from '../../store/queries/records.ts'
@@ -91,13 +91,15 @@ export function deletionEndpoints({
       body: NewDeletion,
       answer: Deletion,
       status: 202,
-      async run({ body: { account, key, endUser, from, before = dateMs() }, scope, by }) {
-        const isAll = account === undefined && key === undefined && endUser === undefined && from === undefined
+      async run({ body, scope, by }) {
+        const { account, key, endUser, from, before = dateMs() } = body
+        const isAll = Object.values(body).every(value => value === undefined)
         if (isAll || (scope !== null && account === undefined)) {
-          const hint = 'Say which records: "account"; staff may instead use "key", "endUser" or "from".'
+          const hint = 'Say which records: "account"; staff may instead use "key", "endUser", "from" or "before".'
           throw new Refusal('field_missing', 'account', { param: 'account', hint })
         }
-        if ((from ?? 0) >= before) throw new Refusal('field_invalid', 'from', { param: 'from' })
+        if ((from ?? 0) >= Math.min(before, dateMs() + 1))
+          throw refusal('field_invalid', '"from" must be before "before" and before now.', 'from')
         const rule = {
           accountId: account ?? null,
           keyId: key ?? null,

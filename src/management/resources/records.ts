@@ -79,7 +79,7 @@ const filters = {
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
   model: word
-    .regex(/^[^/]+\/./)
+    .regex(/^[^/]+\/./, 'it must have the form <provider>/<model>')
     .optional()
     .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
   provider: word.optional(),

@@ -3,11 +3,12 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
 import { usdText } from '../../base/money/money.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
+import { operator } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
@@ -16,6 +17,14 @@ import { money } from './money-input.ts'
 
 /** One error for all reasons, because the reason would help somebody who guesses codes. */
 const unusable = (): Refusal => new Refusal('code_unusable', 'redeeming', { param: 'code' })
+
+/** For the operator at the command line, who guesses no codes. */
+const reasons = {
+  code_unknown: 'Unknown code. A code looks like wr-XXXX-XXXX-XXXX-XXXX.',
+  code_used: 'This code has been redeemed already.',
+  code_expired: 'This code has expired.',
+  code_void: 'This code was voided.',
+}
 const again = (): Refusal =>
   new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
 
@@ -32,19 +41,22 @@ export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts):
       answer: z.object({ amount: money, balance: money }),
       status: 201,
       async run({ params: { account }, body, actor, address, scope, by }) {
-        const undoAttempt = tries.countOrRefuse(`person ${actor.personId}`, `address ${networkOf(address)}`)
+        const names = actor === operator ? [] : [`person ${actor.personId}`, `address ${networkOf(address)}`]
+        const undoAttempt = tries.countOrRefuse(...names)
+        const because = (reason: keyof typeof reasons) => (): Refusal =>
+          actor === operator ? refusal('code_unusable', reasons[reason], 'code') : unusable()
         const code = parseCode(body.code)
-        if (code === undefined) throw unusable()
+        if (code === undefined) throw because('code_unknown')()
         const digests = pepper.all.map(secret => digestCode(code, secret).toString('hex'))
         const result = await writer.run('redeemCode', { digests, accountId: account, scope }, by)
         const isOwn = result.done === 'code_used' && result.own
         if (result.done === 'redeemed' || isOwn) undoAttempt()
         const redeemed = requireDone(result, {
           account_unknown: resourceUnknown,
-          code_unknown: unusable,
-          code_expired: unusable,
-          code_void: unusable,
-          code_used: isOwn ? again : unusable,
+          code_unknown: because('code_unknown'),
+          code_expired: because('code_expired'),
+          code_void: because('code_void'),
+          code_used: isOwn ? again : because('code_used'),
         })
         if (redeemed.done !== 'redeemed') throw unusable()
         return { body: { amount: usdText(redeemed.amount), balance: usdText(redeemed.balance) } }

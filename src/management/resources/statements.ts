@@ -3,9 +3,11 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import type { StatementQuery } from '../../store/queries/ledger.ts'
+import { readStatementCursor } from '../../store/queries/ledger.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { formatStatementLine, statementColumns } from '../services/statement-lines.ts'
 import { exportResponse } from '../web/export.ts'
@@ -60,6 +62,9 @@ export function statementEndpoints({ queryWorker }: ManagementParts, slots: Expo
       }),
       answer: listOf(StatementLine),
       async run({ params: { account }, query, scope }) {
+        if (query.after !== undefined && readStatementCursor(query.after) === undefined) {
+          throw refusal('field_invalid', '"after" must be the "next" of the previous page.', 'after')
+        }
         const limit = Math.min(query.limit, bounds.pageRowsMax)
         const { rows, next } = await read({ ...query, accountId: account, scope, limit })
         return { body: { data: rows as z.input<typeof StatementLine>[], next, limit } }

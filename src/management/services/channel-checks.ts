@@ -2,14 +2,14 @@
 // Invalid settings throw an OperatorError with one sentence.
 
 import { bounds } from '../../base/bounds.ts'
+import { refusal } from '../../base/errors.ts'
 import { isFixedField, overridableDialects } from '../../protocols/request/fixed-fields.ts'
 import type { ChannelParameters, ChannelSettings, FieldChanges } from '../../store/rules/rules.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { parseChannelTimeouts } from '../../upstreams/timeouts.ts'
-import { OperatorError } from '../operator-error.ts'
 
 const refuse = (sentence: string): never => {
-  throw new OperatorError(sentence)
+  throw refusal('field_invalid', sentence)
 }
 
 export function checkSetting(setting: Partial<ChannelSettings>, provider: Provider): void {

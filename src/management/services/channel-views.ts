@@ -5,7 +5,7 @@ import type { HealthSnapshot } from '../../routing/health/health.ts'
 import type { ChannelParameters, ChannelRow, StoredChannel } from '../../store/rules/rules.ts'
 import { isStoredChannelId } from '../../store/rules/rules.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 export interface ChannelView {
   readonly id: string
@@ -37,7 +37,7 @@ export interface ChannelView {
 }
 
 /** All channels in the order of their ids, also those that are unusable or gone. */
-export function channelViews(parts: OperatorParts): readonly ChannelView[] {
+export function channelViews(parts: ManagementParts): readonly ChannelView[] {
   const catalogue = parts.catalogue()
   const { channels: rows, stored } = parts.rules.current
   const byId = new Map(stored.map(row => [row.id, row]))
@@ -50,7 +50,7 @@ export function channelViews(parts: OperatorParts): readonly ChannelView[] {
   })
 }
 
-export function channelView(parts: OperatorParts, id: string): ChannelView | undefined {
+export function channelView(parts: ManagementParts, id: string): ChannelView | undefined {
   const catalogue = parts.catalogue()
   const channel = catalogue.all().find(other => other.id === id)
   const stored = parts.rules.current.stored.find(row => row.id === id)
@@ -64,7 +64,7 @@ interface ChannelSources {
   readonly stored: StoredChannel | undefined
 }
 
-function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: ChannelSources): ChannelView {
+function viewOf(parts: ManagementParts, row: ChannelRow, { channel, stored }: ChannelSources): ChannelView {
   const id = row.channel
   const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds, proxy, proxyLost } = row
   const problem = proxyLost

@@ -1,7 +1,8 @@
-// Creates, changes and removes channels, for the web and for the command line. A change applies from the next call on;
+// Creates, changes and removes channels. A change applies from the next call on;
 // running calls keep their channel.
 
 import { bounds } from '../../base/bounds.ts'
+import { refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
@@ -10,8 +11,7 @@ import { isStoredChannelId } from '../../store/rules/rules.ts'
 import { fingerprintOf } from '../../upstreams/channels.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { UnusableChannel } from '../../upstreams/stored-channels.ts'
-import type { OperatorParts } from '../command.ts'
-import { OperatorError } from '../operator-error.ts'
+import type { ManagementParts } from '../management-parts.ts'
 import { checkSetting } from './channel-checks.ts'
 import { deadRoutes, readRules } from './rule-check.ts'
 
@@ -36,28 +36,20 @@ export interface ChangedChannel extends ChannelRule {
   readonly proxy?: Secret | null | undefined
 }
 
-/** Another channel has this name. */
-export class NameTaken extends OperatorError {}
-/** There is no such channel. */
-export class ChannelUnknown extends OperatorError {}
-/** The change conflicts with the current state. */
-export class StateConflict extends OperatorError {}
-/** The resource was changed since the caller read it. */
-export class VersionOutdated extends OperatorError {}
-
 type Author = AuditActor & Partial<ExpectedVersion>
 
 const noSetting = { baseUrl: null, headers: {}, parameters: {}, times: {} }
 
-export async function createChannels(parts: OperatorParts, by: Author, wanted: NewChannels) {
+export async function createChannels(parts: ManagementParts, by: Author, wanted: NewChannels) {
   readRules(parts)
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
-  if (credentials.length === 0 && !provider.keyless) throw new OperatorError(`${provider.name} needs a credential.`)
+  if (credentials.length === 0 && !provider.keyless)
+    throw refusal('field_invalid', `${provider.name} needs a credential.`)
   if (credentials.length > bounds.channelsAtOnceMax)
-    throw new OperatorError(`At most ${bounds.channelsAtOnceMax} credentials can be added at once.`)
+    throw refusal('field_invalid', `At most ${bounds.channelsAtOnceMax} credentials can be added at once.`)
   if (credentials.some((credential, at) => credentials.findIndex(other => other.isSameAs(credential)) < at)) {
-    throw new OperatorError('The same credential is listed twice.')
+    throw refusal('field_invalid', 'The same credential is listed twice.')
   }
   const keys: readonly (Secret | undefined)[] = credentials.length === 0 ? [undefined] : credentials
   const channels = keys.map((credential, at): ChannelInsert => {
@@ -86,7 +78,7 @@ interface ChannelBinding {
  * Returns the origin of the channel and its credential, encrypted for that origin. Throws if the channel could not be
  * used with these settings.
  */
-function bindCredential(parts: OperatorParts, { id, provider, setting, credential }: ChannelBinding) {
+function bindCredential(parts: ManagementParts, { id, provider, setting, credential }: ChannelBinding) {
   checkSetting(setting, provider)
   const catalogue = parts.catalogue()
   try {
@@ -96,22 +88,22 @@ function bindCredential(parts: OperatorParts, { id, provider, setting, credentia
     catalogue.checkChannel({ id, provider: provider.id, ...setting, origin, credential, fingerprint })
     return { origin, credential: { sealed: parts.rules.sealCredential(id, credential), fingerprint } }
   } catch (fault) {
-    throw fault instanceof UnusableChannel ? new OperatorError(fault.message) : fault
+    throw fault instanceof UnusableChannel ? refusal('field_invalid', fault.message) : fault
   }
 }
 
-function providerOf(parts: OperatorParts, id: string): Provider {
+function providerOf(parts: ManagementParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
-  if (provider === undefined) throw new OperatorError(`Unknown provider "${id}".`)
-  if (provider.builtIn) throw new StateConflict('This provider is built in and cannot have other channels.')
+  if (provider === undefined) throw refusal('field_invalid', `Unknown provider "${id}".`)
+  if (provider.builtIn) throw refusal('state_unfit', 'This provider is built in and cannot have other channels.')
   return provider
 }
 
 /** Changes all of the channels or none. */
-export async function changeChannels(parts: OperatorParts, by: Author, wanted: readonly ChangedChannel[]) {
+export async function changeChannels(parts: ManagementParts, by: Author, wanted: readonly ChangedChannel[]) {
   const { stored } = readRules(parts)
   if (wanted.length > bounds.channelsAtOnceMax)
-    throw new OperatorError(`At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
+    throw refusal('field_invalid', `At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
   if (wanted.length === 0) return { cleared: [], warnings: [] }
   const storedById = new Map(stored.map(row => [row.id, row]))
   const before = currentDeadRoutes(parts)
@@ -123,15 +115,16 @@ export async function changeChannels(parts: OperatorParts, by: Author, wanted: r
   return { cleared, warnings: [...clearedText(cleared), ...warningsOf(parts, wanted, before)] }
 }
 
-function changeOf(parts: OperatorParts, row: StoredChannel | undefined, wanted: ChangedChannel): ChannelChange {
+function changeOf(parts: ManagementParts, row: StoredChannel | undefined, wanted: ChangedChannel): ChannelChange {
   const { channel, setting, credential, proxy, ...rule } = wanted
   const sealed = proxy && { proxy: parts.rules.sealProxy(channel, proxy) }
   const change = { channel, ...rule, ...(proxy === null ? { proxy } : sealed) }
   if (row === undefined) {
     if (isStoredChannelId(channel) || !isKnownChannel(parts, channel))
-      throw new ChannelUnknown(`Unknown channel "${channel}".`)
+      throw refusal('resource_unknown', `Unknown channel "${channel}".`)
     if (setting === undefined && credential === undefined) return change
-    throw new StateConflict(
+    throw refusal(
+      'state_unfit',
       'The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.',
     )
   }
@@ -144,19 +137,19 @@ function changeOf(parts: OperatorParts, row: StoredChannel | undefined, wanted: 
 }
 
 /** Also true for a channel that is unusable at the moment, or whose key is gone but which still has settings. */
-function isKnownChannel({ catalogue, rules }: OperatorParts, id: string): boolean {
+function isKnownChannel({ catalogue, rules }: ManagementParts, id: string): boolean {
   const isInCatalogue = catalogue()
     .all()
     .some(channel => channel.id === id)
   return isInCatalogue || rules.current.channels.some(({ channel }) => channel === id)
 }
 
-export async function removeChannels(parts: OperatorParts, by: Author, channels: readonly string[]) {
+export async function removeChannels(parts: ManagementParts, by: Author, channels: readonly string[]) {
   readRules(parts)
   const before = currentDeadRoutes(parts)
   const fromEnvironment = channels.find(id => !isStoredChannelId(id) && isKnownChannel(parts, id))
   if (fromEnvironment !== undefined) {
-    throw new StateConflict(`The key of ${fromEnvironment} is in the environment: remove it there.`)
+    throw refusal('state_unfit', `The key of ${fromEnvironment} is in the environment: remove it there.`)
   }
   throwUnlessDone(await parts.writer.run('removeChannels', { channels }, by))
   parts.rules.reload()
@@ -169,6 +162,30 @@ export async function removeChannels(parts: OperatorParts, by: Author, channels:
   }
 }
 
+/** Moves the settings of a channel to another one, whose own settings are still the defaults. */
+export async function moveSettings(parts: ManagementParts, by: Author, { from, to }: { from: string; to: string }) {
+  const { channels: rows } = readRules(parts)
+  const row = rows.find(({ channel }) => channel === from)
+  if (row === undefined) throw refusal('state_unfit', 'The first channel has no settings to move.')
+  if (from === to) throw refusal('field_invalid', 'The two channels are the same.', 'to')
+  if (rows.some(({ channel }) => channel === to)) {
+    throw refusal('state_unfit', 'The second channel has settings already. Reset them first.')
+  }
+  if (row.proxyLost) {
+    throw refusal('state_unfit', 'The proxy of the first channel cannot be decrypted. Set it again there first.')
+  }
+  const { channel: _channel, ...settings } = row
+  const done = await changeChannels(parts, by, [{ ...settings, channel: to }])
+  await resetSettings(parts, by, from)
+  return done
+}
+
+export async function resetSettings(parts: ManagementParts, by: Author, channel: string): Promise<void> {
+  const { done } = await parts.writer.run('resetChannel', { channel, author: by.actor }, withoutExpected(by))
+  if (done === 'unknown') throw refusal('state_unfit', 'This channel has no settings to reset.')
+  parts.rules.reload()
+}
+
 /** Each change carries its own expected version, so the version of the request is not used. */
 const withoutExpected = ({ expectedVersion: _seen, ...by }: Author): AuditActor => by
 
@@ -177,10 +194,11 @@ type Result = { readonly done: string; readonly channel?: string } | StaleVersio
 function throwUnlessDone(result: Result): void {
   const channel = 'channel' in result ? result.channel : ''
   if (result.done === 'stale')
-    throw new VersionOutdated('The channel has been changed since you read it. Read it again.')
-  if (result.done === 'unknown') throw new ChannelUnknown(`Unknown channel "${channel}".`)
-  if (result.done === 'name_taken') throw new NameTaken('Another channel of this provider has this name.')
-  if (result.done === 'too_many') throw new StateConflict('There are too many channels. Remove or reset some first.')
+    throw refusal('version_stale', 'The channel has been changed since you read it. Read it again.')
+  if (result.done === 'unknown') throw refusal('resource_unknown', `Unknown channel "${channel}".`)
+  if (result.done === 'name_taken') throw refusal('name_taken', 'Another channel of this provider has this name.')
+  if (result.done === 'too_many')
+    throw refusal('state_unfit', 'There are too many channels. Remove or reset some first.')
 }
 
 export const clearedText = (cleared: readonly string[]): readonly string[] =>
@@ -188,7 +206,7 @@ export const clearedText = (cleared: readonly string[]): readonly string[] =>
     ? []
     : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]
 
-function sameCredential({ catalogue, rules }: OperatorParts, channels: readonly ChannelInsert[]): readonly string[] {
+function sameCredential({ catalogue, rules }: ManagementParts, channels: readonly ChannelInsert[]): readonly string[] {
   const known = new Map<string, string>()
   for (const { id, providerId } of catalogue().all()) known.set(`${providerId}#${id.split('#')[1]}`, id)
   for (const { id, provider, fingerprint } of rules.current.stored) known.set(`${provider}#${fingerprint}`, id)
@@ -198,11 +216,11 @@ function sameCredential({ catalogue, rules }: OperatorParts, channels: readonly 
   })
 }
 
-const currentDeadRoutes = (parts: OperatorParts): readonly string[] =>
+const currentDeadRoutes = (parts: ManagementParts): readonly string[] =>
   deadRoutes(parts.rules.current.routes, parts.catalogue())
 
 /** Warnings about changes that are allowed but may be a mistake. */
-function warningsOf(parts: OperatorParts, changes: readonly ChangedChannel[], before: readonly string[]): string[] {
+function warningsOf(parts: ManagementParts, changes: readonly ChangedChannel[], before: readonly string[]): string[] {
   const catalogue = parts.catalogue()
   const dead = currentDeadRoutes(parts).filter(name => !before.includes(name))
   const providers = new Set(changes.map(({ channel }) => channel.slice(0, channel.indexOf('#'))))

@@ -7,7 +7,7 @@ import { digestCode, mintCode } from '../../identity/code-format.ts'
 import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import type { CodeView } from '../../store/queries/codes.ts'
-import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 /** Codes per transaction. Calls wait for the transaction, so it must stay short. */
 const CODES_AT_ONCE = 500
@@ -16,12 +16,10 @@ export interface CodeBatch {
   readonly count: number
   readonly amount: Nanos
   readonly batch: string
-  /** True: refuse if there is already a batch of this name. */
-  readonly isNew: boolean
   readonly expiresMs: number | null
 }
 
-type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'mintId'>
+type Parts = Pick<ManagementParts, 'writer' | 'pepper' | 'mintId'>
 
 /** Undefined if there is already a batch of this name. */
 export async function createCodeBatch(
@@ -35,7 +33,7 @@ export async function createCodeBatch(
     const slice = codes.slice(at, at + CODES_AT_ONCE)
     const { newest, newestFingerprint: pepper } = parts.pepper
     const rows = slice.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
-    const input = { codes: rows, pepper, batch, isNew: wanted.isNew && at === 0, amount: moneyText(amount), expiresMs }
+    const input = { codes: rows, pepper, batch, isNew: at === 0, amount: moneyText(amount), expiresMs }
     const { done } = await parts.writer.run('createCodes', { ...input, author: by.actor }, by)
     if (done === 'exists') return undefined
   }

@@ -1,4 +1,4 @@
-// Creates, changes, rotates and revokes keys, for the web and for the command line. A change is written first, then
+// Creates, changes, rotates and revokes keys. A change is written first, then
 // applied to new calls, then to running calls.
 
 import type { KeyText } from '../../identity/key-format.ts'
@@ -6,7 +6,7 @@ import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { KeyChange, KeyInsert, KeyOperations } from '../../store/rules/key-operations.ts'
-import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 type Done<Name extends keyof KeyOperations> = KeyOperations[Name]['result'] | StaleVersion
 
@@ -30,7 +30,7 @@ export interface NewKeyInput extends Omit<KeyInsert, keyof StoredKeyText | 'name
   readonly name: string | undefined
 }
 
-type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'onKeyChanged' | 'keyLifetime' | 'dateMs'>
+type Parts = Pick<ManagementParts, 'writer' | 'pepper' | 'onKeyChanged' | 'keyLifetime' | 'dateMs'>
 
 function mint({ pepper }: Parts): { text: KeyText; stored: StoredKeyText } {
   const text = mintKey()

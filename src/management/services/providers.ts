@@ -2,19 +2,15 @@
 // command line. A definition replaces the whole shipped provider with the same id.
 
 import { bounds } from '../../base/bounds.ts'
+import { refusal } from '../../base/errors.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { ReadDefinition } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { ProviderFileError } from '../../upstreams/provider.ts'
-import type { OperatorParts } from '../command.ts'
-import { OperatorError } from '../operator-error.ts'
-import { NameTaken, StateConflict, VersionOutdated } from './channels.ts'
+import type { ManagementParts } from '../management-parts.ts'
 import { readRules } from './rule-check.ts'
 
 type Author = AuditActor & Partial<ExpectedVersion>
-
-/** There is no such provider. */
-export class ProviderUnknown extends OperatorError {}
 
 export interface ProviderInput {
   readonly id: string
@@ -23,40 +19,40 @@ export interface ProviderInput {
   readonly isNew: boolean
 }
 
-export async function setProvider(parts: OperatorParts, by: Author, { id, definition, isNew }: ProviderInput) {
+export async function setProvider(parts: ManagementParts, by: Author, { id, definition, isNew }: ProviderInput) {
   const { providers } = readRules(parts)
   const { provider, origin } = readDefinition(parts, definition)
   if (provider.id !== id)
-    throw new OperatorError(`The definition has the id "${provider.id}", but the request is for "${id}".`)
+    throw refusal('field_invalid', `The definition has the id "${provider.id}", but the request is for "${id}".`)
   const others = providers.filter(other => other.id !== id)
   return await withPrices(parts, by, {
     definitions: [...others, { id, definition }],
     write: async () => {
       const result = await parts.writer.run('setProvider', { id, definition, isNew, origin, author: by.actor }, by)
       if (result.done === 'exists')
-        throw new NameTaken('This provider has a definition already. Change that definition.')
-      if (result.done === 'unknown') throw new ProviderUnknown('You have no definition of this provider.')
+        throw refusal('name_taken', 'This provider has a definition already. Change that definition.')
+      if (result.done === 'unknown') throw refusal('resource_unknown', 'You have no definition of this provider.')
       if (result.done === 'too_many')
-        throw new StateConflict('There are too many provider definitions. Remove some first.')
+        throw refusal('state_unfit', 'There are too many provider definitions. Remove some first.')
       return clearedBy(result)
     },
   })
 }
 
-function readDefinition(parts: OperatorParts, definition: string): ReadDefinition {
+function readDefinition(parts: ManagementParts, definition: string): ReadDefinition {
   if (Buffer.byteLength(definition) > bounds.providerBytesMax) {
-    throw new OperatorError(`A provider definition may have at most ${bounds.providerBytesMax / 1024} KiB.`)
+    throw refusal('field_invalid', `A provider definition may have at most ${bounds.providerBytesMax / 1024} KiB.`)
   }
   try {
     return parts.catalogue().readDefinition(definition)
   } catch (fault) {
-    throw fault instanceof ProviderFileError ? new OperatorError(fault.message) : fault
+    throw fault instanceof ProviderFileError ? refusal('field_invalid', fault.message) : fault
   }
 }
 
 function clearedBy(result: { readonly done: string } | { readonly cleared: readonly string[] }): readonly string[] {
   if ('cleared' in result) return result.cleared
-  throw new VersionOutdated('The definition has been changed since you read it. Read it again.')
+  throw refusal('version_stale', 'The definition has been changed since you read it. Read it again.')
 }
 
 interface DefinitionWrite {
@@ -71,7 +67,7 @@ interface DefinitionWrite {
  * process dies in between, the next start writes the prices.
  */
 async function withPrices(
-  parts: OperatorParts,
+  parts: ManagementParts,
   by: Author,
   { definitions, write }: DefinitionWrite,
 ): Promise<readonly string[]> {
@@ -91,7 +87,7 @@ async function withPrices(
   return cleared
 }
 
-export async function removeProvider(parts: OperatorParts, by: Author, id: string): Promise<readonly string[]> {
+export async function removeProvider(parts: ManagementParts, by: Author, id: string): Promise<readonly string[]> {
   const { providers } = readRules(parts)
   const catalogue = parts.catalogue()
   const replaces = catalogue.fileOf(id) !== undefined
@@ -101,15 +97,15 @@ export async function removeProvider(parts: OperatorParts, by: Author, id: strin
     definitions,
     write: async () => {
       const result = await parts.writer.run('removeProvider', { id, origin, replaces }, by)
-      if (result.done === 'unknown') throw new ProviderUnknown('You have no definition of this provider.')
-      if (result.done === 'in_use') throw new StateConflict('The provider has channels. Remove them first.')
+      if (result.done === 'unknown') throw refusal('resource_unknown', 'You have no definition of this provider.')
+      if (result.done === 'in_use') throw refusal('state_unfit', 'The provider has channels. Remove them first.')
       return clearedBy(result)
     },
   })
 }
 
 /** The text of the definition: the operator's own, else that of the provider file. */
-export function definitionOf(parts: OperatorParts, id: string): string | undefined {
+export function definitionOf(parts: ManagementParts, id: string): string | undefined {
   const stored = parts.rules.current.providers.find(row => row.id === id)?.definition
   const file = parts.catalogue().fileOf(id)
   return stored ?? (file === undefined ? undefined : parts.readProviderFile(file))
@@ -126,7 +122,7 @@ export interface ComparedModels {
   readonly priced: readonly string[]
 }
 
-export function compareModels(parts: OperatorParts, provider: Provider, listed: readonly string[]): ComparedModels {
+export function compareModels(parts: ManagementParts, provider: Provider, listed: readonly string[]): ComparedModels {
   const { prices } = parts.liveGateway() ?? {}
   const listedIds = new Set(listed)
   const isPriced = (id: string): boolean =>
@@ -140,12 +136,12 @@ export function compareModels(parts: OperatorParts, provider: Provider, listed: 
 }
 
 /** Adds models to the operator's own definition of a provider, in the form of a provider file. */
-export async function adoptModels(parts: OperatorParts, by: Author, { id, models }: Adoption) {
+export async function adoptModels(parts: ManagementParts, by: Author, { id, models }: Adoption) {
   const text = definitionOf(parts, id)
-  if (text === undefined) throw new ProviderUnknown(`Unknown provider "${id}".`)
+  if (text === undefined) throw refusal('resource_unknown', `Unknown provider "${id}".`)
   const definition = JSON.parse(text) as { models?: readonly { readonly id?: unknown }[] }
   const fresh = new Set(models.map(model => model.id))
-  if (fresh.size < models.length) throw new OperatorError('A model is listed twice.')
+  if (fresh.size < models.length) throw refusal('field_invalid', 'A model is listed twice.')
   const others = (definition.models ?? []).filter(model => !fresh.has(String(model.id)))
   const isNew = !parts.rules.current.providers.some(row => row.id === id)
   const changed = JSON.stringify({ ...definition, models: [...others, ...models] })

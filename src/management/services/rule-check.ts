@@ -4,19 +4,19 @@
 // rule that refers to something that no longer exists (a provider file, a model, a replaced key) is only reported:
 // calls that need the missing thing are refused, other calls work.
 
+import { refusal } from '../../base/errors.ts'
 import { matchesGlob } from '../../base/text/glob.ts'
 import { checkLimit } from '../../limits/limit-check.ts'
 import type { ModelAliases } from '../../routing/model-aliases.ts'
 import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { RouteRow, Rules } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { OperatorParts } from '../command.ts'
-import { OperatorError } from '../operator-error.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 /** The rules as stored in the database. Throws if they are invalid. */
-export function readRules({ rules }: Pick<OperatorParts, 'rules'>): Rules {
+export function readRules({ rules }: Pick<ManagementParts, 'rules'>): Rules {
   rules.reload()
-  if (rules.problem !== undefined) throw new OperatorError(rules.problem)
+  if (rules.problem !== undefined) throw refusal('field_invalid', rules.problem)
   return rules.current
 }
 
@@ -72,7 +72,7 @@ export function memberProblem(
   return undefined
 }
 
-type RuleParts = Pick<OperatorParts, 'rules' | 'catalogue'>
+type RuleParts = Pick<ManagementParts, 'rules' | 'catalogue'>
 
 /** Warns about patterns that match no model: a misspelt name would limit or deny nothing. */
 export function nameWarning(patterns: readonly string[], known: RuleParts): { readonly warning?: string } {

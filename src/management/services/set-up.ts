@@ -5,10 +5,10 @@ import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import type { SessionInsert } from '../../store/people/people.ts'
 import { createSetUpToken, digestSetUpToken, isStoredToken, SETUP_SETTING } from '../../store/people/set-up-token.ts'
 import { actorSubject } from '../actor.ts'
-import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 import { siteDefaults } from './site-settings.ts'
 
-type SetUpParts = Pick<OperatorParts, 'writer' | 'reader' | 'mintId' | 'dateMs'>
+type SetUpParts = Pick<ManagementParts, 'writer' | 'reader' | 'mintId' | 'dateMs'>
 
 /** Creates a new token; the previous one stops working. */
 export async function issueSetUpToken({ writer, dateMs }: SetUpParts): Promise<string> {

@@ -8,7 +8,7 @@ import { scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
-import { actorSubject, isAtLeast, resolveScope } from '../actor.ts'
+import { actorSubject, isAtLeast, operator, resolveScope } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
@@ -50,8 +50,9 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   const paths: readonly EndpointPath[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
   const shares = new RequestShares(parts.nowMs)
   return async function answerWeb(ask) {
-    // Requests without an actor have limits of their own, such as those of signing in.
-    const release = ask.actor && shares.enter(ask.actor, methodOf(ask) === 'GET')
+    // Requests without an actor have limits of their own, such as those of signing in. The operator has none.
+    const isLimited = ask.actor !== undefined && ask.actor !== operator
+    const release = isLimited ? shares.enter(ask.actor, methodOf(ask) === 'GET') : undefined
     try {
       return await answer(ask)
     } finally {
@@ -83,8 +84,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       body: body as never,
       by: {
         actor: actor === nobody ? 'nobody' : actorSubject(actor.personId),
-        address: ask.address,
-        request: ask.requestId,
+        ...(actor !== operator && { address: ask.address, request: ask.requestId }),
         ...(expects !== undefined && { expectedVersion: expects }),
       },
       header: name => ask.header(name),
@@ -212,7 +212,20 @@ const missingText = (issue: Issue, param: string, part: RequestPart): string => 
 
 const invalidText = (issue: Issue | undefined, param: string, part: RequestPart): string => {
   const subject = param === '' ? `The ${part === 'body' ? 'body' : 'query'}` : `The ${partNames[part]} "${param}"`
-  return `${subject} is not valid: ${issue?.message ?? 'it cannot be read'}.`
+  return `${subject} is not valid: ${issue === undefined ? 'it cannot be read' : issueText(issue)}.`
+}
+
+const typeNames: Readonly<Record<string, string>> = { int: 'a whole number', array: 'a list', object: 'an object' }
+const unitNames: Readonly<Record<string, string>> = { string: ' characters', array: ' items' }
+
+/** What the value must be. Zod's own messages are not sentences. */
+function issueText(issue: Issue): string {
+  if (issue.code === 'invalid_value') return `it must be one of: ${issue.values.join(', ')}`
+  if (issue.code === 'invalid_type') return `it must be ${typeNames[issue.expected] ?? `a ${issue.expected}`}`
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message
+  const bound = issue.code === 'too_small' ? `at least ${issue.minimum}` : `at most ${issue.maximum}`
+  const unit = unitNames[issue.origin]
+  return unit === undefined ? `it must be ${bound}` : `it must have ${bound}${unit}`
 }
 
 /** A malformed id is the id of nothing. If the segment must be one of a few words, the error lists them. */

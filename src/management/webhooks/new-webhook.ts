@@ -5,7 +5,7 @@ import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-sec
 import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import type { OperationResult } from '../../store/engine/operations.ts'
 import type { Scope } from '../../store/queries/paging.ts'
-import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 
 export interface WebhookInput {
   /** Null: a webhook of the site. */
@@ -26,14 +26,14 @@ export interface CreatedWebhook {
 }
 
 /** The origin of the URL, which may be shown to everybody: path and query may contain secrets. */
-export function webhookOrigin({ webhooks }: Pick<OperatorParts, 'webhooks'>, url: string): string {
+export function webhookOrigin({ webhooks }: Pick<ManagementParts, 'webhooks'>, url: string): string {
   const problem = webhooks.outside.checkUrl(url)
   if (problem !== undefined) throw new InvalidWebhookUrl(problem)
   return new URL(url).origin
 }
 
 export async function insertWebhook(
-  parts: OperatorParts,
+  parts: ManagementParts,
   wanted: WebhookInput,
   by: AuditActor,
 ): Promise<CreatedWebhook> {

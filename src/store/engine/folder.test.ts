@@ -123,9 +123,9 @@ describe('a reader', () => {
       const counted = { qpm: 20, limitsKeyId: 13, hasOwnLimit: false }
       const found = { id: 13, accountId: 14, tier: 'free', ...counted, pricePerMille: 1_000, ...flags, ...rights }
       expect(reader.findKey(bytes)).toEqual(found)
-      const balance = { accountId: 14, name: 'mine', tier: 'free', held: 0n, revoked: false }
-      expect(reader.balance(13)).toEqual({ ...balance, balance: 9_007_199_254_740_993n })
-      expect(reader.balance(14)).toBeUndefined()
+      const account = { keyName: 'mine', kind: 'prepaid', held: 0n, balance: 9_007_199_254_740_993n }
+      expect(reader.accounts.findByKey(13, 0)).toMatchObject(account)
+      expect(reader.accounts.findByKey(14, 0)).toBeUndefined()
       run.revokeKey({ id: 13 })
       expect(reader.findKey(bytes)).toEqual({ ...found, revoked: true })
       run.createKey({ id: 15, accountId: 16, creditRef: 16, digest: 'cd'.repeat(32), ...about, qpm: 7, credit: '0' })

@@ -68,15 +68,6 @@ export interface IdempotencyClaim {
   readonly finished: boolean
 }
 
-export interface BalanceRow {
-  readonly accountId: number
-  readonly name: string
-  readonly tier: string
-  readonly balance: bigint
-  readonly held: bigint
-  readonly revoked: boolean
-}
-
 export interface TierRow {
   readonly name: string
   readonly pricePerMille: number
@@ -116,7 +107,6 @@ export class Reader {
   readonly webhooks: WebhookReader
   #people: PeopleReader | undefined
   readonly #findKey
-  readonly #findBalance
   readonly #findSetting
   readonly #findTiers
   readonly #findClaim
@@ -129,10 +119,6 @@ export class Reader {
     this.rules = new RulesReader(this.#db)
     this.webhooks = new WebhookReader(this.#db)
     this.#findKey = this.#db.query<SqlRow, [Uint8Array]>(Reader.findKeySql)
-    this.#findBalance = this.#db.query<RawRow, [number]>(
-      `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
-       FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
-    )
     this.#findSetting = this.#db.query<RawRow, [string]>('SELECT value FROM setting WHERE name = ?1')
     this.#findTiers = this.#db.query<RawRow, []>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
     this.#findClaim = this.#db.query<RawRow, [number, string]>(
@@ -160,19 +146,6 @@ export class Reader {
       }
       return undefined
     })()
-  }
-
-  balance(keyId: number): BalanceRow | undefined {
-    const row = this.#findBalance.get(keyId)
-    if (row === null) return undefined
-    return {
-      accountId: Number(row.id),
-      name: row.name as string,
-      tier: row.tier as string,
-      balance: row.balance as bigint,
-      held: row.held as bigint,
-      revoked: row.revoked_ms !== null,
-    }
   }
 
   /** Finds the call that used an idempotency key. */

@@ -10,7 +10,7 @@ import { REVENUE } from './operator-accounts.ts'
 /** The most transfers that one page of a filtered statement reads. */
 export const ROWS_READ_PER_PAGE_MAX = 10_000
 
-export interface TransferLine {
+interface TransferLine {
   readonly kind: string
   readonly ref: bigint
   readonly debit: bigint
@@ -98,7 +98,7 @@ function isShown(line: TransferLine, { accountId, kind, fromMs = 0, beforeMs = I
   return line.madeMs >= fromMs && line.madeMs < beforeMs
 }
 
-export function readTransferLine(row: RawRow): TransferLine {
+function readTransferLine(row: RawRow): TransferLine {
   return {
     kind: row.kind as string,
     ref: row.ref as bigint,

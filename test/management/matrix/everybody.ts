@@ -50,11 +50,11 @@ export async function startEverybody(env: Record<string, string> = {}): Promise<
   const again = await signedIn(harness, owner.email)
   const by = again.ask
   const make = async (name: string): Promise<{ key: string; account: string }> => {
-    const made = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '50', name })
+    const made = await harness.weir('keys create', { tier: 'pro', credit: '50', name })
     return { key: String(made.key), account: String(made.account) }
   }
   const [{ account, key }, { account: elsewhere }] = [await make(`${CANARY} key`), await make('Elsewhere')]
-  await harness.gateway.operator['keys-set']!({ key, bodies: 'on' })
+  await harness.weir('keys set', { key, bodies: 'on' })
   const member = (role: 'viewer' | 'developer' | 'manager', of = account): Promise<Person> =>
     addPerson(harness, by, { members: [{ account: of, role }] })
   const people = {

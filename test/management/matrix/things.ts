@@ -110,6 +110,9 @@ export function buildThings(all: Everybody): Things {
       const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
       return { code: codes[0] }
     },
+    'POST /api/web/keys': async () => ({ account, name: next() }),
+    'POST /api/web/keys/find': async () => ({ key: all.key }),
+    'POST /api/web/channels/{channel}/move': async () => ({ to: decodeURIComponent(await makers.channel!()) }),
     'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
     'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
     'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),

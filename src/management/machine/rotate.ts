@@ -1,34 +1,37 @@
-// The command that rotates the gateway's own secrets: replaces them while calls go on, shows what still uses them, and
+// The machine command that rotates the gateway's own secrets: replaces them while calls go on, shows what still uses them, and
 // removes old ones that nothing uses. Secrets are shown by their marks only.
 
 import { bounds } from '../../base/bounds.ts'
+import type { Refusal } from '../../base/errors.ts'
+import { refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull } from '../../base/time.ts'
 import type { RotationStatus, SecretState } from '../../store/secrets/rotation.ts'
 import { secretSources } from '../../store/secrets/secret-files.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
 import { secretKinds } from '../../store/secrets/secret-kinds.ts'
-import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
-import { byOperator } from '../command.ts'
-import { OperatorError } from '../operator-error.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { MachineAnswer, MachineCommand, MachineInput } from './command.ts'
+import { byOperator } from './command.ts'
 
-export function rotateCommands({ rotation }: OperatorParts): OperatorCommands {
-  return {
-    async 'rotate'(input) {
+/** Rotations run one after the other, and not while the rules change. */
+export const rotateCommand =
+  ({ rotation, writeQueue }: ManagementParts): MachineCommand =>
+  input =>
+    writeQueue(async () => {
       const kind = kindOf(input.kind)
-      if (input.force === true && input.finish !== true)
-        throw new OperatorError('--force can only be used with --finish.')
+      if (input.force === true && input.finish !== true) throw refused('--force can only be used with --finish.')
       if (input.finish === true) return await finish(rotation, kind, input)
       return input.status === true ? showStatus(await rotation.status(kind)) : await rotate(rotation, kind)
-    },
-  }
-}
+    })
 
-type Rotating = OperatorParts['rotation']
+const refused = (hint: string): Refusal => refusal('state_unfit', hint)
+
+type Rotating = ManagementParts['rotation']
 
 function kindOf(given: unknown): SecretKind {
   const kind = secretKinds.find(name => name === given)
-  if (kind === undefined) throw new OperatorError(`The secret must be one of: ${secretKinds.join(', ')}.`)
+  if (kind === undefined) throw refused(`The secret must be one of: ${secretKinds.join(', ')}.`)
   return kind
 }
 
@@ -38,23 +41,23 @@ const goesOn: Readonly<Record<SecretKind, string>> = {
   encryption: 'Stored data is encrypted again in the background',
 }
 
-async function rotate(rotation: Rotating, kind: SecretKind): Promise<CommandAnswer> {
+async function rotate(rotation: Rotating, kind: SecretKind): Promise<MachineAnswer> {
   const result = await rotation.rotate(kind, byOperator)
   const { variable } = secretSources[kind]
   if (result.done === 'from_environment') {
-    throw new OperatorError(
+    throw refused(
       `This secret comes from ${variable}. Put the new one before it, separated by a comma (${variable}=new,old), and ` +
         `start Weir again. weir rotate ${kind} --status shows when the old one can be removed.`,
     )
   }
   if (result.done === 'too_many') {
     const most = `There are already ${bounds.secretsMax} versions of this secret, which is the maximum.`
-    throw new OperatorError(`${most} Remove old ones first: weir rotate ${kind} --finish`)
+    throw refused(`${most} Remove old ones first: weir rotate ${kind} --finish`)
   }
   return { rotated: kind, mark: result.mark, older: result.older, next: `${goesOn[kind]}; see --status.` }
 }
 
-function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus): CommandAnswer {
+function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus): MachineAnswer {
   return {
     from: fromEnvironment ? 'environment' : 'file',
     secrets: secrets.map(({ mark, state, sinceMs, replacedMs, rests }) => ({
@@ -74,7 +77,7 @@ function countsOf(rests: SecretState['rests']): string {
   return counted.length === 0 ? '-' : counted.map(([name, count]) => `${name} ${count}`).join(', ')
 }
 
-async function finish(rotation: Rotating, kind: SecretKind, input: CommandInput): Promise<CommandAnswer> {
+async function finish(rotation: Rotating, kind: SecretKind, input: MachineInput): Promise<MachineAnswer> {
   const force = input.force === true
   const { dropped, kept, fromEnvironment } = await rotation.finish(kind, force, byOperator)
   const reasons = kept.map(secret => ({
@@ -83,8 +86,8 @@ async function finish(rotation: Rotating, kind: SecretKind, input: CommandInput)
   }))
   if (dropped.length === 0) {
     const [first] = reasons
-    if (first === undefined) throw new OperatorError('There is no old secret to remove.')
-    throw new OperatorError(`No secret was removed. ${first.mark}: ${first.why}`)
+    if (first === undefined) throw refused('There is no old secret to remove.')
+    throw refused(`No secret was removed. ${first.mark}: ${first.why}`)
   }
   const lost = dropped.filter(({ rests }) => countsOf(rests) !== '-')
   return {
