@@ -2,8 +2,9 @@
 // field of the request.
 
 import type { ControlHandler, ControlRequest } from '../http/server/control-socket.ts'
+import { ControlConnectionLost } from '../http/server/control-socket.ts'
 import type { CommandFields } from './connect.ts'
-import { RequestProblem } from './connect.ts'
+import { Problem, RequestProblem } from './connect.ts'
 
 export interface Send {
   /** Returns the body of the answer; an answer without a body is an empty object. */
@@ -26,14 +27,14 @@ export function buildSend(request: ControlHandler, { names = {}, unknown }: Erro
   async function open(asked: ControlRequest): Promise<Response> {
     const answer = await request(asked)
     if (answer.status < 400) return answer
-    const { error } = (await answer.json()) as { error: { code: string; message: string; hint?: string } }
+    const { error } = (await readJson(answer)) as { error?: { code: string; message: string; hint?: string } }
+    if (error === undefined) throw new Problem('The running gateway is of another version of Weir. Restart it.')
     // An empty id makes another path.
     const isUnknown = error.code === 'resource_unknown' || error.code === 'path_unknown'
     const message = isUnknown ? (unknown ?? error.message) : error.message
     throw new RequestProblem(withNames(error.hint ?? message, names), error.code)
   }
-  const read = async (answer: Response): Promise<CommandFields> =>
-    answer.status === 204 ? {} : ((await answer.json()) as CommandFields)
+  const read = async (answer: Response): Promise<CommandFields> => (answer.status === 204 ? {} : await readJson(answer))
   const send = async (method: string, path: string, body?: unknown): Promise<CommandFields> =>
     read(await open({ method, path, body }))
   return Object.assign(send, {
@@ -42,6 +43,14 @@ export function buildSend(request: ControlHandler, { names = {}, unknown }: Erro
     open,
     machine: (name: string, input: CommandFields = {}) => send('POST', `/machine/${name}`, input),
   })
+}
+
+async function readJson(answer: Response): Promise<CommandFields> {
+  try {
+    return (await answer.json()) as CommandFields
+  } catch {
+    throw new ControlConnectionLost()
+  }
 }
 
 export const queryOf = (query: CommandFields): Record<string, string> =>

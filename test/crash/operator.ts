@@ -17,7 +17,7 @@ export class Operator {
   constructor(socket: string) {
     this.#weir = operatorOf(() => async request => {
       const answer = await sendControlRequest(socket, request)
-      if (answer === undefined) throw new ControlConnectionLost('The gateway is gone.')
+      if (answer === undefined) throw new ControlConnectionLost()
       return answer
     }).weir
   }

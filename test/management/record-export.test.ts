@@ -4,11 +4,11 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { idAtMs, parseTextId } from '../../src/base/ids.ts'
+import { idAtMs, parseTextId, textId } from '../../src/base/ids.ts'
 import type { ManagementParts } from '../../src/management/management-parts.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
 import type { DeskApp } from './desk-app.ts'
-import { openDeskApp } from './desk-app.ts'
+import { member, openDeskApp, owner } from './desk-app.ts'
 
 const MANY = 100_000
 const FIRST_ID = idAtMs(Date.UTC(2026, 1, 1))
@@ -74,4 +74,17 @@ test('reads no faster than it is taken, and nothing more when its reader has lef
   const then = asked
   await Bun.sleep(50)
   expect(asked).toBeLessThanOrEqual(then + 1)
+})
+
+test('of staff may reach further back than a search; that of a member may not', async () => {
+  const { accountId, keyId } = await app.account({ 8: 3 })
+  const old = await app.call({ accountId, keyId, agoMs: 100 * 86_400_000 })
+  const lines = async (who: typeof owner): Promise<string> => {
+    const { response } = await app.ask(who, `GET records/export?account=${textId('acc', accountId)}`)
+    return await response!.text()
+  }
+  expect(await lines(owner)).toContain(textId('req', old))
+  expect(await lines(member(8))).toBe('')
+  const from = new Date(Date.now() - 101 * 86_400_000).toISOString()
+  expect((await app.ask(member(8), `GET records/export?from=${from}`)).code).toBe('field_invalid')
 })

@@ -46,6 +46,7 @@ export interface CommandDefinition extends CommandArguments {
   print?(answer: CommandFields, input: CommandFields): readonly string[]
   /** True if the answer means a failure. Then the exit code is 1. */
   isFailure?(answer: CommandFields): boolean
+  /** How the data may be opened if no gateway runs. */
   connects?(input: CommandFields): ConnectOptions
 }
 
@@ -89,9 +90,10 @@ export function namesOf({
 
 /** Warnings go to stderr, so that a program that reads stdout does not see them. */
 function printAnswer(answer: CommandFields, print: (answer: CommandFields) => readonly string[]): void {
-  const { warnings, warning = warnings ?? [], ...shown } = answer
+  const { warnings = [], ...shown } = answer
   for (const line of print(shown)) printLine(line)
-  for (const text of [warning].flat()) process.stderr.write(`weir: warning: ${harmlessLines(String(text))}\n`)
+  for (const text of warnings as readonly string[])
+    process.stderr.write(`weir: warning: ${harmlessLines(String(text))}\n`)
 }
 
 /** For a command without arguments: refuses arguments instead of ignoring them. */

@@ -1,6 +1,6 @@
 // Commands that move money, and commands about codes and statements.
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { CommandFields } from '../connect.ts'
 import { Problem } from '../connect.ts'
 import { daysAhead, findAccount, parseNumber, text, UNKNOWN_ACCOUNT, UNKNOWN_CALL } from '../input.ts'
@@ -11,7 +11,8 @@ import type { CliCommand, CommandDefinition } from './command.ts'
 import { defineCommand } from './command.ts'
 
 /** The endpoint wants a reference, so that a request that is sent twice is booked once. */
-const referenceOf = ({ reference }: CommandFields): unknown => reference ?? `cli-${randomUUID()}`
+const referenceOf = ({ reference }: CommandFields): unknown =>
+  reference ?? `cli-${randomBytes(12).toString('base64url')}`
 
 const posting = (path: string) => ({
   positionals: ['account', 'amount'],

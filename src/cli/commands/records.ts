@@ -144,13 +144,25 @@ async function exportRecords(args: readonly string[]): Promise<void> {
     const answer = await send.open({ method: 'GET', path: '/api/web/records/export', query })
     const target = out === undefined ? process.stdout : createWriteStream(text(out), { mode: 0o600 })
     await during({ label: 'exporting', detail: () => `${Math.round(bytes / 1024)} KiB` }, async () => {
-      for await (const chunk of answer.body!) {
+      for await (const chunk of readWhole(answer)) {
         await write(target, chunk)
         bytes += chunk.length
       }
     })
     if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
   })
+}
+
+/** An export that the gateway ends early must not look complete. */
+async function* readWhole(answer: Response): AsyncIterable<Uint8Array> {
+  const reader = answer.body!.getReader()
+  for (;;) {
+    const part = await reader.read().catch(() => {
+      throw new Problem('The export broke off before its end. Try it again.')
+    })
+    if (part.done) return
+    yield part.value
+  }
 }
 
 /** Waits until the bytes are written, so that the export does not run ahead of a slow reader. */

@@ -7,7 +7,14 @@ export interface ControlSocket {
   close(): void
 }
 
-export class ControlConnectionLost extends Error {}
+/** The request may have taken effect. Repeating it without checking could post money twice. */
+export class ControlConnectionLost extends Error {
+  constructor() {
+    super(
+      'The gateway closed the connection before it answered. Check whether the command took effect before you repeat it.',
+    )
+  }
+}
 
 /** A request of the operator: to an endpoint of the management interface, or a command of this machine. */
 export interface ControlRequest {
@@ -47,9 +54,6 @@ export async function sendControlRequest(path: string, request: ControlRequest):
     return await fetch('http://weir/', options as RequestInit)
   } catch (fault) {
     if (ABSENT.includes((fault as { code?: string }).code ?? '')) return undefined
-    // The request may have taken effect. Repeating it without checking could post money twice.
-    throw new ControlConnectionLost(
-      'The gateway closed the connection before it answered. Check whether the command took effect before you repeat it.',
-    )
+    throw new ControlConnectionLost()
   }
 }

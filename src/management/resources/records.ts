@@ -102,15 +102,19 @@ function refuse(param: string, hint: string): Refusal {
   return new Refusal('field_invalid', param, { param, hint })
 }
 
-function filterOf(query: Filters, scope: Scope | null, nowMs: number): RecordFilter {
+/** `longestMs`: how long a time one search may cover. */
+function filterOf(
+  query: Filters,
+  scope: Scope | null,
+  { nowMs, longestMs }: { readonly nowMs: number; readonly longestMs: number },
+): RecordFilter {
   const { id, account, key, model, costMin, costMax, streamed, from, before, sort: _sort, ...rest } = query
   if (rest.channel !== undefined && scope !== null) throw new Refusal('role_too_low', 'channel', { param: 'channel' })
   // The id of a call may be up to a minute ahead, because clocks are adjusted.
   const beforeMs = before ?? nowMs + 60_000
-  const fromMs = from ?? Math.max(0, beforeMs - bounds.recordSearchMsMax)
-  const isLong = beforeMs - fromMs > bounds.recordSearchMsMax
+  const fromMs = from ?? Math.max(0, beforeMs - longestMs)
   if (fromMs >= beforeMs) throw refuse('from', '"from" must be before "before".')
-  if (isLong) throw refuse('from', 'One search can cover at most 90 days.')
+  if (beforeMs - fromMs > longestMs) throw refuse('from', 'One search can cover at most 90 days.')
   const slash = model?.indexOf('/') ?? 0
   return {
     ...rest,
@@ -156,7 +160,7 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       answer: listOf(Short).extend({ endedEarly: z.boolean() }),
       async run({ query: { after, limit, ...query }, scope }) {
         const rows = Math.min(limit, bounds.pageRowsMax)
-        const filter = filterOf(query, scope, dateMs())
+        const filter = filterOf(query, scope, { nowMs: dateMs(), longestMs: bounds.recordSearchMsMax })
         const ask = { scope, filter, oldestFirst: query.sort === 'time', after: afterOf(after), limit: rows }
         const page = await queryWorker.query('records', ask)
         const next = page.next === null ? null : textId('req', page.next)
@@ -168,11 +172,13 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       method: 'GET',
       path: '/api/web/records/export',
       who: { account: 'viewer' },
-      summary: 'Export all matching calls as NDJSON or CSV.',
+      summary: 'Export all matching calls as NDJSON or CSV: of 90 days, or of any time for staff.',
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('ndjson') }),
       answer: z.string(),
       async run({ query: { format, ...query }, scope, header, actor }) {
-        const filter = filterOf(query, scope, dateMs())
+        // Staff may export everything that there is: an export reads slice by slice.
+        const longestMs = scope === null ? Number.POSITIVE_INFINITY : bounds.recordSearchMsMax
+        const filter = filterOf(query, scope, { nowMs: dateMs(), longestMs })
         const ask = { scope, filter, oldestFirst: query.sort === 'time', format, staff: scope === null }
         const gzip = /\bgzip\b/.test(header('accept-encoding') ?? '')
         return startExport(queryWorker, { ask, gzip, slot: await slots.enter(actor) })
