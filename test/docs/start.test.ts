@@ -95,7 +95,8 @@ test('reseller.md: a customer with a balance and a margin in the price', async (
   const { served, stdout, values } = await runPage('reseller.md', ['KEY'])
   const report = (await (await keyReport(served, values.KEY!)).json()) as Record<string, unknown>
   expect(report).toMatchObject({ tier: 'retail', account: { kind: 'prepaid', balance: '60.00' } })
-  for (const kind of ['charge', 'refund', 'redemption', 'top_up']) expect(stdout).toMatch(new RegExp(` ${kind} +-?[0-9]`))
+  for (const kind of ['charge', 'refund', 'redemption', 'top_up'])
+    expect(stdout).toMatch(new RegExp(` ${kind} +-?[0-9]`))
   expect(stdout).toContain('"defaultTier":"retail"')
   expect(stdout).toMatch(/{"name":"retail","multiplier":"1.2"}/)
   expect(await stopServed(served)).toBe(0)
