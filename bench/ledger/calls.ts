@@ -40,7 +40,7 @@ function recordOf(callId: number, accountId: number): RecordRow {
     lines: '[["input",812,"0.15"],["output",214,"0.60"]]',
     attempts: '[["openai#1","answered",412]]',
     timings: '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3,"cost":0,"deduct":0.4,"record":0}',
-    firstMs: 412,
+    firstContentMs: 412,
     durationMs: 413,
   }
 }

@@ -20,14 +20,14 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
   const { timings, attempts } = exchange
   return {
     ...draftOf(exchange),
-    cameHash: exchange.requestHash ?? hashUnsent(exchange),
-    wentHash: exchange.attempt.upstreamHash?.text ?? null,
+    requestHash: exchange.requestHash ?? hashUnsent(exchange),
+    upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
     ...usageOf(cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
     accountId: permit.caller.accountId,
     channel: attempts.at(-1)?.channelId ?? null,
-    why: routeReasonText(exchange),
+    routing: routeReasonText(exchange),
     status: ending.status,
     error: ending.error ?? null,
     outcome: ending.outcome,
@@ -35,7 +35,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
     usageSource: cost.source,
     attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
     timings: JSON.stringify(timings.spent),
-    firstMs:
+    firstContentMs:
       exchange.settlement.firstContentMs === undefined
         ? null
         : Math.round(exchange.settlement.firstContentMs - exchange.startedMs),
@@ -62,7 +62,7 @@ export function draftOf(exchange: Exchange): RecordDraft {
     dialect: protocol.name,
     provider: candidate?.provider.id ?? null,
     model: candidate?.model.id ?? null,
-    asked: aliasOf(exchange),
+    requestedModel: aliasOf(exchange),
     streamed: call?.stream ?? false,
     priceVersion: candidate?.price?.version ?? null,
     endUser: call?.endUser ?? null,

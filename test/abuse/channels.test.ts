@@ -83,7 +83,7 @@ test('a call that is larger than any limit closes nothing', async () => {
   expect(refused.status).toBe(503)
   expect(await refused.text()).not.toContain('org-1')
   expect((await tenants.ask(victim, 'little')).status).toBe(200)
-  expect([await healthOf('a'), tenants.pauses]).toEqual(['open', []])
+  expect([await healthOf('a'), tenants.pauses]).toEqual(['available', []])
 })
 
 test('a cap of a channel holds for calls that come at the same instant', async () => {

@@ -90,7 +90,7 @@ describe('a gateway that runs', () => {
   test('is well', async () => {
     expect(await idsTold()).toEqual([])
     const { state, readyStatus, isMetricsReachable, books } = await examined()
-    expect(state).toMatchObject({ ready: true, overloadLevel: 0, channels: [{ state: 'open' }] })
+    expect(state).toMatchObject({ ready: true, overloadLevel: 0, channels: [{ state: 'available' }] })
     expect([readyStatus, isMetricsReachable]).toEqual([200, true])
     expect(books).toMatchObject({ details: { calls: 1, hasOwner: true } })
   })

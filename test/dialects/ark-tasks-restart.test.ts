@@ -154,7 +154,14 @@ describe('a gateway that was cut off', () => {
       await store.vault.tasks.change(change, succeeded(id))
       const nothing = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, lines: null }
       const ending = { outcome: 'task_succeeded', rule: 'task_reported', usageSource: 'reported', status: 200 }
-      const rest = { channel: 'pond#1', error: null, attempts: null, timings: null, firstMs: null, durationMs: 1 }
+      const rest = {
+        channel: 'pond#1',
+        error: null,
+        attempts: null,
+        timings: null,
+        firstContentMs: null,
+        durationMs: 1,
+      }
       const usage = { ...nothing, outputTokens: 5_000 }
       const record = { ...JSON.parse(admitted).draft, ...usage, ...ending, ...rest, callId, accountId, keyId }
       await store.writer.run('settle', { record, cost: '50000000' })

@@ -84,7 +84,7 @@ test('company.md: a team with a manager, limits, and a key for the EU alone', as
   await weirSays(folder, 'routes set local openai/gpt-4o then openai/gpt-4o-mini')
   expect(await explain(served, values.CLINIC!, 'local')).toEqual(['model_forbidden', []])
   expect(stdout).toContain('"accountRole":"manager"')
-  expect(stdout).toMatch(/whsec_\w+/)
+  expect(stdout).toMatch(/whsec_[\w-]+/)
   const { budgets } = (await (await keyReport(served, values.KEY!)).json()) as { budgets: unknown[] }
   expect(budgets).toContainEqual(expect.objectContaining({ scope: 'account', span: 'month', cap: '500.00' }))
   expect(budgets).toContainEqual(expect.objectContaining({ scope: 'key', span: 'day', cap: '5.00' }))

@@ -104,7 +104,7 @@ describe.each(callers.flatMap(speaker => dialects.map(upstream => [speaker, upst
         }
         await harness.idle()
         const record = harness.records().at(-1)!
-        expect(picked).toMatchObject({ model: modelOf(upstream), channel: record.channel, why: 'policy' })
+        expect(picked).toMatchObject({ model: modelOf(upstream), channel: record.channel, reason: 'policy' })
         expect(told.json.hold!.usd).toBe(usd(record.held as number))
         expect(told.json.prices).toMatchObject([{ model: modelOf(upstream), version: record.price_version }])
         expect((told.json.loss ?? []).join() || null).toBe((record.loss ?? null) as string | null)
@@ -121,7 +121,7 @@ describe('who may know what', () => {
     const told = await explain(harness, key, { body: { model: modelOf('gemini'), messages: hello, seed: 1, n: 1 } })
     const { json } = told
     expect(json.key).toMatchObject({ tier: 'standard', explains: false, strict: false })
-    expect(json.model).toEqual({ asked: modelOf('gemini'), resolved: [modelOf('gemini')] })
+    expect(json.model).toEqual({ requested: modelOf('gemini'), resolved: [modelOf('gemini')] })
     expect(json.funds).toMatchObject({ kind: 'prepaid', frozen: false, available: '100.00' })
     expect(json.hold).toMatchObject({ inputTokensMax: expect.any(Number), outputTokensMax: 4_096, choices: 1 })
     expect(json.prices![0]).toMatchObject({ rates: { input: '1.00', output: '2.00' }, multiplier: 1 })

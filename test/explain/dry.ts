@@ -6,7 +6,7 @@ export interface Explanation {
   readonly wouldAnswer: { readonly status: number; readonly code?: string; readonly message?: string } | null
   readonly key: Readonly<Record<string, unknown>>
   readonly limits?: readonly Readonly<Record<string, unknown>>[]
-  readonly model?: { readonly asked: string; readonly resolved?: readonly string[] }
+  readonly model?: { readonly requested: string; readonly resolved?: readonly string[] }
   readonly prices?: readonly Readonly<Record<string, unknown>>[]
   readonly funds: Readonly<Record<string, unknown>>
   readonly hold?: Readonly<Record<string, unknown>> & { readonly usd: string }

@@ -37,7 +37,7 @@ test('every channel that the name leads to is told of, in order, with what there
   const key = await insider(harness)
   const { json } = await explain(harness, key, talk('who goes there'))
   const resolved = ['openai/gpt-4o-mini', modelOf('anthropic-messages'), modelOf('gemini')]
-  expect(json.model).toEqual({ asked: 'river', resolved })
+  expect(json.model).toEqual({ requested: 'river', resolved })
   expect(json.prices!.map(({ model }) => model)).toEqual(resolved)
   const { policy, candidates, picked, affinity } = json.routing!
   expect([policy, affinity!.state, affinity!.keptOn]).toEqual(['least_busy', 'new', null])
@@ -52,7 +52,7 @@ test('every channel that the name leads to is told of, in order, with what there
     expect(candidate).toMatchObject({ dropped: null, availableInMs: 0, share: expect.any(Number), tags: [] })
     expect(candidate.score).toBeGreaterThan(0)
   }
-  expect(picked).toMatchObject({ model: resolved[0], why: 'policy' })
+  expect(picked).toMatchObject({ model: resolved[0], reason: 'policy' })
   expect(channels).toContain(picked.channel as string)
 })
 
@@ -95,8 +95,8 @@ describe('what is left out says why', () => {
     const off = json.routing!.candidates.filter(({ dropped }) => dropped === 'credential_bad')
     expect(off).toHaveLength(1)
     expect(off[0]!.availableInMs).toBeGreaterThan(0)
-    const { why, attempts } = await whyOf(key, talk('a third one'))
-    expect(why).toMatchObject({ candidates: 5, policy: 'least_busy', dropped: { credential_bad: 1 } })
+    const { routing, attempts } = await whyOf(key, talk('a third one'))
+    expect(routing).toMatchObject({ candidates: 5, policy: 'least_busy', dropped: { credential_bad: 1 } })
     expect(attempts).toHaveLength(1)
   })
 })
@@ -105,22 +105,22 @@ describe('of a call that was made', () => {
   test('its name, its policy and its conversation are kept', async () => {
     const key = await insider(harness)
     const first = await whyOf(key, talk('Once upon a time'))
-    expect(first).toMatchObject({ asked: 'river', model: 'openai/gpt-4o-mini' })
-    expect(first.why).toMatchObject({ candidates: 5, policy: 'least_busy', by: 'policy', affinity: 'new' })
+    expect(first).toMatchObject({ requestedModel: 'river', model: 'openai/gpt-4o-mini' })
+    expect(first.routing).toMatchObject({ candidates: 5, policy: 'least_busy', by: 'policy', affinity: 'new' })
     const turns = [...talk('Once upon a time').body.messages, { role: 'assistant', content: 'x' }, ...hello]
     const next = await whyOf(key, talk('', { messages: turns }))
-    expect(next.why).toMatchObject({ by: 'kept', affinity: 'kept' })
+    expect(next.routing).toMatchObject({ by: 'kept', affinity: 'kept' })
     expect(next.channel).toBe(first.channel)
     const { json } = await explain(harness, key, talk('', { messages: turns }))
     expect(json.routing!.affinity).toMatchObject({ state: 'kept', keptOn: first.channel })
-    expect(json.routing!.picked).toMatchObject({ channel: first.channel, why: 'kept' })
+    expect(json.routing!.picked).toMatchObject({ channel: first.channel, reason: 'kept' })
   })
 
   test('there is little to tell of one that had no choice', async () => {
     const key = await harness.key({ qpm: 60 })
-    const { why, asked } = await whyOf(key, { body: { model: modelOf('gemini'), messages: hello } })
-    expect(asked).toBeNull()
-    expect(why as unknown).toMatchObject({ candidates: 1, limits: [['requests', 'minute', 59, 60]] })
+    const { routing, requestedModel } = await whyOf(key, { body: { model: modelOf('gemini'), messages: hello } })
+    expect(requestedModel).toBeNull()
+    expect(routing as unknown).toMatchObject({ candidates: 1, limits: [['requests', 'minute', 59, 60]] })
   })
 
   test('and it is short', async () => {

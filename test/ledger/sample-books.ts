@@ -48,7 +48,7 @@ export function recordOf(callId: number, owner: { accountId: number; keyId: numb
     usageSource: 'reported',
     attempts: null,
     timings: null,
-    firstMs: null,
+    firstContentMs: null,
     durationMs: 5,
   }
 }

@@ -112,7 +112,7 @@ export async function openDeskApp(): Promise<DeskApp> {
         usageSource: 'reported',
         attempts: '[["p#1","answered",5]]',
         timings: null,
-        firstMs: 20,
+        firstContentMs: 20,
         durationMs: 100,
         inputTokens: 10,
         cacheReadTokens: 0,

@@ -108,7 +108,7 @@ describe('of another account', () => {
 
   test('and channels are for those who run the site', async () => {
     const whole = await app.ask(viewer, `GET records/${req('failed')[0]}`)
-    expect(whole.body).toMatchObject({ channel: null, attempts: null, why: null })
+    expect(whole.body).toMatchObject({ channel: null, attempts: null, routing: null })
     expect((await app.ask(viewer, 'GET records?channel=p%232')).code).toBe('role_too_low')
     const text = await (await app.ask(viewer, 'GET records/export?format=csv')).response!.text()
     expect(text).not.toContain('p#2')

@@ -19,7 +19,7 @@ beforeAll(async () => {
   mine = await app.account({ 7: 1 })
   second = await app.account({ 7: 1 })
   others = await app.account()
-  const failed = { status: 502, outcome: 'upstream_failed', error: 'upstream_unusable', firstMs: null }
+  const failed = { status: 502, outcome: 'upstream_failed', error: 'upstream_unusable', firstContentMs: null }
   for (let at = 0; at < 10; at++) await app.call({ ...mine, cost: '1000', agoMs: HOUR_MS, durationMs: 100 * (at + 1) })
   await app.call({ ...mine, ...failed, model: 'x', channel: 'p#2', agoMs: HOUR_MS })
   for (let at = 0; at < 3; at++) await app.call({ ...others, cost: '5000', model: 'x', endUser: 'ann' })
@@ -42,7 +42,7 @@ describe('a summary', () => {
       [`key=${key(others)}`, { calls: 3, cost: '0.000015' }],
       [`account=${account(others)}&key=${key(others)}`, { calls: 3 }],
       ['model=p/x', { calls: 4, errors: 1 }],
-      [`account=${account(mine)}&model=p/x`, { calls: 1, errors: 1, firstMs: null, durationMs: null }],
+      [`account=${account(mine)}&model=p/x`, { calls: 1, errors: 1, firstContentMs: null, durationMs: null }],
       [`key=${key(mine)}&model=p/m`, { calls: 10 }],
       ['channel=p%232', { calls: 1 }],
       ['model=p/x&channel=p%231', { calls: 3 }],

@@ -51,7 +51,7 @@ test('set on, whatever the level: how it ended, where it went and what it took',
     addedMs: expect.any(Number),
   })
   expect(parseTextId('key', answered!.key as string)).toBeNumber()
-  expect(stream).toMatchObject({ status: 200, firstMs: expect.any(Number) })
+  expect(stream).toMatchObject({ status: 200, firstContentMs: expect.any(Number) })
   expect(refused).toMatchObject({ status: 400, outcome: 'refused', error: 'upstream_refused', stage: 'forward' })
   expect(unknown).toMatchObject({ status: 404, error: 'model_unknown', stage: 'route' })
   expect(unknown).not.toHaveProperty('model')

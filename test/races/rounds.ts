@@ -227,7 +227,15 @@ const draft = {
 
 function ended(key: Key, callId: number, cost: bigint): { record: RecordRow; cost: MoneyText } {
   const usage = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 }
-  const told = { channel: null, error: null, lines: null, attempts: null, timings: null, firstMs: null, durationMs: 0 }
+  const told = {
+    channel: null,
+    error: null,
+    lines: null,
+    attempts: null,
+    timings: null,
+    firstContentMs: null,
+    durationMs: 0,
+  }
   const judged = { status: 200, outcome: 'completed', rule: 'race', usageSource: 'reported' }
   const record = { ...draft, ...usage, ...told, ...judged, callId, keyId: key.id, accountId: key.accountId }
   return { record, cost: `${cost}` }

@@ -48,7 +48,7 @@ async function call(owner: { accountId: number; keyId: number }, at: number): Pr
     usageSource: 'reported',
     attempts: null,
     timings: null,
-    firstMs: at % 50,
+    firstContentMs: at % 50,
     durationMs: at % 300,
     inputTokens: 3,
     cacheReadTokens: 0,

@@ -154,7 +154,7 @@ function recordOf(callId: number, call: Call): RecordRow {
     cacheWriteTokens: 7,
     outputTokens: 3,
     reasoningTokens: 1,
-    firstMs: failed ? null : call.cost % 900,
+    firstContentMs: failed ? null : call.cost % 900,
     durationMs: call.cost,
   }
 }

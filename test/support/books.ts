@@ -116,7 +116,7 @@ export function recordOf(callId: number, accountId: number, more: Partial<Record
     lines: null,
     attempts: null,
     timings: null,
-    firstMs: 2,
+    firstContentMs: 2,
     durationMs: 5,
     ...more,
   }

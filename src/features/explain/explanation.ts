@@ -56,7 +56,10 @@ export function explanationOf(
     wouldAnswer: wouldAnswer(exchange, notes),
     key: caller && keyOf(caller, account),
     limits: exchange.permit?.quotas ?? notes.refusal?.extras.quotas,
-    model: call && { asked: call.model, ...(route && { resolved: route.candidates.map(({ option }) => option.name) }) },
+    model: call && {
+      requested: call.model,
+      ...(route && { resolved: route.candidates.map(({ option }) => option.name) }),
+    },
     prices: route?.candidates.map(priceOf),
     funds: account && fundsOf(account),
     hold: hold && heldOf(hold, attempt.candidate!),
@@ -144,7 +147,7 @@ function affinityOf({ conversationKey: key, preferredChannel, choice }: Explaine
 
 function pickedOf({ choice }: ExplainedPick): object {
   if (choice.kind !== 'try') return choice
-  return { model: choice.target.name, channel: choice.channel.id, why: choice.reason }
+  return { model: choice.target.name, channel: choice.channel.id, reason: choice.reason }
 }
 
 /** Every channel of every model of the name, with the reason why it cannot take the call. */

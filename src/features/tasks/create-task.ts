@@ -320,8 +320,8 @@ function draftOf({
     priceVersion: candidate?.price?.version ?? null,
     endUser: call.endUser ?? null,
     tags: formatTags(call.tags, request.header('x-weir-tags')) ?? null,
-    cameHash: hashBody(request.body),
-    wentHash: sentHash ?? null,
+    requestHash: hashBody(request.body),
+    upstreamHash: sentHash ?? null,
   }
 }
 

@@ -165,7 +165,7 @@ function recordOf(task: RecordedTask, { draft, ending, cost, durationMs }: Recor
     usageSource: cost.source,
     attempts: null,
     timings: null,
-    firstMs: null,
+    firstContentMs: null,
     durationMs: Math.max(0, Math.round(durationMs)),
   }
 }

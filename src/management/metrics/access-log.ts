@@ -37,7 +37,7 @@ export function buildAccessLog(writeLine: Log['info']): AccessLog {
         ...(provider !== undefined && { model: `${provider}/${model}` }),
         ...(attempts.length > 0 && { channel: attempts.at(-1)!.channelId, attempts: attempts.length }),
         ms: tenths(call.durationMs),
-        ...(firstContentMs !== undefined && { firstMs: tenths(firstContentMs) }),
+        ...(firstContentMs !== undefined && { firstContentMs: tenths(firstContentMs) }),
         ...(overheadMs !== undefined && { addedMs: tenths(overheadMs) }),
         ...(billed !== undefined && {
           inputTokens: inputTokens(billed.usage),

@@ -36,7 +36,7 @@ const Short = z
     ...tokenFields,
     cost: usd,
     shortfall: usd,
-    firstMs: z.number().nullable(),
+    firstContentMs: z.number().nullable(),
     durationMs: z.number(),
     endUser: z.string().nullable(),
     loss: z.array(z.string()),
@@ -52,7 +52,7 @@ const Transfer = z.object({
 })
 
 const Whole = Short.extend({
-  asked: z.string().nullable(),
+  requestedModel: z.string().nullable(),
   rule: z.string(),
   usageSource: z.string(),
   held: usd,
@@ -60,11 +60,11 @@ const Whole = Short.extend({
   lines: z.unknown(),
   timings: z.unknown(),
   tags: z.string().nullable(),
-  cameHash: z.string().nullable(),
-  wentHash: z.string().nullable(),
+  requestHash: z.string().nullable(),
+  upstreamHash: z.string().nullable(),
   /** Null for members. */
   attempts: z.unknown(),
-  why: z.unknown(),
+  routing: z.unknown(),
   /** The transfers of the call: a charge, a shortfall, a refund. */
   transfers: z.array(Transfer),
 }).meta({ id: 'RecordInFull' })

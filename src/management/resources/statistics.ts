@@ -64,7 +64,7 @@ const figures = {
   /** Null for members. */
   providerCost: usd.nullable(),
   margin: usd.nullable(),
-  firstMs: percentiles,
+  firstContentMs: percentiles,
   durationMs: percentiles,
 }
 

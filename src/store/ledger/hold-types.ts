@@ -15,13 +15,13 @@ export interface RecordDraft {
   /** The losses of the translation, separated by commas. */
   readonly loss?: string | null
   /** Hash of the caller's request: the first 16 bytes of a SHA-256, in hex. */
-  readonly cameHash?: string | null
+  readonly requestHash?: string | null
   /** Hash of the upstream request, in the same form. */
-  readonly wentHash?: string | null
+  readonly upstreamHash?: string | null
   /** The model name in the request, where it differs from the name of the model. */
-  readonly asked?: string | null
+  readonly requestedModel?: string | null
   /** JSON: the reasons of the routing decision. */
-  readonly why?: string | null
+  readonly routing?: string | null
 }
 
 export interface RecordUsage {
@@ -54,7 +54,7 @@ export interface RecordRow extends RecordDraft, RecordUsage {
   /** JSON. */
   readonly timings: string | null
   /** Time from arrival to the first content. */
-  readonly firstMs: number | null
+  readonly firstContentMs: number | null
   readonly durationMs: number
 }
 

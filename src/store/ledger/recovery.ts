@@ -73,7 +73,7 @@ function recordOf(hold: OpenHold, isKeyReleased: boolean): RecordRow {
     usageSource: charged ? 'estimated' : 'none',
     attempts: null,
     timings: null,
-    firstMs: null,
+    firstContentMs: null,
     durationMs: 0,
   }
 }

@@ -27,11 +27,11 @@ export function formatRecord(record: RecordView, staff: boolean) {
 export type FormattedRecord = ReturnType<typeof formatRecord>
 
 export function formatFullRecord(record: FullRecord, staff: boolean) {
-  const { asked, rule, usageSource, held, priceVersion, lines, attempts, timings, why, ...more } = record
-  const { tags, cameHash, wentHash, ...short } = more
+  const { requestedModel, rule, usageSource, held, priceVersion, lines, attempts, timings, routing, ...more } = record
+  const { tags, requestHash, upstreamHash, ...short } = more
   return {
     ...formatRecord(short, staff),
-    asked,
+    requestedModel,
     rule,
     usageSource,
     held: usdText(held),
@@ -39,10 +39,10 @@ export function formatFullRecord(record: FullRecord, staff: boolean) {
     lines,
     timings,
     tags,
-    cameHash,
-    wentHash,
+    requestHash,
+    upstreamHash,
     attempts: staff ? attempts : null,
-    why: staff ? why : null,
+    routing: staff ? routing : null,
   }
 }
 
@@ -57,7 +57,7 @@ const csvColumns: readonly (keyof FormattedFullRecord)[] = [
   'model',
   'channel',
   'dialect',
-  'asked',
+  'requestedModel',
   'status',
   'outcome',
   'error',
@@ -73,17 +73,17 @@ const csvColumns: readonly (keyof FormattedFullRecord)[] = [
   'rule',
   'usageSource',
   'priceVersion',
-  'firstMs',
+  'firstContentMs',
   'durationMs',
   'endUser',
   'tags',
   'loss',
-  'cameHash',
-  'wentHash',
+  'requestHash',
+  'upstreamHash',
   'lines',
   'attempts',
   'timings',
-  'why',
+  'routing',
 ]
 
 export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(csvColumns) : '')

@@ -17,7 +17,7 @@ export const summedColumns = pickColumns(
   fullRecordColumns,
   ...(['keyId', 'accountId', 'provider', 'model', 'channel', 'outcome', 'error', 'streamed'] as const),
   ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'reasoningTokens'] as const),
-  ...(['cost', 'shortfall', 'priceVersion', 'lines', 'firstMs', 'durationMs', 'endUser'] as const),
+  ...(['cost', 'shortfall', 'priceVersion', 'lines', 'firstContentMs', 'durationMs', 'endUser'] as const),
 )
 
 export interface SummedRecord extends StoredRow<typeof summedColumns> {

@@ -38,7 +38,7 @@ export interface FigureView {
   readonly refunded: string
   readonly providerCost: string
   readonly cacheSavings: string
-  readonly firstMs: Percentiles | null
+  readonly firstContentMs: Percentiles | null
   readonly durationMs: Percentiles | null
 }
 
@@ -113,7 +113,7 @@ export function figureView({ counts: counted, sums: summed, first, duration }: F
     refunded: refunded!,
     providerCost: providerCost!,
     cacheSavings: cacheSavings!,
-    firstMs: percentilesOf(first),
+    firstContentMs: percentilesOf(first),
     durationMs: percentilesOf(duration),
   }
 }

@@ -23,7 +23,7 @@ export const recordColumns = {
   reasoningTokens: ['reasoning_tokens', number],
   cost: ['cost', money],
   shortfall: ['shortfall', money],
-  firstMs: ['first_ms', nullable(number)],
+  firstContentMs: ['first_ms', nullable(number)],
   durationMs: ['duration_ms', number],
   endUser: ['end_user', nullable(text)],
   loss: ['loss', nullable(text)],
@@ -31,7 +31,7 @@ export const recordColumns = {
 
 export const fullRecordColumns = {
   ...recordColumns,
-  asked: ['asked', nullable(text)],
+  requestedModel: ['asked', nullable(text)],
   rule: ['rule', text],
   usageSource: ['usage_source', text],
   held: ['held', money],
@@ -40,9 +40,9 @@ export const fullRecordColumns = {
   attempts: ['attempts', json],
   timings: ['timings', json],
   tags: ['tags', nullable(text)],
-  cameHash: ['came_hash', nullable(text)],
-  wentHash: ['went_hash', nullable(text)],
-  why: ['why', json],
+  requestHash: ['came_hash', nullable(text)],
+  upstreamHash: ['went_hash', nullable(text)],
+  routing: ['why', json],
 } as const
 
 export const transferColumns = {

@@ -135,18 +135,18 @@ test('a record is read as it was inserted', () => {
     error: 'e',
     outcome: 'o',
     rule: 'r',
-    asked: 'a',
+    requestedModel: 'a',
   }
-  const more = { endUser: 'u', tags: 't', loss: 'l', cameHash: 'x', wentHash: 'y', usageSource: 'reported' }
-  const ids = { callId: 31, keyId: 32, accountId: 33, status: 200, priceVersion: 6, firstMs: 7, durationMs: 8 }
+  const more = { endUser: 'u', tags: 't', loss: 'l', requestHash: 'x', upstreamHash: 'y', usageSource: 'reported' }
+  const ids = { callId: 31, keyId: 32, accountId: 33, status: 200, priceVersion: 6, firstContentMs: 7, durationMs: 8 }
   const plain = { ...numbers, ...texts, ...more, ...ids, streamed: true }
-  const json = { lines: '[1]', attempts: '[2]', timings: '[3]', why: '[4]' }
+  const json = { lines: '[1]', attempts: '[2]', timings: '[3]', routing: '[4]' }
   const record: RecordRow = { ...plain, ...json }
   expect(recordInserter(db)(record, { cost: 40n, shortfall: 41n, held: 42n })).toBe(true)
   const row = db.query<SqlRow, []>(`SELECT ${selectList(fullRecordColumns)} FROM record WHERE call_id = 31`).get()!
   expect(rowReader(fullRecordColumns)(row)).toEqual({
     ...plain,
-    ...{ lines: [1], attempts: [2], timings: [3], why: [4], cost: '40', shortfall: '41', held: '42' },
+    ...{ lines: [1], attempts: [2], timings: [3], routing: [4], cost: '40', shortfall: '41', held: '42' },
   })
 })
 

@@ -321,11 +321,11 @@ test('a token factor is learned from batches, and new samples still count', () =
 
 test('a record stores its losses and hashes, or null', () => {
   books.account(alice, '1000')
-  const [cameHash, wentHash] = ['ab'.repeat(16), 'cd'.repeat(16)]
-  books.run.record({ record: recordOf(7, alice, { loss: 'top_k,citations', cameHash, wentHash }) })
+  const [requestHash, upstreamHash] = ['ab'.repeat(16), 'cd'.repeat(16)]
+  books.run.record({ record: recordOf(7, alice, { loss: 'top_k,citations', requestHash, upstreamHash }) })
   books.run.record({ record: recordOf(8, alice) })
   const row = (id: number) => books.db.query('SELECT loss, came_hash, went_hash FROM record WHERE call_id = ?1').get(id)
-  expect(row(7)).toEqual({ loss: 'top_k,citations', came_hash: cameHash, went_hash: wentHash })
+  expect(row(7)).toEqual({ loss: 'top_k,citations', came_hash: requestHash, went_hash: upstreamHash })
   expect(row(8)).toEqual({ loss: null, came_hash: null, went_hash: null })
 })
 
