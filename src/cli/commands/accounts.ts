@@ -14,7 +14,7 @@ import {
 } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
 import type { Send } from '../send.ts'
-import { getAll, getPages } from '../send.ts'
+import { getPages } from '../send.ts'
 import type { CliCommand } from './command.ts'
 import { defineCommand } from './command.ts'
 import { keyColumns } from './keys.ts'
@@ -52,16 +52,21 @@ async function budgetsPath(send: Send, given: unknown): Promise<string> {
   return isAccount ? `/api/web/accounts/${text(given)}/budgets` : `/api/web/keys/${await findKey(send, given)}/budgets`
 }
 
-/** The budgets of an account and of each of its keys. */
+/** An account may have very many keys; the newest are shown. */
+const KEYS_SHOWN_MAX = 100
+
+const keysOf = async (send: Send, account: string): Promise<readonly CommandFields[]> =>
+  (await getPages(send, '/api/web/keys', { account, limit: KEYS_SHOWN_MAX })).data
+
+/** The budgets of a key, or of an account and of its keys. */
 async function allBudgets(send: Send, path: string): Promise<readonly CommandFields[]> {
   const owner = path.split('/')[4]!
   const read = async (of: string, at: string): Promise<readonly CommandFields[]> =>
     ((await send.get(at)).data as readonly CommandFields[]).map(budget => ({ of, ...budget }))
-  const own = await read(owner, path)
-  if (!owner.startsWith('acc_')) return own
-  const { data: keys } = await getAll(send, '/api/web/keys', { account: owner })
-  const ofKeys = await Promise.all(keys.map(({ id }) => read(text(id), `/api/web/keys/${text(id)}/budgets`)))
-  return [...own, ...ofKeys.flat()]
+  const budgets = [...(await read(owner, path))]
+  const keys = owner.startsWith('acc_') ? await keysOf(send, owner) : []
+  for (const { id } of keys) budgets.push(...(await read(text(id), `/api/web/keys/${text(id)}/budgets`)))
+  return budgets
 }
 
 export const accountRows: Readonly<Record<string, CliCommand>> = {
@@ -84,12 +89,12 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
   'accounts show': defineCommand({
     unknown: UNKNOWN_ACCOUNT,
     usage: 'accounts show <account or key>',
-    description: 'show an account with its keys and budgets',
+    description: 'show an account with its budgets and its newest keys',
     positionals: ['account'],
     async ask({ account }, send) {
       const id = await findAccount(send, account)
       const shown = await send.get(`/api/web/accounts/${id}`)
-      const { data: keys } = await getAll(send, '/api/web/keys', { account: id })
+      const keys = await keysOf(send, id)
       return { ...shown, keys, budgets: await allBudgets(send, `/api/web/accounts/${id}/budgets`) }
     },
     print: ({ keys, budgets, ...account }) => [
@@ -145,7 +150,7 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
   'budgets show': defineCommand({
     unknown: UNKNOWN_BUDGET_OWNER,
     usage: 'budgets show <key or account id>',
-    description: 'show the budgets of a key, or of an account and its keys',
+    description: 'show the budgets of a key, or of an account and its newest keys',
     positionals: ['scope'],
     ask: async ({ scope }, send) => ({ data: await allBudgets(send, await budgetsPath(send, scope)) }),
     print: ({ data }) => listLines({ data, next: null }, 'no budgets', budgetColumns),

@@ -1,5 +1,5 @@
 // Validates the settings of a channel: its name, the headers it adds, the request fields it changes, its timeouts.
-// Invalid settings throw an OperatorError with one sentence.
+// Invalid settings are refused with one sentence.
 
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'

@@ -1,5 +1,4 @@
-// Creates, changes and removes channels. A change applies from the next call on;
-// running calls keep their channel.
+// Creates, changes and removes channels. A change applies from the next call on; running calls keep their channel.
 
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'

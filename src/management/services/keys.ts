@@ -1,5 +1,4 @@
-// Creates, changes, rotates and revokes keys. A change is written first, then
-// applied to new calls, then to running calls.
+// Creates, changes, rotates and revokes keys. A change is written first, then applied to new calls, then to running calls.
 
 import type { KeyText } from '../../identity/key-format.ts'
 import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'

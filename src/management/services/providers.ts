@@ -1,5 +1,5 @@
-// Creates, changes and removes provider definitions, and adds models of an upstream to them, for the web and for the
-// command line. A definition replaces the whole shipped provider with the same id.
+// Creates, changes and removes provider definitions, and adds models of an upstream to them. A definition replaces the
+// whole shipped provider with the same id.
 
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'
