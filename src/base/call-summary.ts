@@ -10,6 +10,7 @@ export interface CallSummary {
   readonly requestId: string
   readonly dialect: string
   readonly status: number
+  /** An outcome of billing/who-pays.ts, which this layer cannot import. */
   readonly outcome: string
   /** Why the call was refused or broke off, and in which stage. */
   readonly error?: { readonly code: string; readonly stage: CallStage } | undefined

@@ -46,9 +46,9 @@ import {
 } from '../pipeline/attempt/upstream-query.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { ActiveCalls } from '../pipeline/lifetime/active-calls.ts'
-import { summarizeCall } from '../pipeline/lifetime/call-summary.ts'
 import { Disconnects } from '../pipeline/lifetime/disconnects.ts'
 import { buildIdempotencyCheck } from '../pipeline/lifetime/idempotency.ts'
+import { summarizeCall } from '../pipeline/lifetime/summarize-call.ts'
 import type { PipelineParts, Stages } from '../pipeline/pipeline.ts'
 import { AnswerMemory } from '../pipeline/reply/memory-budget.ts'
 import { buildReplies } from '../pipeline/reply/reply.ts'
@@ -91,43 +91,43 @@ export function buildCalls(parts: CallParts) {
   const { nowMs, dateMs } = runtime.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
-  const compacting = buildCompaction(seal)
-  const following = buildPreviousResponses({ responses: vault.responses, compaction: compacting, catalogue })
+  const compaction = buildCompaction(seal)
+  const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
-  const keeping = buildBodyStorage({ seal, bodies: store.bodies })
+  const bodyStorage = buildBodyStorage({ seal, bodies: store.bodies })
   const settling = buildSettler({
     deduct: buildDeduct(ledger),
-    bodyStorage: keeping,
+    bodyStorage,
     log,
     unsettledMax: runtime.unsettledMax,
   })
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
-  const askUpstream = buildQueryUpstream(upstreams.send, deadlines)
+  const queryUpstream = buildQueryUpstream(upstreams.send, deadlines)
   const references = new ReferenceCheck({ references: vault.references, catalogue })
-  const { lanes, picking, lines, channels, standing } = buildChoice(parts)
+  const { targets, channelPicker, waitQueues, channels, standing } = buildChoice(parts)
   const files = new FileService({
     files: vault.files,
     catalogue,
-    targets: lanes,
+    targets,
     limitRate,
     gate,
     accounts: store.reader.accounts,
-    queryUpstream: askUpstream,
+    queryUpstream,
     dateMs,
   })
   const stages: Stages = {
     authenticate,
     limitRate,
     refuseUnread,
-    targets: lanes,
+    targets,
     references,
     idempotency: buildIdempotencyCheck({ reader: store.reader, seal, log, dateMs }),
-    route: buildRoute({ targets: lanes, prices, dateMs }),
-    previousResponses: following,
+    route: buildRoute({ targets, prices, dateMs }),
+    previousResponses,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
-      channelPicker: picking,
+      channelPicker,
       send: upstreams.send,
       deadlines,
       memory: new AnswerMemory(parts.answerMemoryBytesMax, runtime.eventBytesMax),
@@ -140,22 +140,22 @@ export function buildCalls(parts: CallParts) {
   }
   const stallMs = runtime.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
   const silenceTimes = runtime.silence ?? silence
-  const leaving = new Disconnects(deadlines)
+  const disconnects = new Disconnects(deadlines)
   const settleReferences = settleWithReferences(settling.settle, { references: vault.references, log })
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
-  const answering = buildReplies({ settle, log, silence: silenceTimes, deadlines, disconnects: leaving, stallMs })
+  const replies = buildReplies({ settle, log, silence: silenceTimes, deadlines, disconnects, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
   const shared = { activeCalls, gate, settler: settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
   const runCall = buildRunOrExplain({
     pipeline: {
       ...shared,
       stages,
-      replies: answering,
+      replies,
       background,
-      disconnects: notifyEnd({ leaving, picking, learning }),
+      disconnects: notifyEnd({ disconnects, channelPicker, learning }),
     },
-    targets: lanes,
-    channelPicker: picking,
+    targets,
+    channelPicker,
     countTokens: counter.count,
     reasoning: vault.reasoning,
     log,
@@ -165,13 +165,13 @@ export function buildCalls(parts: CallParts) {
     countExplanation: buildExplanationLimit({ limits, nowMs }),
   })
   const countCall = buildCountCall({
-    targets: lanes,
+    targets,
     limitRate,
     countTokens: counter.count,
     sendQuery: buildSendUpstreamQuery(upstreams.send, deadlines),
     nowMs,
     factors: vault.factors,
-    previousResponses: following,
+    previousResponses,
     learning,
     references,
     dateMs,
@@ -180,8 +180,8 @@ export function buildCalls(parts: CallParts) {
   const responses = buildStoredResponseRequests({
     responses: vault.responses,
     background,
-    previousResponses: following,
-    compaction: compacting,
+    previousResponses,
+    compaction,
     dateMs,
     upstreams: buildStoringUpstreams({
       catalogue,
@@ -198,32 +198,32 @@ export function buildCalls(parts: CallParts) {
     dateMs,
     limitRate,
     refuseUnread,
-    channelPicker: picking,
-    queryUpstream: askUpstream,
+    channelPicker,
+    queryUpstream,
     route: stages.route,
-    targets: lanes,
+    targets,
     references,
     everyMs: runtime.tasksEveryMs,
     chance: runtime.random,
     priceOf: version => readPrice(store, version),
   })
   const served = { authenticate, runCall, countCall, responses, tasks, files }
-  const watched = { channels, standing, waiting: () => lines.counts }
+  const watched = { channels, standing, waiting: () => waitQueues.counts }
   return { ...served, ...watched, limits, dayNotes, limitRate, settling, counter }
 }
 
 interface EndListeners {
-  readonly leaving: Disconnects
-  readonly picking: ChannelPicker
+  readonly disconnects: Disconnects
+  readonly channelPicker: ChannelPicker
   readonly learning: ReturnType<typeof buildFactorLearning>
 }
 
 /** When a call ends, every part that holds state of it is notified. */
-const notifyEnd = ({ leaving, picking, learning }: EndListeners): PipelineParts['disconnects'] => ({
-  onDisconnect: exchange => leaving.onDisconnect(exchange),
+const notifyEnd = ({ disconnects, channelPicker, learning }: EndListeners): PipelineParts['disconnects'] => ({
+  onDisconnect: exchange => disconnects.onDisconnect(exchange),
   onCallOver(exchange) {
-    leaving.onCallOver(exchange)
-    picking.onCallOver(exchange)
+    disconnects.onCallOver(exchange)
+    channelPicker.onCallOver(exchange)
     learning.end(exchange)
   },
 })
@@ -266,7 +266,7 @@ function buildChoice(parts: CallParts) {
     log.info('the credential of this channel works again', { channel })
     raise('channel.up', { channel })
   }
-  const lanes = new Targets({
+  const targets = new Targets({
     catalogue,
     prices,
     chance: random,
@@ -274,26 +274,26 @@ function buildChoice(parts: CallParts) {
     onQuotaSpent,
     onRecovered: onWellAgain,
   })
-  const lines = new WaitQueues(deadlines)
-  const picking = new ChannelPicker({
+  const waitQueues = new WaitQueues(deadlines)
+  const channelPicker = new ChannelPicker({
     attemptsMax,
     chance: random,
     nowMs: clock.nowMs,
     pause: runtime.pause,
-    waitQueues: lines,
+    waitQueues,
     affinity: new Affinity(),
     retries: new RetryBudget(),
   })
-  store.rules.subscribe(rules => lanes.setRules(rules))
+  store.rules.subscribe(rules => targets.setRules(rules))
   store.connect({
     price(row) {
       prices.add(row)
-      lanes.forget()
+      targets.forget()
     },
     running: buildLiveGateway({
       catalogue,
       prices,
-      targets: lanes,
+      targets,
       send: parts.upstreams.send,
       deadlines,
       nowMs: clock.nowMs,
@@ -302,12 +302,12 @@ function buildChoice(parts: CallParts) {
   /** All channels with their current health. */
   const channels = () =>
     catalogue.all().map(({ id }) => {
-      const health = lanes.healthOf(id)
+      const health = targets.healthOf(id)
       const nowMs = clock.nowMs()
       return { id, health: health?.snapshot(nowMs), breakerOpenMs: health?.breakerOpenMs(nowMs) }
     })
-  const standing = (id: string) => lanes.healthOf(id)?.snapshot(clock.nowMs()).state
-  return { lanes, picking, lines, channels, standing }
+  const standing = (id: string) => targets.healthOf(id)?.snapshot(clock.nowMs()).state
+  return { targets, channelPicker, waitQueues, channels, standing }
 }
 
 /** Reads the price version that a task was admitted with. The task is billed by it, also when it is old. */

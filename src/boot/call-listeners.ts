@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { AccessLog } from '../management/metrics/access-log.ts'
 import { buildAccessLog } from '../management/metrics/access-log.ts'
 import type { CallMetrics } from '../management/metrics/call-metrics.ts'
-import { earlyRefusalStage } from '../pipeline/lifetime/call-summary.ts'
+import { earlyRefusalStage } from '../pipeline/lifetime/summarize-call.ts'
 import type { RefusedRequest } from '../server/dispatch.ts'
 import type { Runtime } from './runtime.ts'
 

@@ -202,7 +202,7 @@ describe('channels', () => {
     quota_spent: async () => {
       harness.upstream.planModel('gpt-4o-mini', fail(429, { error: { message: 'no', code: 'insufficient_quota' } }))
     },
-    channel_closed: async () => harness.upstream.planModel('gpt-4o-mini', fail(500)),
+    channel_blocked: async () => harness.upstream.planModel('gpt-4o-mini', fail(500)),
   }
 
   test.each(Object.entries(rows))('%s', async (id, plan) => {
@@ -224,7 +224,7 @@ describe('channels', () => {
     await refuse(await harness.key())
     sql(`UPDATE record SET error = 'price_unknown', asked = 'openai/new' WHERE error = 'model_unknown'`)
     const ids = await idsTold()
-    expect(ids.filter(id => id !== 'channel_closed')).toEqual(['price_unknown', 'errors'])
+    expect(ids.filter(id => id !== 'channel_blocked')).toEqual(['price_unknown', 'errors'])
     expect(told.find(({ about }) => about === 'openai/new')!.remedy).toContain('weir prices set openai/new')
   })
 })

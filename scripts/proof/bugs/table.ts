@@ -145,8 +145,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Routing
   {
     file: 'src/routing/health/breaker.ts',
-    find: 'const FAILURES_IN_ROW = 5',
-    replace: 'const FAILURES_IN_ROW = 6',
+    find: 'const FAILURES_IN_A_ROW = 5',
+    replace: 'const FAILURES_IN_A_ROW = 6',
     tests: ['./src/routing'],
   },
   {

@@ -237,7 +237,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
       })),
   },
   {
-    id: 'channel_closed',
+    id: 'channel_blocked',
     weight: 'problem',
     find: seen =>
       channelSymptoms(seen, ['broken', 'rate_limited', 'upstream_limit'], channel => ({

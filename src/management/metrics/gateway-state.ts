@@ -7,7 +7,7 @@ import type { Writer } from '../../store/engine/writer.ts'
 
 export interface ChannelState {
   readonly id: string
-  /** `open`, or the reason why the channel takes no calls or not all. */
+  /** `available`, or the reason why the channel takes no calls or not all. */
   readonly state: HealthSnapshot['state']
   readonly availableInMs: number
   readonly lastFailure: HealthSnapshot['lastFailure']

@@ -8,7 +8,7 @@ import { Circuit } from './circuit.ts'
 import { RecentCounts } from './recent-counts.ts'
 
 const TIMES = { firstMs: 1_000, maxMs: 60_000 }
-const FAILURES_IN_ROW = 5
+const FAILURES_IN_A_ROW = 5
 const ATTEMPTS_MIN = 20
 const FAILED_PERCENT = 50
 
@@ -80,7 +80,7 @@ export class Breaker<Call extends BreakerCall> {
     }
     const failed = this.#recent.bad(nowMs)
     const all = failed + this.#recent.good(nowMs)
-    const isRow = this.#failuresInRow >= FAILURES_IN_ROW
+    const isRow = this.#failuresInRow >= FAILURES_IN_A_ROW
     if (!isRow && !(all >= ATTEMPTS_MIN && failed * 100 >= all * FAILED_PERCENT)) return undefined
     const majority = this.#majorityLead * 2 > failed ? this.#majorityAccount : undefined
     const culprit = isRow ? this.#rowAccount : majority

@@ -6,6 +6,11 @@ import type { AttemptVerdict } from '../attempts.ts'
 import type { AttemptResult, ChannelUse, HealthParts } from './health.ts'
 import { Health } from './health.ts'
 
+/** The circuit breaker opens after so many failures in a row. */
+const FAILURES_TO_OPEN = 5
+/** A credential counts as refused after so many forbidden answers in a row. */
+const FORBIDDEN_TO_BLOCK = 5
+
 const evenly = (): number => 0.5
 const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: evenly, ...parts })
 
@@ -31,9 +36,9 @@ const well: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
 describe('a breaker', () => {
   test('opens after five failures in a row, not after four', () => {
     const health = healthOf()
-    fail(health, 4)
+    fail(health, FAILURES_TO_OPEN - 1)
     health.begin(1, 0).end(well, 0)
-    fail(health, 4)
+    fail(health, FAILURES_TO_OPEN - 1)
     expect(health.stateFor(1, 0)).toBe('available')
     fail(health, 1)
     expect(health.stateFor(1, 0)).toBe('broken')
@@ -60,7 +65,7 @@ describe('a breaker', () => {
 
   test('stays open for a second, twice as long after each failed probe, a minute at most', () => {
     const health = healthOf()
-    fail(health, 5)
+    fail(health, FAILURES_TO_OPEN)
     let nowMs = 0
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60, 60]) {
       expect(health.availableInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
@@ -71,7 +76,7 @@ describe('a breaker', () => {
     }
     nowMs += 60_000
     health.begin(1, nowMs).end(well, nowMs)
-    fail(health, 5, { atMs: nowMs })
+    fail(health, FAILURES_TO_OPEN, { atMs: nowMs })
     expect(health.availableInMs(1, nowMs)).toBeCloseTo(1_000)
   })
 
@@ -80,13 +85,13 @@ describe('a breaker', () => {
     [1, 1_200],
   ])('is early or late by a fifth at most (chance %p)', (chance, ms) => {
     const health = healthOf({ random: () => chance })
-    fail(health, 5)
+    fail(health, FAILURES_TO_OPEN)
     expect(health.availableInMs(1, 0)).toBeCloseTo(ms)
   })
 
   test('lets one probe through at a time, and the next one when the probe was abandoned', () => {
     const health = healthOf()
-    fail(health, 5)
+    fail(health, FAILURES_TO_OPEN)
     const probe = health.begin(1, 1_000)
     expect(health.stateFor(1, 1_000)).toBe('broken')
     probe.end({ verdict: 'left' }, 1_500)
@@ -101,7 +106,7 @@ describe('a breaker', () => {
   test('counts only calls that began after it opened', () => {
     const health = healthOf()
     const before = [1, 2, 3].map(() => health.begin(1, 0))
-    fail(health, 5)
+    fail(health, FAILURES_TO_OPEN)
     before[0]!.end(well, 500)
     expect(health.stateFor(1, 500)).toBe('broken')
     before[1]!.end({ verdict: 'broken' }, 800)
@@ -113,7 +118,7 @@ describe('a breaker', () => {
   test('never recovers earlier because of a further failure', () => {
     const chances = [1, 0]
     const health = healthOf({ random: () => chances.shift() ?? 0 })
-    fail(health, 4)
+    fail(health, FAILURES_TO_OPEN - 1)
     chances.splice(0, 2, 1, 0)
     fail(health, 2)
     expect(health.availableInMs(1, 0)).toBeCloseTo(1_200)
@@ -123,9 +128,9 @@ describe('a breaker', () => {
     '%s counts as an answer',
     verdict => {
       const health = healthOf()
-      fail(health, 4)
+      fail(health, FAILURES_TO_OPEN - 1)
       health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
-      fail(health, 4)
+      fail(health, FAILURES_TO_OPEN - 1)
       expect(health.breakerOpenMs(0)).toBeUndefined()
     },
   )
@@ -195,11 +200,11 @@ test('a refused credential is blocked, reported once, probed every five minutes,
 test('a single 403 does not block the channel; several in a row without a success do', () => {
   const { health, alarms } = alarmed()
   for (let round = 0; round < 10; round++) {
-    fail(health, 4, { verdict: 'forbidden' })
+    fail(health, FORBIDDEN_TO_BLOCK - 1, { verdict: 'forbidden' })
     health.begin(1, 0).end(well, 0)
   }
   expect(health.stateFor(1, 0)).toBe('available')
-  fail(health, 5, { verdict: 'forbidden' })
+  fail(health, FORBIDDEN_TO_BLOCK, { verdict: 'forbidden' })
   expect([health.stateFor(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
 })
 
@@ -313,7 +318,7 @@ describe('a clock that jumps ten minutes', () => {
   const jumpMs = 600_000
   const damaged = (nowMs: number): Health => {
     const health = healthOf({ caps: { requestsPerMinute: 60 } })
-    fail(health, 5, { atMs: nowMs })
+    fail(health, FAILURES_TO_OPEN, { atMs: nowMs })
     health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 5_000 }, nowMs)
     health
       .begin(1, nowMs)
@@ -328,7 +333,7 @@ describe('a clock that jumps ten minutes', () => {
     expect(health.availableInMs(1, nowMs)).toBeLessThanOrEqual(5_000)
     for (let call = 0; call < 20; call++) health.begin(1, nowMs + call).end(well, nowMs + call)
     expect(health.blockedBy(1, nowMs + 1_000)).toBeUndefined()
-    fail(health, 5, { atMs: nowMs + 1_000 })
+    fail(health, FAILURES_TO_OPEN, { atMs: nowMs + 1_000 })
     expect(health.breakerOpenMs(nowMs + 1_000)).toBeLessThanOrEqual(1_200)
   })
 })
