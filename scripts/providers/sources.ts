@@ -3,7 +3,6 @@
 
 import type { ModelTraits } from '../../src/base/money/model-traits.ts'
 import type { FilePrice } from './prices.ts'
-import type { FileTimes } from './times.ts'
 
 export interface FileModel {
   readonly id: string
@@ -14,6 +13,13 @@ export interface FileModel {
   readonly speaks?: readonly string[]
   readonly traits?: ModelTraits
   readonly times?: FileTimes
+}
+
+/** The timeouts of a model in its provider file. */
+export interface FileTimes {
+  readonly firstContentSeconds: number
+  readonly betweenChunksSeconds?: number
+  readonly totalSeconds: number
 }
 
 export interface Source {

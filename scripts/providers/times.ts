@@ -7,15 +7,9 @@
 // Perplexity: its page of the model has a research take minutes. What holds for all models of a provider (DeepSeek lets
 // calls wait ten minutes for their turn, Ollama loads a model for up to five) stands in the head of its file.
 
-import type { FileModel } from './sources.ts'
+import type { FileModel, FileTimes } from './sources.ts'
 
 /** In seconds, as provider files have them. */
-export interface FileTimes {
-  readonly firstContentSeconds: number
-  readonly betweenChunksSeconds?: number
-  readonly totalSeconds: number
-}
-
 type Rule = readonly [family: RegExp, times: FileTimes | undefined]
 
 /** Thinks unseen, and again between two things that it says. */
