@@ -129,7 +129,7 @@ test('metrics are told on their own port only, in the text format, and name no k
   readExposition(text)
   expect(text).toContain('\nweir_calls_total{outcome="completed"} 1\n')
   expect(text).toMatch(/\nweir_ledger_commit_seconds_count [1-9]/)
-  for (const name of ['calls_under_way', 'ledger_queue', 'holds_open', 'held_usd', 'shortfall_usd', 'store_full']) {
+  for (const name of ['calls_active', 'ledger_queue', 'holds_open', 'held_usd', 'shortfall_usd', 'store_full']) {
     expect(text).toContain(`\nweir_${name} 0\n`)
   }
   expect(text).not.toMatch(/wk-|key_|acc_/)
