@@ -171,7 +171,7 @@ describe('a gateway that runs', () => {
   /** Seen by the gateway itself, and hard to bring about: as if it had said so. */
   const said: Record<string, Partial<GatewayState> | ((seen: DoctorFacts) => Partial<DoctorFacts>)> = {
     store_full: { storeFull: true },
-    settles_owing: { owing: 2 },
+    unsettled_calls: { unsettledCalls: 2 },
     loop_late: { lateMs: 101 },
     bodies_dropped: { bodiesDropped: 3 },
     audit_missed: { ledger: { drift: 0, auditedMs: Date.now() - 3_600_000 }, auditEveryMs: 60_000 },

@@ -236,9 +236,13 @@ const steps: readonly Step[] = [
   [
     'prices set demo/echo {"input":"-1","output":"2"}',
     1,
-    /^weir: <price>: <price> \(input\) must be an amount per million tokens/,
+    /^weir: <price> \(input\) must be an amount per million tokens/,
   ],
-  ['prices set demo/echo {"input":1.5,"output":"2"}', 1, /^weir: <price> \(input\) is not valid: it must be a string/],
+  [
+    'prices set demo/echo {"input":1.5,"output":"2"}',
+    1,
+    /^weir: <price> \(input\) must be an amount per million tokens/,
+  ],
   ['prices set demo/echo {"input":', 1, /^weir: The price is not valid JSON\./],
   ['prices set echo {price}', 1, /^weir: The model must have the form <provider>\/<model>/],
   ['prices withdraw demo/echo', 0, /^Your price is removed\.\n$/],

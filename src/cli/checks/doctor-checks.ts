@@ -153,11 +153,11 @@ export const doctorChecks: readonly DoctorCheck[] = [
       })),
   },
   {
-    id: 'settles_owing',
+    id: 'unsettled_calls',
     weight: 'problem',
     find: seen =>
-      when((stateOf(seen)?.owing ?? 0) > 0, () => ({
-        says: `${stateOf(seen)!.owing} finished calls could not be written to the ledger yet. The gateway retries each second.`,
+      when((stateOf(seen)?.unsettledCalls ?? 0) > 0, () => ({
+        says: `${stateOf(seen)!.unsettledCalls} finished calls could not be written to the ledger yet. The gateway retries each second.`,
         remedy: 'Look at the disk. Do not delete anything in the data folder: the next start also settles these calls.',
       })),
   },

@@ -26,7 +26,7 @@ export interface GatewayState {
   readonly auditEveryMs: number
   readonly ledgerAgeMs: number
   readonly storeFull: boolean
-  readonly owing: number
+  readonly unsettledCalls: number
   readonly bodiesDropped: number
   /** Only channels that have had calls. */
   readonly channels: readonly ChannelState[]
@@ -62,7 +62,7 @@ export function readGatewayState({ gate, writer, ...parts }: GatewayStateParts):
     ledger: parts.ledgerState(),
     ledgerAgeMs: writer.oldestWaitMs,
     storeFull: writer.isDiskFull,
-    owing: parts.unsettledCalls(),
+    unsettledCalls: parts.unsettledCalls(),
     bodiesDropped: parts.bodiesDropped(),
     channels: parts.channels().flatMap(({ id, health }) => {
       if (health === undefined) return []
