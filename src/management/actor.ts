@@ -39,6 +39,10 @@ export type EndpointAccess =
   | 'person'
   | 'nobody'
 
+/** Who may set a reserved field, as a text. */
+export const settersOf = (least: string): string =>
+  least === 'operator' ? 'the operator at the command line' : `${least}s`
+
 export const isAtLeast = (role: SiteRole, least: SiteRole): boolean =>
   siteRoles.indexOf(role) >= siteRoles.indexOf(least)
 

@@ -66,6 +66,16 @@ describe('over TCP nobody is the operator', () => {
     expect(audited()).toHaveLength(before)
   })
 
+  test('a proxy, which may stand inside our network, is set by the operator alone', async () => {
+    const owner = await setUpOwner(harness)
+    const { data } = await harness.manage('GET', '/api/web/channels')
+    const channel = encodeURIComponent((data as { id: string }[])[0]!.id)
+    const proxy = { proxy: 'http://127.0.0.1:3128' }
+    const refused = await askAs(harness, owner.token)('PATCH', `web/channels/${channel}`, proxy)
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([403, expect.stringContaining('the operator')])
+    expect(await harness.manage('PATCH', `/api/web/channels/${channel}`, proxy)).toMatchObject({ proxy: true })
+  })
+
   test('without a token, and with an API key, the endpoints answer 401', async () => {
     for (const token of [undefined, 'cli', '0', await harness.key()]) {
       expect((await askAs(harness, token)('GET', 'web/accounts')).status).toBe(401)

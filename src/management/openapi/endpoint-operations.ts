@@ -2,6 +2,7 @@
 
 import type { ErrorCode } from '../../base/errors.ts'
 import type { EndpointAccess } from '../actor.ts'
+import { settersOf } from '../actor.ts'
 import type { WebEndpoint } from '../resources/endpoint.ts'
 import { describeErrors, describeOtherErrors } from './error-answers.ts'
 import type { Content, JsonSchema, OpenApiResponse, Operation, Parameter } from './operation.ts'
@@ -16,7 +17,7 @@ export function describeEndpoint(row: WebEndpoint, schemas: Schemas): Operation 
   const isAuth = row.path.startsWith('/api/auth/')
   const { method, who, summary, reserved = {} } = row
   const reservedTexts = Object.entries(Object.groupBy(Object.entries(reserved), ([, role]) => role)).map(
-    ([role, fields]) => `Only ${role}s may set ${fields!.map(([field]) => `\`${field}\``).join(', ')}.`,
+    ([role, fields]) => `Only ${settersOf(role)} may set ${fields!.map(([field]) => `\`${field}\``).join(', ')}.`,
   )
   return {
     method,

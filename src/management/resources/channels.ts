@@ -144,7 +144,8 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       summary: 'Change a channel. A change of its host removes its credential, unless the request has a new one.',
       params,
       body: Change,
-      reserved: { proxy: 'owner' }, // it may be an address inside the network of the gateway
+      // A proxy may stand inside the network of the gateway, which a stolen session must not reach.
+      reserved: { proxy: 'operator' },
       answer: Channel.extend({ warnings }),
       async run({ params, body: { credential: text, proxy: newProxy, ...body }, by }) {
         const channel = idOf(parts, params.channel)

@@ -48,8 +48,8 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   readonly query?: Q
   readonly body?: B
   readonly answer: A
-  /** Fields of the body that need this site role. */
-  readonly reserved?: Readonly<Record<string, SiteRole>>
+  /** Fields of the body that need this site role, or that only the operator at the command line may set. */
+  readonly reserved?: Readonly<Record<string, SiteRole | 'operator'>>
   /** Default 200. */
   readonly status?: 201 | 202 | 204
   run(ask: ManagementRequest<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>

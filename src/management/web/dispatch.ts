@@ -8,7 +8,7 @@ import { scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
-import { actorSubject, isAtLeast, operator, resolveScope } from '../actor.ts'
+import { actorSubject, isAtLeast, operator, resolveScope, settersOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
@@ -168,8 +168,9 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Pro
   if (!isObject) throw new Refusal('body_not_object', 'management')
   const body = read(endpoint.body as z.ZodType, json, 'body')
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
-    if (!Object.hasOwn(json as object, field) || isAtLeast(actor.role, least)) continue
-    throw new Refusal('role_too_low', field, { param: field, hint: `Only ${least}s may set "${field}".` })
+    const isAllowed = least === 'operator' ? actor === operator : isAtLeast(actor.role, least)
+    if (isAllowed || !Object.hasOwn(json as object, field)) continue
+    throw new Refusal('role_too_low', field, { param: field, hint: `Only ${settersOf(least)} may set "${field}".` })
   }
   return body
 }
