@@ -1,7 +1,6 @@
 // One against all others at the desk: whoever asks for everything at once, keeps a thread busy, sends what is too large
 // before they have said who they are, or writes without end.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -10,6 +9,7 @@ import { Refusal } from '../../src/base/errors.ts'
 import { QueryWorker } from '../../src/store/queries/query-worker.ts'
 import type { DeskApp } from '../management/desk-app.ts'
 import { openDeskApp } from '../management/desk-app.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Person } from '../support/people.ts'
@@ -29,7 +29,7 @@ describe('a question that takes too long', () => {
   beforeAll(async () => {
     app = await openDeskApp()
     const path = join(app.folder, 'weir.db')
-    const db = new Database(path)
+    const db = openDatabase(path)
     db.run('PRAGMA legacy_alter_table = ON')
     db.run('ALTER TABLE tier RENAME TO tier_before')
     // For some seconds and no more: a thread that is ended goes on until its query does.

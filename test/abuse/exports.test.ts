@@ -1,12 +1,12 @@
 // Exports that nobody reads: of one person, of many people of one account, of many accounts. Others still get theirs,
 // and whoever runs the site always does.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import net from 'node:net'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { idAtMs, parseTextId } from '../../src/base/ids.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Person } from '../support/people.ts'
@@ -38,9 +38,8 @@ async function fullAccount(): Promise<string> {
   const answer = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
   await answer.text()
   const call = parseTextId('req', answer.headers.get('x-request-id')!)!
-  const db = new Database(join(harness.folder, 'weir.db'))
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   const name = 'n'.repeat(600)
-  db.run('PRAGMA busy_timeout = 30000')
   const first = idAtMs(Date.now() - 86_400_000) + ++filled * ROWS
   db.run(
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)

@@ -1,7 +1,7 @@
 // A gateway whose operators may lead channels to this machine, and providers of their own that the fake upstream plays.
 
-import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -59,7 +59,7 @@ export const say = ({ harness, key }: ChannelDesk, model: string, more: object =
 
 /** Every row of every table, as text. */
 export function allRows(harness: Harness): string {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
   try {
     const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
     const rows = tables.flatMap(({ name }) => db.query(`SELECT * FROM "${name}"`).all() as object[])

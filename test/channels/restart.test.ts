@@ -1,6 +1,5 @@
 // What was laid down is there after a restart, without what cannot be used any more: a start never fails for it.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,6 +9,7 @@ import { buildSecretRing } from '../../src/base/secrets/secret-ring.ts'
 import { migrate, openWriter, readMigrations } from '../../src/store/engine/database.ts'
 import { LiveRules } from '../../src/store/rules/live-rules.ts'
 import { RulesReader } from '../../src/store/rules/rules-reader.ts'
+import { openDatabase } from '../support/database.ts'
 import type { ChannelDesk } from './desk.ts'
 import { at, canary, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
 
@@ -40,7 +40,7 @@ test('channels and providers are there again, bound to where they were', async (
   expect(second.harness.records().at(-1)!.price_version).toBe(price)
   await second.stop()
 
-  const damaged = new Database(join(folder, 'weir.db'))
+  const damaged = openDatabase(join(folder, 'weir.db'))
   damaged.query('UPDATE channel SET credential = ?1').run(Buffer.alloc(60))
   damaged.close()
   const third = await open()
@@ -59,7 +59,7 @@ test('channels and providers are there again, bound to where they were', async (
   })
   await fourth.stop()
 
-  const db = new Database(join(folder, 'weir.db'))
+  const db = openDatabase(join(folder, 'weir.db'))
   db.run("UPDATE provider SET definition = '{' WHERE id = 'brook'")
   db.close()
   const fifth = await open()

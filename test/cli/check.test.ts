@@ -1,7 +1,6 @@
 // weir check: each thing that keeps a gateway from starting, or from doing what was meant, is told with what to do; all
 // of them at once; and nothing is told of what is well.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +10,7 @@ import { runChecks } from '../../src/cli/checks/check.ts'
 import type { CheckFinding } from '../../src/cli/checks/findings.ts'
 import { checkDisk, checkFiles, checkLauncher } from '../../src/cli/checks/machine.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
+import { openDatabase } from '../support/database.ts'
 
 let home: string
 let folder: string
@@ -71,7 +71,7 @@ async function realFolder(): Promise<void> {
 }
 
 function sql(text: string): void {
-  const db = new Database(join(folder, 'weir.db'))
+  const db = openDatabase(join(folder, 'weir.db'))
   db.run('PRAGMA ignore_check_constraints = ON')
   db.run(text)
   db.close()

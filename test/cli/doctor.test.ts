@@ -1,7 +1,6 @@
 // weir doctor: a row for each thing that can be wrong. Each is brought about, seen to be told, and seen not to be told
 // of a gateway that is well.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,6 +17,7 @@ import { openWriter } from '../../src/store/engine/database.ts'
 import { fail } from '../../tools/fake-upstream/answers.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
 import { spoil } from '../ledger/sample-books.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 
@@ -259,7 +259,7 @@ describe('a gateway that does not run, or not well', () => {
 
   test('schema_earlier, schema_later and database_unreadable', async () => {
     const version = (number: number): void => {
-      const db = new Database(join(folder, 'weir.db'))
+      const db = openDatabase(join(folder, 'weir.db'))
       db.run('PRAGMA user_version = '.concat(String(number)))
       db.close()
     }
@@ -292,7 +292,7 @@ describe('at the command line', () => {
     )
     await weir(folder, `backup ${folder}-copy`)
     rmSync(`${folder}-copy`, { recursive: true })
-    const db = new Database(join(folder, 'weir.db'))
+    const db = openDatabase(join(folder, 'weir.db'))
     db.run(OWNER)
     db.close()
     const well = await weir(folder, 'doctor')

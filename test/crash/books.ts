@@ -1,8 +1,8 @@
 // The gateway's database as the checker reads it: every statement about its tables stands here. The file is opened
 // by a connection of the checker's own, and none of the gateway's code is used.
 
-import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
+import { openDatabase } from '../support/database.ts'
 import { PAYMENT } from './operator.ts'
 
 export interface AccountRow {
@@ -122,7 +122,7 @@ export interface Seen {
 
 /** One state of the database, read in one transaction. */
 export function readBooks(path: string, after: Seen): Books {
-  const db = new Database(path, { readonly: true, safeIntegers: true })
+  const db = openDatabase(path, { readonly: true, safeIntegers: true })
   const all = (sql: string, ...values: number[]): Raw[] => db.query<Raw, number[]>(sql).all(...values)
   const one = (sql: string): number => Number(Object.values(all(sql)[0]!)[0])
   try {
@@ -147,7 +147,7 @@ export function readBooks(path: string, after: Seen): Books {
 /** What a start would have to recover; nothing where there is no schema yet. */
 export function countOpenCalls(path: string): number {
   if (!existsSync(path)) return 0
-  const db = new Database(path, { readonly: true })
+  const db = openDatabase(path, { readonly: true })
   try {
     return (db.query(`SELECT count(*) AS n FROM hold WHERE kind = 'call'`).get() as { n: number }).n
   } catch {
@@ -159,7 +159,7 @@ export function countOpenCalls(path: string): number {
 
 /** Accounts and budgets that stand below nothing, calls under way or not. */
 export function readOverdrawn(path: string): number[] {
-  const db = new Database(path, { readonly: true })
+  const db = openDatabase(path, { readonly: true })
   try {
     return (db.query(OVERDRAWN).values() as [number][]).map(([id]) => id)
   } finally {

@@ -1,9 +1,9 @@
 // A data folder as the first schema left it after a crash: accounts with money, some of it held, and records. Bringing
 // it up to date must lose no money, wherever that is killed.
 
-import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 
 const ACCOUNTS = 300
 const FIRST_ID = 1_000
@@ -11,7 +11,7 @@ const FIRST_ID = 1_000
 /** As the first schema wrote it; later ones are for the gateway to add. */
 export function writeOldHouse(path: string, root: string): void {
   const schema = readFileSync(join(root, 'src', 'store', 'migrations', '0001-house.sql'), 'utf8')
-  const db = new Database(path, { create: true, readwrite: true })
+  const db = openDatabase(path, { create: true, readwrite: true })
   try {
     db.run('PRAGMA journal_mode = WAL')
     db.transaction(() => {
@@ -41,7 +41,7 @@ const balanceOf = (account: number): number => (account % 10 === 9 ? 0 : 1_000_0
 
 /** What became of the old accounts, in words, where it is not what it was. */
 export function judgeOldHouse(path: string): string[] {
-  const db = new Database(path, { readonly: true })
+  const db = openDatabase(path, { readonly: true })
   try {
     const rows = db.query('SELECT id, balance, held FROM account WHERE name = ?1').all('old') as Kept[]
     const said = rows.length === ACCOUNTS ? [] : [`the upgrade kept ${rows.length} of ${ACCOUNTS} accounts`]

@@ -1,13 +1,14 @@
 // A gateway that is killed again and again while tasks are begun and looked at: none is charged twice, none that its
 // caller was told of is lost, and in the end nothing is held.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { ask, film, writeProvider } from '../dialects/tasks-world.ts'
 import { bookFaults } from '../support/books.ts'
+import { openDatabase } from '../support/database.ts'
 import { fundKeys } from '../support/funds.ts'
 import { until } from '../support/gateway.ts'
 import { GatewayChild, ROOT } from './gateway-child.ts'
@@ -71,7 +72,7 @@ test('tasks outlive kills at any moment', async () => {
   const last = new GatewayChild({ root: ROOT, env })
   const url = await last.started()
   const read = <T>(query: (db: Database) => T): T => {
-    const db = new Database(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
+    const db = openDatabase(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
     try {
       return query(db)
     } finally {

@@ -1,12 +1,12 @@
 // Files at an upstream: whose they are, and who may name them.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { says } from '../side/upstream.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
@@ -201,8 +201,7 @@ describe('an upload is admitted like a call', () => {
   test('as long as the account has room, also for those on their way', async () => {
     const key = await harness.key()
     await upload(key, 'x')
-    const db = new Database(join(harness.folder, 'weir.db'))
-    db.run('PRAGMA busy_timeout = 5000')
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     const { account_id: account } = db.query('SELECT account_id FROM kept_file ORDER BY seq DESC').get() as {
       readonly account_id: number
     }

@@ -1,7 +1,7 @@
 // Tasks over restarts, crashes and days: each is settled once, whenever the gateway was cut off, and none keeps its
 // hold.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,7 @@ import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { says } from '../side/upstream.ts'
 import { bookFaults } from '../support/books.ts'
+import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
 import type { TaskWorld } from './tasks-world.ts'
@@ -60,7 +61,7 @@ async function whileDown(change: (store: Store) => Promise<unknown>): Promise<vo
 }
 
 function read<T>(query: (db: Database) => T): T {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return query(db)
   } finally {

@@ -1,7 +1,8 @@
 // Runs features of clients against upstream dialects, and says of each what came of it.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
 import type { FeatureName } from './features.ts'
@@ -44,7 +45,7 @@ export async function runCell(harness: Harness, cell: Cell): Promise<Outcome> {
 }
 
 function read<T>(harness: Harness, query: (db: Database) => T): T {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return query(db)
   } finally {

@@ -1,7 +1,6 @@
 // A gateway with a provider, and so a channel, for each cell of the matrix: what one does to its channel is nothing to
 // the others. The fake upstream tells cells apart by the paths of their addresses.
 
-import { Database } from 'bun:sqlite'
 import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,6 +20,7 @@ import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, spoken } from '../dialects/upstreams.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
@@ -158,7 +158,7 @@ export class FaultGateway {
 
   /** All of them, by their call's id, with their attempts told. */
   records(): ReadonlyMap<number, Json> {
-    const db = new Database(join(this.harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(this.harness.folder, 'weir.db'), { readonly: true })
     try {
       const rows = db.query('SELECT * FROM record ORDER BY call_id').all() as Json[]
       const told = ({ attempts }: Json): unknown => JSON.parse((attempts as string | null) ?? '[]')

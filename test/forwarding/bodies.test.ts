@@ -1,7 +1,6 @@
 // Requests and answers of the keys and accounts that have them kept: the caller's own bytes and what it was sent, of
 // good calls and bad, for the operator alone. Of all others there is nothing.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { parseTextId } from '../../src/base/ids.ts'
 import { fail, plain, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import { weir } from '../front/weir-process.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, upstreamKey } from '../support/gateway.ts'
 import { openCall, startHasty, withoutComments } from './caller.ts'
@@ -29,7 +29,7 @@ afterAll(() => harness.stop())
 async function keeping(by: 'api_key' | 'account'): Promise<string> {
   const made = await harness.weir('keys create', { tier: 'pro', credit: '100' })
   const id = parseTextId('key', made.id as string)!
-  const db = new Database(join(harness.folder, 'weir.db'))
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   if (by === 'api_key') db.run('UPDATE api_key SET keeps_bodies = 1 WHERE id = ?1', [id])
   else db.run('UPDATE account SET keeps_bodies = 1 WHERE id = (SELECT account_id FROM api_key WHERE id = ?1)', [id])
   db.close()

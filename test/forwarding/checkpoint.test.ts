@@ -1,12 +1,12 @@
 // What a long stream has delivered is noted while it runs. A start on the data of that moment, as after a crash,
 // charges that much: never more, and nothing for what had not come to its first note.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pausedStream } from '../../tools/fake-upstream/answers.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, startHarness, until } from '../support/gateway.ts'
 import { model, openCall, startHasty } from './caller.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 function usedNow(): bigint {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return (db.query('SELECT coalesce(max(used), 0) AS used FROM hold').get() as { used: bigint }).used
   } finally {

@@ -1,6 +1,5 @@
 // Endings that somebody could try to profit from, and endings on a day when the ledger does not answer.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
@@ -10,6 +9,7 @@ import type { Timeouts } from '../../src/upstreams/timeouts.ts'
 import { defaultTimeouts } from '../../src/upstreams/timeouts.ts'
 import { plain } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, gate, head, script } from '../../tools/fake-upstream/script.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { errorOf, model, openCall, openRaw, startHasty } from './caller.ts'
@@ -110,7 +110,7 @@ test('a call of a model that is given longer is stopped later, and of one that i
 
 /** Stops every write to the ledger until it is let go. */
 function lockLedger(): () => void {
-  const db = new Database(join(harness.folder, 'weir.db'))
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   return () => db.close()
 }

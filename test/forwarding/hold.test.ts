@@ -1,12 +1,12 @@
 // How much is held for a call: by bytes, by the context, by counted tokens; what a 402 says; and a key that would
 // rather be cut short than refused.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { answer, pausedStream } from '../../tools/fake-upstream/answers.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Funded } from '../support/funds.ts'
 import { fundKeys } from '../support/funds.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -62,7 +62,7 @@ afterAll(async () => {
 })
 
 function readNumbers(sql: string): readonly bigint[] {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return (db.query(sql).all() as { n: bigint }[]).map(({ n }) => n)
   } finally {

@@ -1,11 +1,11 @@
 // Kept answers on the disk: sealed, there after a restart and a crash, gone after a day.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { plain } from '../../tools/fake-upstream/answers.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { errorOf, startHasty } from './caller.ts'
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const again = (name: string): Promise<Response> => ask({ harness: own, key: ownKey, name })
 const change = (sql: string): void => {
-  const db = new Database(join(folder, 'weir.db'))
+  const db = openDatabase(join(folder, 'weir.db'))
   db.run(sql)
   db.close()
 }
@@ -37,7 +37,7 @@ const restart = async (env: Record<string, string> = {}): Promise<void> => {
   own = await startHasty({ folder, env })
 }
 const kept = (): number => {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   const row = db.query('SELECT (SELECT count(*) FROM kept_answer) + (SELECT count(*) FROM idempotency) AS n').get()
   db.close()
   return (row as { n: number }).n
@@ -45,8 +45,7 @@ const kept = (): number => {
 
 /** Of the answer that is kept; with one given, that is put in its place. */
 function envelope(given?: Buffer): Buffer {
-  const db = new Database(join(folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000')
+  const db = openDatabase(join(folder, 'weir.db'))
   const { sealed } = db.query('SELECT sealed FROM kept_answer').get() as { sealed: Uint8Array }
   if (given !== undefined) db.query('UPDATE kept_answer SET sealed = ?1').run(given)
   db.close()

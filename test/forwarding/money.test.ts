@@ -1,7 +1,6 @@
 // What a call costs, to the last nano-dollar; what is held before it and by whom it can be seen; and what a balance
 // can never be made to do.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +8,7 @@ import { channelId } from '../../src/upstreams/channels.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 import { answer, fail, plain, silence } from '../../tools/fake-upstream/answers.ts'
 import type { Counts } from '../../tools/fake-upstream/dialect.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until, upstreamKey } from '../support/gateway.ts'
 import { errorOf, model, openCall, startHasty } from './caller.ts'
@@ -23,7 +23,7 @@ afterAll(() => harness.stop())
 
 /** Reads one number of the database on a connection of its own. */
 function readNumber(sql: string, ...values: readonly number[]): bigint {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return (db.query(sql).get(...values) as { n: bigint }).n
   } finally {

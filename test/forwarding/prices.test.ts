@@ -1,12 +1,12 @@
 // Versions of prices in a running gateway: what a record pins, what an operator changes, and what a start finds again.
 
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { plain, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { model, openCall, startHasty } from './caller.ts'
 import { done, finish, piece, role, usageOnly } from './wire.ts'
@@ -24,7 +24,7 @@ async function withFolder(run: (folder: string) => Promise<void>): Promise<void>
 }
 
 function rowsIn(folder: string): readonly Record<string, unknown>[] {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   try {
     return db.query('SELECT * FROM price ORDER BY version').all() as Record<string, unknown>[]
   } finally {

@@ -1,12 +1,12 @@
 // The last word of an answer waits until its settle is durable. What another connection to the database sees at the
 // moment a caller gets it is the proof.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pausedStream, plain } from '../../tools/fake-upstream/answers.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until } from '../support/gateway.ts'
 import { errorOf, eventsOf, model, openCall, startHasty } from './caller.ts'
@@ -14,8 +14,7 @@ import { after, done, finish, goodStream, piece, role, sends, usageOnly } from '
 
 /** Stops every write to the ledger until it is let go. */
 function lockLedger(harness: Harness): () => void {
-  const db = new Database(join(harness.folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000')
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   let held = true
   return () => {

@@ -1,6 +1,5 @@
 // Every rule of the table of who pays, made to happen on real sockets, and what it charged.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
@@ -10,6 +9,7 @@ import { crashRules } from '../../src/store/ledger/recovery.ts'
 import { fail, jsonAnswer, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, close, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, until } from '../support/gateway.ts'
 import type { Caller } from './caller.ts'
@@ -246,7 +246,7 @@ async function takenIn(harness: Harness): Promise<void> {
 test('left_unsent: a caller that leaves while its hold is being written', async () => {
   await withHarness({}, async harness => {
     const key = await harness.key({ credit: '1' })
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, bodyOf(true))
     await until(() => harness.gateway.activeCalls === 1, 'the call is under way')

@@ -1,11 +1,11 @@
 // Keys on a running gateway: every carrier, who may do what with which credential, and what is never shown or kept.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { mintKey } from '../../src/identity/key-format.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
@@ -226,7 +226,7 @@ describe('what is on the disk', () => {
 
   /** As somebody who can write to the database, but does not know the pepper, would add a key. */
   function plant(digest: Uint8Array): void {
-    const db = new Database(join(harness.folder, 'weir.db'), { readwrite: true })
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readwrite: true })
     try {
       const { id } = db.query('SELECT max(id) + 1 AS id FROM api_key').get() as { id: number }
       const { account } = db.query('SELECT max(id) AS account FROM account').get() as { account: number }

@@ -1,7 +1,7 @@
 // A million keys cost a call what ten do: one search in an index for a key that is not in memory, nothing for one
 // that is, and no more memory than the cache's bound. People who look for one of them wait no longer either.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,6 +15,7 @@ import { Reader } from '../../src/store/engine/reader.ts'
 import { keyPlan } from '../../src/store/queries/keys.ts'
 import type { ListQuery } from '../../src/store/queries/paging.ts'
 import { listPage } from '../../src/store/queries/paging.ts'
+import { openDatabase } from '../support/database.ts'
 
 const KEYS = 1_000_000
 const folder = mkdtempSync(join(tmpdir(), 'weir-million-'))
@@ -59,7 +60,7 @@ afterAll(() => {
 
 describe('with a million keys', () => {
   test('a look-up is a search in an index and never a scan', () => {
-    const db = new Database(file, { readonly: true })
+    const db = openDatabase(file, { readonly: true })
     const explain = db.query('EXPLAIN QUERY PLAN '.concat(Reader.findKeySql))
     const plan = explain.all(new Uint8Array(32)) as { detail: string }[]
     db.close()

@@ -1,11 +1,11 @@
 // Settings that are honoured, and settings that stop the start in a sentence that says what to do.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw.ts'
 import { ask } from './asking.ts'
 import type { Ran } from './weir-process.ts'
@@ -125,7 +125,7 @@ describe('stops the start', () => {
     await weirSays(folder, 'keys create --credit 1')
     expect(await stopServed(await serve(folder))).toBe(0) // which fills its price table
     const file = join(folder, 'weir.db')
-    const db = new Database(file, { readwrite: true })
+    const db = openDatabase(file, { readwrite: true })
     db.run('PRAGMA wal_checkpoint(TRUNCATE)') // a page that is still in the log would mend the one that we damage
     const found = db.query("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'price'").get()
     db.close()
@@ -140,7 +140,7 @@ describe('stops the start', () => {
   test('a data folder of a later version', async () => {
     const folder = freshFolder()
     await weirSays(folder, 'keys create --credit 1')
-    const db = new Database(join(folder, 'weir.db'))
+    const db = openDatabase(join(folder, 'weir.db'))
     db.run('PRAGMA user_version = 99')
     db.close()
     expectSentence(await weir(folder, 'serve'), /later version/)

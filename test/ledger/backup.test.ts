@@ -1,7 +1,6 @@
 // A backup is taken while calls run, judged, and brought back into an empty folder: what it holds is true up to the
 // moment it was taken, and its keys work.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
   cpSync,
@@ -19,6 +18,7 @@ import { migrate, openWriter, readMigrations } from '../../src/store/engine/data
 import { ask, bearer, CHAT, call, goodBody } from '../front/asking.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
 import { bookFaults } from '../support/books.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
@@ -42,7 +42,7 @@ function load(harness: Harness, keys: readonly string[]): () => Promise<number> 
 }
 
 const rowsOf = (path: string, sql: string): unknown[][] => {
-  const db = new Database(path, { readonly: true, safeIntegers: true })
+  const db = openDatabase(path, { readonly: true, safeIntegers: true })
   try {
     return db.query(sql).values()
   } finally {

@@ -1,12 +1,12 @@
 // Books that do not agree, in a gateway that runs: the account is frozen and no other, and it shows wherever somebody
 // may look. Nothing is repaired.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openWriter } from '../../src/store/engine/database.ts'
 import { call, expectChatError } from '../front/asking.ts'
 import { readExposition } from '../metrics/exposition.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import { spoil } from './sample-books.ts'
@@ -43,7 +43,7 @@ function spoilFolder(sql: string): void {
 }
 
 const balances = (): unknown => {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return db.query('SELECT id, balance, held FROM account').all()
   } finally {

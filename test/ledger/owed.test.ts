@@ -1,18 +1,17 @@
 // A ledger that fails at once: what was delivered stays owed, in a bounded number, and new calls are refused rather
 // than a charge dropped; when it works again, everything is written down.
 
-import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openCall, startHasty } from '../forwarding/caller.ts'
+import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 
 const OWED_MAX = 3
 
 test('calls that cannot be written down are owed up to a bound, and none is lost', async () => {
   const harness = await startHasty({ world: { unsettledMax: OWED_MAX } })
-  const db = new Database(join(harness.folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000')
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   try {
     const key = await harness.key({ credit: '1' })
     db.run(`CREATE TRIGGER record_away BEFORE INSERT ON record BEGIN SELECT RAISE(ABORT, 'away'); END`)

@@ -1,9 +1,9 @@
 // Accounts, budgets and limits over the web: who may change what of them, and that it is in force at once.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { parseTextId } from '../../src/base/ids.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -198,7 +198,7 @@ describe('a budget', () => {
     const { id } = await keyOf(account)
     const path = `web/keys/${id}/budgets`
     await manager.ask('PUT', `${path}/day`, { cap: '9' })
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     const set = (period: string): unknown =>
       db.run(`UPDATE budget SET spent = 4000000000, period = ${period} WHERE scope_id = ?1`, [parseTextId('key', id)!])
     const shown = async (): Promise<unknown> => ((await manager.ask('GET', path)).body.data as unknown[])[0]

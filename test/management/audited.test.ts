@@ -1,10 +1,10 @@
 // Every endpoint that writes, tried on something that is real: what was done has exactly one row in the audit log, with
 // the request's own id, and what was refused has none. A new one that is not audited fails.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Everybody } from './matrix/everybody.ts'
 import { fromElsewhere, startEverybody } from './matrix/everybody.ts'
 import type { Things } from './matrix/things.ts'
@@ -22,7 +22,7 @@ afterAll(() => all.stop())
 
 /** Of a request, by its id; or of none. */
 function rowsSince(seq: number): readonly { readonly seq: number; readonly request: string | null }[] {
-  const db = new Database(join(all.harness.folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(all.harness.folder, 'weir.db'), { readonly: true })
   try {
     return db.query('SELECT seq, request FROM audit WHERE seq > ?1 ORDER BY seq').all(seq) as never
   } finally {

@@ -1,8 +1,8 @@
 // Secrets that are looked for: each with the answer, if any, that may show it once; and everything that was said.
 
-import { Database } from 'bun:sqlite'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 
 export interface Canary {
   readonly name: string
@@ -71,7 +71,7 @@ export function filesBelow(folder: string): readonly (readonly [path: string, te
 
 /** Every value of every column of every table. */
 export function valuesIn(path: string): readonly (readonly [place: string, text: string])[] {
-  const db = new Database(path, { readonly: true, safeIntegers: true })
+  const db = openDatabase(path, { readonly: true, safeIntegers: true })
   const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
   const values = tables.flatMap(({ name }) =>
     (db.query('SELECT * FROM "'.concat(name, '"')).all() as Record<string, unknown>[]).flatMap(row =>

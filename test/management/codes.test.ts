@@ -1,9 +1,9 @@
 // Redemption codes over the web: told once, redeemed once, taken back, and not guessed.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -47,7 +47,7 @@ describe('a batch of codes', () => {
       expect.objectContaining({ batch: 'spring', codes: 3, redeemed: 0, voided: 0, worth: '15.00' }),
     )
     const audit = await ask('GET', 'web/audit-log?action=createCodes')
-    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     const digests = db.query('SELECT lower(hex(digest)) AS digest FROM code').all() as { digest: string }[]
     db.close()
     for (const text of [listed.text, batches.text, audit.text, harness.logs.join()]) {
@@ -139,7 +139,7 @@ describe('a code', () => {
     const {
       codes: [late],
     } = await codes(1, { expires: new Date(nowMs + 70_000).toISOString() })
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('UPDATE code SET expires_ms = 1 WHERE expires_ms IS NOT NULL')
     db.close()
     const told = await Promise.all(

@@ -1,7 +1,6 @@
 // The management interface on a data folder of its own, without a gateway around it: asked as whoever a test likes, on
 // books that a test writes itself.
 
-import { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +13,7 @@ import type { SiteRole } from '../../src/management/actor.ts'
 import { buildWebApp } from '../../src/management/web/dispatch.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
+import { openDatabase } from '../support/database.ts'
 
 export interface Reply {
   readonly status: number
@@ -62,7 +62,7 @@ export async function openDeskApp(): Promise<DeskApp> {
     const words = { pepper: 'aabbccdd', suffix: 'abcd', name: `k${keyId}`, tier: 'pro', qpm: null, existing: false }
     const key = { id: keyId, accountId, digest: keyId.toString(16).padStart(64, '0'), credit: '9000000000' as const }
     await writer.run('createKey', { ...key, ...words, creditRef: mintId() }, { actor: 'cli' })
-    const db = new Database(join(folder, 'weir.db'))
+    const db = openDatabase(join(folder, 'weir.db'))
     for (const [personId, rank] of Object.entries(members)) {
       const person = "INSERT OR IGNORE INTO person (id, email, name, role, created_ms) VALUES (?1, ?1, ?1, 'member', 0)"
       db.run(person, [personId])

@@ -1,10 +1,10 @@
 // The first run: nobody becomes the owner but whoever has the token, and nobody after them.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { buildWebEndpoints } from '../../src/management/resources/table.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
@@ -27,7 +27,7 @@ const freshToken = async (): Promise<string> => String((await harness.weir('setu
 const owner = (token: string, email = 'owner@example.com') => ({ token, name: 'Olga', email, password: goodPassword })
 const become = (token: string, email?: string) => nobody('POST', 'auth/setup', owner(token, email))
 const people = (): unknown[] => {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
   try {
     return db.query('SELECT email, role FROM person').all()
   } finally {
@@ -78,7 +78,7 @@ describe('before somebody has set it up', () => {
       'what is kept of it',
       async () => {
         await freshToken()
-        const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+        const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
         const { value } = db.query("SELECT value FROM setting WHERE name = 'setup_token'").get() as { value: string }
         db.close()
         return (JSON.parse(value) as { digest: string }).digest
@@ -127,7 +127,7 @@ describe('before somebody has set it up', () => {
 
   test('then it is over: the token is gone, and another does nothing', async () => {
     expect((await nobody('GET', 'auth/setup')).body).toEqual({ needed: false })
-    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     expect(db.query("SELECT * FROM setting WHERE name = 'setup_token'").get()).toBeNull()
     db.close()
     expect((await become(randomBytes(16).toString('base64url'))).error.code).toBe('state_unfit')

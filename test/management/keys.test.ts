@@ -1,8 +1,8 @@
 // API keys over the web: shown once, found again, changed by those who may, and in force at once.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -58,7 +58,7 @@ describe('a key', () => {
       ...harness.logs,
     ]
     for (const text of texts) expect(text).not.toContain(made.key.slice(3, 33))
-    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     const digests = db.query('SELECT hex(digest) AS digest FROM api_key').all() as { digest: string }[]
     const changes = db.query('SELECT changes FROM audit').all() as { changes: string }[]
     db.close()

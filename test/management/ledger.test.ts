@@ -1,12 +1,12 @@
 // The ledger over the web: statements that add up, postings that happen once, and what bad input gets.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { textId } from '../../src/base/ids.ts'
 import { formatUsd, nanos, parseUsd } from '../../src/base/money/money.ts'
 import { csvCell } from '../../src/base/text/export-lines.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -143,7 +143,7 @@ describe('a statement', () => {
     const { id, key } = await account()
     await call(key)
     await call(key)
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     const before = await statement(id)
     db.query('DELETE FROM record WHERE call_id = (SELECT min(call_id) FROM record WHERE account_id = ?1)').run(
       (db.query('SELECT account_id AS id FROM record ORDER BY call_id DESC LIMIT 1').get() as { id: number }).id,

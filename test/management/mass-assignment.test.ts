@@ -1,7 +1,6 @@
 // Nobody sets what a body has no place for, whatever it is called: every field of every body and every column of every
 // table is tried on every endpoint, by everybody who may ask it. What a role may not set, it may not set either.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { SiteRole } from '../../src/management/actor.ts'
@@ -9,6 +8,7 @@ import { siteRoles } from '../../src/management/actor.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
 import { findSchema, operations, walk } from '../openapi/described.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Schema } from '../support/json-schema.ts'
 import type { Everybody } from './matrix/everybody.ts'
 import { startEverybody } from './matrix/everybody.ts'
@@ -40,7 +40,7 @@ const fieldsOf = (endpoint: WebEndpoint): readonly string[] =>
   Object.keys((schemaOf(endpoint).properties ?? {}) as Schema)
 
 function columnsOf(folder: string): readonly string[] {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   const rows = db
     .query("SELECT DISTINCT p.name FROM sqlite_schema s, pragma_table_info(s.name) p WHERE s.type IN ('table', 'view')")
     .all() as { name: string }[]
@@ -91,7 +91,7 @@ describe('every body', () => {
 
 /** Everything that is kept, but for when somebody was last seen. */
 function allRows(folder: string): string {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
   const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
   const told = (tables as { name: string }[]).map(({ name }) => {
     const rows = db.query('SELECT * FROM '.concat(name)).all() as Record<string, unknown>[]

@@ -1,13 +1,13 @@
 // Every endpoint of the table, tried by everybody, on something that is real: each gets the verdict that the table and
 // matrix.json say. A new endpoint without its row there fails; so does one whose verdict has changed.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { roleMatrixPath } from '../../scripts/write-docs.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Told } from '../support/management.ts'
 import type { Everybody } from './matrix/everybody.ts'
 import { CANARY, fromElsewhere, startEverybody } from './matrix/everybody.ts'
@@ -57,7 +57,7 @@ async function tried(endpoint: WebEndpoint, somebody: Somebody, headers: Record<
 /** What the audit log has of them: whoever is refused has changed nothing before that. */
 function changesBy(somebody: Somebody): number {
   const person = (all.people as Partial<Record<Somebody, { readonly id: string }>>)[somebody]
-  const db = new Database(join(all.harness.folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(all.harness.folder, 'weir.db'), { readonly: true })
   const row = db.query('SELECT count(*) AS n FROM audit WHERE actor = ?1').get(person?.id ?? '')
   db.close()
   return (row as { n: number }).n

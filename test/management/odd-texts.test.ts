@@ -1,12 +1,12 @@
 // Whatever stands where a text may stand, in a path, an address or a body: it is a text or it is refused. It is never a
 // pattern, a piece of SQL, a path or the name of something that all objects have, and it breaks nothing.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
 import { operations } from '../openapi/described.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Schema } from '../support/json-schema.ts'
 import type { Told } from '../support/management.ts'
 import type { Everybody } from './matrix/everybody.ts'
@@ -110,7 +110,7 @@ describe('an odd text', () => {
 
 describe('after all that', () => {
   test('the books and the audit log are whole, and nothing has failed', async () => {
-    const db = new Database(join(all.harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(all.harness.folder, 'weir.db'), { readonly: true })
     expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
     expect(db.query('PRAGMA foreign_key_check').values()).toEqual([])
     db.close()

@@ -1,12 +1,12 @@
 // The operator at the command line: reached by the socket in the data folder and by nothing else, audited as `cli`, and
 // no person.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { sendControlRequest } from '../../src/http/server/control-socket.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { askAs } from '../support/management.ts'
@@ -20,7 +20,7 @@ afterAll(() => harness.stop())
 
 const socket = (): string => join(harness.folder, 'weir.sock')
 const audited = (): Record<string, unknown>[] => {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
   const rows = db.query('SELECT actor, address, request, action FROM audit ORDER BY seq').all()
   db.close()
   return rows as Record<string, unknown>[]
@@ -93,7 +93,7 @@ describe('the operator is no person', () => {
     async (method, path) => {
       await setUpOwner(harness).catch(() => undefined)
       const people = (): unknown => {
-        const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+        const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
         const rows = ['person', 'session', 'totp', 'member'].map(table =>
           db.query('SELECT * FROM '.concat(table)).all(),
         )

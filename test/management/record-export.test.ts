@@ -1,12 +1,12 @@
 // An export of many records: all of them, once, in order; read no faster than it is taken, and not at all when nobody
 // takes it any more.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { idAtMs, parseTextId, textId } from '../../src/base/ids.ts'
 import type { ManagementParts } from '../../src/management/management-parts.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
+import { openDatabase } from '../support/database.ts'
 import type { DeskApp } from './desk-app.ts'
 import { member, openDeskApp, owner } from './desk-app.ts'
 
@@ -19,7 +19,7 @@ let asked = 0
 beforeAll(async () => {
   app = await openDeskApp()
   const model = await app.call({ ...(await app.account()), agoMs: 1 })
-  const db = new Database(app.store.folder.database)
+  const db = openDatabase(app.store.folder.database)
   db.run(
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
      INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,

@@ -1,10 +1,10 @@
 // The second factor: asked for once it is confirmed, no code good twice, and what to do without it.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Told } from '../support/management.ts'
@@ -64,7 +64,7 @@ describe('beginning', () => {
 
   test('keeps the secret sealed, and codes as digests', async () => {
     const { secret, codes } = await enrolled()
-    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     const rows = JSON.stringify([...db.query('SELECT hex(sealed) AS h, * FROM totp').all()])
     const kept = JSON.stringify(db.query('SELECT * FROM recovery_code').all())
     db.close()

@@ -1,8 +1,8 @@
 // Tiers over the web; what holds for them holds for whatever is edited there.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
@@ -147,7 +147,7 @@ describe('the audit log', () => {
     ['moved', swap],
   ]
   test.each(damages)('with a row %s does not hold', async (_, sql) => {
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     const copy = db.query('SELECT * FROM audit').all() as Record<string, unknown>[]
     db.run('DROP TRIGGER IF EXISTS audit_is_final')
     db.run('DROP TRIGGER IF EXISTS audit_is_kept')

@@ -1,11 +1,11 @@
 // What a watched gateway counts of its calls: each once, where it belongs, and in no word of a caller.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { fail, jsonAnswer, plain, streamed } from '../../tools/fake-upstream/answers.ts'
 import { script } from '../../tools/fake-upstream/script.ts'
 import { after as whenOpen } from '../forwarding/wire.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until, upstreamKey } from '../support/gateway.ts'
 import type { Exposed, Sample } from './exposition.ts'
@@ -182,7 +182,7 @@ test('a call whose end cannot be written down is an error of that stage, and no 
   const received = harness.upstream.nextRequest()
   const answer = ask({}, {}, await harness.key({ credit: '1' }))
   await received
-  const db = new Database(join(harness.folder, 'weir.db'))
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   locked.resolve()
   expect((await answer).status).toBe(500)

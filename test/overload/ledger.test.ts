@@ -1,11 +1,11 @@
 // A ledger that does not answer: new calls are refused at once, also before their body is read, and served again when
 // it answers. The calls that waited for it are served.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { defaultRuntime } from '../../src/boot/runtime.ts'
 import { ask, bearer, CHAT, call, goodBody } from '../front/asking.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
@@ -23,7 +23,7 @@ const overload = async (): Promise<number> =>
 
 test('a ledger that stands still shuts the gate, and one that moves opens it again', async () => {
   const key = await harness.key({ qpm: 10_000 })
-  const db = new Database(join(harness.folder, 'weir.db'))
+  const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   const waiting = call(harness, key)
   await until(() => harness.gateway.activeCalls === 1, 'one is under way')

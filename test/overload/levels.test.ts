@@ -1,13 +1,13 @@
 // What callers see at each level of overload, by readings that are handed in: whom it refuses, in which words, and that
 // what is under way, health and public data go on. They rise from test to test, as sinking takes its time.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { pausedStream } from '../../tools/fake-upstream/answers.ts'
 import { openCall } from '../forwarding/caller.ts'
 import { done } from '../forwarding/wire.ts'
 import { ask, bearer, CHAT, call, expectStages, goodBody, lines } from '../front/asking.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
@@ -44,7 +44,7 @@ const jsonOf = (body: Buffer): { error: { type: string; code?: unknown } } =>
 describe('at level 1', () => {
   test('bodies are not kept, and counted; an idempotency key still works', async () => {
     const own = await harness.key()
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     const { id } = db.query('SELECT max(id) AS id FROM api_key').get() as { id: number }
     db.run('UPDATE api_key SET keeps_bodies = 1 WHERE id = ?1', [id])
     db.close()

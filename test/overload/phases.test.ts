@@ -1,13 +1,13 @@
 // A caller that leaves, in each phase of its call: nothing stays under way, no hold stays open, and nothing reaches an
 // upstream that it had not reached.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import net from 'node:net'
 import { join } from 'node:path'
 import { silence } from '../../tools/fake-upstream/answers.ts'
 import { openCall, openRaw, startHasty } from '../forwarding/caller.ts'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 
@@ -54,7 +54,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
 
   test('while it waits for its hold', async () => {
     const asked = harness.upstream.requests.length
-    const db = new Database(join(harness.folder, 'weir.db'))
+    const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, { stream })
     await until(() => harness.gateway.activeCalls === 1, 'it is still running')

@@ -1,11 +1,11 @@
 // The same races through the whole gateway: five hundred callers on real sockets, and funds for some of them.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { readBooks } from '../crash/books.ts'
 import { judgeBooks } from '../crash/laws.ts'
 import { closedGate } from '../support/closed-gate.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, startHarness, until } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
@@ -37,7 +37,7 @@ afterEach(async () => {
 const asUsd = (nanos: bigint): string => `${nanos / NANOS_PER_USD}.${String(nanos % NANOS_PER_USD).padStart(9, '0')}`
 
 function query(sql: string): bigint[] {
-  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
     return (db.query(sql).values() as [bigint][]).map(([value]) => value)
   } finally {

@@ -1,7 +1,6 @@
 // Money where a name stands for several models: what is held covers whichever answers, and what is charged and written
 // down is what answered.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, describe, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +12,7 @@ import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openCall } from '../forwarding/caller.ts'
 import { errorEvent, goodStream, role, sends } from '../forwarding/wire.ts'
+import { openDatabase } from '../support/database.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import type { Shores, ShoresOptions } from './shores.ts'
 import { chatPath, startShores } from './shores.ts'
@@ -120,7 +120,7 @@ test("of a channel's tokens a minute only those stay taken that its calls used",
 })
 
 function usedIn(folder: string): number {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   try {
     return (db.query('SELECT coalesce(max(used), 0) AS used FROM hold').get() as { used: number }).used
   } finally {

@@ -1,6 +1,5 @@
 // The operator's commands on a data folder of their own, without a gateway: what they answer, refuse and write.
 
-import { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import type { Store } from '../../src/boot/open-store.ts'
 import { openStore } from '../../src/boot/open-store.ts'
 import { Problem } from '../../src/cli/connect.ts'
 import { readConfig } from '../../src/config.ts'
+import { openDatabase } from '../support/database.ts'
 import { operatorOf } from '../support/operator.ts'
 
 export interface Desk {
@@ -68,7 +68,7 @@ export async function openDesk(): Promise<Desk> {
       return fault.message
     },
     written() {
-      const db = new Database(join(folder, 'weir.db'), { readonly: true })
+      const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
       const all = (table: string): unknown => db.query('SELECT * FROM '.concat(table)).all()
       const rows = ['limit_rule', 'model_route', 'channel', 'api_key'].map(all)
       db.close()

@@ -1,13 +1,13 @@
 // What lies at an upstream stays with the credential that put it there: whatever the order of the keys, under the names
 // that older versions gave to channels, and as far as can be told when a key was renewed.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
@@ -70,7 +70,7 @@ async function begin(keys: string): Promise<void> {
 async function again(keys: string, named?: string): Promise<void> {
   await harness.stop()
   if (named !== undefined) {
-    const db = new Database(join(folder, 'weir.db'))
+    const db = openDatabase(join(folder, 'weir.db'))
     for (const table of ['kept_response', 'kept_file', 'task']) {
       db.query('UPDATE '.concat(table, ' SET channel = ?1')).run(named)
     }

@@ -1,6 +1,5 @@
 // A start on rules that somebody wrote by hand, or that speak of what is not there any more.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +8,7 @@ import { openStore } from '../../src/boot/open-store.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import { weirSays } from '../front/weir-process.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, upstreamKey } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
@@ -33,7 +33,7 @@ const ask = (command: string, input: object) => harness!.weir(command, { ...inpu
 
 /** What a hand does that goes past the commands. */
 function write(sql: string): void {
-  const db = new Database(join(folder, 'weir.db'))
+  const db = openDatabase(join(folder, 'weir.db'))
   db.run('PRAGMA ignore_check_constraints = ON')
   db.run(sql)
   db.close()

@@ -1,7 +1,6 @@
 // Killed while secrets are replaced: whatever was on the disk by then starts again, nothing is lost, and what was begun
 // is brought to its end.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +10,7 @@ import { buildSecretRing } from '../../src/base/secrets/secret-ring.ts'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
 import type { Served } from '../front/weir-process.ts'
 import { cleanUp, freshFolder, serve, stopServed, weirSays } from '../front/weir-process.ts'
+import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
 import { files, kinds, marksIn, sealedWith, secretsIn } from './ground.ts'
@@ -26,7 +26,7 @@ const placeOf = (callId: number) => ({ table: 'kept_answer', row: callId, column
 function keepMany(folder: string): readonly number[] {
   const seal = new Seal(buildSecretRing(...secretsIn(folder, 'encryption')))
   const first = idAtMs(Date.now())
-  const db = new Database(join(folder, 'weir.db'))
+  const db = openDatabase(join(folder, 'weir.db'))
   const insert = db.query('INSERT INTO kept_answer VALUES (?1, ?2)')
   const ids = Array.from({ length: ROWS }, (_, index) => first + index)
   db.transaction(() => ids.forEach(id => insert.run(id, seal.seal(placeOf(id), Buffer.from(wordsOf(id))))))()
@@ -37,7 +37,7 @@ function keepMany(folder: string): readonly number[] {
 /** How many of them open with the secrets that lie there. */
 function openable(folder: string, ids: readonly number[]): number {
   const seal = new Seal(buildSecretRing(...secretsIn(folder, 'encryption')))
-  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   const find = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1')
   const sealedOf = (id: number): Uint8Array => (find.get(id) as { sealed: Uint8Array }).sealed
   const opened = ids.filter(id => seal.open(placeOf(id), sealedOf(id)).toString() === wordsOf(id)).length

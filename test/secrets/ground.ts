@@ -1,18 +1,18 @@
 // What the tests of secrets share: a look into the database, and marks as they are written there.
 
-import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { fingerprintOf } from '../../src/base/secrets/secret-fingerprint.ts'
 import { sealedColumns } from '../../src/store/secrets/secret-marks.ts'
+import { openDatabase } from '../support/database.ts'
 
 export const files = { pepper: 'pepper', jwt: 'jwt-secret', encryption: 'encryption-key' } as const
 export type Kind = keyof typeof files
 export const kinds = Object.keys(files) as Kind[]
 
 export function read<T>(folder: string, sql: string): T[] {
-  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   try {
     return db.query(sql).all() as T[]
   } finally {
@@ -21,9 +21,8 @@ export function read<T>(folder: string, sql: string): T[] {
 }
 
 export function write(folder: string, sql: string, ...values: (string | number | Uint8Array)[]): void {
-  const db = new Database(join(folder, 'weir.db'))
+  const db = openDatabase(join(folder, 'weir.db'))
   try {
-    db.run('PRAGMA busy_timeout = 5000')
     db.query(sql).run(...values)
   } finally {
     db.close()
@@ -50,7 +49,7 @@ export function sealedWith(folder: string): Record<string, number> {
 
 /** The keys that bodies are sealed with. */
 export function bodiesWith(folder: string): readonly string[] {
-  const db = new Database(join(folder, 'bodies.db'), { readonly: true })
+  const db = openDatabase(join(folder, 'bodies.db'), { readonly: true })
   try {
     const sql = `SELECT lower(hex(substr(request, 2, 4))) FROM body
       UNION SELECT lower(hex(substr(answer, 2, 4))) FROM body`

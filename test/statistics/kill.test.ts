@@ -1,7 +1,6 @@
 // Killed at any instant, the ledger and its roller lose nothing and count nothing twice; and a file of statistics is
 // taken for that of its own database only.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,6 +11,7 @@ import { openBooks } from '../../src/store/ledger/books.ts'
 import { recoverHolds } from '../../src/store/ledger/recovery.ts'
 import { StatisticsAggregator } from '../../src/store/statistics/aggregator.ts'
 import { recordOf } from '../ledger/sample-books.ts'
+import { openDatabase } from '../support/database.ts'
 import { recount, written } from './recount.ts'
 
 let folder: string
@@ -46,8 +46,8 @@ function rollAll(place: string): void {
 }
 
 function expectEqual(place: string): number {
-  const [db, statistics] = ['weir.db', 'stats.db'].map(
-    name => new Database(join(place, name), { readonly: true, safeIntegers: true }),
+  const [db, statistics] = ['weir.db', 'stats.db'].map(name =>
+    openDatabase(join(place, name), { readonly: true, safeIntegers: true }),
   )
   const told = written(statistics!)
   expect(told).toEqual(recount(db!, Date.now(), new Map()))
@@ -124,12 +124,12 @@ describe('the statistics', () => {
     now.add(1_000, 20)
     rollAll(now.place)
     const copied = mkdtempSync(join(folder, 'copied'))
-    copyDatabase(new Database(join(now.place, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
+    copyDatabase(openDatabase(join(now.place, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
     now.db.run('DELETE FROM record WHERE call_id < 1010')
     now.add(1_100, 5)
     copyDatabase(now.db, join(copied, 'weir.db'))
     rollAll(copied)
-    const statistics = new Database(join(copied, 'stats.db'), { readonly: true })
+    const statistics = openDatabase(join(copied, 'stats.db'), { readonly: true })
     expect(statistics.query('SELECT calls FROM figure WHERE cut = 0 AND span = 3').values()).toEqual([[25]])
     statistics.close()
   })

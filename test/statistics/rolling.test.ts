@@ -1,7 +1,7 @@
 // The sums are those of the records, whatever was written in which order, wherever the roller was stopped, and however
 // the file of statistics came to be.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,6 +14,7 @@ import { buildOperations } from '../../src/store/engine/operation-runner.ts'
 import { openBooks } from '../../src/store/ledger/books.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import { StatisticsAggregator } from '../../src/store/statistics/aggregator.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Rate } from './recount.ts'
 import { recount, written } from './recount.ts'
 
@@ -179,7 +180,7 @@ class History {
     while (this.#open.length > 0) this.#settle(0)
     while (!this.#rolling.step().upToDate);
     this.#close(false)
-    const statistics = new Database(join(this.#house.folder, 'stats.db'), { readonly: true, safeIntegers: true })
+    const statistics = openDatabase(join(this.#house.folder, 'stats.db'), { readonly: true, safeIntegers: true })
     expect(written(statistics)).toEqual(recount(this.#house.db, NOW_MS, rates))
     statistics.close()
   }

@@ -1,6 +1,5 @@
 // A database that cannot grow: new calls are refused, and what is under way is settled all the same.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +7,7 @@ import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import { bookFaults, holdOf, recordOf } from '../support/books.ts'
+import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -75,7 +75,7 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   const over = { callId: 9_000, status: 'failed', dueMs: null, updatedMs: 2, sealed: answer } as const
   expect(await writer.run('changeTask', over)).toEqual({ done: 'changed' })
 
-  const db = new Database(join(folder, 'weir.db'), { safeIntegers: true })
+  const db = openDatabase(join(folder, 'weir.db'), { safeIntegers: true })
   expect(bookFaults(db)).toEqual([])
   expect(db.query('SELECT count(*) AS n FROM record').get()).toEqual({ n: BigInt(held.length) })
   expect(db.query('SELECT done FROM idempotency').all()).toEqual([{ done: 1n }])
@@ -112,7 +112,7 @@ test('a start ends what a crash cut off, also where there is no room for more', 
   })
   writer = again
   expect(start.recovered).toBe(held)
-  const db = new Database(join(folder, 'weir.db'), { safeIntegers: true })
+  const db = openDatabase(join(folder, 'weir.db'), { safeIntegers: true })
   expect(bookFaults(db)).toEqual([])
   db.close()
 })

@@ -1,6 +1,5 @@
 // The writer thread from outside: one commit for all that waits, each operation with its own verdict, nothing lost.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +10,7 @@ import type { OperationInput } from '../../src/store/engine/operations.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import type { WriterOptions } from '../../src/store/engine/writer-messages.ts'
 import { holdOf, recordOf } from '../support/books.ts'
+import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 
 const by = { actor: 'test' }
@@ -43,7 +43,7 @@ async function closeWriter(writer: Writer): Promise<void> {
 }
 
 function read<T>(sql: string): T[] {
-  const db = new Database(path, { readonly: true })
+  const db = openDatabase(path, { readonly: true })
   try {
     return db.query(sql).all() as T[]
   } finally {
@@ -191,7 +191,7 @@ test('a full queue refuses new holds and mere records, and never a settle', asyn
 test('a queue that stands still refuses new holds, too, and lets them in again when it moves', async () => {
   const writer = await openWriter()
   await writer.run('createKey', keyOf(11), by)
-  const other = new Database(path)
+  const other = openDatabase(path)
   other.run('BEGIN IMMEDIATE')
   const first = writer.run('setSetting', { name: 'first', value: 'x' })
   await Bun.sleep(1) // the next waits behind it
@@ -284,7 +284,7 @@ describe('opening', () => {
 
   test('refuses a file from a later version of Weir', async () => {
     await closeWriter(await openWriter())
-    const db = new Database(path)
+    const db = openDatabase(path)
     db.run('PRAGMA user_version = 999')
     db.close()
     const fault = await Writer.open({ path, ballastBytes: 0 }, () => {}).catch((thrown: Error) => thrown)

@@ -1,6 +1,6 @@
 // A whole gateway for one test: real sockets, a real SQLite file in a folder of its own, the fake upstream behind it.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import type { Gateway } from '../../src/main.ts'
 import { startGateway } from '../../src/main.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { openDatabase } from './database.ts'
 import type { Operator } from './operator.ts'
 import { operatorOf } from './operator.ts'
 
@@ -68,7 +69,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const world = { ...said, ...calm, pause: shortly, passwordCost: cheap, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
-    const db = new Database(join(folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
     try {
       return query(db)
     } finally {

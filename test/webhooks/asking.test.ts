@@ -1,9 +1,9 @@
 // Webhooks as they are asked for: what is refused, by name, and that their secrets stand nowhere.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
@@ -102,7 +102,7 @@ describe('what is asked wrongly', () => {
         path => ask('GET', path),
       ),
     )
-    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
     const sealedRows = db.query('SELECT secret FROM webhook ORDER BY id').all()
     const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
