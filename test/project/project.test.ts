@@ -91,10 +91,16 @@ test('only src/store knows that the store is SQLite: SQL, its driver, its error 
   for (const pattern of [sql, engine, connection]) expect(linesWith(pattern, others)).toEqual([])
 })
 
+const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter(path => path.endsWith('.ts') && !path.startsWith('types/'))
+  .map(path => [`test/${path}`, read(`test/${path}`)] as const)
+
+test('tests open databases with openDatabase, which waits for the writer of a gateway', () => {
+  const others = tests.filter(([path]) => path !== 'test/support/database.ts')
+  expect(linesWith(/\bnew Database\((?!':memory:'|\))/, others)).toEqual([])
+})
+
 test('the type checker is not silenced, but where a test expects its errors', () => {
-  const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter(path => path.endsWith('.ts') && !path.startsWith('types/'))
-    .map(path => [`test/${path}`, read(`test/${path}`)] as const)
   const silenced = [...sources, ...tests].filter(([, text]) =>
     /^\s*(\/\/|\/\*)\s*@ts-(ignore|expect-error|nocheck)/m.test(text),
   )
