@@ -26,8 +26,8 @@ export interface Reply {
 export interface DeskApp {
   readonly folder: string
   readonly store: Store
-  /** Who they are, by the id of their person; 0: whoever runs the site. */
-  ask(who: Who, line: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  /** Who asks, by the id of their person; 0: the operator; undefined: nobody who is signed in. */
+  ask(who: Who | undefined, line: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   /** An account with a key, of which these persons are members. */
   account(members?: Readonly<Record<number, number>>): Promise<{ accountId: number; keyId: number }>
   call(call: MadeCall): Promise<number>
@@ -81,7 +81,7 @@ export async function openDeskApp(): Promise<DeskApp> {
       const [method, target] = line.split(' ') as [string, string]
       const [path, search = ''] = `/api/web/${target}`.split('?') as [string, string?]
       const asked = { method, path, search, requestId: 'req_test', address: '127.0.0.1' }
-      const actor = { ...who, sessionId: 1 }
+      const actor = who && { ...who, sessionId: 1 }
       const readBody = async (): Promise<Buffer> => Buffer.from(JSON.stringify(body))
       try {
         const reply = await answer({ ...asked, actor, header: name => headers[name], readBody })

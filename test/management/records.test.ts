@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { idAtMs, textId } from '../../src/base/ids.ts'
+import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
 import { until } from '../support/gateway.ts'
 import type { DeskApp, Reply } from './desk-app.ts'
@@ -23,7 +24,12 @@ beforeAll(async () => {
   others = await app.account({ 9: 3 })
   ids.plain = await app.call({ ...mine, cost: '1500', endUser: 'ann', lines: '[["input",10,"0.15"]]' })
   ids.formula = await app.call({ ...mine, cost: '2500', endUser: '=1+2', tags: 'a,"b"\nc', streamed: true })
-  const failed = { status: 502, outcome: 'upstream_failed', error: 'upstream_unusable', why: '{"chose":"p#1"}' }
+  const failed: Partial<RecordRow> = {
+    status: 502,
+    outcome: 'upstream_failed',
+    error: 'upstream_unusable',
+    routing: '{"candidates":1}',
+  }
   ids.failed = await app.call({ ...mine, ...failed, model: 'x', channel: 'p#2' })
   ids.other = await app.call({ ...others, cost: '9000' })
   ids.old = await app.call({ ...mine, agoMs: 40 * DAY_MS, endUser: 'ann', cost: '700' })
@@ -106,9 +112,20 @@ describe('of another account', () => {
     expect((await app.ask(manager, 'POST records/deletions', key)).code).toBe('resource_unknown')
   })
 
+  test('and without an actor there is no answer, whoever has let the request through', async () => {
+    for (const line of ['GET records', 'GET accounts', 'GET me', 'POST accounts']) {
+      expect([line, (await app.ask(undefined, line, { name: 'x', type: 'team' })).code]).toEqual([
+        line,
+        'token_invalid',
+      ])
+    }
+  })
+
   test('and channels are for those who run the site', async () => {
     const whole = await app.ask(viewer, `GET records/${req('failed')[0]}`)
     expect(whole.body).toMatchObject({ channel: null, attempts: null, routing: null })
+    const forOwner = await app.ask(owner, `GET records/${req('failed')[0]}`)
+    expect(forOwner.body).toMatchObject({ channel: 'p#2', routing: { candidates: 1 } })
     expect((await app.ask(viewer, 'GET records?channel=p%232')).code).toBe('role_too_low')
     const text = await (await app.ask(viewer, 'GET records/export?format=csv')).response!.text()
     expect(text).not.toContain('p#2')

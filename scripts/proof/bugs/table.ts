@@ -234,7 +234,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     file: 'src/management/web/dispatch.ts',
     find: "if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)\n",
     replace: '',
-    tests: ['./test/management/matrix.test.ts'],
+    tests: ['./test/management/records.test.ts'],
   },
   {
     file: 'src/management/web/dispatch.ts',

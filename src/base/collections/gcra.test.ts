@@ -146,6 +146,17 @@ describe('a rate meter', () => {
     )
   })
 
+  test('uses nothing up when the clock goes back, so that no call is refused for it', () => {
+    const meter = new RateMeter(rateOf(2, spansMs.minute))
+    meter.refill(10_000_000)
+    meter.take(1)
+    meter.refill(9_000_000)
+    expect([meter.remaining, meter.fits(1)]).toEqual([1, true])
+    meter.take(1)
+    meter.refill(10_000_000)
+    expect(meter.remaining).toBe(0)
+  })
+
   test('refuses an invalid rate', () => {
     for (const amount of [0, -1, 1.5, Number.NaN, Infinity, AMOUNT_MAX + 1]) {
       expect(() => rateOf(amount, spansMs.minute)).toThrow('positive integer')

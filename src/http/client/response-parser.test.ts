@@ -150,6 +150,7 @@ describe('a response is broken', () => {
     ['with a bare LF in an extension', '5;a\nb\r\nhello\r\n', ''],
     ['with a NUL in an extension', '5;a\0\r\nhello\r\n', ''],
     ['with a bare LF behind the data', '5\r\nhello\n0\r\n\r\n', 'hello'],
+    ['with a bare CR behind the data', '5\r\nhello\r00\r\n\r\n', 'hello'],
     ['longer than its size', '2\r\nhello\r\n0\r\n\r\n', 'he'],
     ['with a bare LF in a trailer', '0\r\na: b\n\r\n', ''],
     ['with a bare LF at its end', '0\r\n\n', ''],

@@ -384,7 +384,7 @@ test('explainChannels agrees with choose', () => {
         ),
       )
       const tried: TriedChannel[] = triedAt === null ? [] : [{ channelId: `0.${triedAt}`, verdict: 'broken' }]
-      const choosing = { ...asked(options), policy, tried, waitMs, nowMs, chance: chanceOf(seed) }
+      const choosing: ChoiceInput = { ...asked(options), policy, tried, waitMs, nowMs, random: chanceOf(seed) }
       const explained = explainChannels(choosing)
       expect(explained).toHaveLength(rows.reduce((sum, { seats }) => sum + seats.length, 0))
       const open = explained.filter(({ dropped }) => dropped === null)
