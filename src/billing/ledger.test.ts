@@ -35,10 +35,10 @@ const draft = {
 }
 const asks = (amount: bigint) => ({ callId: 7, accountId: 1, keyId: 2, amount: nanos(amount), draft })
 
-test('a hold passes its amount, and ten times the part that a token count could make smaller', async () => {
+test('a hold passes its amount, and how much must be available', async () => {
   const { asked, ledger } = writerOf({ done: 'held' })
   expect(await ledger.hold(asks(9_007_199_254_740_993n))).toEqual({ done: 'held' })
-  await ledger.hold({ ...asks(5n), uncountedPart: nanos(3n) })
+  await ledger.hold({ ...asks(5n), wants: 30n })
   const common = { callId: 7, accountId: 1, keyId: 2, kind: 'call', draft }
   expect(asked).toEqual([
     ['hold', { ...common, amount: '9007199254740993', wants: '0' }],
@@ -48,7 +48,7 @@ test('a hold passes its amount, and ten times the part that a token count could 
 
 test.each([
   [{ done: 'balance_too_low', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
-  [{ done: 'count_first', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
+  [{ done: 'hold_less', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
   [
     { done: 'budget_too_low', available: '-5', budget: 'key, day' },
     'budget_too_low',

@@ -57,6 +57,7 @@ import { ChannelPicker } from '../pipeline/route/channel-picker.ts'
 import { ReferenceCheck, settleWithReferences } from '../pipeline/route/references.ts'
 import { Targets } from '../pipeline/route/targets.ts'
 import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
+import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
@@ -67,6 +68,7 @@ import type { Runtime } from './runtime.ts'
 
 export interface CallParts {
   readonly ledger: Ledger
+  readonly reservations: Reservations
   readonly silence: SilenceTimes
   readonly catalogue: Catalogue
   readonly prices: PriceBook
@@ -130,6 +132,7 @@ export function buildCalls(parts: CallParts) {
       channelPicker,
       send: upstreams.send,
       deadlines,
+      reservations: parts.reservations,
       memory: new AnswerMemory(parts.answerMemoryBytesMax, runtime.eventBytesMax),
       times: runtime.attemptTimes,
       reasoning: vault.reasoning,
@@ -143,7 +146,15 @@ export function buildCalls(parts: CallParts) {
   const disconnects = new Disconnects(deadlines)
   const settleReferences = settleWithReferences(settling.settle, { references: vault.references, log })
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
-  const replies = buildReplies({ settle, log, silence: silenceTimes, deadlines, disconnects, stallMs })
+  const replies = buildReplies({
+    settle,
+    reservations: parts.reservations,
+    log,
+    silence: silenceTimes,
+    deadlines,
+    disconnects,
+    stallMs,
+  })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
   const shared = { activeCalls, gate, settler: settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
   const runCall = buildRunOrExplain({

@@ -14,7 +14,7 @@ const row = (id: number, revoked = false): KeyRow => ({
   hasOwnLimit: false,
   pricePerMille: 1000,
   revoked,
-  clamps: false,
+  strictCap: false,
   strict: false,
   allows: null,
   accountAllows: null,

@@ -76,7 +76,7 @@ describe('a key', () => {
     untilMs: null,
     endpoints: null,
     addresses: null,
-    clamps: false,
+    strictCap: false,
     strict: false,
     keepsBodies: false,
   }

@@ -27,7 +27,7 @@ interface Scene {
   readonly shapes: readonly Shape[]
   readonly funds: number
   readonly count: TokenCount | undefined
-  readonly clamps: boolean
+  readonly strictCap: boolean
   readonly bytes: number
   readonly asked: number | undefined
   readonly seen: boolean
@@ -60,11 +60,11 @@ async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<
   const available = `${scene.funds}` as MoneyText
   const stage = buildHold({
     ledger: {
-      hold: async ({ amount }) => (amount <= scene.funds ? { done: 'held' } : { done: 'count_first', available }),
+      hold: async ({ amount }) => (amount <= scene.funds ? { done: 'held' } : { done: 'hold_less', available }),
     },
     countTokens: async () => scene.count,
   })
-  const permit = { caller: { keyId: 1, accountId: 2, clamps: scene.clamps } }
+  const permit = { caller: { keyId: 1, accountId: 2, strictCap: scene.strictCap } }
   const route = { permit, candidates } as unknown as Route
   const exchange = {
     ...newCallParts(),
@@ -89,7 +89,7 @@ const scenes: fc.Arbitrary<Scene> = fc.record({
   shapes: fc.array(shapes, { minLength: 1, maxLength: 4 }),
   funds: fc.oneof(fc.nat(20_000), fc.nat(2_000_000)),
   count: fc.option(counts, { nil: undefined }),
-  clamps: fc.boolean(),
+  strictCap: fc.boolean(),
   bytes: fc.oneof(fc.nat(50), fc.integer({ min: 1_024, max: 20_000 })),
   asked: some(5_000),
   seen: fc.boolean(),

@@ -26,7 +26,8 @@ function chatOf(bytes: number, more: object = {}) {
 interface Scene {
   readonly held: readonly (HoldOutcome | Error)[]
   readonly count?: TokenCount | undefined | Promise<undefined>
-  readonly clamps?: boolean
+  /** The key lets its answers be cut. */
+  readonly cuts?: boolean
   readonly call?: ReturnType<typeof chatOf>
   readonly stop?: Stop<StopReason>
 }
@@ -39,7 +40,7 @@ interface Played {
   readonly mayHold: boolean
 }
 
-const room = (done: 'balance_too_low' | 'count_first', available: bigint): HoldOutcome => ({
+const room = (done: 'balance_too_low' | 'hold_less', available: bigint): HoldOutcome => ({
   done,
   available: `${available}` as MoneyText,
 })
@@ -65,7 +66,7 @@ async function play(scene: Scene): Promise<Played> {
       return await scene.count
     },
   })
-  const caller = { keyId: 1, accountId: 2, clamps: scene.clamps ?? false }
+  const caller = { keyId: 1, accountId: 2, strictCap: scene.cuts !== true }
   const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
   const model: Model = { id: 'b', outputTokensMax: 1_000 }
   const call = scene.call ?? chatOf(10_000)
@@ -87,11 +88,11 @@ const amounts = ({ asked }: Played): readonly bigint[] => asked.map(({ amount })
 const bytes = BigInt(chatOf(10_000).bodyBytes)
 
 describe('a hold', () => {
-  test('that fits is requested once, with the part that a count could reduce', async () => {
+  test('that fits is requested once, if ten times the part that a count could reduce is available', async () => {
     const played = await play({ held: [held] })
     expect(played).toMatchObject({ counted: 0, mayHold: true, hold: { amount: bytes + 1_000n } })
     expect(played.asked).toMatchObject([
-      { callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, uncountedPart: bytes },
+      { callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, wants: bytes * 10n },
     ])
     expect(played.hold).not.toHaveProperty('cap')
     expect(played.hold).not.toHaveProperty('inputTokens')
@@ -102,47 +103,47 @@ describe('a hold', () => {
     for (const call of [chatOf(10), chatOf(0, { messages: image })]) {
       const played = await play({ held: [room('balance_too_low', 500n)], call })
       expect(played).toMatchObject({ counted: 0, mayHold: false, fault: { code: 'balance_too_low' } })
-      expect(played.asked).toMatchObject([{ uncountedPart: 0n }])
+      expect(played.asked).toMatchObject([{ wants: 0n }])
     }
   })
 
   test('that is refused is counted with a margin and requested again', async () => {
     const count = { tokens: 1_000, extraTokens: 6, uncountedBytes: 40 }
-    const played = await play({ held: [room('count_first', 20_000n), held], count })
+    const played = await play({ held: [room('hold_less', 20_000n), held], count })
     expect(amounts(played)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
-    expect(played.asked[1]!.uncountedPart).toBe(0n as never)
+    expect(played.asked[1]!.wants).toBe(0n)
     expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
   })
 
   test('still uses bytes if the count fails or is larger', async () => {
     for (const count of [undefined, { tokens: 1_000_000, extraTokens: 0, uncountedBytes: 0 }]) {
-      const played = await play({ held: [room('count_first', 20_000n), held], count })
+      const played = await play({ held: [room('hold_less', 20_000n), held], count })
       expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
       expect(played.hold!.amount).toBe((bytes + 1_000n) as never)
     }
   })
 
   test('is not counted if the funds do not cover one token of output', async () => {
-    const played = await play({ held: [room('balance_too_low', 0n)], clamps: true })
+    const played = await play({ held: [room('balance_too_low', 0n)], cuts: true })
     expect(played).toMatchObject({ counted: 0, fault: { code: 'balance_too_low' } })
   })
 
   test('ends when the caller disconnects, without waiting for a count', async () => {
     const stop = new Stop<StopReason>()
-    const playing = play({ held: [room('count_first', 20_000n)], count: new Promise(() => {}), stop })
+    const playing = play({ held: [room('hold_less', 20_000n)], count: new Promise(() => {}), stop })
     await Promise.resolve()
     stop.stop(callerLeft)
     expect(await playing).toMatchObject({ counted: 1, fault: callerLeft, mayHold: false, asked: [{}] })
   })
 })
 
-describe('a clamp', () => {
+describe('a cap by the funds', () => {
   const short = chatOf(10)
   const own = BigInt(short.bodyBytes)
 
   test('requests what the funds cover, and follows changing funds at most three times', async () => {
     const falling = [900n, 800n, 700n, 600n].map(more => room('balance_too_low', own + more))
-    const played = await play({ held: falling, clamps: true, call: short })
+    const played = await play({ held: falling, cuts: true, call: short })
     expect(amounts(played)).toEqual([own + 1_000n, own + 900n, own + 800n, own + 700n])
     expect(played).toMatchObject({ mayHold: false, fault: { code: 'balance_too_low' } })
     expect((played.fault as Refusal).extras.hint).toContain('With max_tokens of at most 600 it would fit.')
@@ -150,22 +151,22 @@ describe('a clamp', () => {
 
   test('puts the cap into the hold', async () => {
     const results = [room('balance_too_low', own + 900n), room('balance_too_low', own + 800n), held]
-    const played = await play({ held: results, clamps: true, call: short })
+    const played = await play({ held: results, cuts: true, call: short })
     expect(played.hold).toMatchObject({ cap: 800, amount: own + 800n })
   })
 
-  test('does not apply to a key without the option, nor below the minimum', async () => {
+  test('does not apply to a key with strictCap, nor below the minimum', async () => {
     expect(await play({ held: [room('balance_too_low', own + 900n)], call: short })).toMatchObject({ asked: [{}] })
     const stump = room('balance_too_low', own + 255n)
-    expect(await play({ held: [stump], clamps: true, call: short })).toMatchObject({ asked: [{}], hold: undefined })
+    expect(await play({ held: [stump], cuts: true, call: short })).toMatchObject({ asked: [{}], hold: undefined })
     const least = room('balance_too_low', own + 256n)
-    expect(await play({ held: [least, held], clamps: true, call: short })).toMatchObject({ hold: { cap: 256 } })
+    expect(await play({ held: [least, held], cuts: true, call: short })).toMatchObject({ hold: { cap: 256 } })
   })
 })
 
 describe('whether a hold may exist', () => {
   test('no, after a clear refusal', async () => {
-    const frozen = await play({ held: [{ done: 'account_frozen' }], clamps: true })
+    const frozen = await play({ held: [{ done: 'account_frozen' }], cuts: true })
     expect(frozen).toMatchObject({ mayHold: false, fault: { code: 'account_frozen' }, asked: [{}] })
     const shed = await play({ held: [new Refusal('overloaded', 'x')] })
     expect(shed).toMatchObject({ mayHold: false, fault: { code: 'overloaded' } })
@@ -173,11 +174,11 @@ describe('whether a hold may exist', () => {
 
   test('yes, if the ledger did not answer', async () => {
     expect(await play({ held: [new Refusal('storage_away', 'x')] })).toMatchObject({ mayHold: true })
-    expect(await play({ held: [room('count_first', 9n), new Error('gone')] })).toMatchObject({ mayHold: true })
+    expect(await play({ held: [room('hold_less', 9n), new Error('gone')] })).toMatchObject({ mayHold: true })
   })
 
   test('an unexpected answer of the ledger is never taken for a hold', async () => {
-    expect(await play({ held: [taken], clamps: true })).toMatchObject({ hold: undefined, mayHold: false, asked: [{}] })
+    expect(await play({ held: [taken], cuts: true })).toMatchObject({ hold: undefined, mayHold: false, asked: [{}] })
   })
 })
 

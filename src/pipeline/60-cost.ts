@@ -9,7 +9,7 @@ import { decideCharge } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import { BYTES_PER_IMAGE, imageTokensDefault } from '../protocols/usage/media-bytes.ts'
 import type { CallEnding, Exchange } from './exchange.ts'
-import { lossesOf, runsTools } from './exchange.ts'
+import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
@@ -88,10 +88,9 @@ export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
   const input = estimateTokens(call?.inputBytes ?? 0)
   const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
   if (hold === undefined || candidate === undefined) return { input, ...limitTokens(written, Infinity) }
-  const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = candidate.size
   return {
-    input: Math.min(hold.inputTokens ?? input, inputTokensMax),
-    ...limitTokens(written, (outputTokensMax + thoughtTokensMax) * choices),
+    input: Math.min(hold.inputTokens ?? input, candidate.size.inputTokensMax),
+    ...limitTokens(written, outputLimit(exchange, candidate)),
   }
 }
 

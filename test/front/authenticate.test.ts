@@ -10,7 +10,7 @@ import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
 import type { KeyRow } from '../../src/store/engine/reader.ts'
 
 const pepper = buildSecretRing('p'.repeat(32))
-const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
+const flags = { revoked: false, strictCap: false, strict: false, keepsBodies: false, explains: false }
 const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
 const counted = { qpm: 60, limitsKeyId: 1, hasOwnLimit: false }

@@ -23,7 +23,7 @@ const funds = {
   plain: { credit: '5.25', name: 'mill', tier: 'standard', qpm: 77 },
   credited: { credit: '1', account: { creditLimit: `${3n * USD}` } },
   postpaid: { credit: '0', account: { kind: 'postpaid' } },
-  frozen: { credit: '2', account: { frozen: true }, clamps: true },
+  frozen: { credit: '2', account: { frozen: true }, strictCap: true },
   budgeted: {
     credit: '10',
     budgets: [
@@ -78,7 +78,7 @@ describe('a key is told', () => {
       limits: { requests_per_minute: 77, remaining: 77, others: [] },
       expires_at: null,
       models: { allowed: null, allowed_to_account: null, denied: null, required_tags: null },
-      clamps: false,
+      strictCap: false,
       keeps_bodies: false,
       account: {
         kind: 'prepaid',
@@ -108,7 +108,7 @@ describe('a key is told', () => {
   test('that its account is frozen', async () => {
     const { account, ...rest } = await report(funded.keys.frozen)
     expect(account.frozen).toBe(true)
-    expect(rest).toMatchObject({ clamps: true })
+    expect(rest).toMatchObject({ strictCap: true })
     expect((await chat(harness, funded.keys.frozen, { model: MODEL, messages: hello })).status).toBe(403)
   })
 })
@@ -160,7 +160,7 @@ describe('budgets', () => {
     const dates = { expiresMs: null, untilMs: newYearsEve }
     const rights = { allows: ['a/*'], accountAllows: ['*'], denies: null, requires: ['eu'], accountId: 1, ...dates }
     const counted = { tier: 'pro', qpm: 1, limitsKeyId: keyId, hasOwnLimit: false }
-    const told = JSON.parse(reportKey({ keyId, ...counted, clamps: false, ...rights })!) as Report
+    const told = JSON.parse(reportKey({ keyId, ...counted, strictCap: false, ...rights })!) as Report
     reader.close()
     const models = { allowed: ['a/*'], allowed_to_account: ['*'], denied: null, required_tags: ['eu'] }
     expect(told).toMatchObject({ models, expires_at: '2099-12-31T23:59:00.000Z' })

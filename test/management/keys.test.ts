@@ -85,11 +85,11 @@ describe('a key', () => {
 
   test('is changed field by field, and null takes a field away', async () => {
     const { id } = await make({ allows: ['openai/*'], qpm: 7, expires: '2099-01-01T00:00:00Z' })
-    const change = { denies: ['openai/o1*'], clamps: true, strict: true, keepsBodies: true, explains: true }
+    const change = { denies: ['openai/o1*'], strictCap: true, strict: true, keepsBodies: true, explains: true }
     const { body } = await owner('PATCH', `web/keys/${id}`, change)
     expect(body).toMatchObject({ ...change, allows: ['openai/*'], qpm: 7, expires: '2099-01-01T00:00:00.000Z' })
     const nothing = { allows: null, qpm: null, expires: null, denies: null }
-    expect((await owner('PATCH', `web/keys/${id}`, nothing)).body).toMatchObject({ ...nothing, clamps: true })
+    expect((await owner('PATCH', `web/keys/${id}`, nothing)).body).toMatchObject({ ...nothing, strictCap: true })
   })
 
   test('is revoked for good', async () => {

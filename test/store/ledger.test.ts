@@ -38,7 +38,7 @@ describe('a hold', () => {
     expect(hold(7, 11, '5000')).toEqual({ done: 'account_frozen' })
     books.run.setAccount({ id: 11, frozen: false })
     expect(hold(7, 11, '5000', { wants: '9000' })).toEqual({ done: 'balance_too_low', available: '1000' })
-    expect(hold(7, 11, '500', { wants: '1001' })).toEqual({ done: 'count_first', available: '1000' })
+    expect(hold(7, 11, '500', { wants: '1001' })).toEqual({ done: 'hold_less', available: '1000' })
     expect(hold(7, 11, '500', { wants: '1000' })).toEqual({ done: 'held' })
     expect(books.count('hold')).toBe(1)
   })
@@ -80,6 +80,64 @@ describe('a hold', () => {
     expect([7, 8].map(callId => hold(callId, 11, billion).done)).toEqual(['held', 'held'])
     expect(hold(9, 11, billion)).toMatchObject({ done: 'balance_too_low' })
     expect(books.count('hold')).toBe(2)
+  })
+})
+
+describe('an extension of a hold', () => {
+  const extend = (callId: number, amount: MoneyText, least: MoneyText = amount) =>
+    books.run.extend({ callId, amount, least })
+
+  test('reserves all of it if that is a small part of what is left, else a twentieth, but at least the least', () => {
+    hold(7, 11, '200')
+    expect(extend(7, '40', '1')).toEqual({ done: 'extended', granted: '40' })
+    expect(extend(7, '500', '1')).toEqual({ done: 'extended', granted: '38' }) // a twentieth of 760
+    expect(extend(7, '500', '100')).toEqual({ done: 'extended', granted: '100' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 378n })
+    expect(settle(7, '378')).toEqual({ done: 'settled', charged: '378', shortfall: '0' })
+    expect(books.row(11)).toEqual({ balance: 622n, held: 0n })
+  })
+
+  test('may take the last of the money, and is refused after that', () => {
+    hold(7, 11, '900')
+    expect(extend(7, '101')).toEqual({ done: 'balance_too_low', available: '100' })
+    expect(extend(7, '100')).toEqual({ done: 'extended', granted: '100' })
+    expect(extend(7, '1')).toEqual({ done: 'balance_too_low', available: '0' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 1_000n })
+  })
+
+  test('counts in the budgets of the key and of the account', () => {
+    books.run.setBudget({ scopeId: 11, span: 'day', cap: '300' })
+    hold(7, 11, '200')
+    expect(extend(7, '101')).toEqual({ done: 'budget_too_low', available: '100', budget: 'account, day' })
+    expect(extend(7, '90')).toEqual({ done: 'extended', granted: '90' })
+    expect(extend(7, '11')).toMatchObject({ done: 'budget_too_low', available: '10' })
+    settle(7, '250')
+    expect(hold(8, 11, '51')).toMatchObject({ done: 'budget_too_low', available: '50' })
+  })
+
+  test('is refused after the settlement, and for a frozen account', () => {
+    hold(7, 11, '200')
+    books.run.setAccount({ id: 11, frozen: true })
+    expect(extend(7, '1')).toEqual({ done: 'account_frozen' })
+    books.run.setAccount({ id: 11, frozen: false })
+    settle(7, '5')
+    expect(extend(7, '1')).toEqual({ done: 'settled' })
+    expect(books.row(11)).toEqual({ balance: 995n, held: 0n })
+  })
+
+  test('has no stop for an account that pays later, except the room of the table', () => {
+    books.run.setAccount({ id: 11, kind: 'postpaid' })
+    const billion = `${10n ** 18n}` as const
+    hold(7, 11, billion)
+    expect(extend(7, billion)).toEqual({ done: 'extended', granted: billion })
+    expect(extend(7, billion)).toMatchObject({ done: 'balance_too_low' })
+  })
+
+  test('is released by the recovery after a crash', () => {
+    hold(7, 11, '200')
+    extend(7, '40')
+    expect(books.recover()).toBe(1)
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
   })
 })
 

@@ -58,6 +58,16 @@ const moves: Readonly<Record<string, readonly [weight: number, move: Move]>> = {
       ]
     },
   ],
+  extend: [
+    20,
+    step => {
+      const { books, model, random } = step
+      const [call, least] = [step.call(), BigInt(random(200))]
+      const amount = least + BigInt(random(400))
+      const got = books.run.extend({ callId: call, amount: money(amount), least: money(least) })
+      return [got.done === 'extended' ? got.granted : got.done, model.extend(call, amount, least)]
+    },
+  ],
   checkpoint: [
     8,
     step => {

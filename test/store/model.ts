@@ -12,7 +12,7 @@ interface Account {
 interface Hold {
   readonly account: number
   readonly key: number
-  readonly amount: bigint
+  amount: bigint
   readonly task: boolean
   used: bigint
 }
@@ -92,6 +92,23 @@ export class LedgerModel {
     this.costs.set(call, most)
     this.shortfall += cost - most
     return { charged: most, shortfall: cost - most }
+  }
+
+  /** Grants `amount`, but no more than a twentieth of what is left, and no less than `least`. */
+  extend(call: number, amount: bigint, least: bigint): string {
+    const hold = this.holds.get(call)
+    if (hold === undefined) return 'settled'
+    if (this.accounts.get(hold.account)!.frozen) return 'account_frozen'
+    const room = this.budgetRoom(hold.account, hold.key)
+    if (room !== undefined && room < least) return 'budget_too_low'
+    const available = this.available(hold.account)
+    if (available !== undefined && available < least) return 'balance_too_low'
+    let granted = amount
+    for (const left of [room, available]) {
+      if (left !== undefined && granted > left / 20n) granted = left / 20n > least ? left / 20n : least
+    }
+    hold.amount += granted
+    return `${granted}`
   }
 
   checkpoint(call: number, used: bigint): void {

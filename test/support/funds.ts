@@ -16,7 +16,7 @@ export interface Funds {
   readonly name?: string
   readonly tier?: string
   readonly qpm?: number
-  readonly clamps?: boolean
+  readonly strictCap?: boolean
   readonly budgets?: readonly { readonly of: 'key' | 'account'; readonly span: BudgetSpan; readonly cap: bigint }[]
   readonly account?: Omit<OperationInput<'setAccount'>, 'id'>
 }
@@ -37,11 +37,11 @@ export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name
 }
 
 async function fundKey({ manage, writer }: Store, funds: Funds): Promise<string> {
-  const { budgets = [], account, clamps, ...rest } = funds
+  const { budgets = [], account, strictCap, ...rest } = funds
   const made = await operatorOf(() => manage).weir('keys create', { tier: 'pro', ...rest })
   const keyId = parseTextId('key', made.id as string)!
   const accountId = parseTextId('acc', made.account as string)!
-  if (clamps) await writer.run('setKey', { id: keyId, clamps }, { actor: 'test' })
+  if (strictCap) await writer.run('setKey', { id: keyId, strictCap }, { actor: 'test' })
   if (account !== undefined) await writer.run('setAccount', { id: accountId, ...account }, { actor: 'test' })
   for (const { of, span, cap } of budgets) {
     await writer.run('setBudget', { scopeId: of === 'key' ? keyId : accountId, span, cap: `${cap}` }, { actor: 'test' })

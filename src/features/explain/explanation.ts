@@ -88,7 +88,7 @@ function keyOf(caller: Caller, account: KeyAccount | undefined): object {
     name: account?.keyName,
     account: textId('acc', caller.accountId),
     tier: caller.tier,
-    clamps: caller.clamps,
+    strictCap: caller.strictCap,
     strict: caller.strict,
     keepsBodies: caller.keepsBodies,
     explains: caller.explains,

@@ -8,6 +8,7 @@ import type { OpenedStream } from '../attempt/open-response.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { CallEnding, Candidate, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
+import { buildReservations } from '../settle/reservation.ts'
 import { Timings } from '../timings.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { relay } from './relay.ts'
@@ -31,6 +32,7 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
     call: { choices: 1, stream: true, wantsUsage: false },
   } as unknown as Exchange
   const endings: CallEnding[] = []
+  const reservations = buildReservations({ extend: async () => ({ done: 'settled' }) })
   async function settle(_exchange: Exchange, ending: CallEnding): Promise<void> {
     endings.push(ending)
   }
@@ -44,7 +46,9 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol: exchange.protocol, watch })
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
-  await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
+  await relay(stream, caller, { exchange, settle, reservations }).catch((fault: unknown) =>
+    expect(fault).toBe(callerLeft),
+  )
   const { usage: reported, delivered } = exchange.attempt.meter
   return { endings, usage: reported, delivered, unread: pieces.length }
 }

@@ -2,8 +2,9 @@
 // translation into the caller's dialect.
 
 import { bounds } from '../../base/bounds.ts'
-import type { UpstreamError } from '../../base/errors.ts'
+import type { ErrorCode, UpstreamError } from '../../base/errors.ts'
 import { answerTooLarge } from '../../base/errors.ts'
+import type { Usage } from '../../base/money/usage.ts'
 import type { IncomingResponse, ResponsePiece } from '../../http/client/request.ts'
 import type { SseFrame } from '../../http/sse.ts'
 import { frameData, hasBlankData } from '../../http/sse.ts'
@@ -12,7 +13,7 @@ import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { EventSplitter } from '../../upstreams/quirks.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
-import type { FrameConverter } from '../attempt/translation-types.ts'
+import type { EarlyEnd, FrameConverter } from '../attempt/translation-types.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { AnswerStorage, Exchange } from '../exchange.ts'
 import type { UsageMeter } from '../settle/usage-meter.ts'
@@ -29,6 +30,8 @@ export interface StreamReaderParts {
   readonly upstreamProtocol: Protocol
   /** Undefined where bytes pass unchanged. */
   readonly converter?: FrameConverter | undefined
+  /** Follows the answer of a call that may run out of funds, so that it can be ended in the middle. */
+  readonly earlyEnd?: (FrameConverter & EarlyEnd) | undefined
   readonly watch: Watchdog
 }
 
@@ -69,6 +72,8 @@ export class AnswerReader {
   readonly #nowMs: () => number
   /** Converts frames where the caller speaks another dialect. */
   readonly #converter: FrameConverter | undefined
+  /** Undefined also when it could not follow the answer. */
+  #earlyEnd: StreamReaderParts['earlyEnd']
   readonly #translated: boolean
   readonly #splitter: EventSplitter
   readonly #watch: Watchdog
@@ -77,11 +82,12 @@ export class AnswerReader {
   constructor(
     incoming: IncomingResponse,
     exchange: Exchange,
-    { upstreamProtocol, converter, watch }: StreamReaderParts,
+    { upstreamProtocol, converter, earlyEnd, watch }: StreamReaderParts,
   ) {
     this.#incoming = incoming
     this.#protocol = upstreamProtocol
     this.#converter = converter
+    this.#earlyEnd = earlyEnd
     this.#translated = exchange.attempt.translation !== undefined
     this.#splitter = streamFormat(exchange.attempt.candidate!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
@@ -160,6 +166,7 @@ export class AnswerReader {
       noteFrame(this.#meter, frameReading, this.#choices, this.#nowMs())
       const reading = this.#translated ? withError(frameReading) : frameReading
       this.#createdReferences?.collect(reading.json)
+      if (this.#earlyEnd !== undefined && this.#earlyEnd !== this.#converter) this.#follow(reading)
       read.push({ bytes: this.#convert(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
@@ -181,6 +188,21 @@ export class AnswerReader {
   #storeLast(last: Buffer): Buffer {
     this.#storedCall?.takeLast(last)
     return last
+  }
+
+  /** What an upstream sends in its own dialect may be more than the codec can read. */
+  #follow(reading: FrameReading): void {
+    try {
+      if (reading.kind !== 'error' && reading.kind !== 'garbage') this.#earlyEnd?.convert(reading)
+    } catch {
+      this.#earlyEnd = undefined
+    }
+  }
+
+  /** The end of an answer that the gateway stops. Undefined where only an error can end it. */
+  endEarly(usage: Usage, code: ErrorCode): Buffer | undefined {
+    const end = this.#earlyEnd?.endEarly(usage, code)
+    return end && this.#storeLast(end)
   }
 
   /** The terminal event of an answer whose upstream sent none, although the model had finished. */

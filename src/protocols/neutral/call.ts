@@ -96,6 +96,8 @@ export interface CallTarget {
   readonly model: string
   /** Ask the upstream for usage in the stream, even if the caller did not. */
   readonly askUsage: boolean
+  /** Ask for a stream, even if the caller did not. */
+  readonly stream?: boolean
   /** The gateway's cap on the output of each choice. Lowers the caller's own cap fields, or else sets `capField`. */
   readonly cap?: number
   readonly capField: OutputCapField

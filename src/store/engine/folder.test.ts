@@ -117,7 +117,7 @@ describe('a reader', () => {
       expect(reader.findKey(bytes)).toBeUndefined()
       const about = { pepper: 'aabbccdd', suffix: 'x', name: 'mine', tier: 'free', existing: false }
       run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
-      const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
+      const flags = { revoked: false, strictCap: false, strict: false, keepsBodies: false, explains: false }
       const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
       const rights = { allows: null, accountAllows: null, denies: null, requires: null, ...bounded }
       const counted = { qpm: 20, limitsKeyId: 13, hasOwnLimit: false }

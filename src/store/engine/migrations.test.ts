@@ -64,9 +64,10 @@ beforeAll(() => {
 afterAll(() => db.close())
 
 test.each([...TABLES_OF_MONEY, ...OTHER_TABLES])('%s is as it was', table => {
-  const kept = Object.keys(before[table]![0] ?? {})
-  const after = rowsOf(table).map(row => Object.fromEntries(kept.map(name => [name, row[name]])))
-  expect(after).toEqual([...before[table]!])
+  const kept = Object.keys(before[table]![0] ?? {}).filter(name => name !== 'clamps') // replaced by strict_cap
+  const keptOf = (rows: readonly Record<string, unknown>[]) =>
+    rows.map(row => Object.fromEntries(kept.map(name => [name, row[name]])))
+  expect(keptOf(rowsOf(table))).toEqual(keptOf(before[table]!))
 })
 
 test('the rules of a channel are carried over to the channel table', () => {

@@ -55,7 +55,15 @@ describe('the version rises once by a change of', () => {
     expect(version('account WHERE id = 11')).toBe(2)
   })
 
-  const key = ["name = 'b'", "tier = 'free'", 'qpm = 5', 'clamps = 1', 'keeps_bodies = 1', 'strict = 1', 'explains = 1']
+  const key = [
+    "name = 'b'",
+    "tier = 'free'",
+    'qpm = 5',
+    'strict_cap = 1',
+    'keeps_bodies = 1',
+    'strict = 1',
+    'explains = 1',
+  ]
   const lists = ['allows', 'denies', 'requires', 'endpoints', 'addresses'].map(column => `${column} = 'a'`)
   const dates = ['expires_ms = 1', 'disabled_ms = 1', 'revoked_ms = 1']
   const renewal = "digest = randomblob(32), suffix = 'efgh', old_digest = digest, old_until_ms = 1"

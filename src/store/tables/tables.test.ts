@@ -115,7 +115,7 @@ test('a key is read as it was inserted, and as it was changed', () => {
   const find = db.query<SqlRow, []>(`SELECT ${selectList(keyColumns)} FROM api_key WHERE id = 21`)
   const read = rowReader(keyColumns)
   const { digest: _, ...shown } = key
-  const fresh = { ...shown, qpm: null, clamps: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
+  const fresh = { ...shown, qpm: null, strictCap: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
   expect(read(find.get()!)).toMatchObject(fresh)
   const current = db.query<SqlRow, []>('SELECT * FROM api_key WHERE id = 21').get()!
   rowUpdater(db, 'api_key', keyColumns)(21, current, { qpm: 7, strict: false, allows: null, expiresMs: 9 })
