@@ -7,6 +7,7 @@ import { answerTooLarge, Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
+import type { UpstreamIds } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
@@ -22,6 +23,7 @@ import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import { noteUsage, noteUses } from '../settle/usage-meter.ts'
+import { ResponseIdRewrite } from './response-id.ts'
 import type { AttemptContext } from './translation.ts'
 import { buildTranslation, StreamGatherer, StreamTranslator, streamWhole, translateWhole } from './translation.ts'
 import type { EarlyEnd, FrameConverter, Translation } from './translation-types.ts'
@@ -129,12 +131,13 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
       exchange.lifetime.memory?.keep(bytes)
       for (const frame of reader.take(piece)) {
         checkFrame(frame, opening)
+        await opening.reservations.cover(exchange)
+        const { bytes: last } = frame // only what is covered becomes part of the answer
         if (frame.reading.kind !== 'terminal') continue
         watch.expect(tailMs)
         void reader.finish().finally(() => watch.end())
-        return whole(frame.bytes)
+        return whole(last)
       }
-      await opening.reservations.cover(exchange)
       if (piece.value !== undefined) continue
       watch.end()
       if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
@@ -266,7 +269,14 @@ function earlyEndOf(
   if (opening.exchange.settlement.reservation === undefined) return undefined
   if (converter instanceof StreamTranslator) return converter
   const translation = buildTranslation(opening)
-  return translation && new StreamTranslator(translation)
+  const ask = translation && { ...translation.ask, upstreamIds: upstreamIdsOf(converter) }
+  return ask && new StreamTranslator({ ...translation, ask })
+}
+
+/** The id of the answer is known before, where the caller has got another one than the upstream's. */
+function upstreamIdsOf(converter: FrameConverter | undefined): UpstreamIds {
+  const id = converter instanceof ResponseIdRewrite ? converter.id : undefined
+  return { items: [], ...(typeof id === 'string' && { answer: id }) }
 }
 
 /** A bound of the gateway ends the answer. Another channel may answer shorter. */

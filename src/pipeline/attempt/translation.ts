@@ -12,7 +12,7 @@ import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Conversation, ConversationPart, NativePart } from '../../protocols/neutral/conversation.ts'
 import { badFinishes } from '../../protocols/neutral/finish-reasons.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
-import type { AnswerTarget, ConversationTarget } from '../../protocols/protocol.ts'
+import type { AnswerTarget, ConversationTarget, UpstreamIds } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Candidate, Exchange, Hold } from '../exchange.ts'
@@ -166,13 +166,20 @@ export class StreamTranslator implements FrameConverter, EarlyEnd {
   readonly #reader: EventReader
   readonly #writer: EventWriter
 
+  readonly #upstreamCodec: Translation['upstreamCodec']
+  readonly #upstreamIds: UpstreamIds | undefined
+
   constructor({ upstreamCodec, source, callerCodec, ask }: Translation) {
+    this.#upstreamCodec = upstreamCodec
+    this.#upstreamIds = ask.upstreamIds
     this.#reader = upstreamCodec.openEventReader(source)
     this.#writer = callerCodec.openEventWriter(ask)
   }
 
   convert({ json }: FrameReading): Buffer {
-    return json === undefined ? nothing : this.#write(this.#reader.read(json))
+    if (json === undefined) return nothing
+    if (this.#upstreamIds !== undefined) this.#upstreamCodec.noteIds?.(json, this.#upstreamIds)
+    return this.#write(this.#reader.read(json))
   }
 
   end(): Buffer {

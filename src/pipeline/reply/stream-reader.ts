@@ -21,6 +21,7 @@ import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerLease } from './memory-budget.ts'
 
 export interface ReadFrame {
+  /** Of a call that is paid in slices, bytes are converted when they are read here: only then they are paid. */
   readonly bytes: Buffer
   readonly reading: FrameReading
 }
@@ -62,6 +63,9 @@ function checkBounds(data = ''): void {
   if (bound !== undefined) throw answerTooLarge(bound)
 }
 
+/** Stands for bytes that were read before. */
+const noBytes: ResponsePiece = { value: Buffer.alloc(0) }
+
 export class AnswerReader {
   readonly #incoming: IncomingResponse
   readonly #protocol: Protocol
@@ -74,6 +78,9 @@ export class AnswerReader {
   readonly #converter: FrameConverter | undefined
   /** Undefined also when it could not follow the answer. */
   #earlyEnd: StreamReaderParts['earlyEnd']
+  /** Frames that have arrived and are not metered yet, for a call that is metered frame by frame. */
+  readonly #unmetered: SseFrame[] = []
+  readonly #isSliced: boolean
   readonly #translated: boolean
   readonly #splitter: EventSplitter
   readonly #watch: Watchdog
@@ -88,6 +95,7 @@ export class AnswerReader {
     this.#protocol = upstreamProtocol
     this.#converter = converter
     this.#earlyEnd = earlyEnd
+    this.#isSliced = exchange.settlement.reservation !== undefined
     this.#translated = exchange.attempt.translation !== undefined
     this.#splitter = streamFormat(exchange.attempt.candidate!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
@@ -101,6 +109,7 @@ export class AnswerReader {
 
   /** The next bytes of the answer; none at its end. The bytes before were written. */
   next(): Promise<ResponsePiece> {
+    if (this.#unmetered.length > 0) return Promise.resolve(noBytes)
     this.#memory?.read(this.#splitter.bufferedBytes)
     const room = this.#memory?.room(this.#watch.stop)
     return room === undefined ? this.#incoming.read() : this.#readAfter(room)
@@ -119,12 +128,16 @@ export class AnswerReader {
    * valid event of its dialect. Otherwise it was cut off and is ignored.
    */
   take({ value }: ResponsePiece): readonly ReadFrame[] {
+    if (this.#unmetered.length > 0) return this.#meterFrames([this.#unmetered.shift()!])
     if (value !== undefined) {
       const frames = this.#splitter.push(value)
       let bytes = this.#splitter.bufferedBytes
       for (const frame of frames) bytes += frame.length
       this.#memory?.read(bytes)
-      return this.#meterFrames(frames)
+      if (!this.#isSliced) return this.#meterFrames(frames)
+      // The funds may cover only some of these frames, so that each is metered when the one before is written.
+      this.#unmetered.push(...frames.slice(1))
+      return this.#meterFrames(frames.slice(0, 1))
     }
     const rest = this.#splitter.end()
     if (rest === undefined) return []
@@ -166,8 +179,7 @@ export class AnswerReader {
       noteFrame(this.#meter, frameReading, this.#choices, this.#nowMs())
       const reading = this.#translated ? withError(frameReading) : frameReading
       this.#createdReferences?.collect(reading.json)
-      if (this.#earlyEnd !== undefined && this.#earlyEnd !== this.#converter) this.#follow(reading)
-      read.push({ bytes: this.#convert(bytes, reading), reading })
+      read.push(this.#isSliced ? this.#readLater(bytes, reading) : { bytes: this.#convert(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
     return read
@@ -188,6 +200,21 @@ export class AnswerReader {
   #storeLast(last: Buffer): Buffer {
     this.#storedCall?.takeLast(last)
     return last
+  }
+
+  #readLater(frame: SseFrame, reading: FrameReading): ReadFrame {
+    let converted: Buffer | undefined
+    const convert = (): Buffer => {
+      if (this.#earlyEnd !== this.#converter) this.#follow(reading)
+      return this.#convert(frame, reading)
+    }
+    return {
+      reading,
+      get bytes() {
+        converted ??= convert()
+        return converted
+      },
+    }
   }
 
   /** What an upstream sends in its own dialect may be more than the codec can read. */

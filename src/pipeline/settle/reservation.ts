@@ -110,9 +110,9 @@ function usedTokens(exchange: Exchange): number {
   const { usage, outputBytes, reportedBytes } = exchange.attempt.meter
   const reported = usage === undefined ? 0 : outputTokens(usage)
   const counted =
-    usage === undefined
+    reported === 0 // some upstreams report the input alone until the end
       ? outputTokens(estimateUsage(exchange, outputBytes))
-      : estimateTokens(Math.max(0, outputBytes - reportedBytes))
+      : estimateTokens(outputBytes - reportedBytes)
   const known = reported + Math.ceil(counted * ESTIMATE_MARGIN)
   return known + hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
 }
