@@ -156,7 +156,10 @@ describe('what would be refused is told as it would be', () => {
     ['an unknown model', chatOf({ model: 'openai/nothing' })],
     ['a wrong type', chatOf({ stream: 'yes' })],
     ['too little money', { ...chatOf(), own: { credit: '0.000001' } }],
-    ['too little money for so much', { ...chatOf({ max_tokens: 10_000 }), own: { credit: '0.001' } }],
+    [
+      'too little money for so much',
+      { ...chatOf({ messages: [{ role: 'user', content: 'river '.repeat(20_000) }] }), own: { credit: '0.001' } },
+    ],
     [
       'a loss that is forbidden',
       {
@@ -187,15 +190,15 @@ describe('what would be refused is told as it would be', () => {
     expect(told.json.key).toMatchObject({ tier: 'pro' })
   })
 
-  test('a key that is clamped is told the cap', async () => {
+  test('a call that would be paid in slices is explained as such', async () => {
     const key = await harness.key({ credit: '0.002' })
-    await harness.weir('keys set', { key, clamp: 'on' })
     const told = await explain(harness, key, chatOf())
     expect(told.json.wouldAnswer).toBeNull()
     const real = await ask(harness, key, chatOf())
     await real.text()
-    expect(String(told.json.hold!.cap)).toBe(real.headers.get('x-weir-cap')!)
-    expect(told.headers.get('x-weir-cap')).toBe(real.headers.get('x-weir-cap'))
+    expect(real.status).toBe(200)
+    expect(told.json.hold).toMatchObject({ slices: 'collected' })
+    expect(Number(told.json.hold!.usd)).toBeLessThan(0.002)
   })
 })
 

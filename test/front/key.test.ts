@@ -26,6 +26,7 @@ const funds = {
   frozen: { credit: '2', account: { frozen: true }, strictCap: true },
   budgeted: {
     credit: '10',
+    strictCap: true, // its calls hold their highest possible cost
     budgets: [
       { of: 'account', span: 'month', cap: 4n * USD },
       { of: 'key', span: 'day', cap: USD / 1_000n },
@@ -78,7 +79,7 @@ describe('a key is told', () => {
       limits: { requests_per_minute: 77, remaining: 77, others: [] },
       expires_at: null,
       models: { allowed: null, allowed_to_account: null, denied: null, required_tags: null },
-      strictCap: false,
+      strict_cap: false,
       keeps_bodies: false,
       account: {
         kind: 'prepaid',
@@ -108,7 +109,7 @@ describe('a key is told', () => {
   test('that its account is frozen', async () => {
     const { account, ...rest } = await report(funded.keys.frozen)
     expect(account.frozen).toBe(true)
-    expect(rest).toMatchObject({ strictCap: true })
+    expect(rest).toMatchObject({ strict_cap: true })
     expect((await chat(harness, funded.keys.frozen, { model: MODEL, messages: hello })).status).toBe(403)
   })
 })

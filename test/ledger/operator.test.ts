@@ -151,16 +151,20 @@ const steps: readonly Step[] = [
   ['accounts freeze {account}', 0, /frozen +true\nfrozen since +2/],
   ['accounts unfreeze {key}', 0, /frozen +false/],
 
-  ['keys set {key} --clamp on --bodies off', 0, /^id +{keyId}\n[^]*clamps +true\nkeeps bodies +false\nstrict +false\n/],
-  ['keys set {key} --strict on', 0, /^id +{keyId}\n[^]*clamps +true\nkeeps bodies +false\nstrict +true\n/],
+  [
+    'keys set {key} --strict-cap on --bodies off',
+    0,
+    /^id +{keyId}\n[^]*strict cap +true\nkeeps bodies +false\nstrict +false\n/,
+  ],
+  ['keys set {key} --strict on', 0, /^id +{keyId}\n[^]*strict cap +true\nkeeps bodies +false\nstrict +true\n/],
   ['keys set {key} --strict off', 0, /strict +false\n/],
   [
     'keys show {key}',
     0,
-    /^id +{keyId}\naccount +{account}\nname +mine\n[^]*state +active\n[^]*clamps +true\n[^]*strict +false\n/,
+    /^id +{keyId}\naccount +{account}\nname +mine\n[^]*state +active\n[^]*strict cap +true\n[^]*strict +false\n/,
   ],
   ['keys set {key}', 1, /^weir: Nothing to change/],
-  ['keys set key_zzzzzzzzzzz --clamp on', 1, /^weir: Unknown key/],
+  ['keys set key_zzzzzzzzzzz --strict-cap on', 1, /^weir: Unknown key/],
   ['keys create --account {account} --name second --json', 0, /"account": "{account}"/],
   ['keys create --account {account} --name second', 1, /^weir: This name is taken\. Choose another one\.\n$/],
   [

@@ -116,10 +116,10 @@ function priceOf({ option, price }: Candidate): object {
 }
 
 function heldOf(hold: Hold, candidate: Candidate): object {
-  const { amount, inputTokens } = hold
+  const { amount, inputTokens, slices } = hold
   const { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units } = candidate.size
   const tokens = { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units }
-  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, cap: capFor(hold, candidate) }
+  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, slices, cap: capFor(hold, candidate) }
 }
 
 function routingOf(

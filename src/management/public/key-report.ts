@@ -54,7 +54,7 @@ function keyReport(key: ReportedKey, row: KeyAccount, atMs: number, quotas: read
     limits: limitsReport(quotas),
     expires_at: endMs === Infinity ? null : timeText(endMs),
     models: { allowed: allows, allowed_to_account: accountAllows, denied: denies, required_tags: requires },
-    strictCap,
+    strict_cap: strictCap,
     keeps_bodies: row.keepsBodies,
     account: {
       kind,
