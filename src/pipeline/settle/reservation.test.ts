@@ -121,7 +121,7 @@ describe('the next slice', () => {
 
   test('counts with the price of the candidate that answers', () => {
     const { exchange, reservations, asked, arrive } = scene({ tokens: 1_000, perMille: 2_000n })
-    expect(exchange.settlement.reservation).toMatchObject({ tokens: 0 })
+    expect(exchange.settlement.reservation).toMatchObject({ tokens: 250 })
     const { candidate } = exchange.attempt
     Object.assign(exchange.attempt, { candidate: { ...candidate, price: { ...candidate!.price, perMille: 500n } } })
     reservations.begin(exchange.hold!, exchange)
