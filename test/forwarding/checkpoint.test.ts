@@ -1,5 +1,5 @@
-// What a long stream has delivered is noted while it runs. A start on the data of that moment, as after a crash,
-// charges that much: never more, and nothing for what had not come to its first note.
+// What a long stream has delivered is written down while it runs. A start on the data of that moment, as after a crash,
+// charges that much: never more, and nothing for a stream that had no checkpoint yet.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
@@ -66,7 +66,7 @@ test('a crash charges what was delivered at the last checkpoint, and writes the 
     await after.stop()
   }
 
-  // The one that lived on is charged for the whole, once.
+  // The gateway that lived on charges the whole stream, once.
   ends.resolve()
   await caller.until(({ text }) => text.includes('[DONE]'), 'the end is here')
   await harness.idle()

@@ -1,5 +1,5 @@
-// A key that is revoked while it is in use: its calls end, as their dialects end a broken answer, and what was
-// delivered is paid for. Other keys go on.
+// A key that is revoked while it is in use: its calls end with an error in their dialects, and what was delivered is
+// paid for. Other keys go on.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { silence, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -17,14 +17,14 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const never = new Promise<void>(() => {})
-/** Says something, and then nothing more. */
-const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
+/** Sends some content, and then nothing more. */
+const unfinished = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
 const revoke = (key: string): Promise<unknown> => harness.weir('keys revoke', { key })
 
-describe('its calls', () => {
-  test('that stream end with an error event, and are paid for as far as they came', async () => {
+describe('when a key is revoked, its calls', () => {
+  test('that stream end with an error event, and pay for what was delivered', async () => {
     const key = await harness.key({ credit: '1' })
-    harness.upstream.plan(half())
+    harness.upstream.plan(unfinished())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     const { closed } = await received
@@ -59,11 +59,11 @@ describe('its calls', () => {
     expect((await openCall(harness, key, {}).whole()).status).toBe(401)
   })
 
-  test('are its own alone', async () => {
+  test('end, and those of other keys do not', async () => {
     const key = await harness.key({ credit: '1' })
-    const other = await harness.key({ credit: '1' })
-    harness.upstream.plan(half())
-    const caller = openCall(harness, other, { stream: true })
+    const otherKey = await harness.key({ credit: '1' })
+    harness.upstream.plan(unfinished())
+    const caller = openCall(harness, otherKey, { stream: true })
     await caller.until(({ text }) => text.includes('more'), 'content is here')
     await revoke(key)
     await until(() => harness.gateway.activeCalls === 1, 'the other goes on')
@@ -73,11 +73,11 @@ describe('its calls', () => {
   })
 })
 
-test('they may be given some time', async () => {
+test('the operator may give the calls of a revoked key some time', async () => {
   const patient = await startHasty({ env: { WEIR_REVOKED_SECONDS: '1' } })
   try {
     const key = await patient.key({ credit: '1' })
-    patient.upstream.plan(half())
+    patient.upstream.plan(unfinished())
     const caller = openCall(patient, key, { stream: true })
     await caller.until(({ text }) => text.includes('more'), 'content is here')
     await patient.weir('keys revoke', { key })
