@@ -1,5 +1,5 @@
-// The order of the stages is held by types: what a stage proves can be had from that stage alone. Each line below that
-// expects an error is one that somebody in a hurry would write. Compiled by the type check, never run.
+// Types enforce the order of the stages: only a stage itself can make its proof. Each line below that expects an error
+// is one that somebody in a hurry would write. Compiled by the type check, never run.
 
 import type { Nanos, NanosPerMillion } from '../../src/base/money/money.ts'
 import type { Ledger } from '../../src/billing/ledger.ts'
@@ -30,7 +30,7 @@ declare const forward: Forward
 declare const ledger: Ledger
 declare const price: NanosPerMillion
 
-/** In order, all is well. */
+/** In order, everything compiles. */
 export async function inOrder(): Promise<void> {
   const allowed: Permit = limitRate(caller, about)
   const found: Route = routeCall(allowed, asked)
@@ -39,7 +39,7 @@ export async function inOrder(): Promise<void> {
   await forward(held, exchange)
 }
 
-/** A stage does not take the proof of another. */
+/** A stage does not accept the proof of another. */
 export function outOfOrder(): void {
   // @ts-expect-error a route needs a permit, and a caller is none
   routeCall(caller, asked)
@@ -59,7 +59,7 @@ export function outOfOrder(): void {
   void forward(permit, exchange)
 }
 
-/** A proof cannot be written down by hand, however well it is copied. */
+/** A proof cannot be written by hand, however well it is copied. */
 export function forged(): void {
   // @ts-expect-error a caller is made by authentication
   const someone: Caller = { keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }
@@ -85,7 +85,7 @@ export function money(): void {
   void amount
 }
 
-/** What an exchange has come to is not certain until its stage has run. */
+/** The results of an exchange may be missing until their stage has run. */
 export function notYet(): void {
   // @ts-expect-error the hold may be missing
   void forward(exchange.hold, exchange)
