@@ -130,7 +130,7 @@ describe('stored bodies', () => {
     const blocked = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(role() + piece('Hel')), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('"Hel"'), 'content is here')
+    await caller.until(({ text }) => text.includes('"Hel"'), 'content has arrived')
     caller.leave()
     await harness.idle()
     expect((await storedBodies(caller.header('x-request-id')!)).answer).toStartWith(role() + piece('Hel'))
@@ -172,10 +172,10 @@ describe('stored bodies', () => {
   })
 })
 
-async function retried<T>(ask: () => Promise<T>): Promise<T> {
+async function retried<T>(read: () => Promise<T>): Promise<T> {
   for (let round = 0; ; round++) {
     try {
-      return await ask()
+      return await read()
     } catch (fault) {
       if (round === 200) throw fault
       await new Promise(resolve => setTimeout(resolve, 5))

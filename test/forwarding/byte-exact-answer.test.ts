@@ -186,12 +186,12 @@ test('a comment block that the caller asked for stands right before the terminal
 })
 
 test('bytes before an error event pass unchanged', async () => {
-  const seen = Promise.withResolvers<void>()
+  const contentSeen = Promise.withResolvers<void>()
   const opening = chunk(role() + piece('x'))
-  harness.upstream.plan(script(streamHeadOf, opening, gate(seen.promise), chunk(piece('y') + errorEvent()), end))
+  harness.upstream.plan(script(streamHeadOf, opening, gate(contentSeen.promise), chunk(piece('y') + errorEvent()), end))
   const caller = openCall(harness, key, { stream: true })
-  await caller.until(({ text }) => text.includes('"x"'), 'the first piece is here')
-  seen.resolve()
+  await caller.until(({ text }) => text.includes('"x"'), 'the first piece has arrived')
+  contentSeen.resolve()
   const [body] = withoutOwnComments(await caller.whole())
   expect(body.startsWith(role() + piece('x') + piece('y'))).toBe(true)
 })
@@ -220,6 +220,6 @@ test('any stream, cut anywhere, passes unchanged', async () => {
 const streamHeadOf = head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' })
 
 function cut(whole: Buffer, places: readonly number[]): readonly Buffer[] {
-  const ends = [...new Set(places.map(place => place % whole.length)), whole.length].sort((a, b) => a - b)
+  const ends = [...new Set(places.map(position => position % whole.length)), whole.length].sort((a, b) => a - b)
   return ends.map((end, index) => whole.subarray(ends[index - 1] ?? 0, end)).filter(part => part.length > 0)
 }

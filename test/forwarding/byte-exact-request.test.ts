@@ -121,9 +121,9 @@ test('any body passes unchanged except for its model', async () => {
     { maxKeys: 6 },
   )
   await fc.assert(
-    fc.asyncProperty(fields, gap, fc.nat(6), async (more, space, place) => {
+    fc.asyncProperty(fields, gap, fc.nat(6), async (more, space, position) => {
       const rows = Object.entries(more).map(([name, json]) => `${JSON.stringify(name) + space}:${JSON.stringify(json)}`)
-      rows.splice(place % (rows.length + 1), 0, `"model"${space}:${space}${callerModel}`, messages)
+      rows.splice(position % (rows.length + 1), 0, `"model"${space}:${space}${callerModel}`, messages)
       const body = `{${space}${rows.join(`${space},${space}`)}${space}}`
       expect(await forwarded(body)).toBe(spliceOnce(body))
     }),

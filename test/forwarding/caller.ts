@@ -106,7 +106,7 @@ class SocketCaller implements Caller {
   }
 
   async whole(withinMs?: number): Promise<Caller> {
-    await this.until(() => this.isWhole, 'the answer is whole', withinMs)
+    await this.until(() => this.isWhole, 'the answer is complete', withinMs)
     this.leave()
     return this
   }

@@ -29,7 +29,7 @@ async function onFolder(options: HarnessOptions, run: (harness: Harness) => Prom
 
 /** Waits until the answer is complete or its socket is closed. */
 async function ended(caller: Caller): Promise<Caller> {
-  await Promise.race([caller.closed, caller.until(({ isWhole }) => isWhole, 'the answer is whole').catch(() => {})])
+  await Promise.race([caller.closed, caller.until(({ isWhole }) => isWhole, 'the answer is complete').catch(() => {})])
   return caller
 }
 
@@ -39,7 +39,7 @@ describe('within the drain window', () => {
       const ends = Promise.withResolvers<void>()
       harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
       const caller = openCall(harness, await harness.key(), { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       ends.resolve()
       await ended(caller)
@@ -110,7 +110,7 @@ describe('within the drain window', () => {
       const key = await harness.key()
       harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       const lateCall = openCall(harness, key, {})
       await ended(lateCall)
@@ -141,7 +141,7 @@ describe('after the stop signal', () => {
       async send(): Promise<string> {
         received = ''
         socket.write(post('/v1/chat/completions', headers, body))
-        await until(() => /\r\n\r\n.*\}$/s.test(received) || isClosed, 'an answer is here')
+        await until(() => /\r\n\r\n.*\}$/s.test(received) || isClosed, 'an answer has arrived')
         return received
       },
     }
@@ -176,7 +176,7 @@ describe('after the stop signal', () => {
       for (const connection of connections) expect(await connection.send()).toStartWith('HTTP/1.1 200')
       harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       for (const connection of connections) {
         const answer = await connection.send()
@@ -197,7 +197,7 @@ describe('after the stop signal', () => {
     await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {
       harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
       const caller = openCall(harness, await harness.key(), { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain(3_600_000)
       void harness.gateway.drain(3_600_000)
       await ended(caller)
@@ -221,7 +221,7 @@ describe('when the drain window is over', () => {
       harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       await ended(caller)
       expect(errorOf(eventsOf(caller.body).at(-2)!)).toMatchObject({ type: 'server_error', code: 'draining' })
@@ -260,7 +260,7 @@ describe('when the drain window is over', () => {
       const key = await harness.key({ qpm: 10_000 })
       harness.upstream.planModel('gpt-4o-mini', pausedStream(['one', 'two'], new Promise(() => {})))
       const calls = Array.from({ length: 200 }, () => openCall(harness, key, { stream: true }))
-      await Promise.all(calls.map(caller => caller.until(({ text }) => text.includes('one'), 'content is here')))
+      await Promise.all(calls.map(caller => caller.until(({ text }) => text.includes('one'), 'content has arrived')))
       const drained = harness.gateway.drain()
       await Promise.all(calls.map(ended))
       expect(calls.filter(caller => caller.isWhole && caller.text.endsWith(done))).toHaveLength(200)
@@ -274,7 +274,7 @@ describe('when the drain window is over', () => {
     await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {
       harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
       const caller = openCall(harness, await harness.key(), { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       expect(harness.gateway.activeCalls).toBe(1)
       void harness.gateway.drain()

@@ -212,7 +212,7 @@ describe('two channels', () => {
       },
     })
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('"x"'), 'content is here')
+    await caller.until(({ text }) => text.includes('"x"'), 'content has arrived')
     contentSeen.resolve()
     await caller.whole()
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')

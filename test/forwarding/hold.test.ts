@@ -168,7 +168,7 @@ describe('tokens are counted', () => {
     // Counting two megabytes takes longer than leaving.
     const before = harness.upstream.requests.length
     const caller = openCall(harness, funded.keys.short, prose(2_000_000))
-    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is active')
     caller.leave()
     await harness.idle()
     expect(harness.openHolds()).toBe(0)

@@ -88,7 +88,7 @@ test('a stored answer is deleted after a day', async () => {
   change(`UPDATE idempotency SET call_id = call_id - ${hours(1)}`)
   change(`UPDATE kept_answer SET call_id = call_id - ${hours(1)}`)
   ownHarness = await startHasty({ folder })
-  await until(() => storedCount() === 0, 'it is forgotten')
+  await until(() => storedCount() === 0, 'the answer is deleted')
   const anew = await callAgain('sealed')
   expect([anew.status, anew.headers.get('x-weir-replayed')]).toEqual([200, null])
 })

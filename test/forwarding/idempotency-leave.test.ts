@@ -63,7 +63,7 @@ describe('a caller with an idempotency key that leaves', () => {
       const received = harness.upstream.nextRequest()
       const caller = open({ stream: true })
       const request = await received
-      if (when.startsWith('after')) await caller.until(({ text }) => text.includes('Hel'), 'content is here')
+      if (when.startsWith('after')) await caller.until(({ text }) => text.includes('Hel'), 'content has arrived')
       else await until(() => request.bytesWritten > 100, 'the role is out')
       caller.leave()
       await caller.closed
@@ -108,7 +108,7 @@ describe('a caller with an idempotency key that leaves', () => {
       const long = piece('z'.repeat(900_000))
       stallHarness.upstream.plan(sends(role() + long.repeat(40) + finish() + usageOnly(7, 5) + done, 900_000))
       const caller = openOne(idempotentCall, { stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.stopReading()
       const sinceMs = performance.now()
       await stallHarness.idle()
@@ -161,7 +161,7 @@ describe('when clocks move', () => {
     const blocked = Promise.withResolvers<void>()
     ownHarness.upstream.plan(script(streamHead, chunk(role() + piece('Hel')), gate(blocked.promise)))
     const caller = leave({ stream: true })
-    await caller.until(({ text }) => text.includes('Hel'), 'content is here')
+    await caller.until(({ text }) => text.includes('Hel'), 'content has arrived')
     caller.leave()
     await caller.closed
     expect((await send({ stream: true })).status).toBe(409)

@@ -252,7 +252,7 @@ describe('a stream that breaks off after content', () => {
     const steps = [chunk(role() + piece('Hel')), gate(contentSeen.promise), chunk(errorEvent()), end]
     harness.upstream.plan(script(streamHead, ...steps))
     const caller = open({ stream: true })
-    await caller.until(({ text }) => text.includes('"Hel"'), 'content is here')
+    await caller.until(({ text }) => text.includes('"Hel"'), 'content has arrived')
     contentSeen.resolve()
     const bytes = withoutComments((await caller.whole()).body)
     expect(bytes).toContain('The engine broke.')

@@ -82,7 +82,7 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
     const received = harness.upstream.nextRequest()
     const caller = open({ stream: true })
     const request = await received
-    if (isBegun) await caller.until(({ text }) => text.includes('Hel'), 'content is here')
+    if (isBegun) await caller.until(({ text }) => text.includes('Hel'), 'content has arrived')
     caller.leave()
     await caller.closed
     await Bun.sleep(150) // an ordinary call would release its upstream within this time
@@ -115,7 +115,7 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
         script(streamHead, chunk(role()), ...long, chunk(finish() + usageOnly(7, 5) + done), end),
       )
       const caller = openCall(stallHarness, await stallHarness.key(), { model: 'lake/deep', stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.stopReading()
       await stallHarness.idle()
       expect(stallHarness.records().at(-1)).toMatchObject(exactly(7, 5))
@@ -146,7 +146,7 @@ describe('a call whose caller left does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.activeCalls === 1, 'it goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'the call goes on')
     fails.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, attempts: 1 })
     expect(harness.upstream.requests.length).toBe(before + 1)
@@ -160,7 +160,7 @@ describe('a call whose caller left does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.activeCalls === 1, 'it goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'the call goes on')
     refuses.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', rule: 'left_unsent', cost: 0, attempts: 1 })
   })
@@ -169,7 +169,7 @@ describe('a call whose caller left does not go on', () => {
     const fails = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(role() + piece('x'.repeat(41))), gate(fails.promise), reset))
     const caller = open({ stream: true })
-    await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+    await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
     caller.leave()
     await caller.closed
     fails.resolve()
@@ -181,7 +181,7 @@ describe('a call whose caller left does not go on', () => {
     harness.upstream.plan(script(streamHead, chunk(role() + piece('x'.repeat(41))), gate(new Promise(() => {}))))
     const received = harness.upstream.nextRequest()
     const caller = open({ stream: true })
-    await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+    await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
     caller.leave()
     await caller.closed
     await Bun.sleep(100)

@@ -69,7 +69,7 @@ function visibleThinkingScript(): Script {
   const event = (delta: object): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
   return scripted(function* steps() {
     yield streamHead
-    yield chunk(event({ reasoning_content: 'hmmm'.repeat(10) }) + event({ content: content }))
+    yield chunk(event({ reasoning_content: 'hmmm'.repeat(10) }) + event({ content }))
     yield gate(never)
   })
 }
@@ -92,7 +92,7 @@ function open(upstream: Dialect, options: CallOptions = {}): Caller {
 }
 
 const contentOf = (caller: Caller): Promise<void> =>
-  caller.until(({ text }) => text.includes('wordword'), 'content is here')
+  caller.until(({ text }) => text.includes('wordword'), 'content has arrived')
 
 async function lastRecord(): Promise<Record<string, unknown>> {
   await harness.idle()

@@ -92,7 +92,7 @@ describe('a stream that is left', () => {
     const received = harness.upstream.nextRequest()
     const body = JSON.stringify({ model, messages: hello, stream: true })
     const caller = openCall(harness, key, body)
-    await caller.until(read => read.text.includes(text), 'content is here')
+    await caller.until(read => read.text.includes(text), 'content has arrived')
     expect(await releaseMs(caller, await received)).toBeLessThan(1_000)
     const [input, output] = [Math.ceil(body.length / 4), 11]
     expect(await settled()).toMatchObject({
@@ -117,7 +117,7 @@ describe('a stream that is left', () => {
   test.each(texts)('before its usage report costs about the tokens that it has, in %s', async (_kind, text) => {
     harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(read => read.text.includes(text), 'content is here')
+    await caller.until(read => read.text.includes(text), 'content has arrived')
     caller.leave()
     const { usage_source: source, output_tokens: output } = await settled()
     expect(source).toBe('estimated')
@@ -128,7 +128,7 @@ describe('a stream that is left', () => {
   test('after its usage was reported is charged by the report', async () => {
     harness.upstream.plan(script(streamHead, chunk(role() + piece('x', counts(9, 4))), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(read => read.text.includes('"x"'), 'content is here')
+    await caller.until(read => read.text.includes('"x"'), 'content has arrived')
     caller.leave()
     expect(await settled()).toMatchObject({
       outcome: 'client_left',
@@ -144,7 +144,7 @@ describe('a stream that is left', () => {
     harness.upstream.plan(script(streamHead, chunk(text), gate(blocked.promise), chunk(done), end))
     const before = harness.records().length
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(read => read.text.includes('"stop"'), 'the finish is here')
+    await caller.until(read => read.text.includes('"stop"'), 'the finish has arrived')
     caller.leave()
     expect(await settled()).toMatchObject({ usage_source: 'reported', cost: 9 * 150 + 4 * 600 })
     expect(harness.records().length).toBe(before + 1)
@@ -156,7 +156,7 @@ describe('a stream that is left', () => {
       harness.upstream.plan(script(streamHead, chunk(role() + piece('x')), gate(blocked.promise)))
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(read => read.text.includes('"x"'), 'content is here')
+      await caller.until(read => read.text.includes('"x"'), 'content has arrived')
       times.push(await releaseMs(caller, await received))
     }
     const sorted = times.sort((a, b) => a - b)

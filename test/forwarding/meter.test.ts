@@ -122,7 +122,7 @@ describe('a stream that ends', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(start), gate(promise), ...rest))
     const caller = openCall(harness, key, body)
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     resolve()
     await caller.whole()
     return { caller, record: await lastRecord(), events: eventsOf(caller.body) }

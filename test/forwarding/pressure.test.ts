@@ -177,7 +177,7 @@ describe('after the last event', () => {
       const received = harness.upstream.nextRequest()
       expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
       const request = await received
-      await until(() => request.closedAtMs !== undefined, 'the upstream is let go')
+      await until(() => request.closedAtMs !== undefined, 'the upstream is released')
     } finally {
       await harness.stop()
     }

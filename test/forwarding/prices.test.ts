@@ -82,7 +82,7 @@ test('a call keeps the price that it started with', async () => {
     const [content, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
     harness.upstream.plan(script(streamHead, chunk(content), gate(changed.promise), chunk(rest), end))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
+    await caller.until(({ text }) => text.includes('Hello'), 'content has arrived')
     await harness.weir('prices set', { model, price })
     changed.resolve()
     await caller.whole()

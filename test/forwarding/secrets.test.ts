@@ -79,7 +79,7 @@ describe("the upstream's key does not reach the caller", () => {
     const contentSeen = Promise.withResolvers<void>()
     harness.upstream.plan(leakingEvent(contentSeen.promise))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('"x"'), 'content is here')
+    await caller.until(({ text }) => text.includes('"x"'), 'content has arrived')
     contentSeen.resolve()
     await caller.whole()
     answers.push(caller.text)
@@ -118,7 +118,7 @@ describe("the upstream's key does not reach the caller", () => {
       }),
     )
     const streamed = openCall(harness, key, { stream: true })
-    await streamed.until(({ text }) => text.includes('"x"'), 'content is here')
+    await streamed.until(({ text }) => text.includes('"x"'), 'content has arrived')
     contentSeen.resolve()
     await streamed.whole()
     for (const { text } of [plain, streamed]) {

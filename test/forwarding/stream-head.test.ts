@@ -131,7 +131,7 @@ describe('after a silence', () => {
     try {
       slow.upstream.plan(silence())
       const caller = openCall(slow, await slow.key(), { stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.leave()
       await slow.idle()
     } finally {
@@ -143,7 +143,7 @@ describe('after a silence', () => {
     const broken = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(role()), gate(broken.promise), { kind: 'reset' }))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat has arrived')
     broken.resolve()
     await caller.whole()
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
@@ -157,7 +157,7 @@ describe('after a silence', () => {
     const broken = Promise.withResolvers<void>()
     harness.upstream.plan(script(gate(broken.promise), { kind: 'reset' }), fail(500))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat has arrived')
     broken.resolve()
     await caller.whole()
     const [error, last] = eventsOf(caller.body)
@@ -177,7 +177,7 @@ describe('after a silence', () => {
     }
     harness.upstream.plan(after(refusalGate.promise, fail(400, { error: upstreamError })))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat has arrived')
     refusalGate.resolve()
     await caller.whole()
     expect(errorOf(eventsOf(caller.body)[0]!)).toMatchObject(upstreamError)
@@ -198,7 +198,7 @@ describe('after a silence', () => {
       harness.upstream.plan(silence())
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.leave()
       await (await received).closed
     }

@@ -56,11 +56,11 @@ describe('the last event', () => {
     const ends = Promise.withResolvers<void>()
     harness.upstream.plan(pausedStream(['Hello'], ends.promise))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
+    await caller.until(({ text }) => text.includes('Hello'), 'content has arrived')
     const unlock = lockLedger(harness)
     try {
       ends.resolve()
-      await caller.until(({ text }) => text.includes('"finish_reason":"stop"'), 'the finish is here')
+      await caller.until(({ text }) => text.includes('"finish_reason":"stop"'), 'the finish has arrived')
       await live(harness)
       expect(caller.text).not.toContain('[DONE]')
       expect(caller.text).not.toContain('X-Pipeline-Breakdown')
@@ -110,7 +110,7 @@ describe('a ledger that does not answer in time', () => {
     const [streamEnds, plainEnds] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     harness.upstream.plan(pausedStream(['Hello'], streamEnds.promise))
     const streamed = openCall(harness, key, { stream: true })
-    await streamed.until(({ text }) => text.includes('Hello'), 'content is here')
+    await streamed.until(({ text }) => text.includes('Hello'), 'content has arrived')
     const reached = harness.upstream.nextRequest()
     harness.upstream.plan(after(plainEnds.promise, plain('x')))
     const plainCall = openCall(harness, key, {})

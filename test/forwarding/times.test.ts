@@ -54,7 +54,7 @@ test('an upstream without an answer is given up after its own timeout, and one w
 
   upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
   const slow = openCall(harness, key, { model: 'river/slow', stream: true })
-  await slow.until(({ text }) => text.includes('Hel'), 'it has begun')
+  await slow.until(({ text }) => text.includes('Hel'), 'the stream has started')
   upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
   const stalled = openCall(harness, key, { model: 'river/quick', stream: true })
   await stalled.whole()

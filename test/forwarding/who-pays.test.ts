@@ -43,7 +43,7 @@ type Leave = (caller: Caller, harness: Harness) => Promise<unknown>
 
 const readAll: Leave = caller => caller.whole()
 const afterContent: Leave = async caller => {
-  await caller.until(({ text }) => text.includes('more'), 'content is here')
+  await caller.until(({ text }) => text.includes('more'), 'content has arrived')
   caller.leave()
 }
 const afterRequest: Leave = async (caller, harness) => {
@@ -55,7 +55,7 @@ const afterRequest: Leave = async (caller, harness) => {
 function brokenOff(text: string): Pick<Row, 'plan' | 'stream' | 'leave'> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const leave: Leave = async caller => {
-    await caller.until(({ text: read }) => read.includes('more'), 'content is here')
+    await caller.until(({ text: read }) => read.includes('more'), 'content has arrived')
     resolve()
     await caller.whole()
   }
@@ -249,7 +249,7 @@ test('left_unsent: a caller leaves while its hold is being written', async () =>
     const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, bodyOf(true))
-    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is active')
     await untilProcessed(harness)
     caller.leave()
     await caller.closed
@@ -293,8 +293,9 @@ describe('too_long', () => {
       const key = await harness.key({ credit: '1' })
       harness.upstream.plan(plan)
       const caller = openCall(harness, key, isTools ? withTools : bodyOf(true))
-      if (rule !== 'too_long_answered') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
-      else await caller.until(({ text }) => text.includes('more'), 'content is here')
+      if (rule !== 'too_long_answered')
+        await until(() => harness.upstream.requests.length > 0, 'the call is at the upstream')
+      else await caller.until(({ text }) => text.includes('more'), 'content has arrived')
       skewMs += bounds.callMsMax
       await caller.whole()
       const charged = isTools ? {} : { cost } // charged by the time, up to the hold
@@ -332,7 +333,7 @@ describe('a caller that stops reading until its upstream gives up', () => {
       harness.upstream.plan(scripted(() => tooMuch(() => isStuck, gaveUp.promise)))
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, bodyOf(true))
-      await caller.until(({ text }) => text.includes('more'), 'content is here')
+      await caller.until(({ text }) => text.includes('more'), 'content has arrived')
       caller.stopReading()
       await standstill(await received)
       isStuck = true
@@ -360,8 +361,9 @@ describe('revoked', () => {
       const key = await harness.key({ credit: '1' })
       harness.upstream.plan(plan)
       const caller = openCall(harness, key, bodyOf(true))
-      if (rule === 'revoked_waiting') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
-      else await caller.until(({ text }) => text.includes('more'), 'content is here')
+      if (rule === 'revoked_waiting')
+        await until(() => harness.upstream.requests.length > 0, 'the call is at the upstream')
+      else await caller.until(({ text }) => text.includes('more'), 'content has arrived')
       await harness.weir('keys revoke', { key })
       await caller.whole()
       await expectCharged(harness, key, { rule, outcome: 'revoked', usage_source: source, cost })
@@ -388,8 +390,8 @@ describe('drained', () => {
       harness.upstream.plan(plan)
       const caller = openCall(harness, key, bodyOf(true))
       calls.push(caller)
-      if (rule === 'drained') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
-      else await caller.until(({ text }) => text.includes('more'), 'content is here')
+      if (rule === 'drained') await until(() => harness.upstream.requests.length > 0, 'the call is at the upstream')
+      else await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     }
     const drained = harness.gateway.drain()
     await Promise.all(calls.map(caller => caller.whole()))

@@ -173,7 +173,7 @@ describe('a body that does not arrive completely', () => {
     socket.on('error', () => {})
     socket.write(head(chunked))
     const drops = setInterval(() => socket.writable && socket.write(chunk(Buffer.from(' '))), 20)
-    await until(() => received.includes('\r\n\r\n{'), 'it is told to stop')
+    await until(() => received.includes('\r\n\r\n{'), 'the refusal has arrived')
     clearInterval(drops)
     socket.destroy()
     expect(received).toStartWith('HTTP/1.1 408')
@@ -185,7 +185,7 @@ describe('a body that does not arrive completely', () => {
     const [before, logged] = [harness.records().length, harness.logs.length]
     const socket = net.connect(Number(port), hostname)
     socket.write(Buffer.concat([head({ 'content-length': '1000' }), Buffer.from('{"model"')]))
-    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is active')
     socket.destroy()
     await harness.idle()
     expect(harness.records().length).toBe(before)

@@ -134,11 +134,11 @@ describe('bodies of anonymous requests', () => {
     const length = { 'content-length': '1000' }
     const anonymous = new Unfinished(SIGN_IN, { ...length, ...from('192.0.2.9') }, '{')
     const caller = new Unfinished(CHAT, { ...bearer(key), ...length }, '{')
-    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is active')
     // Whatever was sent before this answer has been processed: one thread reads all sockets in their order.
     await expectServed()
     nowMs += bounds.anonymousBodyMsMax
-    await until(() => anonymous.status !== 0, 'the stranger is answered')
+    await until(() => anonymous.status !== 0, 'the anonymous request is answered')
     expect([anonymous.status, caller.status]).toEqual([408, 0])
     nowMs += bounds.bodyMsMax
     await until(() => caller.status !== 0, 'the caller is answered')
@@ -280,7 +280,7 @@ describe('bodies of callers', () => {
     const most = Buffer.alloc(30 * MIB, 0x20)
     const length = { 'content-length': String(most.length + 1) }
     const stalled = [0, 1].map(() => new Unfinished(CHAT, { ...bearer(key), ...length }, most))
-    await until(() => harness.gateway.activeCalls === 2, 'both are under way')
+    await until(() => harness.gateway.activeCalls === 2, 'both calls are active')
     await until(() => stalled.every(({ socket }) => socket.writableLength === 0), 'both are sent')
     for (let at = 0; at < 5; at++) await call(harness, await harness.key())
     expect(stalled.map(({ status }) => status)).toEqual([0, 0])

@@ -194,7 +194,7 @@ describe.each(forms)('an upstream that fails, %s', (_, stream) => {
     ['says 400', fail(400), 400],
     ['says 404', fail(404), 404],
     ['says 422', fail(422), 422],
-    ['does not know our credential', fail(401), 502],
+    ['refuses the credential', fail(401), 502],
     ['forbids', fail(403), 502],
     ['says 429', fail(429, { retryAfter: '7' }), 503],
     ['says 500', fail(500), 502],

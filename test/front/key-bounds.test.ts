@@ -270,7 +270,7 @@ describe('running calls', () => {
   async function stream(key: string): Promise<Caller> {
     harness.upstream.plan(half())
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     return caller
   }
 
@@ -338,7 +338,7 @@ describe('running calls', () => {
     const key = await harness.key()
     const headers = { ...bearer(key), 'content-length': '100' }
     const caller = openRaw(harness.url, ask('POST', '/v1/chat/completions', headers, '{'))
-    await until(() => harness.gateway.activeCalls > 0, 'it has come')
+    await until(() => harness.gateway.activeCalls > 0, 'the call has arrived')
     await operator('keys revoke', { key })
     await caller.whole()
     expect(caller.status).toBe(401)

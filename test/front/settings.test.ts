@@ -89,7 +89,7 @@ describe('the start is stopped by', () => {
     ['WEIR_PEPPER that is too short', { WEIR_PEPPER: 'short' }, /32 characters/],
     ['WEIR_PROVIDERS that is not there', { WEIR_PROVIDERS: '/nowhere/providers' }, /\/nowhere\/providers/],
     ['WEIR_PROVIDERS with a broken file', { WEIR_PROVIDERS: broken }, /broken\.json.*JSON/],
-    ['a vendor’s address that is none', { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'nonsense' }, /OPENAI_BASE_URL/],
+    ['an invalid base URL of a vendor', { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'nonsense' }, /OPENAI_BASE_URL/],
     ['WEIR_DATA that is a file', { WEIR_DATA: join(broken, 'broken.json') }, /data folder/],
     ['WEIR_DATA too long for a socket', { WEIR_DATA: `/tmp/${'x'.repeat(120)}` }, /WEIR_DATA/],
     ['PORT that is taken', {}, /port|address/i],

@@ -35,7 +35,7 @@ test('WEIR_SILENCE_SECONDS sets when the head of a silent stream is sent', async
   try {
     harness.upstream.plan(silence())
     const caller = openCall(harness, await harness.key(), { stream: true })
-    await caller.until(({ head }) => head !== '', 'the head is here')
+    await caller.until(({ head }) => head !== '', 'the head has arrived')
     expect([caller.status, caller.header('X-Pipeline-Adapter')]).toEqual([200, undefined])
     caller.leave()
     await harness.idle()

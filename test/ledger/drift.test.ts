@@ -71,7 +71,7 @@ test('an account with drift is frozen, the others are served, and the operator u
   const account = await accountOf(driftedKey)
   damageLedger('UPDATE account SET held = held + 5 WHERE id = (SELECT account_id FROM api_key ORDER BY id LIMIT 1)')
   const damagedBalances = balances()
-  await until(() => harness.logs.some(line => line.includes('the ledger is inconsistent')), 'it is logged')
+  await until(() => harness.logs.some(line => line.includes('the ledger is inconsistent')), 'the drift is logged')
   const logged = JSON.parse(harness.logs.find(line => line.includes('the ledger is inconsistent'))!)
   expect(logged).toMatchObject({ level: 'error', check: 'held', account })
   await nextAudit()

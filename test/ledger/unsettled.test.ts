@@ -28,7 +28,7 @@ test('calls that cannot be written stay unsettled up to a bound, and none is los
     }
     expect(harness.upstream.requests.length).toBe(before)
     db.run('DROP TRIGGER record_away')
-    await until(() => harness.openHolds() === 0, 'all is written down')
+    await until(() => harness.openHolds() === 0, 'all calls are written')
     const records = harness.records().filter(({ outcome }) => outcome === 'completed')
     expect(records).toHaveLength(OWED_MAX)
     for (const { cost } of records) expect(Number(cost)).toBeGreaterThan(0)

@@ -92,7 +92,7 @@ test(
     const { account } = (await harness.weir('keys create', { credit: '100' })) as { account: string }
     const both = await Promise.all([0, 1].map(() => harness.weir('keys create', { account, qpm: '100000' })))
     await harness.weir('limits set', { resource: 'concurrency', amount: '23', account })
-    const keys = both.map(made => made.key as string)
+    const keys = both.map(created => created.key as string)
     await callAtOnce({ keys, enough: 23, reason: 'concurrency_exceeded' })
     expect((await callUntilDecided(key!)).status).toBe(200)
   },

@@ -78,8 +78,8 @@ const callerLeaves =
 async function inBackground(): Promise<void> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const call = JSON.stringify({ model: MODEL, input: 'Hello river', background: true })
-  const made = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body: call })
-  expect(((await made.json()) as { status: string }).status).toBe('queued')
+  const created = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body: call })
+  expect(((await created.json()) as { status: string }).status).toBe('queued')
   await harness.idle()
 }
 

@@ -57,7 +57,7 @@ const step = fc.record({
   ends: fc.nat(8),
   used: fc.double({ min: 0, max: 2.5, noNaN: true }),
   /** The same rules are set again, which changes nothing. */
-  again: fc.boolean(),
+  resets: fc.boolean(),
 })
 
 interface Open {
@@ -76,7 +76,7 @@ export function compareLimits(numRuns: number, seed?: number): number {
       const slow = new SlowLimits(rules)
       const open: Open[] = []
       let ms = 1_000_000
-      steps.forEach(({ waitMs, caller, model, tokens, ends, used, again: resets }, id) => {
+      steps.forEach(({ waitMs, caller, model, tokens, ends, used, resets }, id) => {
         ms = Math.max(0, ms + waitMs)
         if (resets) limits.setRules(id % 2 === 0 ? rules.toReversed() : rules)
         const [ending] = open.splice(ends, 1)

@@ -54,8 +54,8 @@ afterAll(async () => {
 
 type RequestLine = [method: string, path: string, body?: unknown]
 
-async function ask(somebody: ActorName, ...[method, path, body]: RequestLine): Promise<Told & { readonly at: number }> {
-  const answer = await site.ask[somebody](method, path, body, fromNewAddress())
+async function ask(actor: ActorName, ...[method, path, body]: RequestLine): Promise<Told & { readonly at: number }> {
+  const answer = await site.ask[actor](method, path, body, fromNewAddress())
   return { ...answer, at: canaries.record(`${method} ${path} ${JSON.stringify([...answer.headers])} ${answer.text}`) }
 }
 
@@ -71,9 +71,9 @@ async function call(path: string, headers: Record<string, string>, body: unknown
 
 test('secrets that are shown once are shown once', async () => {
   const { account } = site
-  const made = await ask('owner', 'POST', 'web/keys', { account, name: 'canary' })
-  canaries.plant('key made over the web', String(made.body.key), [made.at])
-  const renewed = await ask('owner', 'POST', `web/keys/${String(made.body.id)}/rotate`, { overlapSeconds: 60 })
+  const createdKey = await ask('owner', 'POST', 'web/keys', { account, name: 'canary' })
+  canaries.plant('key made over the web', String(createdKey.body.key), [createdKey.at])
+  const renewed = await ask('owner', 'POST', `web/keys/${String(createdKey.body.id)}/rotate`, { overlapSeconds: 60 })
   canaries.plant('key that was renewed', String(renewed.body.key), [renewed.at])
   const invited = await ask('owner', 'POST', 'web/invitations', { email: 'canary@example.com', role: 'member' })
   canaries.plant('invitation', String(invited.body.token), [invited.at])
@@ -111,8 +111,12 @@ test('a second factor is set up and used', async () => {
 test('secrets that can be written and never read are written', async () => {
   const credential = canaries.plant('credential that is stored', random('stored'))
   const proxy = canaries.plant('password of a proxy', random('proxy'))
-  const made = await ask('admin', 'POST', 'web/channels', { provider: 'openai', credentials: [credential], name: 'c' })
-  const { id } = (made.body.data as { id: string }[])[0]!
+  const createdChannel = await ask('admin', 'POST', 'web/channels', {
+    provider: 'openai',
+    credentials: [credential],
+    name: 'c',
+  })
+  const { id } = (createdChannel.body.data as { id: string }[])[0]!
   for (const name of ['Authorization', 'x-api-key', 'cookie', 'x-our-token', 'x-gateway-secret']) {
     const headers = { [name]: canaries.plant(`header ${name}`, random('header')) }
     expect((await ask('owner', 'PATCH', `web/channels/${encodeURIComponent(id)}`, { headers })).status).toBe(400)
@@ -171,9 +175,9 @@ test('every endpoint is called by every actor, with valid and invalid bodies', a
     if (endpoint.path.includes('sign-out') || endpoint.path === '/api/web/sessions') continue
     const path = await fixtures.pathFor(endpoint)
     const people = endpoint.method === 'GET' ? actorNames : (['nobody', 'key', 'stranger', 'viewer'] as const)
-    for (const somebody of people) {
+    for (const actor of people) {
       // The answers that show a secret once were checked before.
-      await ask(somebody, endpoint.method, path, endpoint.body && {})
+      await ask(actor, endpoint.method, path, endpoint.body && {})
     }
     for (const wrong of ['{', '[]', `{"${site.key}":1}`]) {
       const answer = await site.ask.owner(endpoint.method, path, endpoint.body && wrong, fromNewAddress())

@@ -11,7 +11,7 @@ const rows = Array.from({ length: 100 }, (_, at) => ({ at, text: 'x'.repeat(600)
 
 interface Served {
   readonly url: string
-  readonly asked: { pages: number }
+  readonly requested: { pages: number }
   stop(): void
 }
 
@@ -26,7 +26,7 @@ function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Expor
   const first: ExportPage = { rows, next: '1' }
   const fetch = (): Response => exportResponse({ ...head, first, page: counted, ...more })
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
-  return { url: `http://127.0.0.1:${server.port}/`, asked: requested, stop: () => void server.stop(true) }
+  return { url: `http://127.0.0.1:${server.port}/`, requested, stop: () => void server.stop(true) }
 }
 
 const endless = async (after: string): Promise<ExportPage> => {
@@ -39,17 +39,17 @@ test('an export waits for a reader who stops, and ends when the reader leaves', 
   const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   socket.pause()
-  await until(() => served.asked.pages > 0, 'it has begun')
+  await until(() => served.requested.pages > 0, 'the export has started')
   // Until the buffers of both sockets are full.
-  for (let before = -1; before !== served.asked.pages; ) {
-    before = served.asked.pages
+  for (let before = -1; before !== served.requested.pages; ) {
+    before = served.requested.pages
     await new Promise(resolve => setTimeout(resolve, 200))
   }
-  expect(served.asked.pages).toBeLessThan(PAGES / 10)
+  expect(served.requested.pages).toBeLessThan(PAGES / 10)
   socket.destroy()
-  const left = served.asked.pages
+  const left = served.requested.pages
   await new Promise(resolve => setTimeout(resolve, 200))
-  expect(served.asked.pages - left).toBeLessThan(10)
+  expect(served.requested.pages - left).toBeLessThan(10)
   served.stop()
 })
 

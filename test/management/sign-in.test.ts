@@ -228,8 +228,8 @@ describe('a session ends', () => {
   test('when the person signs out everywhere', async () => {
     const person = await addPerson(harness, owner.ask)
     const otherSessions = [await signedIn(harness, person.email), await signedIn(harness, person.email)]
-    const asked = { cookie: otherSessions[0]!.cookie }
-    expect((await asAnonymous('POST', 'auth/sign-out-everywhere', undefined, asked)).status).toBe(204)
+    const cookieHeader = { cookie: otherSessions[0]!.cookie }
+    expect((await asAnonymous('POST', 'auth/sign-out-everywhere', undefined, cookieHeader)).status).toBe(204)
     for (const one of [person, ...otherSessions]) expect(await isIn(one)).toBe(false)
     expect(await isIn(owner)).toBe(true)
   })

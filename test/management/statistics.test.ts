@@ -56,12 +56,12 @@ describe('a summary', () => {
   test('has percentiles that are at most a twentieth off', async () => {
     const { body } = await app.ask(owner, `GET statistics/summary?account=${account(own)}`)
     const { p50, p90, p99 } = body.durationMs as Record<string, number>
-    for (const [told, true_] of [
+    for (const [reported, true_] of [
       [p50!, 500],
       [p90!, 900],
       [p99!, 1_000],
     ] as const) {
-      expect(Math.abs(told - true_) / true_).toBeLessThanOrEqual(0.05)
+      expect(Math.abs(reported - true_) / true_).toBeLessThanOrEqual(0.05)
     }
   })
 

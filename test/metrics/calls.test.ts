@@ -187,7 +187,7 @@ test('a call that cannot be settled is an error of that stage, without a cost', 
   locked.resolve()
   expect((await answer).status).toBe(500)
   db.close()
-  await until(() => harness.openHolds() === 0, 'the hold is given back')
+  await until(() => harness.openHolds() === 0, 'the hold is released')
   const scraped = await scrape()
   const increase = (name: string, of: Sample['labels']): number =>
     (valueOf(scraped, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)

@@ -93,7 +93,7 @@ const NO_OTHER =
 const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content":"hi"}]}')
 
 /** Each kind of upstream request, all the way to the socket. */
-const senders: Readonly<Record<string, (made: ProviderChannel) => Promise<unknown>>> = {
+const senders: Readonly<Record<string, (target: ProviderChannel) => Promise<unknown>>> = {
   async 'a call'({ provider, channel }) {
     const protocol = protocols['openai-chat']
     const candidate = { provider, upstreamProtocol: protocol, model: { id: 'x' } } as unknown as Candidate

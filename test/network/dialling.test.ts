@@ -53,8 +53,8 @@ async function send({ url, stop = new Stop<Error>(), ...times }: ConnectOptions)
 }
 
 /** The message without the host, and how often a request was sent. */
-async function failure(asked: ConnectOptions): Promise<readonly [string, number]> {
-  const fault = await send(asked).then(
+async function failure(options: ConnectOptions): Promise<readonly [string, number]> {
+  const fault = await send(options).then(
     () => undefined,
     (reason: unknown) => reason as Error,
   )
@@ -88,7 +88,7 @@ describe('a connection fails in time', () => {
     open(leadingTo('127.0.0.1'))
     const options = { url: at('mute.test', peer.port, 'https'), tlsMs: 90 }
     expect(await failure(options)).toEqual(['cannot connect: no TLS handshake within 90 ms', 0])
-    await until(() => peer.sockets.length === 1 && peer.openCount === 0, 'it is closed')
+    await until(() => peer.sockets.length === 1 && peer.openCount === 0, 'the connection is closed')
   })
 
   test('if the server does not speak TLS', async () => {

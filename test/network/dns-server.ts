@@ -8,7 +8,7 @@ export interface DnsServer {
   /** IPv4 addresses, answer by answer; none for a name that does not exist. */
   readonly answers: Map<string, string[][]>
   /** Names in the order of the queries. */
-  readonly asked: readonly string[]
+  readonly queries: readonly string[]
   /** Resolves a name by a real query. */
   readonly resolve: ResolveName
   stop(): Promise<void>
@@ -19,11 +19,11 @@ const NAME_ERROR = 3
 
 export async function startDnsServer(): Promise<DnsServer> {
   const answers = new Map<string, string[][]>()
-  const asked: string[] = []
+  const queries: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (query, sender) => {
     const { name, end } = readName(query)
-    asked.push(name)
+    queries.push(name)
     const row = answers.get(name) ?? [[]]
     const addresses = row.length > 1 ? row.shift()! : row[0]!
     socket.send(answerTo(query, end, addresses), sender.port, sender.address)
@@ -33,7 +33,7 @@ export async function startDnsServer(): Promise<DnsServer> {
   resolver.setServers([`127.0.0.1:${socket.address().port}`])
   return {
     answers,
-    asked,
+    queries,
     resolve: name => resolver.resolve4(name),
     async stop() {
       resolver.cancel()

@@ -32,12 +32,12 @@ async function openProxy(options: ProxyOptions = {}): Promise<ProxyServer> {
   return proxy
 }
 
-interface Told {
+interface ChatResult {
   readonly status: number
   readonly text: string
 }
 
-async function call(asked = model): Promise<Told> {
+async function call(asked = model): Promise<ChatResult> {
   const answer = await chat(harness, await harness.key(), { model: asked, messages: hello })
   return { status: answer.status, text: await answer.text() }
 }

@@ -120,7 +120,7 @@ describe('through a tunnel', () => {
     expect(proxy.openCount).toBe(1)
     Bun.gc(true)
     expect(await answered({ url: https() })).toBe('hello')
-    await until(() => proxy.openCount === 0, 'it is closed')
+    await until(() => proxy.openCount === 0, 'the connection is closed')
     expect(await answered({ url: https() })).toBe('hello')
     expect(proxy.heads).toHaveLength(2)
   })
@@ -134,18 +134,18 @@ describe('through a tunnel', () => {
   test('a stop closes the tunnel, while it is opened and while it is used', async () => {
     await open({ misbehave() {} })
     const stop = new Stop<Error>()
-    const asking = sendThrough({ url: https(), stop })
+    const sending = sendThrough({ url: https(), stop })
     await until(() => proxy.heads.length === 1, 'a tunnel is asked for')
     stop.stop(new Error('enough'))
-    await expect(asking).rejects.toThrow()
-    await until(() => proxy.openCount === 0, 'it is closed')
+    await expect(sending).rejects.toThrow()
+    await until(() => proxy.openCount === 0, 'the connection is closed')
   })
 
   test('to an upstream that is silent, the call ends in time', async () => {
     const isFirst = (): boolean => proxy.heads.length === 1
     await open({ misbehave: socket => void (isFirst() && socket.write('HTTP/1.1 200 OK\r\n\r\n')) })
     await expect(answered({ url: https(), tlsMs: 60 })).rejects.toThrow('cannot connect: no TLS handshake within 60 ms')
-    await until(() => proxy.openCount === 0, 'it is closed')
+    await until(() => proxy.openCount === 0, 'the connection is closed')
   })
 })
 
@@ -208,7 +208,7 @@ const sendsText = (text: string): ProxyOptions => ({ misbehave: socket => void s
 
 describe('a proxy that', () => {
   test.each<readonly [string, ProxyOptions, string]>([
-    ['does not know us', { credentials: 'somebody:else' }, 'the proxy refuses the user name and password (407)'],
+    ['refuses the credentials', { credentials: 'somebody:else' }, 'the proxy refuses the user name and password (407)'],
     ['forbids it', sendsText('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'), 'the proxy refuses the tunnel (403)'],
     ['cannot reach it', sendsText('HTTP/1.0 502 Bad Gateway\r\n\r\n'), 'the proxy refuses the tunnel (502)'],
     [
@@ -249,7 +249,7 @@ describe('a proxy that', () => {
       (reason: unknown) => reason,
     )
     expect((fault as Error).message).toBe(`weir.test:${secure.port}: cannot connect: ${words}`)
-    await until(() => proxy.openCount === 0, 'it is let go of')
+    await until(() => proxy.openCount === 0, 'the connection is closed')
     expect(secureSaid).toEqual([])
   })
 

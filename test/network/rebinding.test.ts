@@ -38,7 +38,7 @@ describe('a name with another address the second time', () => {
     // No server listens outside at this port: a second query would find the server inside.
     const { url, stop } = { url: at('rebind.test'), stop: new Stop<Error>() }
     await expect(fetchMedia(url, stop)).rejects.toMatchObject({ code: 'media_unreachable' })
-    expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
+    expect([dns.queries, inside.sockets.length]).toEqual([['rebind.test'], 0])
   })
 
   test('is refused when it is resolved again', async () => {
@@ -53,7 +53,7 @@ describe('a name with another address the second time', () => {
     expect(await codeOf()).toBe('media_unreachable')
     nowMs += 60_000
     expect(await codeOf()).toBe('media_refused')
-    expect([dns.asked.length, inside.sockets.length]).toEqual([2, 0])
+    expect([dns.queries.length, inside.sockets.length]).toEqual([2, 0])
   })
 
   test('is refused when both addresses come at once', async () => {
@@ -71,7 +71,7 @@ describe('a name with another address the second time', () => {
     const send = () =>
       client.send({ url, networkPath: networkPath, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
     for (const _time of [1, 2]) await expect(send()).rejects.toThrow('cannot connect: ECONNREFUSED')
-    expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
+    expect([dns.queries, inside.sockets.length]).toEqual([['rebind.test'], 0])
   })
 })
 

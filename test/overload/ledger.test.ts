@@ -26,7 +26,7 @@ test('the gate closes while the ledger does not answer, and opens when it does',
   const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   const pending = call(harness, key)
-  await until(() => harness.gateway.activeCalls === 1, 'one is under way')
+  await until(() => harness.gateway.activeCalls === 1, 'one call is active')
   while ((await overload()) !== 3) await Bun.sleep(10)
   const unread = ask('POST', CHAT, { ...bearer(key), 'content-length': '30000000' }, goodBody()) // the body is never sent
   const refused = await rawRequest(harness.url, unread)

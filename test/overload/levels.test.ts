@@ -59,7 +59,7 @@ describe('at overload level 1', () => {
       const bodies = harness.weir('bodies', { call: answer.header('x-request-id')! })
       expect(String(await bodies.catch(String))).toContain('No bodies are stored')
     }
-    await until(() => harness.logs.some(line => line.includes('the gateway is overloaded')), 'it is told')
+    await until(() => harness.logs.some(line => line.includes('the gateway is overloaded')), 'the overload is logged')
     const port = /127\.0\.0\.1:(\d+)\/metrics/.exec(harness.logs.find(line => line.includes('"metrics"'))!)![1]
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     expect(metrics).toMatch(/^weir_bodies_dropped_total [1-9]/m)
@@ -91,7 +91,7 @@ describe('at overload level 3', () => {
     const ends = Promise.withResolvers<void>()
     harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
     const stream = openCall(harness, key, { stream: true })
-    await stream.until(({ text }) => text.includes('one'), 'content is here')
+    await stream.until(({ text }) => text.includes('one'), 'content has arrived')
     await setPressure(0.95, 3)
     const upstreamRequests = harness.upstream.requests.length
 
@@ -115,7 +115,7 @@ describe('at overload level 3', () => {
     expect((await fetch(`${harness.url}/api/web/me`)).status).toBe(401)
 
     ends.resolve()
-    await stream.until(({ isWhole }) => isWhole, 'the stream is whole')
+    await stream.until(({ isWhole }) => isWhole, 'the stream is complete')
     expect(stream.text).toEndWith(done)
     stream.leave()
     await harness.idle()

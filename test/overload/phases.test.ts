@@ -46,7 +46,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     const bytes = ask('POST', CHAT, { ...bearer(key), 'content-length': '5000' }, goodBody({ stream }))
     const upstreamRequests = harness.upstream.requests.length
     const caller = openRaw(harness.url, bytes)
-    await until(() => harness.gateway.activeCalls === 1, 'it is still running')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is still active')
     caller.leave()
     await nothingStays()
     expect(harness.upstream.requests.length).toBe(upstreamRequests)
@@ -57,7 +57,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, { stream })
-    await until(() => harness.gateway.activeCalls === 1, 'it is still running')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is still active')
     caller.leave()
     await caller.closed
     await Bun.sleep(100) // the hold is still being written
@@ -102,7 +102,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
       await until(() => harness.openHolds() === 6, 'all hold')
       await Bun.sleep(50)
       for (const caller of waiting) caller.leave()
-      await until(() => harness.gateway.activeCalls === 1, 'they have left their line')
+      await until(() => harness.gateway.activeCalls === 1, 'the waiting calls have left the queue')
       expect([harness.upstream.requests.length, harness.openHolds()]).toEqual([upstreamRequests, 1])
       first.leave()
       await request.closed

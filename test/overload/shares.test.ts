@@ -43,12 +43,14 @@ test('of five hundred callers of two accounts, the quiet account gets its slots 
   expect(harness.gateway.activeCalls).toBe(CALLS_MAX)
 
   for (const caller of [...refused(noisyCalls), ...refused(quietCalls)]) {
-    await caller.until(({ isWhole }) => isWhole, 'the refusal is whole')
+    await caller.until(({ isWhole }) => isWhole, 'the refusal is complete')
     expect([caller.status, caller.text.includes('"overloaded"')]).toEqual([503, true])
     expect(caller.header('x-pipeline-ratelimit')).toMatch(/^fail \(\d+ms, reason=overloaded\)$/)
   }
   ends.resolve()
-  await Promise.all([...noisyCalls, ...quietCalls].map(caller => caller.until(({ isWhole }) => isWhole, 'it is whole')))
+  await Promise.all(
+    [...noisyCalls, ...quietCalls].map(caller => caller.until(({ isWhole }) => isWhole, 'the answer is complete')),
+  )
   const served = [...noisyCalls, ...quietCalls].filter(({ status }) => status === 200)
   expect(served.length).toBe(CALLS_MAX)
   await harness.idle()

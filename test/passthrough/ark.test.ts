@@ -53,7 +53,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-interface Told {
+interface CallResult {
   readonly status: number
   readonly text: string
   readonly spent: bigint
@@ -64,7 +64,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-async function call(path: string, body: object, { by, headers }: Sent = {}): Promise<Told> {
+async function call(path: string, body: object, { by, headers }: Sent = {}): Promise<CallResult> {
   const key = by ?? (await harness.key({ credit: '10' }))
   const answer = await fetch(harness.url + path, {
     method: 'POST',

@@ -40,9 +40,9 @@ const proofs = { Caller: '10-authenticate', Permit: '20-limit-rate', Route: '30-
 
 for (const [proof, stage] of Object.entries(proofs)) {
   test(`only ${stage} makes a ${proof}`, () => {
-    const made = Array.from(sources).filter(([, text]) => new RegExp(`\\bas ${proof}\\b(?! *[,}])`).test(codeOf(text)))
-    const others = made.map(([path]) => path).filter(path => path !== `src/pipeline/${stage}.ts`)
-    expect(made.length).toBeGreaterThan(0)
+    const casts = Array.from(sources).filter(([, text]) => new RegExp(`\\bas ${proof}\\b(?! *[,}])`).test(codeOf(text)))
+    const others = casts.map(([path]) => path).filter(path => path !== `src/pipeline/${stage}.ts`)
+    expect(casts.length).toBeGreaterThan(0)
     expect(others).toEqual([])
   })
 }

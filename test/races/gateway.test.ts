@@ -62,7 +62,7 @@ async function holdOfOneCall(): Promise<bigint> {
   const closed = closedGate()
   harness.upstream.planModel(MODEL, closed.script)
   const pending = callUntilDecided(await harness.key())
-  await until(() => closed.taken() === 1, 'it went upstream')
+  await until(() => closed.taken() === 1, 'the call went upstream')
   const [amount] = query('SELECT amount FROM hold')
   closed.open()
   expect((await pending).status).toBe(200)

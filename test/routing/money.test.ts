@@ -76,7 +76,7 @@ describe('the record', () => {
     const response = await upstreams.call(key, 'smart', { stream: true })
     const reader = response.body!.getReader()
     await reader.read()
-    await until(() => usedIn(upstreams.folder) > 0, 'it is noted')
+    await until(() => usedIn(upstreams.folder) > 0, 'a checkpoint is written')
     const after = await startOnCopy()
     ends.resolve()
     while (!(await reader.read()).done);

@@ -50,8 +50,8 @@ export interface StormResult {
 }
 
 /** Answers each request with a random script. */
-function answerAtRandom(upstream: FakeUpstream, chance: () => number): { asked: number } {
-  const counter = { asked: 0 }
+function answerAtRandom(upstream: FakeUpstream, chance: () => number): { received: number } {
+  const counter = { received: 0 }
   const pieces = ['One ', 'two ', 'three ', 'four ']
   const slowly = scripted(function* steps(request) {
     for (const step of streamed(pieces).steps(request)) {
@@ -70,7 +70,7 @@ function answerAtRandom(upstream: FakeUpstream, chance: () => number): { asked: 
   upstream.decideBy(at => {
     if (at === 'accept') return chance() < 0.01 ? startAt('accept', script(close)) : undefined
     if (at !== 'request') return undefined
-    counter.asked++
+    counter.received++
     return scripts[Math.floor(chance() * scripts.length)]
   })
   return counter
@@ -185,12 +185,12 @@ async function stormOn(upstreams: TwoUpstreams, { watch, calls, chance }: Runnin
       }
     }),
   )
-  await until(() => upstreams.gateway.activeCalls === 0 && upstreams.openHolds() === 0, 'all are over')
+  await until(() => upstreams.gateway.activeCalls === 0 && upstreams.openHolds() === 0, 'all calls have ended')
   const open = watch.read()
   const seconds = Math.ceil((performance.now() - sinceMs) / 1_000)
   const records = upstreams.records()
   const wrongs = [...recordFaults(records), ...(await balanceFaults(upstreams, { keys, records, seconds }))]
-  const received = counters.reduce((sum, one) => sum + one.asked, 0)
+  const received = counters.reduce((sum, one) => sum + one.received, 0)
   const attempts = records.reduce((sum, one) => sum + Number(one.attempts), 0)
   if (received > attempts) wrongs.push(`${received} requests upstream of ${attempts} attempts`)
   wrongs.push(...upstreams.logs.slice(0, 5))

@@ -59,7 +59,7 @@ test('a kill in the middle of re-encryption loses nothing', async () => {
   for (let kill = 0; kill < 3; kill++) {
     const served = await serve(folder, noBallast)
     const before = sealedWith(folder)[old] ?? 0
-    await until(() => (sealedWith(folder)[old] ?? 0) < before || before === 0, 'it goes on')
+    await until(() => (sealedWith(folder)[old] ?? 0) < before || before === 0, 'the re-encryption goes on')
     served.kill('SIGKILL')
     await served.exited
     const left = sealedWith(folder)[old] ?? 0

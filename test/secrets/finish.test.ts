@@ -49,7 +49,7 @@ describe('a pepper', () => {
     const [fresh] = marksIn(folder, 'pepper') as [string]
     expect(keysWith(folder)).toEqual({ [old]: 2 })
     expect(await call(firstKey)).toBe(200)
-    await until(() => keysWith(folder)[fresh] === 1, 'it is digested anew')
+    await until(() => keysWith(folder)[fresh] === 1, 'the key is digested again')
     expect(await statusOf('pepper')).toMatchObject([
       { mark: fresh, state: 'newest', rests: { keys: 1 }, replaced: null },
       { mark: old, state: 'older', rests: { keys: 1 }, replaced: expect.stringMatching(/^20/) },
@@ -59,7 +59,7 @@ describe('a pepper', () => {
     const pendingKeys = (await rotate('pepper', { status: true })).keys as { key: string; mark: string; ends: string }[]
     expect(pendingKeys).toMatchObject([{ mark: old, ends: `…${secondKey.slice(-4)}` }])
     expect(await call(secondKey)).toBe(200)
-    await until(() => keysWith(folder)[fresh] === 2, 'so is the other')
+    await until(() => keysWith(folder)[fresh] === 2, 'the other key is digested again')
     expect(await finish('pepper')).toEqual({ dropped: [old] })
     expect(marksIn(folder, 'pepper')).toEqual([fresh])
     expect(await Promise.all([firstKey, secondKey, revoked].map(call))).toEqual([200, 200, 401])
@@ -101,7 +101,10 @@ describe('a pepper', () => {
     laterMs = SOON_MS + 1_000
     expect(await finish('pepper')).toContain('keys 1 still use it')
     expect(await call(key)).toBe(200)
-    await until(() => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined, 'digested anew')
+    await until(
+      () => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined,
+      'the key is digested again',
+    )
     expect(await finish('pepper')).toEqual({ dropped: [old] })
     expect(await call(key)).toBe(200)
   })

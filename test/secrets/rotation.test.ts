@@ -85,7 +85,9 @@ test('all three secrets are rotated several times under load', async () => {
     harness.upstream.plan(pausedStream(['from before '], ends.promise))
     return openCall(harness, key, { stream: true })
   })
-  await Promise.all(held.map(caller => caller.until(({ text }) => text.includes('from before'), 'it has begun')))
+  await Promise.all(
+    held.map(caller => caller.until(({ text }) => text.includes('from before'), 'the stream has started')),
+  )
   const codes = (await operator('codes create', { count: '1', amount: '3' })).codes as string[]
   const tokens = [await tokenOf()]
   const before = { stored: (await (await respond(keys[1]!, { input: 'Keep this' })).json()) as { id: string } }

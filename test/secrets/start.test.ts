@@ -220,7 +220,7 @@ test('commands on the folder alone rotate too, and the next start continues from
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: No secret was removed\./)])
   await start()
   expect(await call('a')).toEqual([200, true])
-  await until(() => sealedWith(folder)[old] === undefined, 'it is sealed anew')
+  await until(() => sealedWith(folder)[old] === undefined, 'everything is re-encrypted')
   const usage = await weir(folder, 'rotate')
   expect([usage.code, usage.stderr]).toEqual([2, expect.stringContaining('Usage: weir rotate <jwt|pepper|encryption>')])
 })

@@ -95,7 +95,7 @@ describe('a deleted record', () => {
 })
 
 describe('a record that is not in the statistics', () => {
-  test('is kept until it is', () => {
+  test('is kept until the statistics have it', () => {
     const rolledSeq = Number(valueOf('SELECT max(seq) FROM record_log'))
     books.run(run => run.record({ record: recordOf(7_000, aliceIds) }))
     const id = order()

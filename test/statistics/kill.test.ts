@@ -89,18 +89,18 @@ describe('statistics', () => {
           for (let id = from; id < from + count; id++) run.record({ record: recordOf(id, { accountId: 5, keyId: 6 }) })
         })
         .immediate()
-    return { place: ledgerFolder, db, add, run }
+    return { ledgerFolder, db, add, run }
   }
   const copy = (from: string, to: string): void => copyFileSync(join(from, 'stats.db'), join(to, 'stats.db'))
 
   test('of another database are not used', () => {
     const [first, second] = [openFolder('one'), openFolder('other')]
     first.add(1_000, 20)
-    rollAll(first.place)
+    rollAll(first.ledgerFolder)
     second.add(1_000, 7)
-    copy(first.place, second.place)
-    rollAll(second.place)
-    expectEqual(second.place)
+    copy(first.ledgerFolder, second.ledgerFolder)
+    rollAll(second.ledgerFolder)
+    expectEqual(second.ledgerFolder)
   })
 
   test('that are ahead of a database, or of another continuation of it, are not used either', () => {
@@ -109,8 +109,8 @@ describe('statistics', () => {
     const earlier = mkdtempSync(join(folder, 'then'))
     copyDatabase(now.db, join(earlier, 'weir.db'))
     now.add(1_100, 20)
-    rollAll(now.place)
-    copy(now.place, earlier)
+    rollAll(now.ledgerFolder)
+    copy(now.ledgerFolder, earlier)
     const db = openWriter(join(earlier, 'weir.db'))
     const { run } = buildOperations(openBooks(db))
     for (let id = 1_200; id < 1_260; id++) run.record({ record: recordOf(id, { accountId: 7, keyId: 8 }) })
@@ -122,9 +122,9 @@ describe('statistics', () => {
   test('that are older than a copy of the database continue with it, although records were deleted meanwhile', () => {
     const now = openFolder('before')
     now.add(1_000, 20)
-    rollAll(now.place)
+    rollAll(now.ledgerFolder)
     const copied = mkdtempSync(join(folder, 'copied'))
-    copyDatabase(openDatabase(join(now.place, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
+    copyDatabase(openDatabase(join(now.ledgerFolder, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
     now.db.run('DELETE FROM record WHERE call_id < 1010')
     now.add(1_100, 5)
     copyDatabase(now.db, join(copied, 'weir.db'))
@@ -135,13 +135,13 @@ describe('statistics', () => {
   })
 
   test('never get a number of the log twice, however much of the log is trimmed', () => {
-    const { place, db, add, run } = openFolder('log')
+    const { ledgerFolder, db, add, run } = openFolder('log')
     add(1_000, 20)
-    rollAll(place)
+    rollAll(ledgerFolder)
     run.trimLog({ below: 1_000_000 })
     add(1_100, 3)
-    rollAll(place)
-    expectEqual(place)
+    rollAll(ledgerFolder)
+    expectEqual(ledgerFolder)
     expect(db.query('SELECT count(*), max(seq) FROM record_log').values()).toEqual([[4n, 23n]])
   })
 })

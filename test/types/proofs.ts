@@ -18,12 +18,12 @@ declare const permit: Permit
 declare const route: Route
 declare const hold: Hold
 declare const call: Call
-declare const asked: RouteRequest
+declare const routeRequest: RouteRequest
 declare const channel: Channel
 declare const parts: AdaptParts
 declare const exchange: Exchange
 declare const limitRate: LimitRate
-declare const about: CallDemand
+declare const demand: CallDemand
 declare const routeCall: RouteCall
 declare const holdCall: HoldCall
 declare const forward: Forward
@@ -32,8 +32,8 @@ declare const price: NanosPerMillion
 
 /** In order, everything compiles. */
 export async function inOrder(): Promise<void> {
-  const allowed: Permit = limitRate(caller, about)
-  const found: Route = routeCall(allowed, asked)
+  const allowed: Permit = limitRate(caller, demand)
+  const found: Route = routeCall(allowed, routeRequest)
   const held: Hold = await holdCall(found, call, exchange)
   await adapt(parts, { hold: held, candidate: found.candidates[0]!, exchange, channel })
   await forward(held, exchange)
@@ -41,13 +41,13 @@ export async function inOrder(): Promise<void> {
 
 /** A stage does not accept the proof of another. */
 export function outOfOrder(): void {
-  // @ts-expect-error a route needs a permit, and a caller is none
-  routeCall(caller, asked)
-  // @ts-expect-error nobody is let through without having been authenticated
-  limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }, about)
+  // @ts-expect-error a route needs a permit, and a caller is not one
+  routeCall(caller, routeRequest)
+  // @ts-expect-error no call is admitted without authentication
+  limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }, demand)
   // @ts-expect-error a permit is no caller
-  limitRate(permit, about)
-  // @ts-expect-error a hold needs a route, and a permit is none
+  limitRate(permit, demand)
+  // @ts-expect-error a hold needs a route, and a permit is not one
   void holdCall(permit, call, exchange)
   // @ts-expect-error a hold cannot be had from a caller
   void holdCall(caller, call, exchange)

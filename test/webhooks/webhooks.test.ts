@@ -109,7 +109,7 @@ describe('a webhook', () => {
     for (let at = 0; at < 3; at++) {
       await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
     }
-    await until(() => receiver.received.length > 0, 'it is told')
+    await until(() => receiver.received.length > 0, 'the webhook is notified')
     const [notification] = receiver.received
     expect(notification!.event).toMatchObject({ type: 'balance.low', account: id, data: { threshold: '0.99999999' } })
     expect(notification!.headers.get('x-weir-event')).toBe('balance.low')
@@ -118,9 +118,9 @@ describe('a webhook', () => {
     expect(await isSignedWith(`${secret}x`, notification!)).toBeFalse()
     await give(id, '1')
     await take(id, '1.5')
-    await until(() => types().length === 2, 'it is told of the next crossing')
+    await until(() => types().length === 2, 'the webhook is notified of the next crossing')
     await take(id, '0.49')
-    await until(() => types().includes('balance.empty'), 'it is told when nothing is left')
+    await until(() => types().includes('balance.empty'), 'the webhook is notified of the empty balance')
     expect(types()).toEqual(['balance.low', 'balance.low', 'balance.empty'])
   })
 
@@ -135,7 +135,7 @@ describe('a webhook', () => {
     }
     await give(id, '0.7')
     await take(id, '0.7')
-    await until(() => receiver.received.length === 2, 'two crossings are told')
+    await until(() => receiver.received.length === 2, 'two crossings are delivered')
     expect(await deliveries(hookId)).toHaveLength(2)
   })
 
@@ -143,7 +143,7 @@ describe('a webhook', () => {
     const { id } = await account('3')
     await ofAccount(id, ['balance.low'])
     expect((await alertAt(id, '5')).body).toEqual({ threshold: '5.00', state: 'low' })
-    await until(() => receiver.received.length === 1, 'it is told')
+    await until(() => receiver.received.length === 1, 'the webhook is notified')
     expect((await ask('DELETE', `web/accounts/${id}/balance-alert`)).status).toBe(204)
     expect((await ask('GET', `web/accounts/${id}/balance-alert`)).body).toEqual({ threshold: null, state: null })
   })
@@ -158,7 +158,7 @@ describe('a webhook', () => {
     await harness.weir('keys revoke', { key })
     await harness.weir('accounts freeze', { account: id })
     const expectedTypes = ['budget.low', 'key.revoked', 'account.frozen']
-    await until(() => expectedTypes.every(type => types().includes(type)), 'all of it is told')
+    await until(() => expectedTypes.every(type => types().includes(type)), 'all events are delivered')
     expect(types().toSorted()).toEqual(expectedTypes.toSorted())
     const low = receiver.received.find(({ event }) => event.type === 'budget.low')!.event
     expect(low).toMatchObject({ account: id, data: { key: expect.stringMatching(/^key_/), cap: '0.0000015' } })
@@ -172,7 +172,7 @@ describe('a webhook', () => {
     await take(second.id, '9')
     await alertAt(first.id, '5')
     await take(first.id, '9')
-    await until(() => receiver.received.length === 1, 'its own is told')
+    await until(() => receiver.received.length === 1, 'its own event is delivered')
     expect(receiver.received[0]!.event.account).toBe(first.id)
     expect(await deliveries(hookId)).toHaveLength(1)
   })
@@ -185,7 +185,7 @@ describe('a webhook', () => {
     expect((await ask('PATCH', `web/webhooks/${off.id}`, { disabled: true })).body.disabled).toBeTrue()
     expect((await ask('DELETE', `web/webhooks/${gone.id}`)).status).toBe(204)
     await alertAt(id, '50')
-    await until(() => receiver.received.length === 1, 'the last is told')
+    await until(() => receiver.received.length === 1, 'the last event is delivered')
     expect([await deliveries(off.id), (await deliveries(enabled.id)).length]).toEqual([[], 1])
     expect((await ask('GET', `web/webhooks/${gone.id}`)).status).toBe(404)
   })
@@ -214,7 +214,7 @@ describe('a webhook whose delivery fails', () => {
       receiver.answer = () => new Response(null, { status: 204 })
       const before = receiver.received.length
       aheadMs += 10_001
-      await until(() => receiver.received.length > before, 'it is told again')
+      await until(() => receiver.received.length > before, 'the event is delivered again')
       const [original, repeated] = [receiver.received[0]!, receiver.received.at(-1)!]
       expect([repeated.body, repeated.event.id]).toEqual([original.body, original.event.id])
       expect(await attempted(hookId, 2)).toMatchObject({ state: 'delivered', status: 204, error: null })
@@ -236,10 +236,10 @@ describe('a webhook whose delivery fails', () => {
     const otherAccount = await account()
     await ofAccount(otherAccount.id, ['balance.low'], `${receiver.url}/other`)
     await alertAt(otherAccount.id, '50')
-    await until(() => receiver.received.length > 0, 'another is told')
+    await until(() => receiver.received.length > 0, 'another webhook is notified')
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/other'])
     aheadMs += 10_001
-    await until(() => receiver.received.length === 3, 'it is told of both')
+    await until(() => receiver.received.length === 3, 'both events are delivered')
     expect(types().slice(1)).toEqual(['balance.low', 'key.revoked'])
     ask = await askAsOwner(harness)
   })
@@ -295,7 +295,7 @@ describe('a webhook whose delivery fails', () => {
     const { id } = await account()
     const { id: hookId } = await ofAccount(id, ['balance.low'])
     raiseEvents(130)
-    await until(() => receiver.received.length === 130, 'all of it is told')
+    await until(() => receiver.received.length === 130, 'all events are delivered')
     expect(new Set(receiver.received.map(({ event }) => event.id)).size).toBe(130)
     const count = async (): Promise<number> => {
       const { body } = await ask('GET', `web/webhooks/${hookId}/deliveries?limit=200`)
@@ -353,7 +353,7 @@ describe('other webhooks', () => {
     const { id: otherId, key } = await account()
     await ofAccount(otherId, ['key.revoked'])
     await harness.weir('keys revoke', { key })
-    await until(() => types().includes('key.revoked'), 'it is told')
+    await until(() => types().includes('key.revoked'), 'the webhook is notified')
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook'])
   })
 
@@ -371,7 +371,7 @@ describe('other webhooks', () => {
     const { id, key } = await account()
     await ofAccount(id, ['key.revoked'])
     await harness.weir('keys revoke', { key })
-    await until(() => types().includes('key.revoked'), 'it is told')
+    await until(() => types().includes('key.revoked'), 'the webhook is notified')
     for (const one of slow) await ask('DELETE', `web/webhooks/${one}`)
   })
 })

@@ -29,7 +29,11 @@ export function buildFixtures(site: TestSite): Fixtures {
   const asOwner = site.ask.owner
   let count = 0
   const next = (): string => `${CANARY} ${++count}`
-  async function create(path: string, body: Body, read: (told: Body) => unknown = told => told.id): Promise<string> {
+  async function create(
+    path: string,
+    body: Body,
+    read: (answer: Body) => unknown = answer => answer.id,
+  ): Promise<string> {
     const response = await asOwner('POST', path, body)
     const id = read(response.body)
     if (typeof id !== 'string' && typeof id !== 'number')
@@ -65,13 +69,13 @@ export function buildFixtures(site: TestSite): Fixtures {
       const { data } = (await person.ask('GET', 'web/sessions')).body as { data: { id: string }[] }
       return data[0]!.id
     },
-    tier: () => create('web/tiers', { name: `t${++count}`, qpm: 60 }, told => told.name),
+    tier: () => create('web/tiers', { name: `t${++count}`, qpm: 60 }, answer => answer.name),
     limit: () =>
       create('web/limits', { resource: 'requests', span: 'day', amount: 1_000, account, model: `m/${++count}` }),
     provider: () => create('web/providers', { definition: definition(`own-${++count}`) }),
     channel: () =>
-      create('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, told =>
-        encodeURIComponent((told.data as { id: string }[])[0]!.id),
+      create('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, answer =>
+        encodeURIComponent((answer.data as { id: string }[])[0]!.id),
       ),
     async model() {
       await asOwner('PUT', `web/prices/${MODEL}`, { price: { input: '0.15', output: '0.6' } })
