@@ -86,7 +86,7 @@ describe('a streamed request gets include_usage', () => {
       `{"stream_options":{${includeUsage}},"stream":true,`,
     ],
     [
-      'after it said no',
+      'with include_usage false',
       '{"stream_options":{"include_usage":false},"stream":true,',
       `{"stream_options":{${includeUsage}},"stream":true,`,
     ],

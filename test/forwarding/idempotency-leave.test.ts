@@ -101,7 +101,7 @@ describe('a caller with an idempotency key that leaves', () => {
     }
   })
 
-  test('and one that does not read are disconnected, and their calls go on', async () => {
+  test('is disconnected if it does not read, and its call goes on', async () => {
     const stallHarness = await startHasty({ world: { attemptTimes: { firstContentMs: 5_000, betweenChunksMs: 300 } } })
     try {
       const idempotentCall = { harness: stallHarness, key: await stallHarness.key(), name }

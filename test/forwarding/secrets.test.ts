@@ -62,7 +62,7 @@ function leakingEvent(contentSeen: Promise<void>): Script {
 }
 
 describe("the upstream's key does not reach the caller", () => {
-  test.each(leaks)('in %s (%s)', async (_name, _form, script, stream) => {
+  test.each(leaks)('after the fault: %s (%s)', async (_name, _form, script, stream) => {
     harness.upstream.plan(script)
     const caller = await call({ stream })
     expect(caller.head + caller.text).not.toContain(upstreamKey)

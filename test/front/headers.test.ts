@@ -156,7 +156,7 @@ describe('a call that is refused by a stage', () => {
     }
   })
 
-  test('for more than one call a minute waits no longer than a minute', async () => {
+  test('for a limit of one call a minute waits no longer than a minute', async () => {
     const limitedKey = await harness.key({ qpm: 1 })
     await call(harness, limitedKey)
     const answer = await call(harness, limitedKey)

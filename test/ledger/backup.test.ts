@@ -181,11 +181,11 @@ describe('a restore that is killed', () => {
   })
 })
 
-describe('a restore that is killed before its first move', () => {
+describe('a restore that ends before its first move', () => {
   const base = freshFolder()
   const [backup, data] = [join(base, 'backup'), join(base, 'data')]
 
-  test('changes nothing, and the old data is served', async () => {
+  test('by a kill changes nothing, and the old data is served', async () => {
     await weirSays(join(base, 'first'), 'keys create --credit 3')
     await weirSays(join(base, 'first'), `backup ${backup}`)
     const key = await weirSays(data, 'keys create --credit 4')

@@ -274,7 +274,7 @@ describe('requests about stored objects', () => {
     expect(Number(answers[2]!.headers.get('retry-after'))).toBeWithin(1, DAY_S)
   })
 
-  test('token counts count too', async () => {
+  test('token counts are limited in the same way', async () => {
     const slow = await harness.key({ qpm: 1 })
     const headers = { 'x-api-key': slow, 'content-type': 'application/json' }
     const body = JSON.stringify({ model: claude, messages: hello })

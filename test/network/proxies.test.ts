@@ -220,7 +220,7 @@ describe('a proxy that', () => {
     ['speaks another language', sendsText('SSH-2.0-OpenSSH_9.7\r\n'), 'the proxy does not speak HTTP'],
     ['speaks HTTP badly', sendsText('HTTP/1.1 200 OK\nfoo\r\n\r\n'), 'the proxy does not speak HTTP'],
     [
-      'says too much',
+      'sends too much',
       sendsText(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}\r\n\r\n`),
       'the reply of the proxy is too long',
     ],

@@ -99,7 +99,7 @@ describe('limits', () => {
       limitOf('8/minute', { key: 'key_zzzzzzzzzzz' }),
       /^--key is not valid: it must be an id such as/,
     ],
-    ['a key that is not there', limitOf('8/minute', { key: 'key_00000000001' }), /^There is no such key or account\.$/],
+    ['a missing key', limitOf('8/minute', { key: 'key_00000000001' }), /^There is no such key or account\.$/],
     ['a key of nothing', limitOf('8/minute', { key: '' }), /^Unknown key\./],
     [
       'an unknown account',
@@ -216,7 +216,7 @@ describe('routes', () => {
     ['a star where the name has none', ['x', 'brook/*'], /contains a \*, but the name has none/],
     ['a name of two stars', ['*x*', 'brook/trout'], /may contain only one \*/],
     ['no name', ['', 'brook/trout'], /^A model name must have 1 to 256 visible ASCII characters/],
-    ['a name of nobody', [undefined, 'brook/trout'], /^A model name must have/],
+    ['a missing name', [undefined, 'brook/trout'], /^A model name must have/],
     ['a name with a comma', ['a,b', 'brook/trout'], /^A model name must not contain a comma/],
     ['a name with blanks', ['a b', 'brook/trout'], /^A name must have/],
     ['a name like a weight', ['a=3', 'brook/trout'], /^A model name must not contain a comma, end in =number/],
@@ -361,7 +361,7 @@ describe('channels', () => {
   test.each([
     ['no channel', { weight: '1' }, /^Unknown channel\. See: weir channels list/],
     ['another channel', { channel: 'brook#zzzzzz', weight: '1' }, /^Unknown channel/],
-    ['a place that is not there', { channel: 'brook#3', weight: '1' }, /^Unknown channel/],
+    ['an unknown position', { channel: 'brook#3', weight: '1' }, /^Unknown channel/],
     ['a provider', { channel: 'brook', weight: '1' }, /^Unknown channel/],
     ['nothing to set', { channel: one }, /^Nothing to change\. Options: --weight/],
     ['a negative weight', { channel: one, weight: '-1' }, /^--weight must be a whole number\.$/],
