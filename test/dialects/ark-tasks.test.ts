@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { channelId } from '../../src/upstreams/channels.ts'
-import { says } from '../side/upstream.ts'
+import { says } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { TaskWorld } from './tasks-world.ts'

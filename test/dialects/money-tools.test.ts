@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { script } from '../../tools/fake-upstream/script.ts'
-import { sendsEvents } from '../side/upstream.ts'
+import { sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { requestIn, send } from './money-calls.ts'

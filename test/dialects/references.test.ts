@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { says, sendsEvents } from '../side/upstream.ts'
+import { says, sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 

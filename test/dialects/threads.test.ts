@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
-import { says } from '../side/upstream.ts'
+import { says } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 

@@ -1,5 +1,5 @@
-// When something is to be told, on the ledger's own operations: each crossing once, whatever the history, and never
-// what was rolled back.
+// Which changes of the ledger are events for webhooks: each crossing of a threshold once, whatever the history, and never
+// a change that was rolled back.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -25,7 +25,7 @@ beforeEach(() => {
 })
 afterEach(() => books.close())
 
-const told = (): string[] =>
+const eventNames = (): string[] =>
   (books.db.query('SELECT event FROM webhook_delivery ORDER BY id').all() as { event: string }[]).map(row => row.event)
 
 const post = (amount: bigint): unknown =>
@@ -41,7 +41,7 @@ const post = (amount: bigint): unknown =>
 
 const steps = (most: bigint) => fc.bigInt({ min: -most, max: most }).filter(step => step !== 0n)
 
-test('each crossing of a threshold is told once, whatever goes up and down', () => {
+test('each crossing of a threshold is an event once, whatever the history of the balance', () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(steps(60n), steps(8n), steps(8n), steps(8n)), { maxLength: 40 }),
@@ -66,37 +66,37 @@ test('each crossing of a threshold is told once, whatever goes up and down', () 
           if (before === 0 && level > 0) expected.push('balance.low')
           if (before < 2 && level === 2) expected.push('balance.empty')
         }
-        expect(told()).toEqual(expected)
+        expect(eventNames()).toEqual(expected)
       },
     ),
     { numRuns: 60 },
   )
 })
 
-test('a call that is settled may cross it, and one that is only held does not', () => {
+test('a settled call may cross the threshold, and a call that is only held does not', () => {
   post(100n)
   books.run.setAlert({ accountId: ACCOUNT, scope: null, threshold: `${10n * CENT}` })
-  expect(told()).toEqual(['balance.low', 'balance.empty']) // of what was there already
+  expect(eventNames()).toEqual(['balance.low', 'balance.empty']) // of the balance at that time
   post(20n * CENT)
   books.run.hold(holdOf(7, ACCOUNT, `${15n * CENT}`))
-  expect(told()).toHaveLength(2)
+  expect(eventNames()).toHaveLength(2)
   books.run.settle({ record: recordOf(7, ACCOUNT), cost: `${12n * CENT}` })
-  expect(told()).toEqual(['balance.low', 'balance.empty', 'balance.low'])
+  expect(eventNames()).toEqual(['balance.low', 'balance.empty', 'balance.low'])
 })
 
-test('what is rolled back is not told', () => {
+test('a change that is rolled back is no event', () => {
   post(100n * CENT)
   books.run.setAlert({ accountId: ACCOUNT, scope: null, threshold: `${10n * CENT}` })
   const fails = books.db.transaction(() => {
     books.db.query('UPDATE account SET balance = 5 WHERE id = ?1').run(ACCOUNT)
-    expect(told()).toHaveLength(2)
+    expect(eventNames()).toHaveLength(2)
     throw new Error('no')
   })
   expect(() => fails.immediate()).toThrow('no')
-  expect(told()).toEqual([])
+  expect(eventNames()).toEqual([])
 })
 
-test('a budget is told of once in each of its periods, when nine tenths of it are spent', () => {
+test('a budget is an event once in each of its periods, when nine tenths of it are spent', () => {
   post(1_000n * CENT)
   books.run.setBudget({ scopeId: KEY, span: 'day', cap: '1000' })
   const spend = (cost: MoneyText): void => {
@@ -104,13 +104,13 @@ test('a budget is told of once in each of its periods, when nine tenths of it ar
     books.run.settle({ record: recordOf(calls, ACCOUNT), cost })
   }
   spend('899')
-  expect(told()).toEqual([])
+  expect(eventNames()).toEqual([])
   spend('1')
   spend('50')
-  expect(told()).toEqual(['budget.low'])
+  expect(eventNames()).toEqual(['budget.low'])
   books.nowMs += 86_400_000
   spend('899')
-  expect(told()).toHaveLength(1)
+  expect(eventNames()).toHaveLength(1)
   spend('101')
-  expect(told()).toEqual(['budget.low', 'budget.low'])
+  expect(eventNames()).toEqual(['budget.low', 'budget.low'])
 })

@@ -1,4 +1,4 @@
-// A long list as a file: no faster than it is read, and cut off where it cannot go on.
+// A long list as a file: read no faster than it is received, and cut off visibly if it fails.
 
 import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
@@ -11,14 +11,14 @@ const rows = Array.from({ length: 100 }, (_, at) => ({ at, text: 'x'.repeat(600)
 
 interface Served {
   readonly url: string
-  readonly asked: { pages: number }
+  readonly requested: { pages: number }
   stop(): void
 }
 
 function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Export> = {}): Served {
-  const asked = { pages: 0 }
+  const requested = { pages: 0 }
   const counted = (after: string): Promise<ExportPage> => {
-    asked.pages++
+    requested.pages++
     return page(after)
   }
   const slot = { keepAlive() {}, release() {}, onLost() {} }
@@ -26,7 +26,7 @@ function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Expor
   const first: ExportPage = { rows, next: '1' }
   const fetch = (): Response => exportResponse({ ...head, first, page: counted, ...more })
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
-  return { url: `http://127.0.0.1:${server.port}/`, asked, stop: () => void server.stop(true) }
+  return { url: `http://127.0.0.1:${server.port}/`, requested, stop: () => void server.stop(true) }
 }
 
 const endless = async (after: string): Promise<ExportPage> => {
@@ -34,26 +34,26 @@ const endless = async (after: string): Promise<ExportPage> => {
   return { rows, next: next > PAGES ? null : String(next) }
 }
 
-test('a reader who stops holds it up, and one who leaves ends it', async () => {
+test('an export waits for a reader who stops, and ends when the reader leaves', async () => {
   const served = serve(endless)
   const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   socket.pause()
-  await until(() => served.asked.pages > 0, 'it has begun')
-  // Until the buffers between us are full.
-  for (let before = -1; before !== served.asked.pages; ) {
-    before = served.asked.pages
+  await until(() => served.requested.pages > 0, 'the export has started')
+  // Until the buffers of both sockets are full.
+  for (let before = -1; before !== served.requested.pages; ) {
+    before = served.requested.pages
     await new Promise(resolve => setTimeout(resolve, 200))
   }
-  expect(served.asked.pages).toBeLessThan(PAGES / 10)
+  expect(served.requested.pages).toBeLessThan(PAGES / 10)
   socket.destroy()
-  const left = served.asked.pages
+  const left = served.requested.pages
   await new Promise(resolve => setTimeout(resolve, 200))
-  expect(served.asked.pages - left).toBeLessThan(10)
+  expect(served.requested.pages - left).toBeLessThan(10)
   served.stop()
 })
 
-test('what cannot be read on is cut off, and does not look whole', async () => {
+test('an export that fails is cut off, and does not look complete', async () => {
   const faults: unknown[] = []
   const fails = async (): Promise<ExportPage> => {
     throw new Error('away')
@@ -70,7 +70,7 @@ test('what cannot be read on is cut off, and does not look whole', async () => {
   served.stop()
 })
 
-test('an empty list is a file with its columns', async () => {
+test('an export of an empty list is a file with its columns', async () => {
   const served = serve(endless, { format: 'csv', first: { rows: [], next: null } })
   expect(await (await fetch(served.url)).text()).toBe('at,text\r\n')
   served.stop()

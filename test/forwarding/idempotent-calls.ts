@@ -1,4 +1,4 @@
-// Calls with an idempotency key, and what they leave behind.
+// Calls with an idempotency key, and their effects: upstream requests, charges and records.
 
 import { expect } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -11,40 +11,40 @@ export const bodyOf = (more: object = {}): string => JSON.stringify({ model, mes
 export const idOf = (response: Response): string => response.headers.get('x-request-id')!
 
 let names = 0
-/** One that no other call has. */
+/** An idempotency key that no other call has. */
 export const freshName = (): string => `key-${++names}`
 
-export interface Asking {
+export interface IdempotentCall {
   readonly harness: Harness
   readonly key: string
   readonly name: string
 }
 
-export const ask = ({ harness, key, name }: Asking, more: object = {}): Promise<Response> =>
+export const send = ({ harness, key, name }: IdempotentCall, more: object = {}): Promise<Response> =>
   chat(harness, key, bodyOf(more), { 'idempotency-key': name })
 
-/** The same on a socket that can be left. */
-export function open({ harness, key, name }: Asking, more: object = {}): Caller {
+/** Sends the same call on a socket that the test can close. */
+export function open({ harness, key, name }: IdempotentCall, more: object = {}): Caller {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': name }
   return openRaw(harness.url, post('/v1/chat/completions', headers, bodyOf(more)))
 }
 
-export interface Spent {
+export interface Effects {
   readonly upstream: number
   readonly charges: number
   readonly records: number
 }
 
-/** Of a call that is only recorded. */
-export const nothing: Spent = { upstream: 0, charges: 0, records: 1 }
+/** The effects of a call that is only recorded. */
+export const recordOnly: Effects = { upstream: 0, charges: 0, records: 1 }
 
-/** Runs it and checks how many requests it sent upstream, how many charges it made, and how many records. */
-export async function spends(harness: Harness, spent: Spent, run: () => Promise<unknown>): Promise<void> {
+/** Runs the function and checks how many upstream requests, charges and records it made. */
+export async function expectEffects(harness: Harness, spent: Effects, run: () => Promise<unknown>): Promise<void> {
   const charges = (): number => harness.records().filter(({ cost }) => Number(cost) > 0).length
   const [upstream, charged, records] = [harness.upstream.requests.length, charges(), harness.records().length]
   await run()
   await harness.idle()
-  // The record of a refusal is not waited for.
+  // The record of a refusal is written later.
   await until(() => harness.records().length - records >= spent.records, 'all calls are recorded')
   expect({
     upstream: harness.upstream.requests.length - upstream,

@@ -1,5 +1,5 @@
-// What callers are told of their limits: how much is left, why they are refused and when to come again, each in its own
-// dialect and as its SDK reads it; and what is refused before it is read.
+// What callers learn about their limits: how much is left, why they are refused and when to retry, each in its own
+// dialect and as its SDK reads it; and which calls are refused before their bodies are read.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import net from 'node:net'
@@ -31,8 +31,8 @@ afterEach(async () => {
 
 const limit = (resource: string, amount: string, more: object = {}) =>
   harness.weir('limits set', { resource, amount, per: 'key', ...more })
-const ask = (more: object = {}) => chat(harness, key, { model, messages: hello, max_tokens: 10, ...more })
-const told = ({ headers }: Response, ...names: string[]) => names.map(name => headers.get(name))
+const chatCall = (more: object = {}) => chat(harness, key, { model, messages: hello, max_tokens: 10, ...more })
+const headersOf = ({ headers }: Response, ...names: string[]) => names.map(name => headers.get(name))
 const errorOf = async (response: Response) => ((await response.json()) as { error: Record<string, unknown> }).error
 
 function asClaude(more: object = {}): Promise<Response> {
@@ -41,44 +41,44 @@ function asClaude(more: object = {}): Promise<Response> {
   return fetch(`${harness.url}/v1/messages`, { method: 'POST', headers, body })
 }
 
-describe('how much is left', () => {
-  test('of requests is told to everybody, of tokens where they are limited', async () => {
-    const free = await ask()
-    expect(told(free, 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests')).toEqual(['1000', '999'])
+describe('the headers of what is left', () => {
+  test('cover requests for every call, and tokens if they are limited', async () => {
+    const free = await chatCall()
+    expect(headersOf(free, 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests')).toEqual(['1000', '999'])
     expect(free.headers.has('x-ratelimit-limit-tokens')).toBe(false)
     await limit('tokens', '10000/minute')
-    const limited = await ask()
+    const limited = await chatCall()
     const names = ['limit', 'remaining', 'reset'].map(one => `x-ratelimit-${one}-tokens`)
-    const [most, left, reset] = told(limited, ...names)
+    const [most, left, reset] = headersOf(limited, ...names)
     expect(most).toBe('10000')
     expect(Number(left)).toBeWithin(9_900, 10_000)
     expect(reset).toMatch(/^\d+(ms|(\.\d+)?s)$/)
   })
 
-  test('is told of the tightest limit of each', async () => {
+  test('describe the tightest limit of each', async () => {
     await limit('requests', '5/day')
     await limit('tokens', '1000000/minute')
     await limit('tokens', '2000/day')
-    const answer = await ask()
-    expect(told(answer, 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests')).toEqual(['5', '4'])
-    expect(told(answer, 'x-ratelimit-limit-tokens')).toEqual(['2000'])
+    const answer = await chatCall()
+    expect(headersOf(answer, 'x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests')).toEqual(['5', '4'])
+    expect(headersOf(answer, 'x-ratelimit-limit-tokens')).toEqual(['2000'])
     expect(answer.headers.get('x-ratelimit-reset-requests')).toMatch(/^4h(48|47)m\d+s$/)
   })
 
-  test('is told to callers of Messages in their own words, with points in time', async () => {
+  test("have Anthropic's names in Messages, with points in time", async () => {
     await limit('tokens', '5000/minute')
     const answer = await asClaude()
-    expect(told(answer, 'anthropic-ratelimit-requests-limit', 'anthropic-ratelimit-requests-remaining')).toEqual([
+    expect(headersOf(answer, 'anthropic-ratelimit-requests-limit', 'anthropic-ratelimit-requests-remaining')).toEqual([
       '1000',
       '999',
     ])
-    expect(told(answer, 'anthropic-ratelimit-tokens-limit')).toEqual(['5000'])
-    const resets = told(answer, 'anthropic-ratelimit-requests-reset', 'anthropic-ratelimit-tokens-reset')
+    expect(headersOf(answer, 'anthropic-ratelimit-tokens-limit')).toEqual(['5000'])
+    const resets = headersOf(answer, 'anthropic-ratelimit-requests-reset', 'anthropic-ratelimit-tokens-reset')
     for (const reset of resets) {
       expect(reset).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
       expect(Date.parse(reset!) - Date.now()).toBeWithin(-5_000, 10_000)
     }
-    expect((await ask()).headers.has('anthropic-ratelimit-requests-limit')).toBe(false)
+    expect((await chatCall()).headers.has('anthropic-ratelimit-requests-limit')).toBe(false)
   })
 
   test('may be read by pages of other origins', async () => {
@@ -98,19 +98,19 @@ describe('a refusal', () => {
     ['tokens', '12/day', 'tpd_exceeded', 'tpm_exceeded', 'The limit of this key is 12 tokens a day. There is room'],
   ] as const
 
-  test.each(cases)('of %s %s says which limit it was', async (resource, amount, code, reason, words) => {
+  test.each(cases)('by a limit of %s %s says which limit it was', async (resource, amount, code, reason, words) => {
     await limit(resource, amount)
-    await (await ask()).text()
-    const refused = await ask()
+    await (await chatCall()).text()
+    const refused = await chatCall()
     expect(refused.status).toBe(429)
     expect(refused.headers.get('x-pipeline-auth')).toStartWith('pass')
     expect(refused.headers.get('x-pipeline-ratelimit')).toMatch(new RegExp(`^fail \\(\\d+ms, reason=${reason}\\)$`))
     expect(refused.headers.has('x-pipeline-route')).toBe(false)
     const seconds = Number(refused.headers.get('retry-after'))
     expect(seconds).toBeWithin(1, 61)
-    const isFar = amount.endsWith('day')
-    expect(told(refused, 'x-should-retry')).toEqual([isFar ? 'false' : null])
-    if (isFar) expect(seconds).toBe(60)
+    const isDaily = amount.endsWith('day')
+    expect(headersOf(refused, 'x-should-retry')).toEqual([isDaily ? 'false' : null])
+    if (isDaily) expect(seconds).toBe(60)
     expect(Number(refused.headers.get(`x-ratelimit-remaining-${resource}`))).toBeLessThan(12)
     const { message, code: said, type } = await errorOf(refused)
     expect([type, said]).toEqual(['rate_limit_error', 'rate_limit_exceeded'])
@@ -118,11 +118,11 @@ describe('a refusal', () => {
     expect(harness.logs.some(line => line.includes(code))).toBe(true)
   })
 
-  test('of one in its own dialect: Messages, Gemini, Ark', async () => {
+  test("has the caller's dialect: Messages, Gemini, Ark", async () => {
     await limit('requests', '1/day')
     await (await asClaude()).text()
     const refused = await asClaude()
-    expect(told(refused, 'anthropic-ratelimit-requests-remaining')).toEqual(['0'])
+    expect(headersOf(refused, 'anthropic-ratelimit-requests-remaining')).toEqual(['0'])
     expect(await errorOf(refused)).toMatchObject({ type: 'rate_limit_error' })
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
     const gemini = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] })
@@ -136,7 +136,7 @@ describe('a refusal', () => {
     expect(await errorOf(ark)).toMatchObject({ type: 'TooManyRequests' })
   })
 
-  test('is what the SDKs take it for', async () => {
+  test('is read by the SDKs as a rate limit error', async () => {
     await limit('requests', '1/day')
     const openai = new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1` })
     const messages = [{ role: 'user' as const, content: 'Hello' }]
@@ -146,18 +146,20 @@ describe('a refusal', () => {
     expect(refused).toBeInstanceOf(OpenAI.RateLimitError)
     expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0')
     const anthropic = new Anthropic({ apiKey: key, baseURL: harness.url })
-    const other = await anthropic.messages.create({ model: claude, messages, max_tokens: 5 }).catch(fault => fault)
-    expect(other).toBeInstanceOf(Anthropic.RateLimitError)
-    expect(other.headers.get('anthropic-ratelimit-requests-remaining')).toBe('0')
-    // Neither slept nor tried again: it would have been in vain.
+    const anthropicError = await anthropic.messages
+      .create({ model: claude, messages, max_tokens: 5 })
+      .catch(fault => fault)
+    expect(anthropicError).toBeInstanceOf(Anthropic.RateLimitError)
+    expect(anthropicError.headers.get('anthropic-ratelimit-requests-remaining')).toBe('0')
+    // The SDK neither waited nor retried: it would have been in vain.
     expect(Date.now() - before).toBeLessThan(10_000)
   })
 
-  test('costs nothing, and tells nobody of others', async () => {
-    const other = await harness.key({ qpm: 1_000 })
+  test('costs nothing, and says nothing about other keys', async () => {
+    const otherKey = await harness.key({ qpm: 1_000 })
     await limit('requests', '1/day', { per: 'model', model: 'up-*' })
-    await (await chat(harness, other, { model, messages: hello })).text()
-    const refused = await ask()
+    await (await chat(harness, otherKey, { model, messages: hello })).text()
+    const refused = await chatCall()
     const { message } = await errorOf(refused)
     expect(message).toBe(
       'Too many calls in a day. The limit of all callers for this model is 1 a day. There is room again in 24 h 0 min.',
@@ -204,19 +206,19 @@ describe('a large body', () => {
     expect(whole.header('x-pipeline-ratelimit')).toMatch(/^fail \(\d+ms, reason=qpm_exceeded\)$/)
   })
 
-  test('is read from a key that may call, and is one of its calls also where it makes no sense', async () => {
+  test('is read from a key that may call, and counts as a call even if it is malformed', async () => {
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
     const answer = await rawRequest(harness.url, post('/v1/chat/completions', headers, large))
     expect([answer.status, answer.header('x-pipeline-ratelimit')]).toEqual([400, undefined])
-    expect((await ask()).headers.get('x-ratelimit-remaining-requests')).toBe('998')
+    expect((await chatCall()).headers.get('x-ratelimit-remaining-requests')).toBe('998')
   })
 })
 
-test('a key is told of its limits that hold for any model, and nothing is counted by that', async () => {
+test('a key can read its limits for any model, and reading counts nothing', async () => {
   await limit('tokens', '5000/day')
   await limit('concurrency', '3', { per: 'account' })
   await limit('requests', '9/day', { model: 'up-*' })
-  await (await ask()).text()
+  await (await chatCall()).text()
   const report = () => fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
   for (let look = 0; look < 3; look++) {
     const { limits } = (await (await report()).json()) as { limits: Record<string, unknown> }
@@ -228,8 +230,8 @@ test('a key is told of its limits that hold for any model, and nothing is counte
   }
 })
 
-describe('what is kept', () => {
-  const looks: readonly (readonly [method: string, path: string])[] = [
+describe('requests about stored objects', () => {
+  const requests: readonly (readonly [method: string, path: string])[] = [
     ['GET', '/v1/responses/resp_1'],
     ['GET', '/v1/responses/resp_1/input_items'],
     ['DELETE', '/v1/responses/resp_1'],
@@ -244,35 +246,35 @@ describe('what is kept', () => {
     ['DELETE', '/api/v3/files/file-1'],
   ]
 
-  test.each(looks)('%s %s is one of its key’s calls a minute, and of no other limit', async (method, path) => {
+  test.each(requests)('%s %s count as calls per minute of the key, and in no other limit', async (method, path) => {
     await limit('requests', '1/day')
     const slow = await harness.key({ qpm: 2 })
     const headers = { 'authorization': `Bearer ${slow}`, 'content-type': 'application/json' }
     const body = method === 'POST' ? '{}' : null
-    const look = () => fetch(harness.url + path, { method, headers, body })
+    const request = () => fetch(harness.url + path, { method, headers, body })
     const left: (string | null)[] = []
     for (let call = 0; call < 2; call++) {
-      const answer = await look()
+      const answer = await request()
       expect(answer.status).not.toBe(429)
       left.push(answer.headers.get('x-ratelimit-remaining-requests'))
     }
     expect(left).toEqual(['1', '0'])
-    const refused = await look()
+    const refused = await request()
     expect([refused.status, refused.headers.get('x-ratelimit-remaining-requests')]).toEqual([429, '0'])
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, DAY_S)
   })
 
-  test('POST /api/v3/files is, too, where nobody takes files', async () => {
+  test('POST /api/v3/files counts too, even if no provider takes files', async () => {
     const slow = await harness.key({ qpm: 2 })
     const headers = { 'authorization': `Bearer ${slow}`, 'content-type': 'application/json' }
     const put = () => fetch(`${harness.url}/api/v3/files`, { method: 'POST', headers, body: '{}' })
     const answers = [await put(), await put(), await put()]
-    expect(answers.map(answer => told(answer, 'x-ratelimit-remaining-requests')[0])).toEqual(['1', '0', '0'])
+    expect(answers.map(answer => headersOf(answer, 'x-ratelimit-remaining-requests')[0])).toEqual(['1', '0', '0'])
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 429])
     expect(Number(answers[2]!.headers.get('retry-after'))).toBeWithin(1, DAY_S)
   })
 
-  test('counting is, too', async () => {
+  test('token counts are limited in the same way', async () => {
     const slow = await harness.key({ qpm: 1 })
     const headers = { 'x-api-key': slow, 'content-type': 'application/json' }
     const body = JSON.stringify({ model: claude, messages: hello })

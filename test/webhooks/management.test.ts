@@ -1,4 +1,4 @@
-// Webhooks as they are asked for: what is refused, by name, and that their secrets stand nowhere.
+// The management of webhooks: invalid requests are refused with the field's name, and secrets are nowhere else.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -32,13 +32,13 @@ async function account(): Promise<{ id: string }> {
 }
 
 async function ofAccount(id: string, events: readonly string[], url = receiver.url) {
-  const made = await ask('POST', `web/accounts/${id}/webhooks`, { url, events })
-  expect(made.status).toBe(201)
-  return made.body as { id: string; secret: string }
+  const created = await ask('POST', `web/accounts/${id}/webhooks`, { url, events })
+  expect(created.status).toBe(201)
+  return created.body as { id: string; secret: string }
 }
 
-describe('the address of a webhook', () => {
-  test('is not shown to support, but for where it leads', async () => {
+describe('the URL of a webhook', () => {
+  test('is shown to support with its origin alone', async () => {
     const { ask: owner } = await setUpOwner(harness)
     const { id } = await account()
     const [support, manager] = await Promise.all([
@@ -49,24 +49,24 @@ describe('the address of a webhook', () => {
     const { id: hook } = await ofAccount(id, ['balance.low'], url)
     const site = await ask('POST', 'web/webhooks', { url: `${url}2`, events: ['balance.low'] })
     expect(site.status).toBe(201)
-    const seen = [
+    const visible = [
       await support.ask('GET', 'web/webhooks'),
       await support.ask('GET', `web/webhooks/${hook}`),
       await support.ask('GET', `web/webhooks/${String(site.body.id)}`),
       await support.ask('GET', `web/webhooks/${hook}/deliveries`),
       await support.ask('GET', 'web/audit-log'),
     ]
-    for (const { text } of seen) expect(text).not.toMatch(/s3cret|t0ken|T000/)
-    expect(seen[1]!.body.url).toBe('https://hooks.example.com/…')
-    for (const by of [manager.ask, owner]) expect((await by('GET', `web/webhooks/${hook}`)).body.url).toBe(url)
+    for (const { text } of visible) expect(text).not.toMatch(/s3cret|t0ken|T000/)
+    expect(visible[1]!.body.url).toBe('https://hooks.example.com/…')
+    for (const askAs of [manager.ask, owner]) expect((await askAs('GET', `web/webhooks/${hook}`)).body.url).toBe(url)
   })
 })
 
-describe('what is asked wrongly', () => {
-  test('is refused, by name', async () => {
+describe('a request for a webhook', () => {
+  test('is refused with the name of the wrong field', async () => {
     const { id } = await account()
     const path = `web/accounts/${id}/webhooks`
-    const wrong: readonly (readonly [body: object, param: string])[] = [
+    const invalid: readonly (readonly [body: object, param: string])[] = [
       [{ url: receiver.url }, 'events'],
       [{ url: receiver.url, events: [] }, 'events'],
       [{ url: receiver.url, events: ['balance.low', 'balance.low'] }, 'events'],
@@ -77,7 +77,7 @@ describe('what is asked wrongly', () => {
       [{ url: `https://example.com/${'x'.repeat(2_000)}`, events: ['balance.low'] }, 'url'],
       [{ url: receiver.url, events: ['balance.low'], secret: '' }, 'secret'],
     ]
-    for (const [body, param] of wrong) {
+    for (const [body, param] of invalid) {
       const { status, error } = await ask('POST', path, body)
       expect([status, error.param]).toEqual([400, param])
     }
@@ -92,28 +92,31 @@ describe('what is asked wrongly', () => {
     expect([full.status, full.error.code]).toEqual([409, 'state_unfit'])
   })
 
-  test('a secret is in no answer but its own, in no log and in no audit row', async () => {
+  test('has its secret in no answer but its own, in no log and in no audit row', async () => {
     const { id } = await account()
-    const made = await ofAccount(id, ['balance.low'], `${receiver.url}?token=canary-of-the-address`)
-    const renewed = (await ask('POST', `web/webhooks/${made.id}/secret`)).body.secret as string
-    await ask('POST', `web/webhooks/${made.id}/test`)
-    const told = await Promise.all(
-      [`web/webhooks`, `web/webhooks/${made.id}`, `web/webhooks/${made.id}/deliveries`, 'web/audit-log?limit=200'].map(
-        path => ask('GET', path),
-      ),
+    const created = await ofAccount(id, ['balance.low'], `${receiver.url}?token=canary-of-the-address`)
+    const renewed = (await ask('POST', `web/webhooks/${created.id}/secret`)).body.secret as string
+    await ask('POST', `web/webhooks/${created.id}/test`)
+    const answers = await Promise.all(
+      [
+        `web/webhooks`,
+        `web/webhooks/${created.id}`,
+        `web/webhooks/${created.id}/deliveries`,
+        'web/audit-log?limit=200',
+      ].map(path => ask('GET', path)),
     )
     const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
     const sealedRows = db.query('SELECT secret FROM webhook ORDER BY id').all()
     const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
     db.close()
-    for (const secret of [made.secret, renewed]) {
+    for (const secret of [created.secret, renewed]) {
       expect(secret).toMatch(/^whsec_[\w-]{43}$/)
-      for (const text of [...told.map(one => one.text), ...harness.logs, ...rows, receiver.came.at(-1)!.body]) {
+      for (const text of [...answers.map(one => one.text), ...harness.logs, ...rows, receiver.received.at(-1)!.body]) {
         expect(text).not.toContain(secret)
       }
     }
-    const audit = told.at(-1)!.text
+    const audit = answers.at(-1)!.text
     const sealed = Buffer.from((sealedRows.at(-1) as { secret: Uint8Array }).secret)
     for (const text of [sealed.toString('hex'), sealed.toString('base64')]) expect(audit).not.toContain(text)
     expect(audit).toContain(new URL(receiver.url).origin)

@@ -1,4 +1,4 @@
-// What an upstream says to calls that are not chats, and a gateway before it.
+// Upstream answers to passthrough calls.
 
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { bytes, chunk, end, head, script } from '../../tools/fake-upstream/script.ts'
@@ -12,7 +12,7 @@ export function saysText(text: string, type: string, status = 200): Script {
   return script(head(status, { 'content-type': type, 'content-length': `${body.length}` }), bytes(body), end)
 }
 
-/** In these chunks, with an end unless told otherwise. */
+/** Sends these chunks, with a proper end by default. */
 export function sendsBytes(type: string, chunks: readonly (string | Uint8Array)[], ending = end): Script {
   return script(
     head(200, { 'content-type': type, 'transfer-encoding': 'chunked' }),

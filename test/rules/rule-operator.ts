@@ -10,21 +10,21 @@ import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../support/database.ts'
 import { operatorOf } from '../support/operator.ts'
 
-export interface Desk {
+export interface RuleOperator {
   readonly store: Store
   readonly folder: string
   readonly logs: readonly string[]
-  ask(command: string, input?: object): Promise<Record<string, unknown>>
-  /** The sentence with which a command is refused. */
+  run(command: string, input?: object): Promise<Record<string, unknown>>
+  /** The message with which a command is refused. */
   refusal(command: string, input?: object): Promise<string>
-  /** All that is written of rules. */
+  /** All stored rules. */
   written(): unknown
-  /** Closes, and opens again on the same data. */
+  /** Closes the store, and opens it again on the same data. */
   reopen(env?: Record<string, string>): Promise<void>
   close(): Promise<void>
 }
 
-/** Two keys of one provider with listed models, one of another, and one that has any model and no channel. */
+/** Two keys of one provider with listed models, one of another, and a provider with any model and no channel. */
 export const brook = {
   id: 'brook',
   name: 'Brook',
@@ -44,7 +44,7 @@ export function writeProviders(folder: string): void {
   for (const each of [brook, pool, open]) writeFileSync(join(folder, `${each.id}.json`), JSON.stringify(each))
 }
 
-export async function openDesk(): Promise<Desk> {
+export async function openRuleOperator(): Promise<RuleOperator> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-desk-'))
   const providers = mkdtempSync(join(tmpdir(), 'weir-desk-providers-'))
   writeProviders(providers)
@@ -61,7 +61,7 @@ export async function openDesk(): Promise<Desk> {
     },
     folder,
     logs,
-    ask: (command, input = {}) => operator.weir(command, input),
+    run: (command, input = {}) => operator.weir(command, input),
     async refusal(command, input = {}) {
       const fault = await operator.weir(command, input).catch((thrown: unknown) => thrown)
       if (!(fault instanceof Problem)) throw new Error(`not refused: ${JSON.stringify(fault)}`)

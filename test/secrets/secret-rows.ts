@@ -1,4 +1,4 @@
-// What the tests of secrets share: a look into the database, and marks as they are written there.
+// What the tests of secrets share: reads of the database, and the marks of secrets that are stored there.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,11 +32,11 @@ export function write(folder: string, sql: string, ...values: (string | number |
 export const secretsIn = (folder: string, kind: Kind): string[] =>
   readFileSync(join(folder, files[kind]), 'utf8').trim().split('\n')
 
-/** The newest first. */
+/** The marks, newest first. */
 export const marksIn = (folder: string, kind: Kind): string[] =>
   secretsIn(folder, kind).map(text => fingerprintOf(new Secret(text)))
 
-/** How many envelopes are sealed with each key. */
+/** How many values are encrypted with each key. */
 export function sealedWith(folder: string): Record<string, number> {
   const counted: Record<string, number> = {}
   for (const { table, column } of sealedColumns) {
@@ -47,7 +47,7 @@ export function sealedWith(folder: string): Record<string, number> {
   return counted
 }
 
-/** The keys that bodies are sealed with. */
+/** The keys with which bodies are encrypted. */
 export function bodiesWith(folder: string): readonly string[] {
   const db = openDatabase(join(folder, 'bodies.db'), { readonly: true })
   try {
@@ -59,7 +59,7 @@ export function bodiesWith(folder: string): readonly string[] {
   }
 }
 
-/** How many live keys are digested with each pepper. */
+/** How many active keys are digested with each pepper. */
 export const keysWith = (folder: string): Record<string, number> =>
   Object.fromEntries(
     read<{ mark: string; n: number }>(

@@ -1,5 +1,5 @@
-// A gateway between two shores: `near` speaks chat and is cheap, `far` speaks Anthropic's dialect and costs ten times
-// as much. Each is an upstream of its own and has as many keys as a test wants.
+// A gateway with two upstreams: `near` speaks openai-chat and is cheap, `far` speaks anthropic-messages and costs ten
+// times as much. Each has as many keys as a test wants.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,18 +9,18 @@ import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 
-export interface Shores extends Harness {
+export interface TwoUpstreams extends Harness {
   readonly near: FakeUpstream
   readonly far: FakeUpstream
-  /** As an operator types it: what stands for what. */
-  name(name: string, members: string, policy?: string): Promise<unknown>
-  ask(key: string, model: string, more?: object): Promise<Response>
+  /** Sets a route as an operator does. */
+  setRoute(setRoute: string, members: string, policy?: string): Promise<unknown>
+  call(key: string, model: string, more?: object): Promise<Response>
 }
 
-export interface ShoresOptions extends HarnessOptions {
+export interface TwoUpstreamsOptions extends HarnessOptions {
   readonly nearKeys?: string
   readonly farKeys?: string
-  /** What else, or otherwise, stands in the file of each. */
+  /** Fields that are added to, or replaced in, each provider file. */
   readonly nearFile?: object
   readonly farFile?: object
 }
@@ -44,10 +44,10 @@ const file = (id: string, own: object, more: object = {}): string =>
     ...more,
   })
 
-/** For one that is to speak as callers of chat do. */
+/** For a provider that speaks openai-chat. */
 export const chatPath = { 'openai-chat': '/chat/completions' }
 
-export async function startShores(options: ShoresOptions = {}): Promise<Shores> {
+export async function startTwoUpstreams(options: TwoUpstreamsOptions = {}): Promise<TwoUpstreams> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-shores-'))
   const cheap = { speaks: chatPath, models: [model('1', '2')] }
   const dear = { speaks: { 'anthropic-messages': '/messages' }, models: [model('10', '20')] }
@@ -71,10 +71,10 @@ export async function startShores(options: ShoresOptions = {}): Promise<Shores> 
     ...harness,
     near,
     far,
-    name(name, members, policy) {
+    setRoute(name, members, policy) {
       return harness.weir('routes set', { name, members: members.split(' '), policy })
     },
-    ask: (key, asked, more) => chat(harness, key, { model: asked, messages: hello, ...more }),
+    call: (key, asked, more) => chat(harness, key, { model: asked, messages: hello, ...more }),
     async stop() {
       await harness.stop()
       await near.stop()
@@ -84,6 +84,6 @@ export async function startShores(options: ShoresOptions = {}): Promise<Shores> 
   }
 }
 
-/** The credentials that an upstream has seen since then, in order. */
+/** The credentials that an upstream has received since then, in order. */
 export const keysSince = ({ requests }: FakeUpstream, before: number): readonly (string | undefined)[] =>
   requests.slice(before).map(({ headers }) => headers.get('authorization')?.slice(7))

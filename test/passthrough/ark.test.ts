@@ -1,4 +1,4 @@
-// Ark's calls that are only passed on, by the address of a provider whose models have prices.
+// Ark's passthrough calls, at the address of a provider whose models have prices.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { startHarness } from '../support/gateway.ts'
 import { nanosOf, says, sendsEvents } from './upstream.ts'
 
 const tokens = { input: '1', output: '2', cacheRead: '0.5', inputImage: '3' }
-const drawn = { input: '0', output: '0', perImage: '0.03' }
+const imagePrice = { input: '0', output: '0', perImage: '0.03' }
 const rerank = { input: '0', output: '0', perSearch: '0.002' }
 
 const provider = {
@@ -31,7 +31,7 @@ const provider = {
   sign: 'bearer',
   models: [
     { id: 'text', contextTokens: 8_192, outputTokensMax: 4_096, price: tokens },
-    { id: 'draw', price: drawn },
+    { id: 'draw', price: imagePrice },
     { id: 'sort', price: rerank },
     { id: 'priceless' },
   ],
@@ -53,7 +53,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-interface Told {
+interface CallResult {
   readonly status: number
   readonly text: string
   readonly spent: bigint
@@ -64,7 +64,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-async function call(path: string, body: object, { by, headers }: Sent = {}): Promise<Told> {
+async function call(path: string, body: object, { by, headers }: Sent = {}): Promise<CallResult> {
   const key = by ?? (await harness.key({ credit: '10' }))
   const answer = await fetch(harness.url + path, {
     method: 'POST',
@@ -81,7 +81,7 @@ async function call(path: string, body: object, { by, headers }: Sent = {}): Pro
 const lastSent = () => harness.upstream.requests.at(-1)!
 
 describe('embeddings', () => {
-  test('of text are billed by what was read', async () => {
+  test('of text are billed by their input', async () => {
     const data = [{ object: 'embedding', index: 0, embedding: [1] }]
     harness.upstream.plan(says({ object: 'list', data, usage: { prompt_tokens: 40, total_tokens: 40 } }))
     const { status, spent } = await call('/api/v3/embeddings', { model: 'pond/text', input: ['a', 'b'] })
@@ -89,7 +89,7 @@ describe('embeddings', () => {
     expect(lastSent().json()).toEqual({ model: 'text', input: ['a', 'b'] })
   })
 
-  test('P35: of pictures have one object for their data, and pictures a rate of their own', async () => {
+  test('P35: of images return one object as their data, and images have a rate of their own', async () => {
     const details = { text_tokens: 10, image_tokens: 30 }
     const usage = { prompt_tokens: 40, total_tokens: 40, prompt_tokens_details: details }
     const answer = { object: 'list', data: { object: 'embedding', embedding: [1] }, usage }
@@ -101,25 +101,25 @@ describe('embeddings', () => {
   })
 })
 
-describe('pictures', () => {
+describe('images', () => {
   const path = '/api/v3/images/generations'
 
-  test('are billed by how many were made, not by how many were asked for', async () => {
+  test('are billed by how many were generated, not by how many were requested', async () => {
     const data = [{ url: 'https://x/1' }, { error: { code: 'Filtered', message: 'no' } }, { url: 'https://x/3' }]
     harness.upstream.plan(says({ data, usage: { generated_images: 2, output_tokens: 8_000, total_tokens: 8_000 } }))
     const options = { max_images: 3 }
-    const wish = { sequential_image_generation: 'auto', sequential_image_generation_options: options }
-    const { status, spent } = await call(path, { model: 'pond/draw', prompt: 'A river', ...wish })
+    const sequential = { sequential_image_generation: 'auto', sequential_image_generation_options: options }
+    const { status, spent } = await call(path, { model: 'pond/draw', prompt: 'A river', ...sequential })
     expect([status, spent]).toEqual([200, 60_000_000n])
     expect(harness.records().at(-1)).toMatchObject({ usage_source: 'reported', dialect: 'ark-images' })
   })
 
-  test('are billed by what can be seen where nothing is reported', async () => {
+  test('are billed by the number in the answer if nothing is reported', async () => {
     harness.upstream.plan(says({ data: [{ b64_json: 'AAAA' }] }))
     expect(await call(path, { model: 'pond/draw', prompt: 'A river' })).toMatchObject({ spent: 30_000_000n })
   })
 
-  test('come as events, the last of which waits for the settle', async () => {
+  test('are streamed as events, the last of which waits for the settlement', async () => {
     const events = [
       { type: 'image_generation.partial_succeeded', image_index: 0, url: 'https://x/1' },
       { type: 'image_generation.partial_failed', image_index: 1, error: { code: 'x', message: 'no' } },
@@ -132,7 +132,7 @@ describe('pictures', () => {
     expect(text).not.toContain('X-Pipeline')
   })
 
-  test('one slot that fails does not fail the others', async () => {
+  test('that fail do not fail the others', async () => {
     const failed = { type: 'image_generation.partial_failed', image_index: 0, error: { code: 'x', message: 'no' } }
     const usage = { generated_images: 0, output_tokens: 0, total_tokens: 0 }
     const done = { type: 'image_generation.completed', usage }
@@ -142,7 +142,7 @@ describe('pictures', () => {
     expect(text).toContain('partial_failed')
   })
 
-  test('are no basis for a price of words, and nothing is one where there is none', async () => {
+  test('have a price that does not apply to text, and a model without a price is refused', async () => {
     const chat = { model: 'pond/draw', messages: [{ role: 'user', content: 'x' }] }
     const { status, text } = await call('/api/v3/bots/chat/completions', chat)
     expect([status, (JSON.parse(text) as { error: { type: string } }).error.type]).toEqual([503, 'InternalServerError'])
@@ -168,22 +168,22 @@ describe('bots', () => {
     action_usage: [],
   }
 
-  test('are billed by the sum of what their models used', async () => {
+  test("are billed by the sum of their models' usage", async () => {
     const message = { role: 'assistant', content: 'Hi' }
     const choices = [{ index: 0, message, finish_reason: 'stop' }]
     harness.upstream.plan(says({ choices, bot_usage: models }))
     expect(await call('/api/v3/bots/chat/completions', chat)).toMatchObject({ status: 200, spent: 240_000n })
   })
 
-  const wishes = [
+  const commentHeaders = [
     [{}, false],
     [{ 'x-weir-comments': 'on' }, true],
   ] as const
-  test.each(wishes)('stream like chats, with %j', async (headers, isCommented) => {
+  test.each(commentHeaders)('stream like chats, with %j', async (headers, isCommented) => {
     const piece = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] }
     harness.upstream.plan(sendsEvents([piece, { choices: [], bot_usage: models }], 'data: [DONE]\n\n'))
-    const asked = { ...chat, stream: true }
-    const { status, text, spent } = await call('/api/v3/bots/chat/completions', asked, { headers })
+    const streamed = { ...chat, stream: true }
+    const { status, text, spent } = await call('/api/v3/bots/chat/completions', streamed, { headers })
     expect([status, spent]).toEqual([200, 240_000n])
     expect(text.includes(': X-Pipeline-Breakdown ')).toBe(isCommented)
     expect(text).toEndWith('data: [DONE]\n\n')
@@ -193,14 +193,14 @@ describe('bots', () => {
 describe('contexts', () => {
   const messages = [{ role: 'system', content: 'You are a river.' }]
 
-  test('are made at the price of what they hold', async () => {
+  test('are created at the price of their content', async () => {
     const usage = { prompt_tokens: 50, completion_tokens: 0, total_tokens: 50 }
     harness.upstream.plan(says({ id: 'ctx-1', mode: 'session', model: 'text', usage }))
     const body = { model: 'pond/text', mode: 'session', messages }
     expect(await call('/api/v3/context/create', body)).toMatchObject({ status: 200, spent: 50_000n })
   })
 
-  test('are called like chats, with what they hold as input', async () => {
+  test('are called like chats, with their content as input', async () => {
     const key = await harness.key({ credit: '10' })
     const none = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
     harness.upstream.plan(says({ id: 'ctx-1', mode: 'session', model: 'text', usage: none }))
@@ -217,7 +217,7 @@ describe('contexts', () => {
   })
 })
 
-test('a rerank is billed by its searches, counted where they are not told', async () => {
+test('a rerank is billed by its searches, which are counted if they are not reported', async () => {
   const body = { model: 'pond/sort', query: 'a', documents: Array.from({ length: 150 }, () => 'x') }
   const results = [{ index: 0, relevance_score: 0.5 }]
   harness.upstream.plan(says({ results, meta: { billed_units: { search_units: 3 } } }))

@@ -1,5 +1,5 @@
-// Whatever becomes of a call, its place among those at the same time is free afterwards, and of the tokens that were
-// taken for it only those stay taken that it used.
+// However a call ends, its concurrency slot is free afterwards, and of the tokens that were reserved for it only those
+// stay counted that it used.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { textId } from '../../src/base/ids.ts'
@@ -22,7 +22,7 @@ import { chat, hello, until } from '../support/gateway.ts'
 
 const MODEL = 'openai/gpt-4o-mini'
 const PLACES = 2
-/** More than any of these calls is taken to use, so that nothing but places is short. */
+/** More than any of these calls reserves, so that only concurrency slots are scarce. */
 const TOKENS = 1_000_000
 
 let harness: Harness
@@ -44,11 +44,11 @@ beforeEach(async () => {
 type Ends = () => Promise<unknown>
 
 const body = { model: MODEL, messages: hello }
-/** At a provider that nothing has gone wrong with. */
-const last = { model: modelOf('ark'), messages: hello, max_tokens: 1 }
+/** A call at a provider without failures. */
+const lastCall = { model: modelOf('ark'), messages: hello, max_tokens: 1 }
 
-/** The call is made, and its answer read. */
-const asked =
+/** Makes the call and reads its answer. */
+const readAnswer =
   (more: object = {}, headers: Record<string, string> = {}): Ends =>
   async () => {
     const response = await chat(harness, key, { ...body, ...more }, headers)
@@ -60,11 +60,11 @@ const planned =
   (script: Script, more: object = {}): Ends =>
   async () => {
     harness.upstream.plan(script)
-    return await asked(more)()
+    return await readAnswer(more)()
   }
 
 /** The caller leaves when its request is upstream. */
-const left =
+const callerLeaves =
   (script: Script, more: object = {}): Ends =>
   async () => {
     harness.upstream.plan(script)
@@ -78,23 +78,23 @@ const left =
 async function inBackground(): Promise<void> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const call = JSON.stringify({ model: MODEL, input: 'Hello river', background: true })
-  const made = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body: call })
-  expect(((await made.json()) as { status: string }).status).toBe('queued')
+  const created = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body: call })
+  expect(((await created.json()) as { status: string }).status).toBe('queued')
   await harness.idle()
 }
 
 let times = 0
 async function repeated(): Promise<void> {
   const name = { 'idempotency-key': `place-${times++}` }
-  expect(await asked({}, name)()).toBe(200)
-  expect(await asked({}, name)()).toBe(200)
-  expect(await asked({ max_tokens: 7 }, name)()).toBe(422)
+  expect(await readAnswer({}, name)()).toBe(200)
+  expect(await readAnswer({}, name)()).toBe(200)
+  expect(await readAnswer({ max_tokens: 7 }, name)()).toBe(422)
 }
 
 const stream = { stream: true }
 const endings: Readonly<Record<string, Ends>> = {
-  'a plain answer': asked(),
-  'a stream': asked(stream),
+  'a plain answer': readAnswer(),
+  'a stream': readAnswer(stream),
   'a failure upstream': planned(fail(500)),
   'a refusal upstream': planned(fail(400)),
   'a reset': planned(resetAfterRequest()),
@@ -104,33 +104,33 @@ const endings: Readonly<Record<string, Ends>> = {
   'a stream that is cut': planned(truncatedStream(), stream),
   'a stream that is reset': planned(resetMidStream(), stream),
   'an error in a stream': planned(errorMidStream(), stream),
-  'a caller that leaves before its answer': left(silence()),
-  'a caller that leaves its stream': left(streamed(['He', 'llo']), stream),
+  'a caller that leaves before its answer': callerLeaves(silence()),
+  'a caller that leaves its stream': callerLeaves(streamed(['He', 'llo']), stream),
   'a body that is none': async () => (await chat(harness, key, '{')).text(),
-  'a model that is not there': asked({ model: 'openai/none' }),
-  'a provider that is not there': asked({ model: 'none/none' }),
+  'a model that is not there': readAnswer({ model: 'openai/none' }),
+  'a provider that is not there': readAnswer({ model: 'none/none' }),
   'more than its funds cover': async () => {
-    const poor = await harness.key({ credit: '0', qpm: 100_000 })
-    expect((await chat(harness, poor, body)).status).toBe(402)
+    const penniless = await harness.key({ credit: '0', qpm: 100_000 })
+    expect((await chat(harness, penniless, body)).status).toBe(402)
   },
   'an answer that is given again': repeated,
   'a call in the background': inBackground,
 }
 
 test.each(Object.entries(endings))('%s', async (_name, ends) => {
-  // One after the other, until no place would be left.
+  // One after the other, until no slot would be left.
   for (let round = 0; round < PLACES; round++) await ends()
   await harness.idle()
   const used = await tokensUsed()
   const closed = closedGate()
   harness.upstream.plan(...Array.from({ length: PLACES }, () => closed.script))
-  const first = Array.from({ length: PLACES }, () => chat(harness, key, last))
+  const first = Array.from({ length: PLACES }, () => chat(harness, key, lastCall))
   await until(() => closed.taken() === PLACES, 'every place is free')
-  const refused = await chat(harness, key, last)
+  const refused = await chat(harness, key, lastCall)
   expect(refused.status).toBe(429)
   expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
-  // What the two take until they are over; and a second gives back so many.
-  const size = Math.ceil(JSON.stringify(last).length / 4) + 1
+  // What the two calls reserve until they have ended; and what a second refills.
+  const size = Math.ceil(JSON.stringify(lastCall).length / 4) + 1
   const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
   const expected = TOKENS - PLACES * size - used
   expect(remaining).toBeWithin(expected, expected + 100)
@@ -138,9 +138,12 @@ test.each(Object.entries(endings))('%s', async (_name, ends) => {
   for (const answer of first) expect((await answer).status).toBe(200)
 })
 
-/** As the records have it. */
+/** The tokens according to the records. */
 async function tokensUsed(): Promise<number> {
   const { id } = await harness.weir('keys show', { key })
-  const own = harness.records().filter(({ key_id }) => textId('key', Number(key_id)) === id)
-  return own.reduce((sum, { input_tokens, output_tokens }) => sum + Number(input_tokens) + Number(output_tokens), 0)
+  const ownRecords = harness.records().filter(({ key_id }) => textId('key', Number(key_id)) === id)
+  return ownRecords.reduce(
+    (sum, { input_tokens, output_tokens }) => sum + Number(input_tokens) + Number(output_tokens),
+    0,
+  )
 }

@@ -1,4 +1,4 @@
-// The official SDKs on the calls that are only passed on: what they read, and what it costs.
+// The official SDKs with passthrough calls: what they read, and what it costs.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** A client with ten dollars, and what is gone of them. */
+/** A client with ten dollars, and how much of it is spent. */
 async function funded(Sdk: Sdk): Promise<{ client: OpenAI; spent(): Promise<bigint> }> {
   const key = await harness.key({ credit: '10' })
   return {
@@ -40,7 +40,7 @@ const lastSent = (): { path: string; text: string; header(name: string): string 
   return { path, text: Buffer.from(body).toString('latin1'), header: name => headers.get(name) }
 }
 
-/** The SDKs' promises are their own, and not awaited by the matchers. */
+/** The SDKs' promises have a type of their own, which the matchers do not await. */
 async function thrownBy(run: () => PromiseLike<unknown>): Promise<unknown> {
   try {
     await run()
@@ -60,7 +60,7 @@ const embedded = (embedding: unknown, usage?: object) => ({
 })
 
 describe.each(sdks)('openai %s', (_version, Sdk) => {
-  test('P35: embeds as base64, which it asks for of itself, and as floats', async () => {
+  test('P35: embeds as base64, which it requests by default, and as floats', async () => {
     const { client, spent } = await funded(Sdk)
     const model = 'openai/text-embedding-3-small'
     harness.upstream.plan(says(embedded(base64, { prompt_tokens: 1_000, total_tokens: 1_000 })))
@@ -74,11 +74,11 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const second = await client.embeddings.create({ model, input: ['a', 'b'], encoding_format: 'float' })
     expect(second.data[0]!.embedding).toEqual([...vector])
     expect(await spent()).toBe(30_000n)
-    const noted = { dialect: 'openai-embeddings', usage_source: 'reported', input_tokens: 500 }
-    expect(harness.records().at(-1)).toMatchObject(noted)
+    const record = { dialect: 'openai-embeddings', usage_source: 'reported', input_tokens: 500 }
+    expect(harness.records().at(-1)).toMatchObject(record)
   })
 
-  test('P35: embeddings without usage are counted', async () => {
+  test('P35: is charged by a count for embeddings without usage', async () => {
     const { client, spent } = await funded(Sdk)
     harness.upstream.plan(says(embedded(base64)))
     await client.embeddings.create({ model: 'openai/text-embedding-3-small', input: 'Hello' })
@@ -88,18 +88,18 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(BigInt(sentBytes) * 20n)
   })
 
-  test('draws', async () => {
+  test('generates images', async () => {
     const { client, spent } = await funded(Sdk)
     const details = { text_tokens: 100, image_tokens: 0 }
     const usage = { input_tokens: 100, output_tokens: 2_000, total_tokens: 2_100, input_tokens_details: details }
     harness.upstream.plan(says({ created: 1, data: [{ b64_json: 'AAAA' }, { b64_json: 'BBBB' }], usage }))
-    const drawn = await client.images.generate({ model: 'openai/gpt-image-1.5', prompt: 'A river', n: 2 })
-    expect(drawn.data!.map(one => one.b64_json)).toEqual(['AAAA', 'BBBB'])
-    // Text read at 5 and pictures written at 32 dollars for a million tokens.
+    const images = await client.images.generate({ model: 'openai/gpt-image-1.5', prompt: 'A river', n: 2 })
+    expect(images.data!.map(one => one.b64_json)).toEqual(['AAAA', 'BBBB'])
+    // Text input at 5 and image output at 32 dollars per million tokens.
     expect(await spent()).toBe(100n * 5_000n + 2_000n * 32_000n)
   })
 
-  test('draws as events', async () => {
+  test('generates images as events', async () => {
     const { client, spent } = await funded(Sdk)
     const usage = { input_tokens: 100, output_tokens: 1_000, total_tokens: 1_100 }
     const large = 'A'.repeat(3_000_000)
@@ -109,17 +109,17 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
         { type: 'image_generation.completed', b64_json: large, usage },
       ]),
     )
-    const seen: unknown[] = []
+    const events: unknown[] = []
     const stream = await client.images.generate({ model: 'openai/gpt-image-1.5', prompt: 'A river', stream: true })
-    for await (const event of stream) seen.push([event.type, event.b64_json.length])
-    expect(seen).toEqual([
+    for await (const event of stream) events.push([event.type, event.b64_json.length])
+    expect(events).toEqual([
       ['image_generation.partial_image', 2],
       ['image_generation.completed', 3_000_000],
     ])
     expect(await spent()).toBe(100n * 5_000n + 1_000n * 32_000n)
   })
 
-  test('edits a picture', async () => {
+  test('edits an image', async () => {
     const { client, spent } = await funded(Sdk)
     const details = { text_tokens: 20, image_tokens: 300 }
     const usage = { input_tokens: 320, output_tokens: 500, total_tokens: 820, input_tokens_details: details }
@@ -134,21 +134,21 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(20n * 5_000n + 300n * 10_000n + 500n * 40_000n)
   })
 
-  test('speaks', async () => {
+  test('generates speech', async () => {
     const { client, spent } = await funded(Sdk)
     const sound = [new Uint8Array(5_000).fill(1), new Uint8Array(5_000).fill(2), new Uint8Array([255, 0, 1])]
     harness.upstream.plan(sendsBytes('audio/mpeg', sound))
-    const said = { model: 'openai/gpt-4o-mini-tts', input: 'Hello, river', voice: 'alloy' }
-    const response = await client.audio.speech.create(said)
+    const request = { model: 'openai/gpt-4o-mini-tts', input: 'Hello, river', voice: 'alloy' }
+    const response = await client.audio.speech.create(request)
     expect(response.headers.get('content-type')).toBe('audio/mpeg')
     expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(sound))).toBe(true)
     const { input_tokens: input } = harness.records().at(-1)! as { input_tokens: number }
-    const noted = { usage_source: 'estimated', output_tokens: 18, outcome: 'completed' }
-    expect(harness.records().at(-1)).toMatchObject(noted)
+    const record = { usage_source: 'estimated', output_tokens: 18, outcome: 'completed' }
+    expect(harness.records().at(-1)).toMatchObject(record)
     expect(await spent()).toBe(BigInt(input) * 600n + 18n * 12_000n)
   })
 
-  test('speaks as events', async () => {
+  test('generates speech as events', async () => {
     const { client, spent } = await funded(Sdk)
     const usage = { input_tokens: 10, output_tokens: 200, total_tokens: 210 }
     const done = { type: 'speech.audio.done', usage }
@@ -172,7 +172,7 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
   const file = () => new File([wave], 'a.wav', { type: 'audio/wav' })
   const unknown = () => new File([new Uint8Array(32_000).fill(7)], 'a.wav', { type: 'audio/wav' })
 
-  test('transcribes, paid by the second', async () => {
+  test('transcribes, priced by the second', async () => {
     const { client, spent } = await funded(Sdk)
     harness.upstream.plan(says({ text: 'Hello', usage: { type: 'duration', seconds: 12 } }))
     const { text } = await client.audio.transcriptions.create({ model: 'openai/whisper-1', file: file() })
@@ -180,29 +180,29 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(harness.records().at(-1)).toMatchObject({ usage_source: 'reported' })
     expect(await spent()).toBe(12n * 100_000n)
     harness.upstream.plan(saysText('1\n00:00:00,000 --> 00:00:01,000\nHello\n', 'text/plain'))
-    const asked = { model: 'openai/whisper-1', file: file(), response_format: 'srt' } as const
-    const srt = await client.audio.transcriptions.create(asked)
+    const request = { model: 'openai/whisper-1', file: file(), response_format: 'srt' } as const
+    const srt = await client.audio.transcriptions.create(request)
     expect(srt as unknown as string).toContain('-->')
-    // As long as the sound is, and not only up to its last word.
+    // As long as the audio is, and not only up to its last word.
     expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated' })
     expect(await spent()).toBe(14n * 100_000n)
-    // Two seconds, as its frames tell, or as long as it takes to speak the words that came back; what tells nothing is
-    // as long as its bytes can be.
-    const heard = [
+    // Two seconds, as its frames say, or as long as it takes to speak the returned words; audio of unknown length is as
+    // long as its bytes can be.
+    const transcripts = [
       ['Hello', file, 2n],
       ['river '.repeat(50_000), file, 4_000n],
       ['Hello', unknown, 43n],
     ] as const
-    for (const [text, sound, seconds] of heard) {
+    for (const [text, sound, seconds] of transcripts) {
       const before = await spent()
       harness.upstream.plan(saysText(text, 'text/plain'))
-      await client.audio.transcriptions.create({ ...asked, file: sound(), response_format: 'text' })
+      await client.audio.transcriptions.create({ ...request, file: sound(), response_format: 'text' })
       expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated' })
       expect((await spent()) - before).toBe(seconds * 100_000n)
     }
   })
 
-  test('transcribes, paid by the token, and as events', async () => {
+  test('transcribes, priced by the token, and as events', async () => {
     const { client, spent } = await funded(Sdk)
     const usage = {
       type: 'tokens',
@@ -223,15 +223,15 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
         { type: 'transcript.text.done', text: 'Hello', usage },
       ]),
     )
-    let heard = ''
+    let transcript = ''
     for await (const event of await client.audio.transcriptions.create({ model, file: file(), stream: true })) {
-      if (event.type === 'transcript.text.delta') heard += event.delta
+      if (event.type === 'transcript.text.delta') transcript += event.delta
     }
-    expect(heard).toBe('Hello')
+    expect(transcript).toBe('Hello')
     expect(await spent()).toBe(2n * cost)
   })
 
-  test('a model that cannot stream its transcript answers whole', async () => {
+  test('gets a whole answer from a model that cannot stream its transcript', async () => {
     const { client, spent } = await funded(Sdk)
     harness.upstream.plan(says({ text: 'Hello', usage: { type: 'duration', seconds: 1 } }))
     const raw = await client.audio.transcriptions
@@ -241,7 +241,7 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(100_000n)
   })
 
-  test('moderates for nothing', async () => {
+  test('moderates without a charge', async () => {
     const { client, spent } = await funded(Sdk)
     harness.upstream.plan(says({ id: 'm', model: 'x', results: [{ flagged: false }] }))
     const { results } = await client.moderations.create({ model: 'openai/omni-moderation-latest', input: 'Hello' })
@@ -249,25 +249,25 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(0n)
   })
 
-  test('completes, plain and streamed', async () => {
+  test('completes text, plain and streamed', async () => {
     const { client, spent } = await funded(Sdk)
     const model = 'openai/gpt-3.5-turbo-instruct'
     const usage = { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 }
     const cost = 10n * 1_500n + 20n * 2_000n
-    const asked = { model, prompt: 'Hello,', max_tokens: 50 }
+    const request = { model, prompt: 'Hello,', max_tokens: 50 }
     const piece = (text: string, finish_reason: string | null) => ({
       id: 'c',
       choices: [{ index: 0, text, finish_reason }],
     })
     harness.upstream.plan(says({ ...piece(' river', 'stop'), usage }))
-    const { data, response } = await client.completions.create(asked).withResponse()
+    const { data, response } = await client.completions.create(request).withResponse()
     expect(data.choices[0]!.text).toBe(' river')
     expect(response.headers.get('x-pipeline-adapter')).toStartWith('done')
     expect(await spent()).toBe(cost)
     const events = [piece(' ri', null), piece('ver', 'stop'), { id: 'c', choices: [], usage }]
     harness.upstream.plan(sendsEvents(events, 'data: [DONE]\n\n'))
     let text = ''
-    for await (const part of await client.completions.create({ ...asked, stream: true })) {
+    for await (const part of await client.completions.create({ ...request, stream: true })) {
       text += part.choices[0]!.text
     }
     expect(text).toBe(' river')
@@ -275,7 +275,7 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(2n * cost)
   })
 
-  test('an upstream’s refusal is its own exception, and free', async () => {
+  test("raises its own exception for an upstream's refusal, which is free", async () => {
     const { client, spent } = await funded(Sdk)
     const error = { message: 'Too long.', type: 'invalid_request_error', param: 'input', code: null }
     harness.upstream.plan(says({ error }, 400))
@@ -286,7 +286,7 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const speaks = { model: 'openai/gpt-4o-mini-tts', input: 'x', voice: 'alloy' }
     expect(await thrownBy(() => client.audio.speech.create(speaks))).toBeInstanceOf(Sdk.BadRequestError)
     expect(await thrownBy(embeds('openai/gpt-0'))).toBeInstanceOf(Sdk.NotFoundError)
-    // It draws, and does not embed; nor does what embeds chat.
+    // The model generates images and does not embed; nor does an embedding model chat.
     expect(await thrownBy(embeds('openai/gpt-image-1'))).toBeInstanceOf(Sdk.BadRequestError)
     const chats = { model: 'openai/text-embedding-3-small', messages: [{ role: 'user' as const, content: 'Hello' }] }
     expect(await thrownBy(() => client.chat.completions.create(chats))).toBeInstanceOf(Sdk.BadRequestError)

@@ -1,5 +1,5 @@
-// Sound and pictures that are made without a report: their tokens are guessed by what was asked for, and charged at the
-// rates of sound and of pictures.
+// Audio and images without a usage report: their tokens are estimated from the request, and charged at the rates of
+// audio and images.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { says, sendsBytes, sendsEvents } from './upstream.ts'
 
-const [PICTURE, SOUND] = [30_000, 50_000] // nanos for a token
+const [PICTURE, SOUND] = [30_000, 50_000] // nano-dollars per token
 const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50' }
 const provider = {
   id: 'brook',
@@ -42,12 +42,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const drawn = { b64_json: 'iVBORw0KGgo=' }
-const partial = { type: 'image_generation.partial_image', b64_json: drawn.b64_json }
-const completed = { type: 'image_generation.completed', b64_json: drawn.b64_json }
+const image = { b64_json: 'iVBORw0KGgo=' }
+const partial = { type: 'image_generation.partial_image', b64_json: image.b64_json }
+const completed = { type: 'image_generation.completed', b64_json: image.b64_json }
 const speech = { input: 'x'.repeat(100), voice: 'alloy' }
 
-/** What is asked for where, what comes of it, and what that is worth. */
+/** The request, the upstream's answer, and the cost of the output. */
 type Row = readonly [what: string, path: string, asked: object, upstream: Script, worth: number]
 const rows: readonly Row[] = [
   ['sound', '/v1/audio/speech', speech, sendsBytes('audio/mpeg', [new Uint8Array(4_000)]), 150 * SOUND],
@@ -62,10 +62,10 @@ const rows: readonly Row[] = [
     'pictures',
     '/v1/images/generations',
     { prompt: 'a brook', n: 2, quality: 'low' },
-    says({ data: [drawn, drawn] }),
+    says({ data: [image, image] }),
     2 * 408 * PICTURE,
   ],
-  ['a picture of the best', '/v1/images/generations', { prompt: 'a brook' }, says({ data: [drawn] }), 6_240 * PICTURE],
+  ['a picture of the best', '/v1/images/generations', { prompt: 'a brook' }, says({ data: [image] }), 6_240 * PICTURE],
   [
     'a picture as events',
     '/v1/images/generations',
@@ -73,13 +73,13 @@ const rows: readonly Row[] = [
     sendsEvents([partial, completed]),
     1_584 * PICTURE,
   ],
-  ['a picture of Ark', '/api/v3/images/generations', { prompt: 'a brook' }, says({ data: [drawn] }), 4_096 * PICTURE],
+  ['a picture of Ark', '/api/v3/images/generations', { prompt: 'a brook' }, says({ data: [image] }), 4_096 * PICTURE],
 ]
 
-test.each(rows)('%s', async (_what, path, asked, upstream, worth) => {
+test.each(rows)('the output tokens of %s are estimated', async (_what, path, fields, upstream, worth) => {
   harness.upstream.plan(upstream)
   const authorization = `Bearer ${await harness.key()}`
-  const body = JSON.stringify({ model: 'brook/makes', ...asked })
+  const body = JSON.stringify({ model: 'brook/makes', ...fields })
   const headers = { authorization, 'content-type': 'application/json' }
   const answer = await fetch(harness.url + path, { method: 'POST', headers, body })
   expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true])

@@ -1,5 +1,5 @@
-// A ledger that fails at once: what was delivered stays owed, in a bounded number, and new calls are refused rather
-// than a charge dropped; when it works again, everything is written down.
+// A ledger that refuses every write: delivered calls stay unsettled, up to a bound, and new calls are refused so that
+// no charge is lost; when the ledger works again, everything is written.
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { until } from '../support/gateway.ts'
 
 const OWED_MAX = 3
 
-test('calls that cannot be written down are owed up to a bound, and none is lost', async () => {
+test('calls that cannot be written stay unsettled up to a bound, and none is lost', async () => {
   const harness = await startHasty({ world: { unsettledMax: OWED_MAX } })
   const db = openDatabase(join(harness.folder, 'weir.db'))
   try {
@@ -28,7 +28,7 @@ test('calls that cannot be written down are owed up to a bound, and none is lost
     }
     expect(harness.upstream.requests.length).toBe(before)
     db.run('DROP TRIGGER record_away')
-    await until(() => harness.openHolds() === 0, 'all is written down')
+    await until(() => harness.openHolds() === 0, 'all calls are written')
     const records = harness.records().filter(({ outcome }) => outcome === 'completed')
     expect(records).toHaveLength(OWED_MAX)
     for (const { cost } of records) expect(Number(cost)).toBeGreaterThan(0)
