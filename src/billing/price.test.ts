@@ -130,7 +130,7 @@ describe('a case', () => {
   })
 
   test('of hours may span midnight, and the time of admission decides', () => {
-    const at = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
+    const timeAt = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
     const night = { cases: [{ hours: ['16:30', '00:30'], input: '0.05' }] }
     const day = { cases: [{ hours: ['08:00', '16:00'], input: '0.05' }] }
     const rows = [
@@ -144,7 +144,7 @@ describe('a case', () => {
       [day, 16, 0, 150n],
     ] as const
     for (const [fields, hour, minute, expected] of rows) {
-      const found = cost({ input: 1 }, pricedAs(fields, { atMs: at(hour, minute) }))
+      const found = cost({ input: 1 }, pricedAs(fields, { atMs: timeAt(hour, minute) }))
       expect([hour, minute, found]).toEqual([hour, minute, expected])
     }
   })

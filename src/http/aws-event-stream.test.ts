@@ -98,9 +98,9 @@ test('any split of the bytes gives the same events', () => {
 describe('a broken stream', () => {
   test('with any byte changed is refused', () => {
     const bytes = chunk('{"type":"ping"}')
-    for (let at = 0; at < bytes.length; at++) {
+    for (let position = 0; position < bytes.length; position++) {
       const changed = Buffer.from(bytes)
-      changed[at]! ^= 1
+      changed[position]! ^= 1
       expect(() => read(changed)).toThrow(Refusal)
     }
   })

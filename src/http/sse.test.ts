@@ -179,7 +179,7 @@ describe('an event beyond the bound', () => {
     }
   }
   const inPieces = (data: Buffer, size: number): Uint8Array[] =>
-    Array.from({ length: Math.ceil(data.length / size) }, (_, at) => data.subarray(at * size, (at + 1) * size))
+    Array.from({ length: Math.ceil(data.length / size) }, (_, index) => data.subarray(index * size, (index + 1) * size))
 
   test.each([16_384, 65_536, MIB - 1])('is refused in pieces of %p bytes', size => {
     expect(isRefused(inPieces(long(MIB), size))).toBe(false)

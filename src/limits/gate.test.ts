@@ -140,13 +140,13 @@ describe('the overload level', () => {
 
   test.each(cases)('with the readings %j is %d', (readings, level) => {
     const meter = new OverloadMeter()
-    for (let at = 0; at < 50; at++) meter.addDelay(readings.lateMs ?? 0, at * 20)
+    for (let tick = 0; tick < 50; tick++) meter.addDelay(readings.lateMs ?? 0, tick * 20)
     expect(meter.measure({ ...calm, ...readings }, 1_000).level).toBe(level)
   })
 
   test('does not rise for one late tick', () => {
     const meter = new OverloadMeter()
-    for (let at = 0; at < 200; at++) meter.addDelay(0, at * 20)
+    for (let tick = 0; tick < 200; tick++) meter.addDelay(0, tick * 20)
     meter.addDelay(3_000, 7_000)
     expect(meter.measure(calm, 7_000).level).toBe(0)
     const fresh = new OverloadMeter()
@@ -167,8 +167,8 @@ describe('the overload level', () => {
     const meter = new OverloadMeter()
     let changes = 0
     let last = 0
-    for (let at = 0; at < 4_000; at++) {
-      const { level } = meter.measure({ ...calm, memory: 0.88 + (at % 2 === 0 ? 0.01 : -0.01) }, at * 250)
+    for (let tick = 0; tick < 4_000; tick++) {
+      const { level } = meter.measure({ ...calm, memory: 0.88 + (tick % 2 === 0 ? 0.01 : -0.01) }, tick * 250)
       if (level !== last) changes++
       last = level
     }
@@ -236,7 +236,7 @@ describe('the pace of calls', () => {
     while (nowMs < seconds * 1_000) {
       nowMs += tickMs
       const ended = Math.min(queue, Math.floor(servesPerMs * tickMs))
-      for (let left = ended; left > 0; left--) pace.end()
+      for (let remaining = ended; remaining > 0; remaining--) pace.end()
       queue -= ended
       const lateMs = queue / servesPerMs
       tickMs = 20 + Math.min(lateMs, 200)
@@ -282,9 +282,9 @@ describe('the pace of calls', () => {
 
   test('is no longer limited when no call was refused for a while', () => {
     const pace = new Pace()
-    for (let at = 1; at <= 100; at++) pace.beginTick(200, at * 220)
+    for (let tick = 1; tick <= 100; tick++) pace.beginTick(200, tick * 220)
     expect(pace.perSecond).toBeDefined()
-    for (let at = 1; at <= 200; at++) pace.beginTick(0, 22_000 + at * 20)
+    for (let tick = 1; tick <= 200; tick++) pace.beginTick(0, 22_000 + tick * 20)
     expect(pace.perSecond).toBeUndefined()
   })
 })
@@ -293,9 +293,9 @@ test('a percentile needs enough recent samples', () => {
   const percentile = new WindowPercentile({ share: 0.9, windowMs: 1_000, samplesMin: 3 })
   percentile.add(1_000, 0)
   expect(percentile.read(0)).toBe(0)
-  for (let at = 1; at <= 10; at++) percentile.add(at, 1_000 + at)
+  for (let sample = 1; sample <= 10; sample++) percentile.add(sample, 1_000 + sample)
   expect(percentile.read(1_010)).toBe(10)
-  for (let at = 0; at < 2_000; at++) percentile.add(at % 100, 2_000 + at / 10)
+  for (let sample = 0; sample < 2_000; sample++) percentile.add(sample % 100, 2_000 + sample / 10)
   expect(percentile.read(2_200)).toBeCloseTo(90, -1)
   expect(percentile.read(9_999)).toBe(0)
 })

@@ -13,7 +13,7 @@ function openQueues() {
   const deadlines = new Deadlines(() => nowMs)
   const queues = new WaitQueues(deadlines)
   const results: (readonly [string, WaitResult | object])[] = []
-  const join = (name: string, accountId: number, { withinMs = 5_000, again: atFront = false, group = 'g' } = {}) => {
+  const join = (name: string, accountId: number, { withinMs = 5_000, atFront = false, group = 'g' } = {}) => {
     const stop = new Stop<object>()
     queues.wait(group, accountId, { stop, withinMs, atFront }).then(
       waited => results.push([name, waited]),
@@ -46,7 +46,7 @@ test('a call that had its turn in vain goes to the front', async () => {
   for (const name of ['a1', 'a2', 'b1']) join(name, name.charCodeAt(0))
   queues.wakeNext('g')
   expect(await newResults()).toEqual([['a1', 'turn']])
-  join('a1', 'a'.charCodeAt(0), { again: true })
+  join('a1', 'a'.charCodeAt(0), { atFront: true })
   queues.wakeNext('g')
   expect(await newResults()).toEqual([['a1', 'turn']])
   queues.wakeNext('g')
@@ -133,7 +133,7 @@ describe('a full queue', () => {
 test('every call gets exactly one result, and no state is left', async () => {
   const moves = fc.array(
     fc.oneof(
-      fc.record({ kind: fc.constant('join' as const), account: fc.nat(5), again: fc.boolean() }),
+      fc.record({ kind: fc.constant('join' as const), account: fc.nat(5), atFront: fc.boolean() }),
       fc.record({ kind: fc.constant('serve' as const) }),
       fc.record({ kind: fc.constant('leave' as const), at: fc.nat(1_000) }),
     ),
@@ -144,7 +144,7 @@ test('every call gets exactly one result, and no state is left', async () => {
       const { queues, deadlines, join, newResults } = openQueues()
       const stops: Stop<object>[] = []
       for (const step of steps) {
-        if (step.kind === 'join') stops.push(join(String(stops.length), step.account, { again: step.again }))
+        if (step.kind === 'join') stops.push(join(String(stops.length), step.account, { atFront: step.atFront }))
         else if (step.kind === 'serve') queues.wakeNext('g')
         else stops[step.at % Math.max(1, stops.length)]?.stop({})
       }

@@ -24,7 +24,7 @@ test('three calls may always be retried, and a fifth of many calls', () => {
 
 test('two retries of one call count twice within ten seconds', () => {
   const [lease] = begin(new RetryBudget(), 1)
-  for (let again = 0; again < 30; again++) expect(lease!.mayRetry(0)).toBe(true)
+  for (let attempt = 0; attempt < 30; attempt++) expect(lease!.mayRetry(0)).toBe(true)
   expect([0, 9_999, 10_000].map(nowMs => lease!.mayRetry(nowMs))).toEqual([false, false, true])
 })
 
@@ -78,7 +78,7 @@ test('no lease leaks over 100,000 random endings', () => {
   nowMs += bounds.channelUseMsMax + 10_000
   for (let name = 0; name < 20; name++) {
     const fresh = budget.begin(`m${name}`, nowMs)
-    for (let again = 0; again < 30; again++) expect(fresh.mayRetry(nowMs)).toBe(true)
+    for (let attempt = 0; attempt < 30; attempt++) expect(fresh.mayRetry(nowMs)).toBe(true)
     expect(fresh.mayRetry(nowMs)).toBe(false)
     fresh.end()
   }

@@ -292,12 +292,12 @@ describe('a loss', () => {
   const older = { temperature: 0.5, top_p: 0.5, top_k: 5 }
 
   /** Fields that routing reads, or that are refused unless they are empty. They are neither carried nor lost. */
-  const neitherNorFields: readonly string[] = ['model', 'fallbacks', 'betas', 'thread']
+  const exemptFields: readonly string[] = ['model', 'fallbacks', 'betas', 'thread']
 
   test.each(Object.entries({ ...beta, ...older }))('%s is carried, or recorded as a loss', (name, value) => {
     const { lostFields, ...conversation } = read({ [name]: value })
     const { lostFields: _none, ...plain } = read({})
-    if (!neitherNorFields.includes(name)) expect(lostFields.includes(name)).toBe(Bun.deepEquals(conversation, plain))
+    if (!exemptFields.includes(name)) expect(lostFields.includes(name)).toBe(Bun.deepEquals(conversation, plain))
   })
 
   test.each<readonly [string, object, string]>([

@@ -41,8 +41,8 @@ function wav(data: Buffer, wave: Wave = {}): Buffer {
 /** MPEG 1 and 2, layer III. */
 function mp3(frames: number, { kbitAt = (_at: number): number => 9, version = 3 } = {}): Buffer {
   const tables = { 3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160], 2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96] }
-  return many(frames, at => {
-    const index = kbitAt(at)
+  return many(frames, frameIndex => {
+    const index = kbitAt(frameIndex)
     const kbit = tables[version as 2 | 3][index]!
     const size = version === 3 ? Math.floor((144_000 * kbit) / 44_100) : Math.floor((72_000 * kbit) / 22_050)
     return join(u8(0xff, 0xe0 | (version << 3) | 3, index << 4, 0), noise(size - 4))
@@ -66,7 +66,7 @@ function crc8(bytes: Buffer): number {
 }
 
 /** Frames of 4,096 samples, numbered in order or by `number`. */
-function flac(frames: number, { rate = 16_000, claimed = 0, number = (at: number): number => at } = {}): Buffer {
+function flac(frames: number, { rate = 16_000, claimed = 0, number = (index: number): number => index } = {}): Buffer {
   const last = (rate & 15) << 4
   const rates = u8(rate >> 12, (rate >> 4) & 255, last, 0)
   const info = join(be16(4_096), be16(4_096), zeros(6), rates, be32(claimed), zeros(16))
@@ -74,8 +74,8 @@ function flac(frames: number, { rate = 16_000, claimed = 0, number = (at: number
     ascii('fLaC'),
     u8(0x80, 0, 0, 34),
     info,
-    many(frames, at => {
-      const head = join(u8(0xff, 0xf8, 0xc0 | 5, 0x08), u8(number(at) & 127))
+    many(frames, index => {
+      const head = join(u8(0xff, 0xf8, 0xc0 | 5, 0x08), u8(number(index) & 127))
       return join(head, u8(crc8(head)), noise(200))
     }),
   )
@@ -98,10 +98,10 @@ const opusHeads = (serial = 1): Buffer =>
 /** One SILK frame of 20 ms, at about 6 kbit/s. */
 const opusPacket = join(u8(0x48), noise(14))
 
-const oggOpus = (pages: number, granule = (at: number): number => (at + 1) * 48_000): Buffer =>
+const oggOpus = (pages: number, granule = (index: number): number => (index + 1) * 48_000): Buffer =>
   join(
     opusHeads(),
-    many(pages, at => page(Array<Buffer>(50).fill(opusPacket), { granule: granule(at) })),
+    many(pages, index => page(Array<Buffer>(50).fill(opusPacket), { granule: granule(index) })),
   )
 
 function oggVorbis(packets: number, { granule = 0, isLong = true } = {}): Buffer {
@@ -126,11 +126,11 @@ interface Webm {
   readonly codec?: string
   readonly duration?: number
   readonly clusters?: number
-  readonly timeOf?: (at: number) => number
+  readonly timeOf?: (index: number) => number
 }
 
 /** WebM as browsers record it: clusters of one second each, of unknown size. */
-function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = at => at * 1_000 }: Webm = {}): Buffer {
+function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = index => index * 1_000 }: Webm = {}): Buffer {
   const float = Buffer.alloc(8)
   float.writeDoubleBE(duration ?? 0)
   const info = element(
@@ -145,9 +145,9 @@ function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = at => at * 1
   const audioElement = element([0xe1], element([0xb5], rate))
   const track = element([0xae], join(element([0xd7], u8(1)), element([0x86], ascii(codec)), audioElement))
   const tracks = element([0x16, 0x54, 0xae, 0x6b], track)
-  const body = many(clusters, at => {
+  const body = many(clusters, index => {
     const blocks = many(50, block => element([0xa3], join(u8(0x81), be16(block * 20), u8(0x80), opusPacket)))
-    return unknownSize([0x1f, 0x43, 0xb6, 0x75], join(element([0xe7], be32(timeOf(at))), blocks))
+    return unknownSize([0x1f, 0x43, 0xb6, 0x75], join(element([0xe7], be32(timeOf(index))), blocks))
   })
   const head = element([0x1a, 0x45, 0xdf, 0xa3], ascii('\x42\x82\x84webm'))
   return join(head, unknownSize([0x18, 0x53, 0x80, 0x67], join(info, tracks, body)))
@@ -358,7 +358,7 @@ describe('the length is measured:', () => {
     ['WAV with a chunk before its data', wav(zeros(160_000), { before: join(ascii('LIST'), le32(5), zeros(6)) }), 10],
     ['MP3 at 128 kbit/s', mp3(383), 11],
     ['MP3 with tags', join(ascii('ID3'), u8(4, 0, 0, 0, 0, 1, 0), zeros(128), mp3(383), ascii('TAG'), zeros(125)), 11],
-    ['MP3 of a variable rate', mp3(383, { kbitAt: at => 1 + (at % 10) }), 11],
+    ['MP3 of a variable rate', mp3(383, { kbitAt: index => 1 + (index % 10) }), 11],
     ['MP3 at 8 kbit/s', mp3(383, { kbitAt: () => 1, version: 2 }), 11],
     ['AAC', adts(157, 8), 11],
     ['FLAC', flac(40), 11],
@@ -612,10 +612,10 @@ describe('a file that takes more work than any recording has the length that the
 describe('packets of unknown length have the longest possible length:', () => {
   /** Packs values with their numbers of bits as Vorbis does. */
   function packed(...fields: readonly (readonly [value: number, bits: number])[]): Buffer {
-    const bits = fields.flatMap(([value, count]) => Array.from({ length: count }, (_none, at) => (value >>> at) & 1))
+    const bits = fields.flatMap(([value, count]) => Array.from({ length: count }, (_none, bit) => (value >>> bit) & 1))
     return Buffer.from(
-      Array.from({ length: Math.ceil(bits.length / 8) }, (_none, at) =>
-        bits.slice(at * 8, at * 8 + 8).reduce((sum, bit, shift) => sum + (bit << shift), 0),
+      Array.from({ length: Math.ceil(bits.length / 8) }, (_none, byteIndex) =>
+        bits.slice(byteIndex * 8, byteIndex * 8 + 8).reduce((sum, bit, shift) => sum + (bit << shift), 0),
       ),
     )
   }
@@ -758,10 +758,10 @@ test('changed and cut-off files have a length of at least a second', () => {
   ]
   const files = [wav(zeros(900)), mp3(9), adts(9, 8), flac(3), ...more]
   for (const file of files) {
-    for (let at = 0; at < Math.min(file.length, 700); at++) {
+    for (let position = 0; position < Math.min(file.length, 700); position++) {
       const changed = Buffer.from(file)
-      changed[at] = (changed[at]! * 7 + 129) & 255
-      for (const bytes of [file.subarray(0, at), changed]) {
+      changed[position] = (changed[position]! * 7 + 129) & 255
+      for (const bytes of [file.subarray(0, position), changed]) {
         const found = measure(bytes)
         expect(Number.isSafeInteger(found) && found >= 1).toBe(true)
       }

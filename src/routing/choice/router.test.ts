@@ -39,7 +39,7 @@ const seeds = fc.integer({ min: 0, max: 2 ** 31 })
 class Schedule {
   readonly #due: { readonly atMs: number; run(): void }[] = []
 
-  index(atMs: number, run: () => void): void {
+  add(atMs: number, run: () => void): void {
     const after = this.#due.findIndex(other => other.atMs > atMs)
     this.#due.splice(after < 0 ? this.#due.length : after, 0, { atMs, run })
   }
@@ -85,9 +85,7 @@ describe.each(policyNames)('%s', policy => {
           continue
         }
         const firstMs = isEarly && index === slow ? 30_000 : usualMs[index]!
-        schedule.index(nowMs + firstMs, () =>
-          use.end({ verdict: 'answered', firstContentMs: firstMs }, nowMs + firstMs),
-        )
+        schedule.add(nowMs + firstMs, () => use.end({ verdict: 'answered', firstContentMs: firstMs }, nowMs + firstMs))
         lastMs[index] = nowMs
       }
       for (const ms of lastMs) expect(endMs - ms).toBeLessThan(5 * 60_000)
@@ -184,7 +182,7 @@ test('a dead provider gets at most 1.2 times its load', () => {
       attempts++
       const use = choice.channel.health.begin(1, nowMs)
       const endMs = nowMs + (tried.length === 0 ? firstMs : againMs)
-      schedule.index(endMs, () => {
+      schedule.add(endMs, () => {
         use.end({ verdict }, endMs)
         attempt([...tried, { channelId: choice.channel.id, verdict }], lease, endMs)
       })
@@ -234,7 +232,7 @@ test('calls are answered while any channel is healthy: one among dead ones, or o
       const use = health.begin(1, nowMs)
       const endMs = nowMs + (deadIds.has(id) ? failMs : 500)
       const verdict = deadIds.has(id) ? 'broken' : 'answered'
-      schedule.index(endMs, () => {
+      schedule.add(endMs, () => {
         use.end({ verdict, firstContentMs: endMs - nowMs }, endMs)
         if (verdict === 'broken') return attempt([...tried, { channelId: id, verdict }], call, endMs)
         if (counts) answered++
