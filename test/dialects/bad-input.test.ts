@@ -8,7 +8,7 @@ import { chunkSizes, lineEndings, shaped } from '../../tools/fake-upstream/scrip
 import { openRaw, withoutComments } from '../forwarding/caller.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -78,10 +78,10 @@ const cells = rows.flatMap(row => dialects.map(upstream => [row[0], row[1], upst
 
 test.each(cells)('%s: %s on %s', async (_name, caller, upstream, [, , body, wanted]) => {
   const model = modelOf(upstream)
-  const path = speech[caller].path({ model, stream: false })
+  const path = rawCallers[caller].path({ model, stream: false })
   const { status, text } = await post(path, caller === 'gemini' ? body : { model, ...body })
   expect(wanted === 'either' ? [200, 400] : [wanted]).toContain(status)
-  if (status !== 200) expect(speech[caller].error(JSON.parse(text), status).message).not.toBe('')
+  if (status !== 200) expect(rawCallers[caller].error(JSON.parse(text), status).message).not.toBe('')
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })
@@ -141,7 +141,7 @@ describe('however the bytes of a stream are cut, the caller gets the same', () =
       harness.upstream.plan(one)
       const asked = { model: modelOf(upstream), stream: true }
       const { text } = await openRaw(harness.url, requestOf(caller, key, asked)).whole()
-      const same = caller === upstream ? eventsSeen(caller, text).join('\n') : withoutComments(text)
+      const same = caller === upstream ? eventsOfBody(caller, text).join('\n') : withoutComments(text)
       seen.push(same.replace(ids, ''))
     }
     expect(new Set(seen).size).toBe(1)

@@ -6,9 +6,9 @@ import { toolCall } from '../../tools/fake-upstream/answers.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
 import { pooled } from '../support/pooled.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers } from './raw-callers.ts'
 import { richRequest } from './rich-requests.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -84,7 +84,7 @@ function cellsOf(caller: Dialect): readonly Cell[] {
 }
 
 async function send(caller: Dialect, { upstream, stream, body }: Pick<Cell, 'upstream' | 'stream' | 'body'>) {
-  const url = harness.url + speech[caller].path({ model: modelOf(upstream), stream })
+  const url = harness.url + rawCallers[caller].path({ model: modelOf(upstream), stream })
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) })
   return { status: answer.status, text: await answer.text() }
@@ -96,9 +96,9 @@ async function verdict(caller: Dialect, cell: Cell): Promise<string | undefined>
   const told = (): string => `${cell.name} on ${cell.upstream}: ${status} ${text.slice(-300)}`
   if (status >= 500) return told()
   try {
-    if (status >= 400) speech[caller].error(JSON.parse(text), status)
-    else if (cell.stream) speech[caller].ended(eventsSeen(caller, text))
-    else speech[caller].whole(JSON.parse(text) as Json)
+    if (status >= 400) rawCallers[caller].error(JSON.parse(text), status)
+    else if (cell.stream) rawCallers[caller].completed(eventsOfBody(caller, text))
+    else rawCallers[caller].whole(JSON.parse(text) as Json)
     return undefined
   } catch {
     return told()
@@ -133,7 +133,7 @@ test.each(typed)('what is no tool is not one whose price is unknown: %s', async 
   for (const tool of ['x', null, 5, [], { type: 5 }]) {
     const body = JSON.stringify({ ...richRequest[caller](modelOf(caller)), tools: [tool] })
     const { status, text } = await send(caller, { upstream: caller, body, stream: false })
-    expect([status, speech[caller].error(JSON.parse(text), status).message]).toEqual([400, expect.any(String)])
+    expect([status, rawCallers[caller].error(JSON.parse(text), status).message]).toEqual([400, expect.any(String)])
     expect(text).toContain('tools[0]')
   }
 })
@@ -166,7 +166,7 @@ describe('JSON inside of a text, deeper than any stack', () => {
 
   test.each(answered)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
     harness.upstream.plan(toolCall({ name: 'map', arguments: given }))
-    const request = speech[caller].body({ model: modelOf(upstream), stream })
+    const request = rawCallers[caller].body({ model: modelOf(upstream), stream })
     const tookMs = await cpuMsOf(async () => {
       const { status, text } = await send(caller, { upstream, body: JSON.stringify(request), stream })
       expect(status).toBe(200)

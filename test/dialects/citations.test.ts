@@ -5,9 +5,9 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, requestOf } from './raw-callers.ts'
 import { plainJson, streamedJson } from './reasons.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, requestOf } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -88,7 +88,7 @@ async function ask(caller: Dialect, upstream: Dialect, said: Json | readonly (Js
   const answer = await rawRequest(harness.url, request)
   expect([answer.status, String(answer.body)]).toEqual([200, expect.any(String)])
   await harness.idle()
-  const bodies = stream ? eventsSeen(caller, answer.body).filter(data => data.startsWith('{')) : [String(answer.body)]
+  const bodies = stream ? eventsOfBody(caller, answer.body).filter(data => data.startsWith('{')) : [String(answer.body)]
   const answers = bodies.map(body => JSON.parse(body) as Json)
   return { answers, cited: citedIn[caller](answers), losses: String(harness.records().at(-1)!.loss ?? '') }
 }

@@ -7,8 +7,8 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
-import type { Speaker } from './speaking.ts'
-import { callers, eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { callers, eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -37,7 +37,7 @@ afterAll(async () => {
   await harness.stop()
 })
 
-async function ask(speaker: Speaker, upstream: Dialect, comments?: string): Promise<string> {
+async function ask(speaker: CallerDialect, upstream: Dialect, comments?: string): Promise<string> {
   const headers: Record<string, string> = comments === undefined ? {} : { 'x-weir-comments': comments }
   const asked = { model: modelOf(upstream), stream: true }
   const caller = openRaw(harness.url, requestOf(speaker, key, asked, headers))
@@ -61,17 +61,17 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
       if (speaker !== 'gemini-array') {
         for (const line of text.split(/\r?\n/)) expect(line).toMatch(/^($|data: |event: )/)
       }
-      expect(speech[speaker].ended(eventsSeen(speaker, text))).toBe('Hello')
+      expect(rawCallers[speaker].completed(eventsOfBody(speaker, text))).toBe('Hello')
     }
   })
 
   test('has the figures before its last event if asked for', async () => {
     harness.upstream.plan(streamed(['Hel', 'lo']))
     const text = await ask(speaker, upstream, 'on')
-    expect(speech[speaker].ended(eventsSeen(speaker, text))).toBe('Hello')
+    expect(rawCallers[speaker].completed(eventsOfBody(speaker, text))).toBe('Hello')
     expect(text.match(FIGURES) ?? []).toHaveLength(speaker === 'gemini-array' ? 0 : 1)
     const [, last = ''] = text.split(FIGURES)
-    if (speaker !== 'gemini-array') expect(eventsSeen(speaker, last).length).toBeGreaterThan(0)
+    if (speaker !== 'gemini-array') expect(eventsOfBody(speaker, last).length).toBeGreaterThan(0)
   })
 })
 
@@ -109,7 +109,7 @@ test.each([['openai-chat'], ['openai-responses'], ['ark']] as const)('%s waits w
     for (const { caller, goesOn } of ways) {
       goesOn.resolve()
       await caller.whole()
-      expect(speech[speaker].ended(eventsSeen(speaker, caller.text))).toBe('Hello')
+      expect(rawCallers[speaker].completed(eventsOfBody(speaker, caller.text))).toBe('Hello')
     }
     expect(ways[0]!.caller.text).not.toMatch(/^:/m)
   } finally {

@@ -8,7 +8,7 @@ import { errorHeaders } from '../../src/pipeline/reply/reply-headers.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
-import { speech } from './speaking.ts'
+import { rawCallers } from './raw-callers.ts'
 
 const codes = Object.keys(errorRows) as ErrorCode[]
 const requestId = 'req_0123456789a'
@@ -43,7 +43,7 @@ describe.each(official.map(client => [client.name, client] as const))('%s', (_na
     const isOverload = kind === 'overloaded' && client.dialect === 'anthropic-messages'
     expect(told.status).toBe(isOverload ? 529 : status)
     const sent = told.status
-    speech[client.dialect].error(await told.clone().json(), sent)
+    rawCallers[client.dialect].error(await told.clone().json(), sent)
     const session = client.connect(`http://127.0.0.1:${server.port}`, 'wk-x')
     const wish = { model: 'a/b', turns: [session.user('x')] }
     const raised: unknown = await session.ask('plain', wish).catch((fault: unknown) => fault)

@@ -11,10 +11,10 @@ import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Ending } from './reasons.ts'
 import { ends, eventsOf, plainJson, reasonIn, reasonInStream, streamedJson, upstreamOf, wholeOf } from './reasons.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -46,7 +46,7 @@ async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = fa
   const record = harness.records().at(-1)!
   const isStream = stream && answer.status === 200
   const reason = isStream
-    ? reasonInStream(caller, eventsSeen(caller, answer.body))
+    ? reasonInStream(caller, eventsOfBody(caller, answer.body))
     : answer.status === 200
       ? reasonIn[caller](JSON.parse(String(answer.body)) as Json)
       : undefined
@@ -97,11 +97,11 @@ function expectTranslated(seen: Seen, { caller, reason, finish }: { caller: Dial
 
 function expectFailed({ answer, record }: Seen, caller: Dialect, stream: boolean): void {
   if (stream) {
-    const error = speech[caller].error(speech[caller].broken(eventsSeen(caller, answer.body)), 502)
+    const error = rawCallers[caller].error(rawCallers[caller].failed(eventsOfBody(caller, answer.body)), 502)
     expect(error.message).toMatch(/fail|broke/i)
   } else {
     expect(answer.status).toBe(502)
-    speech[caller].error(JSON.parse(String(answer.body)), 502)
+    rawCallers[caller].error(JSON.parse(String(answer.body)), 502)
   }
   expect(record).toMatchObject({ outcome: 'upstream_failed' })
 }

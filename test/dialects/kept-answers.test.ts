@@ -10,8 +10,8 @@ import { protocols } from '../../src/protocols/protocols.ts'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, speech } from './speaking.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers } from './raw-callers.ts'
 import { openTurning, turnStream, turnWhole } from './turning.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
@@ -108,13 +108,13 @@ function framesOf(dialect: Dialect): readonly string[] {
 }
 
 /** What a caller is told in words. */
-const textOf = (to: Dialect, json: string): string => speech[to].whole(JSON.parse(json) as Json)
+const textOf = (to: Dialect, json: string): string => rawCallers[to].whole(JSON.parse(json) as Json)
 
 describe.each(pairs)('an answer of %s for %s', (from, to) => {
   const whole = JSON.parse(goldenOf(from, 'json').toString()) as unknown
   const wanted = textOf(to, turnWhole(openTurning(from, to), whole))
   const stream = turnStream(from, openTurning(from, to), [goldenOf(from, 'sse')])
-  const wantedStream = speech[to].ended(eventsSeen(to, stream))
+  const wantedStream = rawCallers[to].completed(eventsOfBody(to, stream))
 
   test('with what nobody knows is whole', () => {
     fc.assert(
@@ -139,7 +139,7 @@ describe.each(pairs)('an answer of %s for %s', (from, to) => {
         }
         const bytes = Buffer.from(changed.map(data => `data: ${data}\n\n`).join(''))
         const told = turnStream(from, openTurning(from, to), [bytes])
-        expect(speech[to].ended(eventsSeen(to, told))).toBe(wantedStream)
+        expect(rawCallers[to].completed(eventsOfBody(to, told))).toBe(wantedStream)
       }),
       { numRuns: 100 },
     )
@@ -163,7 +163,7 @@ interface Seen {
 async function ask(caller: Dialect, upstream: Dialect, stream: boolean): Promise<Seen> {
   const asked = { model: modelOf(upstream), stream }
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-  const { path, body } = speech[caller]
+  const { path, body } = rawCallers[caller]
   const answer = await fetch(harness.url + path(asked), { method: 'POST', headers, body: JSON.stringify(body(asked)) })
   const text = await answer.text()
   await harness.idle()
@@ -236,7 +236,7 @@ describe('Gemini: a call in pieces', () => {
     const { status, text } = await ask('openai-chat', 'gemini', true)
     expect(status).toBe(200)
     const calls = new Map<number, { name: string; text: string }>()
-    for (const data of eventsSeen('openai-chat', text)) {
+    for (const data of eventsOfBody('openai-chat', text)) {
       if (data === '[DONE]') continue
       const { choices } = JSON.parse(data) as { choices: { delta: { tool_calls?: Json[] } }[] }
       for (const call of choices[0]?.delta.tool_calls ?? []) {
@@ -255,7 +255,7 @@ describe('Gemini: a call in pieces', () => {
     harness.upstream.plan(script(streamHead, chunk(sseOf(events)), end))
     const { status, text } = await ask(caller, 'gemini', true)
     expect(status).toBe(200)
-    speech[caller].ended(eventsSeen(caller, text))
+    rawCallers[caller].completed(eventsOfBody(caller, text))
     expect(text).toContain('warm')
     expect(text).toContain('hall')
   })

@@ -11,8 +11,8 @@ import { chunk, end, gate, scripted, split } from '../../tools/fake-upstream/scr
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
-import type { Json, Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect, Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -50,7 +50,11 @@ const plain = (text: string, sent: string[] = []): Script =>
     return jsonAnswer(200, body)
   })
 
-async function ask(speaker: Speaker, upstream: Dialect, stream: boolean): Promise<{ status: number; text: string }> {
+async function ask(
+  speaker: CallerDialect,
+  upstream: Dialect,
+  stream: boolean,
+): Promise<{ status: number; text: string }> {
   const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), stream }))
   await caller.whole()
   return { status: caller.status, text: caller.text }
@@ -65,11 +69,11 @@ describe.each(dialects.map(dialect => [dialect]))('%s natively', dialect => {
     const { status, text } = await ask(dialect, dialect, true)
     expect(status).toBe(200)
     const got = withoutComments(text)
-    const events = eventsSeen(dialect, got)
+    const events = eventsOfBody(dialect, got)
     // Usage that we asked for and the caller did not stays with us.
     const wanted = sent[0]!.split('\n\n').filter(event => event !== '' && got.includes(event))
     expect(got === sent[0]! || `${wanted.join('\n\n')}\n\n` === got).toBe(true)
-    expect(speech[dialect].ended(events) === `${large}end`).toBe(true)
+    expect(rawCallers[dialect].completed(events) === `${large}end`).toBe(true)
   })
 
   test('plain', async () => {
@@ -87,14 +91,14 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     harness.upstream.plan(streamed(large))
     const { status, text } = await ask(speaker, upstream, true)
     expect(status).toBe(200)
-    expect(speech[speaker].ended(eventsSeen(speaker, text)) === `${large}end`).toBe(true)
+    expect(rawCallers[speaker].completed(eventsOfBody(speaker, text)) === `${large}end`).toBe(true)
   })
 
   test('plain', async () => {
     harness.upstream.plan(plain(large))
     const { status, text } = await ask(speaker, upstream, false)
     expect(status).toBe(200)
-    expect(speech[speaker].whole(JSON.parse(text) as Json) === large).toBe(true)
+    expect(rawCallers[speaker].whole(JSON.parse(text) as Json) === large).toBe(true)
   })
 })
 
@@ -268,8 +272,8 @@ test.each(dialects.map(one => [one]))('%s: one that is longer than any answer en
     }),
   )
   const { status, text } = await ask(dialect, dialect, true)
-  if (status === 200) speech[dialect].broken(eventsSeen(dialect, text))
-  else expect(speech[dialect].error(JSON.parse(text), 502).message).not.toBe('')
+  if (status === 200) rawCallers[dialect].failed(eventsOfBody(dialect, text))
+  else expect(rawCallers[dialect].error(JSON.parse(text), 502).message).not.toBe('')
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })

@@ -7,20 +7,20 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
-import type { Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
-import { modelOf, startDialects, thoughtless } from './upstreams.ts'
+import { modelOf, modelsWithoutThinking, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
 beforeEach(async () => {
-  harness = await startDialects({ models: thoughtless, env: { WEIR_DRAIN_SECONDS: '5' } })
+  harness = await startDialects({ models: modelsWithoutThinking, env: { WEIR_DRAIN_SECONDS: '5' } })
   key = await harness.key()
 })
 afterEach(() => harness.stop())
 
-const pairs: readonly (readonly [Speaker, Dialect])[] = [
+const pairs: readonly (readonly [CallerDialect, Dialect])[] = [
   ['openai-chat', 'anthropic-messages'],
   ['openai-responses', 'gemini'],
   ['anthropic-messages', 'openai-responses'],
@@ -43,7 +43,7 @@ const gated = (stopAt: number, opens: Promise<unknown>): Script =>
 
 describe.each(pairs)('%s on %s', (speaker, upstream) => {
   const asked = { model: modelOf(upstream), stream: true }
-  const { ended } = speech[speaker]
+  const { completed: ended } = rawCallers[speaker]
 
   test.each([0, 1, 2])('the caller leaves before piece %i', async stopAt => {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -75,7 +75,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     await harness.idle()
     const again = await openRaw(harness.url, requestOf(speaker, key, asked, headers)).whole()
     expect([again.status, again.header('x-weir-replayed')]).toEqual([200, expect.stringMatching(/^req_/)])
-    expect(ended(eventsSeen(speaker, again.body))).toBe('Hello there')
+    expect(ended(eventsOfBody(speaker, again.body))).toBe('Hello there')
     expect(harness.upstream.requests).toHaveLength(1)
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
@@ -91,7 +91,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     const drained = harness.gateway.drain()
     resolve()
     await caller.whole()
-    expect(ended(eventsSeen(speaker, caller.body))).toBe('Hello there')
+    expect(ended(eventsOfBody(speaker, caller.body))).toBe('Hello there')
     await drained
     expect([harness.openHolds(), harness.records()]).toMatchObject([0, [{ outcome: 'completed' }]])
   })

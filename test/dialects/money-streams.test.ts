@@ -15,14 +15,14 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { headersFor, lastAsked, pairs, requestIn, send } from './money-calls.ts'
-import { dialects, modelOf, startDialects, thoughtless } from './upstreams.ts'
+import { dialects, modelOf, modelsWithoutThinking, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
 const never = Promise.withResolvers<void>()
 
 beforeAll(async () => {
-  harness = await startDialects({ models: thoughtless })
+  harness = await startDialects({ models: modelsWithoutThinking })
   key = await harness.key({ qpm: 100_000 })
 })
 afterAll(() => harness.stop())

@@ -11,8 +11,8 @@ import { chunk, close, end, gate, script, scripted } from '../../tools/fake-upst
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
-import type { Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -52,7 +52,7 @@ function saying(delivered: Promise<unknown>, ...rest: readonly Step[]): Script {
 
 const asked = { stream: true, outputTokensMax: 500 }
 
-const pairs: readonly (readonly [Speaker, Dialect])[] = [
+const pairs: readonly (readonly [CallerDialect, Dialect])[] = [
   ['openai-chat', 'openai-chat'],
   ['openai-responses', 'openai-responses'],
   ['anthropic-messages', 'anthropic-messages'],
@@ -83,7 +83,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     await caller.until(({ text }) => text.includes('wordword'), 'content is here')
     delivered.resolve()
     await caller.whole()
-    speech[speaker].broken(eventsSeen(speaker, caller.body))
+    rawCallers[speaker].failed(eventsOfBody(speaker, caller.body))
     return await lastRecord()
   }
 
@@ -181,7 +181,7 @@ describe('a call that lets the provider run tools', () => {
   ]
 
   function bytesOf(dialect: Dialect, stream: boolean, more: object, upstream = dialect): Buffer {
-    const { path, body } = speech[dialect]
+    const { path, body } = rawCallers[dialect]
     const asked = { model: modelOf(upstream), stream, outputTokensMax: 500 }
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
     return post(path(asked), headers, JSON.stringify({ ...body(asked), ...more }))

@@ -4,7 +4,7 @@ import type { FinishReasonField } from '../../src/protocols/neutral/finish-reaso
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
-import type { Json } from './speaking.ts'
+import type { Json } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 
 export interface Ending {

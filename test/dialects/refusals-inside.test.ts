@@ -8,7 +8,7 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, upstreamKey } from '../support/gateway.ts'
-import { speech } from './speaking.ts'
+import { rawCallers } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -26,7 +26,7 @@ const inBody = (json: unknown): Script => script(...jsonAnswer(200, JSON.stringi
 async function ask(caller: Dialect, upstream: Dialect, stream: boolean): Promise<Response> {
   const asked = { model: modelOf(upstream), stream }
   const headers = { 'authorization': `Bearer ${await harness.key()}`, 'content-type': 'application/json' }
-  const { path, body } = speech[caller]
+  const { path, body } = rawCallers[caller]
   return await fetch(harness.url + path(asked), { method: 'POST', headers, body: JSON.stringify(body(asked)) })
 }
 

@@ -9,8 +9,8 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
-import type { Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -38,7 +38,7 @@ const slowly = (inner: Script): Script =>
 
 const error = { message: 'Overloaded', type: 'overloaded_error' }
 
-const pairs: readonly (readonly [Speaker, Dialect])[] = [
+const pairs: readonly (readonly [CallerDialect, Dialect])[] = [
   ['openai-chat', 'openai-chat'],
   ['openai-chat', 'anthropic-messages'],
   ['openai-responses', 'openai-responses'],
@@ -54,21 +54,21 @@ const pairs: readonly (readonly [Speaker, Dialect])[] = [
 ]
 
 /** What is said in the middle, where that is no comment. */
-const beatsOf: Partial<Record<Speaker, RegExp>> = {
+const beatsOf: Partial<Record<CallerDialect, RegExp>> = {
   'anthropic-messages': /(event: ping\ndata: \{"type": "ping"\}\n\n){2}$/,
   'gemini': /(data: \{"candidates":\[\{"content":\{"role":"model","parts":\[\{"text":""\}\]\},"index":0\}\]\}\n\n){2}$/,
   'gemini-array': /\}\n\n\n$/, // white space between values
 }
 
 /** The same, before anything else. */
-const firstBeats: Partial<Record<Speaker, string>> = {
+const firstBeats: Partial<Record<CallerDialect, string>> = {
   'anthropic-messages': 'event: ping\n',
   'gemini': 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\n\n',
   'gemini-array': '\n',
 }
 
 describe.each(pairs)('%s on %s', (speaker, upstream) => {
-  const { ended, broken, error: readError } = speech[speaker]
+  const { completed: ended, failed: broken, error: readError } = rawCallers[speaker]
 
   async function ask(script: Script): Promise<string> {
     harness.upstream.plan(script)
@@ -84,7 +84,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
 
   test('an answer', async () => {
     const text = await ask(late(streamed(['Hel', 'lo'])))
-    expect(ended(eventsSeen(speaker, text))).toBe('Hello')
+    expect(ended(eventsOfBody(speaker, text))).toBe('Hello')
     expect(text.startsWith(firstBeats[speaker] ?? ': \n\n')).toBe(true)
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
@@ -97,25 +97,25 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     await caller.until(({ text }) => text.includes('Hel') && beats.test(text), 'two heartbeats follow what was said')
     goesOn.resolve()
     await caller.whole()
-    expect(ended(eventsSeen(speaker, caller.text))).toBe('Hello')
+    expect(ended(eventsOfBody(speaker, caller.text))).toBe('Hello')
     await harness.idle()
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
 
   test('an error before anything was said', async () => {
-    const told = readError(broken(eventsSeen(speaker, await ask(late(fail(500))))), 502)
+    const told = readError(broken(eventsOfBody(speaker, await ask(late(fail(500))))), 502)
     expect(told.message).toContain('No upstream gave a usable answer.')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
   })
 
   test('a refusal of the request', async () => {
-    const events = eventsSeen(speaker, await ask(late(fail(400, { error: { message: 'Too long.', type: 'x' } }))))
+    const events = eventsOfBody(speaker, await ask(late(fail(400, { error: { message: 'Too long.', type: 'x' } }))))
     expect(readError(broken(events), 400).message).toContain('Too long.')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0 })
   })
 
   test('an error in the middle', async () => {
-    const events = eventsSeen(speaker, await ask(late(slowly(errorMidStream(['Hel', 'lo'], error)))))
+    const events = eventsOfBody(speaker, await ask(late(slowly(errorMidStream(['Hel', 'lo'], error)))))
     expect(readError(broken(events), 502).message).not.toBe('')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed' })
   })

@@ -10,9 +10,9 @@ import { Losses } from '../../src/protocols/neutral/losses.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
+import { rawCallers, requestOf } from './raw-callers.ts'
 import { plainJson, streamedJson } from './reasons.ts'
 import { richRequest } from './rich-requests.ts'
-import { requestOf, speech } from './speaking.ts'
 import { openTurning, turnStream, turnWhole } from './turning.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
@@ -255,7 +255,7 @@ describe('through a whole gateway', () => {
       ['/v1/chat/completions', 'anthropic-messages', { messages: say, prompt_cache_key: 'k' }, 'prompt_cache_key'],
       ['/v1/messages', 'openai-chat', thinking, 'reasoning_state'],
       ['/v1/messages', 'ark', thinking, 'reasoning_state'],
-      [speech.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],
+      [rawCallers.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],
     ]
     for (const [path, upstream, body, code] of rows) {
       const answer = await post(path, { ...(path.includes('v1beta') ? {} : { model: modelOf(upstream) }), ...body })

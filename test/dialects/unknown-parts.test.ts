@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
-import { speech } from './speaking.ts'
+import { rawCallers } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -45,7 +45,7 @@ describe('a last word of an unknown kind', () => {
     const before = harness.upstream.requests.length
     for (const turns of [[unknown[field]], [...history[field], unknown[field]]]) {
       const asked = { model: modelOf(upstream), stream: false }
-      const { path, body, error } = speech[caller]
+      const { path, body, error } = rawCallers[caller]
       const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
       const json = JSON.stringify({ ...body(asked), [field]: turns })
       const told = await fetch(harness.url + path(asked), { method: 'POST', headers, body: json })
@@ -67,7 +67,7 @@ describe('a last word of an unknown kind', () => {
     const known = field === 'contents' ? { text: 'Hi' } : text
     both[list] = [known, ...(unknown[field] as unknown as Record<string, unknown[]>)[list]!]
     const headers = { 'authorization': `Bearer ${await harness.key()}`, 'content-type': 'application/json' }
-    const { path, body } = speech[caller]
+    const { path, body } = rawCallers[caller]
     const json = JSON.stringify({ ...body(asked), [field]: [both] })
     const told = await fetch(harness.url + path(asked), { method: 'POST', headers, body: json })
     expect([told.status, await told.text()]).toEqual([200, expect.any(String)])

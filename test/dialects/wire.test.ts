@@ -8,8 +8,8 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, script, scripted, split } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
-import type { Speaker } from './speaking.ts'
-import { callers, eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { callers, eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -39,7 +39,7 @@ const written = (pieces: readonly string[], { ending = '\n', size = 1 << 20, cha
     yield end
   })
 
-async function ask(speaker: Speaker, upstream: Dialect, script: Script): Promise<string> {
+async function ask(speaker: CallerDialect, upstream: Dialect, script: Script): Promise<string> {
   harness.upstream.plan(script)
   const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), stream: true }))
   await caller.whole()
@@ -48,11 +48,11 @@ async function ask(speaker: Speaker, upstream: Dialect, script: Script): Promise
   return `${caller.status} ${caller.text}`
 }
 
-async function textOf(speaker: Speaker, upstream: Dialect, script: Script): Promise<string> {
+async function textOf(speaker: CallerDialect, upstream: Dialect, script: Script): Promise<string> {
   const [, status, body] = /^(\d+) (.*)$/s.exec(await ask(speaker, upstream, script))!
   expect([status, body]).toEqual(['200', body])
   // Events of nothing pass nowhere: an SDK would parse them, and fail.
-  return speech[speaker].ended(eventsSeen(speaker, body!))
+  return rawCallers[speaker].completed(eventsOfBody(speaker, body!))
 }
 
 const pairs = callers.flatMap(speaker => dialects.map(upstream => [speaker, upstream] as const))
@@ -83,7 +83,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     // In the middle of the text, long before anything says that the model is done.
     const change = (text: string): string => text.slice(0, text.indexOf('THERE') + 3)
     const [, body] = /^200 (.*)$/s.exec(await ask(speaker, upstream, written(['Hel', 'lo', 'THERE'], { change })))!
-    speech[speaker].broken(eventsSeen(speaker, body!))
+    rawCallers[speaker].failed(eventsOfBody(speaker, body!))
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed' })
   })
 

@@ -8,9 +8,9 @@ import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { ClientOptions } from '../../src/http/client/request.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
+import { pathTo } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { roadTo } from '../support/roads.ts'
 import type { ProxyOptions, ProxyServer } from './proxy-server.ts'
 import { startProxy } from './proxy-server.ts'
 
@@ -81,7 +81,7 @@ interface Asked {
 }
 
 async function ask({ url, by = proxy.url(), body = Buffer.from('x'), stop = new Stop<Error>(), ...times }: Asked) {
-  const road = roadTo(url, { permitted: false, proxy: new Secret(by), ...times })
+  const road = pathTo(url, { permitted: false, proxy: new Secret(by), ...times })
   return await client.send({ url, networkPath: road, headers: { authorization: 'Bearer k' }, body }, stop)
 }
 
@@ -146,7 +146,7 @@ describe('without TLS', () => {
   test('the proxy reads the request and passes it on, and what is said to it stays there', async () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/v1/chat?a=b`
-    const road = roadTo(url, { proxy: new Secret(proxy.url()) })
+    const road = pathTo(url, { proxy: new Secret(proxy.url()) })
     const send = async (): Promise<string> => {
       const incoming = await client.send(
         { url, networkPath: road, headers: {}, body: Buffer.from('x') },
@@ -165,7 +165,7 @@ describe('without TLS', () => {
   test('a proxy that does not believe us is no upstream that refuses us', async () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/`
-    const road = roadTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
+    const road = pathTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
     const sent = client.send({ url, networkPath: road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
     await expect(sent).rejects.toThrow(/^the proxy refuses the user name and password \(407\)$/)
     expect(plain.sockets).toHaveLength(0)
@@ -179,7 +179,7 @@ test('connections by one proxy serve no call that goes by another, or by none', 
   try {
     for (const by of [proxy.url(), other.url(), proxy.url(), other.url()]) await answered({ url: https(), by })
     expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
-    const request = { url: https(), networkPath: roadTo(https()), headers: {}, body: Buffer.from('x') }
+    const request = { url: https(), networkPath: pathTo(https()), headers: {}, body: Buffer.from('x') }
     await (await direct.send(request, new Stop<Error>())).readWhole(100)
     expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
   } finally {

@@ -2,7 +2,15 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Wire } from '../../../test/support/responses-wire.ts'
-import { again, read, readItems, refusedParam, say, target, write } from '../../../test/support/responses-wire.ts'
+import {
+  conversationOf,
+  read,
+  readAndWrite,
+  readItems,
+  refusedParam,
+  target,
+  write,
+} from '../../../test/support/responses-wire.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { ConversationMessage } from '../neutral/conversation.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
@@ -67,7 +75,7 @@ describe('written again', () => {
       },
       reasoning: { effort: 'low', summary: 'auto' },
     }
-    const { json, losses } = again(fields)
+    const { json, losses } = readAndWrite(fields)
     expect(losses).toEqual([])
     expect(json).toEqual({
       ...fields,
@@ -94,28 +102,33 @@ describe('written again', () => {
     [{ logitBias: { 1: 1 } }, 'logit_bias'],
     [{ serviceClass: 'nobody_knows' }, 'service_tier'],
   ])('%j is said to be lost', (settings, code) => {
-    expect(write(say({ settings: { stream: false, ...settings } })).losses).toEqual([code])
+    expect(write(conversationOf({ settings: { stream: false, ...settings } })).losses).toEqual([code])
   })
 
   test('several choices are refused, with the field n', () => {
-    expect(refusedParam(() => write(say({ settings: { stream: false, choices: 2 } })))).toBe('n')
+    expect(refusedParam(() => write(conversationOf({ settings: { stream: false, choices: 2 } })))).toBe('n')
   })
 
   test('the cap is the lower one of the caller’s and the gateway’s', () => {
     const capped = (own: number | undefined, cap: number | undefined) =>
-      write(say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), { cap }).json
-        .max_output_tokens
+      write(conversationOf({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), {
+        cap,
+      }).json.max_output_tokens
     expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
     expect(capped(undefined, undefined)).toBeUndefined()
   })
 
   test('a long id of an end user becomes a hash', () => {
-    const { safety_identifier: id } = write(say({ settings: { stream: false, endUser: 'u'.repeat(200) } })).json
+    const { safety_identifier: id } = write(
+      conversationOf({ settings: { stream: false, endUser: 'u'.repeat(200) } }),
+    ).json
     expect(id).toMatch(/^[0-9a-f]{64}$/)
   })
 
   test('the default tier has its own name', () => {
-    expect(write(say({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier).toBe('default')
+    expect(
+      write(conversationOf({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier,
+    ).toBe('default')
   })
 
   test('names of tools that are not allowed are changed, everywhere, and noted', () => {
@@ -124,7 +137,7 @@ describe('written again', () => {
       { role: 'assistant', parts: [{ kind: 'call', id: 'c', name: 'a.b', arguments: '' }] },
     ]
     const { json, notes } = write(
-      say({
+      conversationOf({
         messages: turns,
         tools: [
           { kind: 'function', name: 'a.b' },
@@ -143,21 +156,21 @@ describe('written again', () => {
 
   test('P30: a failed result says so in its text', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'boom' }], failed: true } as const
-    const items = write(say({ messages: [{ role: 'tool', parts: [result] }] })).json.input
+    const items = write(conversationOf({ messages: [{ role: 'tool', parts: [result] }] })).json.input
     expect(items).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'The tool failed:\nboom' }])
   })
 
   test('the JSON mode adds a message about JSON, unless a message mentions it', () => {
-    const plain = write(say({ format: { kind: 'json' } })).json
+    const plain = write(conversationOf({ format: { kind: 'json' } })).json
     expect(plain.text).toEqual({ format: { type: 'json_object' } })
     expect((plain.input as Wire[]).at(-1)).toMatchObject({ role: 'developer' })
     const turns: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
-    expect(write(say({ messages: turns, format: { kind: 'json' } })).json.input).toHaveLength(1)
+    expect(write(conversationOf({ messages: turns, format: { kind: 'json' } })).json.input).toHaveLength(1)
   })
 
   test('results have cache breakpoints, which are lost if the model has none', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
-    const conversation = say({ messages: [{ role: 'tool', parts: [result] }] })
+    const conversation = conversationOf({ messages: [{ role: 'tool', parts: [result] }] })
     expect(write(conversation).json.input).toEqual([
       {
         type: 'function_call_output',
@@ -186,13 +199,13 @@ describe('thinking', () => {
     [{ effort: 'none' }, { efforts: ['low', 'high'], stopsThinking: false }, { effort: 'low' }, true],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, false],
   ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, sealed]) => {
-    const { json } = write(say(reasoning === undefined ? {} : { reasoning }), { traits })
+    const { json } = write(conversationOf(reasoning === undefined ? {} : { reasoning }), { traits })
     expect(json.reasoning as unknown).toEqual(expected)
     expect(json.include !== undefined).toBe(sealed)
   })
 
   test('that the model does not support is a loss', () => {
-    const lost = (traits: ModelTraits) => write(say({ reasoning: { effort: 'max' } }), { traits }).losses
+    const lost = (traits: ModelTraits) => write(conversationOf({ reasoning: { effort: 'max' } }), { traits }).losses
     expect(lost({})).toEqual([])
     expect(lost({ efforts: ['low'] })).toEqual(['reasoning.effort'])
     expect(lost({ thinking: 'none' })).toEqual(['reasoning'])
@@ -200,10 +213,12 @@ describe('thinking', () => {
 
   test('has no sampling settings if the model allows none', () => {
     const settings = { stream: false, temperature: 1 }
-    expect(write(say({ settings }), { traits: { sampling: false } })).toMatchObject({ losses: ['temperature'] })
+    expect(write(conversationOf({ settings }), { traits: { sampling: false } })).toMatchObject({
+      losses: ['temperature'],
+    })
     const traits = { thinking: 'effort', samplingWithoutThinking: true } as const
-    expect(write(say({ settings }), { traits }).json.temperature).toBeUndefined()
-    expect(write(say({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
+    expect(write(conversationOf({ settings }), { traits }).json.temperature).toBeUndefined()
+    expect(write(conversationOf({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
   })
 
   const sealed = (origin: string, form: 'encrypted' | 'signature' = 'encrypted') =>
@@ -217,7 +232,7 @@ describe('thinking', () => {
         summary: [{ type: 'summary_text', text: 'hm' }],
         encrypted_content: state,
       }
-      const { json, losses } = again({ input: [{ role: 'user', content: 'hi' }, item] })
+      const { json, losses } = readAndWrite({ input: [{ role: 'user', content: 'hi' }, item] })
       expect(losses).toEqual((json.input as Wire[]).length > 1 ? [] : ['reasoning_state'])
       return (json.input as Wire[]).slice(1)
     }
@@ -256,7 +271,7 @@ describe('thinking', () => {
 describe('Ark', () => {
   test('has its own fields and values', () => {
     const { json, losses, notes } = write(
-      say({
+      conversationOf({
         messages: [
           { role: 'developer', parts: [{ kind: 'text', text: 'rules' }] },
           { role: 'user', parts: [{ kind: 'video', source: { at: 'url', url: 'https://a.example/v' } }] },
