@@ -6,7 +6,7 @@ import { expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
-import { ask, film, writeProvider } from '../dialects/tasks-world.ts'
+import { ask, film, writeProvider } from '../dialects/tasks-harness.ts'
 import { bookFaults } from '../support/books.ts'
 import { openDatabase } from '../support/database.ts'
 import { fundKeys } from '../support/funds.ts'
@@ -36,13 +36,13 @@ test('tasks survive a SIGKILL of the gateway at any moment, and are charged once
     POND_URL: `${upstream.url}/api/v3`,
   }
   const receivedIds = new Set<string>()
-  const list = (url: string) => ask({ url }, keys.alice, 'GET', { at: '?page_size=500' })
+  const list = (url: string) => ask({ url }, keys.alice, 'GET', { suffix: '?page_size=500' })
 
   async function pollAll(url: string): Promise<void> {
     const { json } = await list(url)
     const items = json.items as { id: string; status: string }[]
     const open = items.filter(item => item.status === 'queued' || item.status === 'running')
-    await Promise.all(open.map(({ id }) => ask({ url }, keys.alice, 'GET', { at: `/${id}` })))
+    await Promise.all(open.map(({ id }) => ask({ url }, keys.alice, 'GET', { suffix: `/${id}` })))
   }
 
   async function work(url: string): Promise<void> {

@@ -1,4 +1,4 @@
-// A caller of each dialect that speaks HTTP by hand: what it sends, and how it sees that an answer went well or badly.
+// A caller of each dialect without an SDK: builds requests, and checks whether an answer succeeded or failed in its dialect.
 
 import { expect } from 'bun:test'
 import { eventsOf } from '../forwarding/caller.ts'
@@ -21,13 +21,13 @@ export interface RequestInput {
 export interface RawCaller {
   path(input: RequestInput): string
   body(input: RequestInput): Record<string, unknown>
-  /** The fields of an error, of a body or of an event; fails if it has not the dialect's shape. */
+  /** The fields of an error in a body or an event; fails if it does not have the shape of the dialect. */
   error(json: unknown, status: number): ParsedError
-  /** The text of a whole answer; fails if it is none. */
+  /** The text of a plain answer; fails if the JSON is not one. */
   whole(json: Json): string
-  /** The text of a stream that ended well; fails if it did not. */
+  /** The text of a complete stream; fails if the stream is not complete. */
   completed(events: readonly string[]): string
-  /** The error event at the legal end of a stream that broke off, and nothing of a good end. */
+  /** The error event at the end of a failed stream; fails if the stream looks complete. */
   failed(events: readonly string[]): unknown
 }
 
@@ -139,7 +139,7 @@ const responses: RawCaller = {
       .join('')
   },
   completed(events) {
-    // A stream that Weir writes ends with this mark, one that passes ends as its upstream ends it.
+    // A stream that Weir writes ends with [DONE]; one that passes through ends as its upstream ends it.
     const all = events.filter((data, at) => data !== '[DONE]' || at < events.length - 1).map(parse)
     expect(String(all.at(-1)!.type)).toMatch(/^response\.(completed|incomplete)$/)
     return all.map(({ type, delta }) => (type === 'response.output_text.delta' ? wordsOf(delta) : '')).join('')
@@ -198,7 +198,7 @@ export const rawCallers: Readonly<Record<CallerDialect, RawCaller>> = {
   'gemini-array': gemini(''),
 }
 
-/** The data of each event; of the array, its elements. */
+/** The data of each event; for `gemini-array`, the elements of the array. */
 export const eventsOfBody = (caller: CallerDialect, body: Buffer | string): readonly string[] =>
   caller === 'gemini-array'
     ? (JSON.parse(body.toString()) as unknown[]).map(one => JSON.stringify(one))

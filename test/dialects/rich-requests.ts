@@ -1,4 +1,4 @@
-// A valid request of each dialect that uses most of what the dialect has.
+// A valid request of each dialect that uses most fields of the dialect.
 
 import type { CallerDialect } from './raw-callers.ts'
 

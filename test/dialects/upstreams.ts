@@ -1,4 +1,4 @@
-// A gateway with five providers, each of which speaks one dialect and no other, all played by the fake upstream.
+// A gateway with five providers, each of which speaks one dialect only. The fake upstream serves all of them.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ export const dialectPaths: Readonly<Record<Dialect, DialectPaths>> = {
   'ark': { base: '/api/v3', paths: '/chat/completions' },
 }
 
-/** The provider that speaks it: `up-gemini`, `up-ark` and so on. */
+/** The provider of a dialect: `up-gemini`, `up-ark` and so on. */
 export const providerOf = (dialect: Dialect): string => `up-${dialect}`
 
 export const modelOf = (dialect: Dialect, model = 'echo'): string => `${providerOf(dialect)}/${model}`
@@ -37,14 +37,14 @@ const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }))
 
-/** The same, known not to think: a caller that leaves them lets their upstream go at once. */
+/** The same models without thinking: when a caller disconnects, the gateway closes the upstream connection at once. */
 export const modelsWithoutThinking: readonly object[] = models.map(model => ({
   ...model,
   traits: { thinking: 'none' },
 }))
 
 export interface DialectsOptions extends HarnessOptions {
-  /** In the place of the fake upstream's own ones, as a provider file tells them. */
+  /** Replaces the default models; written as in a provider file. */
   readonly models?: readonly object[]
 }
 

@@ -99,12 +99,12 @@ async function readBySdks(run: RecordedRun): Promise<void> {
   const waysOf: readonly Way[] = cell.stream ? ['stream', 'helper'] : ['plain']
   for (const client of ownClients(cell)) {
     for (const way of waysOf) {
-      const result = await replay.tell(client, way, seen)
+      const result = await replay.replay(client, way, seen)
       if (isFine) expect(result.fault).toBeUndefined()
       else expect(result.fault).toBeDefined()
       if (seen.status === 200) continue
       expect([client.name, result.fault!.kind]).toEqual([client.name, client.raises(seen.status)])
-      if (client.tellsRequestId) expect(result.fault!.requestId).toBe(seen.header('x-request-id')!)
+      if (client.hasRequestId) expect(result.fault!.requestId).toBe(seen.header('x-request-id')!)
     }
   }
 }
