@@ -60,8 +60,8 @@ describe.each(callers)('a count by the SDK of %s', caller => {
   test.each(lakes)('is made by %s, without a generation', async lake => {
     const before = harness.upstream.requests.length
     const count = await sdks[caller]!(`${lake}/echo`)
-    const seen = harness.upstream.requests.slice(before)
-    expect(seen).toHaveLength(1)
+    const sent = harness.upstream.requests.slice(before)
+    expect(sent).toHaveLength(1)
     expect(lastPath()).toMatch(/count_tokens$|input_tokens$|:countTokens$/)
     // The fake upstream counts a word as a token.
     const least = caller === 'gemini' ? 10 : 19
@@ -162,8 +162,8 @@ describe('a count', () => {
 
   test('of an image by URL is a fixed estimate, and the image is not fetched', async () => {
     const image = { type: 'image', source: { type: 'url', url: 'http://127.0.0.1:9/a.png' } }
-    const seen = { model: 'lake-gemini/echo', messages: [{ role: 'user', content: [image] }] }
-    const counted = await post('/v1/messages/count_tokens', seen)
+    const withImage = { model: 'lake-gemini/echo', messages: [{ role: 'user', content: [image] }] }
+    const counted = await post('/v1/messages/count_tokens', withImage)
     expect(counted.header('x-weir-count')).toStartWith('estimated')
     const { input_tokens } = JSON.parse(counted.body.toString('utf8')) as { input_tokens: number }
     expect(input_tokens).toBeWithin(1_000, 1_020)

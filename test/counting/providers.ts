@@ -55,7 +55,7 @@ export async function startProviders(options: HarnessOptions = {}): Promise<Harn
   const folder = mkdtempSync(join(tmpdir(), 'weir-lakes-'))
   const env: Record<string, string> = { WEIR_PROVIDERS: folder }
   const nameOf = (id: string): string => id.toUpperCase().replaceAll('-', '_')
-  const withNames = Object.entries(providers).map(([id, provider]) => ({ id, provider: provider, name: nameOf(id) }))
+  const withNames = Object.entries(providers).map(([id, provider]) => ({ id, provider, name: nameOf(id) }))
   for (const { id, name, provider } of withNames) {
     const { base: _base, ...paths } = provider
     const at = { baseUrl: 'http://127.0.0.1:9', keyEnv: `${name}_KEY`, baseUrlEnv: `${name}_URL` }

@@ -98,7 +98,7 @@ describe('a gateway that was killed', () => {
     for (let hour = 2; hour < 5; hour++) {
       await Bun.sleep(0)
       harness.advance(HOUR_MS)
-      await until(() => upstream.requests.length >= hour, 'it is looked at')
+      await until(() => upstream.requests.length >= hour, 'the task is polled')
     }
     await waitUntilSettled()
     expect(records()).toEqual([['task_succeeded', 'task_reported', 50_000_000]])

@@ -20,12 +20,12 @@ const recordOf = (outcome: string) => harness.records().findLast(row => row.outc
 const lastSent = () => harness.upstream.requests.at(-1)!
 
 async function states(key: string, id: string, count: number): Promise<unknown[]> {
-  const seen: unknown[] = []
+  const statuses: unknown[] = []
   for (let at = 0; at < count; at++) {
     harness.advance(1_500)
-    seen.push((await get(key, id)).json.status)
+    statuses.push((await get(key, id)).json.status)
   }
-  return seen
+  return statuses
 }
 
 /** Dollars. */
@@ -75,9 +75,9 @@ describe('a task', () => {
     const key = await harness.key()
     const id = await createTask(harness, key)
     for (let polls = 0; polls < 3; polls++) {
-      const seen = harness.upstream.requests.length
+      const before = harness.upstream.requests.length
       harness.advance(4_000)
-      await until(() => harness.upstream.requests.length > seen, 'the task is polled')
+      await until(() => harness.upstream.requests.length > before, 'the task is polled')
     }
     await until(() => harness.openHolds() === 0, 'the task is settled')
     expect(await spent(key)).toBe('0.050000 held 0.00')

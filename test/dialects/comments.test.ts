@@ -103,7 +103,7 @@ test.each([['openai-chat'], ['openai-responses'], ['ark']] as const)(
         const continues = Promise.withResolvers<void>()
         silent.upstream.plan(pausedStream(['Hel', 'lo'], continues.promise))
         const caller = openRaw(silent.url, requestOf(callerDialect, ownKey, input, { 'x-weir-comments': comments }))
-        return { caller, continues: continues }
+        return { caller, continues }
       })
       // When one caller has three comments, the other would have one.
       await calls[1]!.caller.until(({ text }) => /: \n\n: \n\n: \n\n/.test(text), 'comments arrive')

@@ -146,14 +146,14 @@ const stateCallers: Readonly<Record<Dialect, StateCaller>> = {
 
 /** Sends the first turn to one model, and the second, with the result of the call, to another. */
 async function turns(caller: Dialect, first: Dialect, second: Dialect, options: Options = {}) {
-  const { path, ask, answer: next, dropFields: forgets } = stateCallers[caller]
+  const { path, ask, answer: next, dropFields } = stateCallers[caller]
   key = await harness.key()
   const [one, two] = [modelOf(first, 'think'), modelOf(second, 'think')]
   const request = ask(one)
   const firstSent = await send(path(one), request)
   expect([firstSent.status, firstSent.json.error ?? null]).toEqual([200, null])
   const body = next(two, request, firstSent.json)
-  const sent = options.dropFields === true && forgets !== undefined ? forgets(body) : body
+  const sent = options.dropFields === true && dropFields !== undefined ? dropFields(body) : body
   return { firstSent, back: await send(path(two), sent, options.headers) }
 }
 
@@ -167,17 +167,17 @@ const strict = { 'x-weir-translate': 'strict' }
 describe.each(dialects)('a caller of %s', caller => {
   test.each([false, true])(
     'sends thoughts back with signature and text, also if the client drops them (%p)',
-    async forgets => {
+    async dropFields => {
       if (caller === 'anthropic-messages') return
       const { firstSent, back } = await turns(caller, 'anthropic-messages', 'anthropic-messages', {
-        dropFields: forgets,
+        dropFields,
       })
       expect(back.status).toBe(200)
       const signature = issueState({ by: 'messages', ordinal: firstSent.ordinal, text: THOUGHT })
-      const said = list(back.upstream.messages).flatMap(({ content }) => list(content))
-      const thoughts = said.filter(({ type }) => type === 'thinking')
+      const blocks = list(back.upstream.messages).flatMap(({ content }) => list(content))
+      const thoughts = blocks.filter(({ type }) => type === 'thinking')
       // A Responses client that drops the state of an item has lost it.
-      if (caller === 'openai-responses' && forgets) expect(thoughts).toEqual([])
+      if (caller === 'openai-responses' && dropFields) expect(thoughts).toEqual([])
       else expect(thoughts).toEqual([{ type: 'thinking', thinking: THOUGHT, signature }])
     },
   )
@@ -185,8 +185,8 @@ describe.each(dialects)('a caller of %s', caller => {
   test.each(dialects.flatMap(a => dialects.filter(b => b !== a).map(b => [a, b] as const)))(
     'sends no state of %s to %s',
     async (first, second) => {
-      for (const forgets of [false, true]) {
-        const { back } = await turns(caller, first, second, { dropFields: forgets })
+      for (const dropFields of [false, true]) {
+        const { back } = await turns(caller, first, second, { dropFields })
         expect([back.status, back.json.error ?? null]).toEqual([200, null])
         const text = JSON.stringify(back.upstream)
         expect(text).not.toContain(PACKED_PREFIX)

@@ -60,7 +60,10 @@ describe.each(dialects)('a native call of %s', dialect => {
   const { path, body, golden: name } = natives[dialect]
   const named = modelOf(dialect)
 
-  async function call(stream: boolean, answer: string): Promise<{ readonly told: string; readonly sentBody: string }> {
+  async function call(
+    stream: boolean,
+    answer: string,
+  ): Promise<{ readonly answerText: string; readonly sentBody: string }> {
     const steps = stream ? [streamHead, chunk(answer), end] : jsonAnswer(200, answer)
     harness.upstream.plan(script(...steps))
     const received = harness.upstream.nextRequest()
@@ -70,7 +73,7 @@ describe.each(dialects)('a native call of %s', dialect => {
     expect([response.status, response.headers.get('x-weir-loss')]).toEqual([200, null])
     const answerText = await response.text()
     const { body: bytes } = await received
-    return { told: answerText, sentBody: Buffer.from(bytes).toString() }
+    return { answerText: answerText, sentBody: Buffer.from(bytes).toString() }
   }
 
   test.each([
@@ -79,7 +82,7 @@ describe.each(dialects)('a native call of %s', dialect => {
   ] as const)('passes unchanged, %s', async (_name, stream) => {
     const extra = stream ? ': unknown comment\n\n' : ''
     const answer = extra + golden(`${name}.${stream ? 'sse' : 'json'}`)
-    const { told: answerText, sentBody } = await call(stream, answer)
+    const { answerText, sentBody } = await call(stream, answer)
     expect(sentBody).toBe(body('echo', stream))
     expect(answerText.replace(/: X-Pipeline-Breakdown [^\n]*\n\n/, '')).toBe(answer)
     await harness.idle()

@@ -56,13 +56,13 @@ const word = fc.stringMatching(/^[a-z_]{1,12}$/)
 /** Answers that every dialect can express. */
 const plainAnswer: fc.Arbitrary<Answer> = record({
   thoughts: fc.option(text),
-  conversation: fc.option(text),
+  content: fc.option(text),
   calls: array(record({ name: word, args: fc.dictionary(word, oneof(word, fc.integer(), fc.boolean())) })),
   usage: record({ input: fc.integer({ min: 1, max: 999 }), cacheRead: count, output: count, reasoning: count }),
-}).map(({ thoughts, conversation, calls, usage }) => {
+}).map(({ thoughts, content, calls, usage }) => {
   const parts: AnswerPart[] = [
     ...(thoughts === null ? [] : [{ kind: 'reasoning' as const, text: thoughts }]),
-    ...(conversation === null ? [] : [{ kind: 'text' as const, text: conversation }]),
+    ...(content === null ? [] : [{ kind: 'text' as const, text: content }]),
     ...calls.map(({ name, args }, at) => ({
       kind: 'call' as const,
       id: `call_${at}`,

@@ -168,7 +168,7 @@ const sse = (event: Json | string): string => {
   return `${name}data: ${JSON.stringify(event)}\n\n`
 }
 
-/** A script for the answer, with one HTTP chunk for each event. The events after the text wait for `opens`, if given. */
+/** A script for the answer, with one HTTP chunk for each event. The events after the text wait for `opened`, if given. */
 export function scriptFor(ending: TestAnswer, stream: boolean, opened?: Promise<unknown>): Script {
   if (!stream) return plainJson(wholeOf(ending))
   const events = eventsOf(ending)

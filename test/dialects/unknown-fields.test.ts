@@ -257,7 +257,7 @@ describe('at a gateway', () => {
     const mediaResolution = { level: 'MEDIA_RESOLUTION_LOW' }
     const film = { contents: [{ role: 'user', parts: [{ fileData, mediaResolution }] }] }
     const rows: readonly (readonly [string, Dialect, Json, string])[] = [
-      ['/v1/chat/completions', 'anthropic-messages', { messages: messages, prompt_cache_key: 'k' }, 'prompt_cache_key'],
+      ['/v1/chat/completions', 'anthropic-messages', { messages, prompt_cache_key: 'k' }, 'prompt_cache_key'],
       ['/v1/messages', 'openai-chat', thinking, 'reasoning_state'],
       ['/v1/messages', 'ark', thinking, 'reasoning_state'],
       [rawCallers.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],

@@ -44,10 +44,10 @@ test('the page lists every exposed metric, and no other', () => {
 test('the page lists the labels of every metric', () => {
   for (const { name, labels } of rows) {
     const sample = families.find(family => family.name === name)!.samples[0]
-    const seen = Object.keys(sample?.labels ?? {})
+    const actual = Object.keys(sample?.labels ?? {})
       .filter(label => label !== 'le')
       .join(', ')
-    if (sample !== undefined) expect([name, seen]).toEqual([name!, labels])
+    if (sample !== undefined) expect([name, actual]).toEqual([name!, labels])
   }
   const withoutSamples = families.filter(({ samples }) => samples.length === 0).map(({ name }) => name)
   expect(withoutSamples).toEqual(['weir_paced_calls_per_second', 'weir_ledger_audit_age_seconds'])

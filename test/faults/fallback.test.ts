@@ -51,10 +51,10 @@ function hasFallenBack({ cell, wasGated, record }: RecordedRun): boolean {
   return verdict.midway !== undefined && !wasGated && record.outcome === 'completed'
 }
 
-function expectSecond({ cell, seen, record, requests }: RecordedRun): void {
-  expect(seen.status).toBe(200)
-  const { whole, completed: ended } = rawCallers[cell.caller]
-  const text = cell.stream ? ended(eventsOfBody(cell.caller, seen.body)) : whole(JSON.parse(seen.text) as Json)
+function expectSecond({ cell, answer, record, requests }: RecordedRun): void {
+  expect(answer.status).toBe(200)
+  const { whole, completed } = rawCallers[cell.caller]
+  const text = cell.stream ? completed(eventsOfBody(cell.caller, answer.body)) : whole(JSON.parse(answer.text) as Json)
   expect(text).toBe(HEALTHY_TEXT)
   const verdict: Verdict = verdicts[verdictOn(cell)!]
   const first = verdict.midway ? expect.any(String) : verdict.attempt
@@ -62,7 +62,7 @@ function expectSecond({ cell, seen, record, requests }: RecordedRun): void {
     [expect.stringMatching(/^cell-/), first, expect.any(Number)],
     [expect.stringMatching(/^well-/), 'answered', expect.any(Number)],
   ])
-  expect(seen.header('x-weir-attempts')).toBe('2')
+  expect(answer.header('x-weir-attempts')).toBe('2')
   expect(record).toMatchObject({ outcome: 'completed', status: 200, error: null, rule: 'completed_fallback' })
   // Two words each way, as the healthy upstream reports: nothing of the first attempt is charged.
   expect([record.usage_source, record.input_tokens, record.output_tokens, record.cost]).toEqual([

@@ -28,7 +28,7 @@ import { deadlineMs, eventBytesMax, faultName } from './cells.ts'
 
 export interface CellRun {
   readonly cell: Cell
-  readonly seen: Caller
+  readonly answer: Caller
   readonly ms: number
   /** The requests of the cell that reached the fake upstream. */
   readonly requests: readonly ReceivedRequest[]
@@ -131,7 +131,7 @@ export class FaultGateway {
       })
     }
     const key = await harness.key({ qpm: 100_000, credit: CREDIT_USD })
-    return new FaultGateway(harness, { cells, addresses: addresses, folder, key, withSecond })
+    return new FaultGateway(harness, { cells, addresses, folder, key, withSecond })
   }
 
   async run(cell: Cell): Promise<CellRun> {
@@ -139,14 +139,14 @@ export class FaultGateway {
     const contentArrived = Promise.withResolvers<void>()
     this.#shown.set(cell.number, contentArrived)
     const startMs = performance.now()
-    const seen = this.ask(cell)
-    await seen
+    const answer = this.ask(cell)
+    await answer
       .until(({ body }) => body.length > 0, 'the caller has received something', WAIT_MS)
       .finally(() => contentArrived.resolve())
-    await seen.whole(WAIT_MS)
+    await answer.whole(WAIT_MS)
     return {
       cell,
-      seen,
+      answer: answer,
       ms: performance.now() - startMs,
       requests: this.#requests.get(cell.number) ?? [],
       isEnded: this.#ended.has(cell.number),
@@ -278,5 +278,5 @@ function upstreamNetwork(addresses: Parts['addresses']): Pick<Runtime, 'upstream
   return { resolve, ...(ca !== undefined && { ca }) }
 }
 
-export const recordOf = ({ seen }: CellRun, records: ReadonlyMap<number, Json>): Json | undefined =>
-  records.get(parseTextId('req', seen.header('x-request-id') ?? '') ?? -1)
+export const recordOf = ({ answer }: CellRun, records: ReadonlyMap<number, Json>): Json | undefined =>
+  records.get(parseTextId('req', answer.header('x-request-id') ?? '') ?? -1)

@@ -85,12 +85,12 @@ const ownClients = (cell: Cell): readonly Client[] =>
 
 /** Answers that SDKs have read already, without ids and numbers. */
 const read = new Set<string>()
-const likeness = ({ cell: { caller, stream }, seen: { status, text } }: RecordedRun): string =>
+const likeness = ({ cell: { caller, stream }, answer: { status, text } }: RecordedRun): string =>
   [caller, stream, status, text.replace(/(fake|req_|cell-|call_|resp_|msg_)\w+|\d+/g, '')].join()
 
 /** P8, P9, P10, P14: the SDKs raise failures with the right class, and read translated answers. */
 async function readBySdks(run: RecordedRun): Promise<void> {
-  const { cell, seen, record } = run
+  const { cell, answer, record } = run
   const isFine = record.outcome === 'completed'
   if ((isFine && isNative(cell)) || cell.caller === 'gemini-array') return
   const key = likeness(run)
@@ -99,12 +99,12 @@ async function readBySdks(run: RecordedRun): Promise<void> {
   const waysOf: readonly Way[] = cell.stream ? ['stream', 'helper'] : ['plain']
   for (const client of ownClients(cell)) {
     for (const way of waysOf) {
-      const result = await replay.replay(client, way, seen)
+      const result = await replay.replay(client, way, answer)
       if (isFine) expect(result.fault).toBeUndefined()
       else expect(result.fault).toBeDefined()
-      if (seen.status === 200) continue
-      expect([client.name, result.fault!.kind]).toEqual([client.name, client.raises(seen.status)])
-      if (client.hasRequestId) expect(result.fault!.requestId).toBe(seen.header('x-request-id')!)
+      if (answer.status === 200) continue
+      expect([client.name, result.fault!.kind]).toEqual([client.name, client.raises(answer.status)])
+      if (client.hasRequestId) expect(result.fault!.requestId).toBe(answer.header('x-request-id')!)
     }
   }
 }
@@ -132,8 +132,8 @@ test('P8: the SDK that takes an error event for an answer gets an event that it 
 describe('after all faults', () => {
   test.each(callers)('callers of %s are served as before', async caller => {
     for (const stream of [false, true]) {
-      const seen = await gateway.askHealthy(caller, stream).whole()
-      expect([seen.status, seen.text.includes('Say')]).toEqual([200, true])
+      const answer = await gateway.askHealthy(caller, stream).whole()
+      expect([answer.status, answer.text.includes('Say')]).toEqual([200, true])
     }
   })
 

@@ -23,16 +23,16 @@ export interface RecordedRun extends CellRun {
 
 /** Throws if anything differs from the verdict of the cell. Returns the name of the verdict. */
 export async function checkRun(run: RecordedRun): Promise<VerdictName> {
-  const { cell, seen, ms } = run
+  const { cell, answer, ms } = run
   const name = verdictOn(cell)!
   const verdict = tolerated(run, verdicts[name])
   expect(ms).toBeLessThan(deadlineMs + SLACK_MS)
   if (verdict.code === null) expectAnswer(run)
-  else if (verdict.midway && seen.status === 200) expectEvent(run, verdict.code)
+  else if (verdict.midway && answer.status === 200) expectEvent(run, verdict.code)
   else expectRefusal(run, verdict)
   expectRecord(run, verdict)
   expectCharge(run, verdict)
-  for (const dialect of dialects) expect(seen.head + seen.text).not.toContain(keyOf(dialect))
+  for (const dialect of dialects) expect(answer.head + answer.text).not.toContain(keyOf(dialect))
   expectAttempts(run, verdict)
   await expectSockets(run)
   expectBound(run)
@@ -46,11 +46,11 @@ const SLACK_MS = 5_000
  * A broken answer that arrived in one piece was never sent to the caller, so it failed before content. On a busy machine
  * a deadline may come before a bound.
  */
-function tolerated({ cell, seen, wasGated }: RecordedRun, verdict: Verdict): Verdict {
-  if (verdict.midway && seen.status !== 200 && !wasGated) {
+function tolerated({ cell, answer, wasGated }: RecordedRun, verdict: Verdict): Verdict {
+  if (verdict.midway && answer.status !== 200 && !wasGated) {
     return verdict.code === 'upstream_too_slow' ? verdicts.slow : verdicts.unusable
   }
-  return LARGE.test(faultName(cell.fault)) && seen.status === 504 ? verdicts.slow : verdict
+  return LARGE.test(faultName(cell.fault)) && answer.status === 504 ? verdicts.slow : verdict
 }
 
 /** Answers without output; only some of them report their input. */
@@ -63,29 +63,29 @@ const HARMLESS = /^F(12|22|28|33)$/
 const isRenumbered = ({ fault, caller, upstream }: Cell): boolean =>
   faultName(fault) === 'F32 a negative choice' && upstream === 'gemini' && !caller.startsWith(upstream)
 
-function expectAnswer({ cell, seen, record }: RecordedRun): void {
-  expect(seen.status).toBe(200)
-  const { whole, completed: ended } = rawCallers[cell.caller]
-  const text = cell.stream ? ended(eventsOfBody(cell.caller, seen.body)) : whole(JSON.parse(seen.text) as Json)
+function expectAnswer({ cell, answer, record }: RecordedRun): void {
+  expect(answer.status).toBe(200)
+  const { whole, completed } = rawCallers[cell.caller]
+  const text = cell.stream ? completed(eventsOfBody(cell.caller, answer.body)) : whole(JSON.parse(answer.text) as Json)
   if (HARMLESS.test(cell.fault.id)) expect(text).toMatch(/^Hello( world)?$/)
   if (isRenumbered(cell)) expect(text).toBe('Hello')
   if (!EMPTY.test(cell.fault.name)) expect(Number(record.cost)).toBeGreaterThan(0)
 }
 
 /** Expects the error event of the dialect and a valid end of its stream. */
-function expectEvent({ cell, seen }: RecordedRun, code: ErrorCode): void {
+function expectEvent({ cell, answer }: RecordedRun, code: ErrorCode): void {
   const { failed: broken, error } = rawCallers[cell.caller]
-  expectWords(error(broken(eventsOfBody(cell.caller, seen.body)), statusIn(cell.caller, code)), cell)
+  expectWords(error(broken(eventsOfBody(cell.caller, answer.body)), statusIn(cell.caller, code)), cell)
 }
 
-function expectRefusal({ cell, seen }: RecordedRun, { code }: Verdict): void {
-  if (code === 'upstream_refused') expect([400, 404]).toContain(seen.status)
-  else expect(seen.status).toBe(statusIn(cell.caller, code!))
-  expect(seen.header('content-type')).toStartWith('application/json')
-  expect(seen.header('request-id')).toBe(seen.header('x-request-id')!)
-  expect(seen.header('x-pipeline-adapter')).toMatch(/^fail \(\d+ms\)$/)
-  expectWords(rawCallers[cell.caller].error(JSON.parse(seen.text), seen.status), cell)
-  if (code === 'upstream_rate_limited') expectWait(seen)
+function expectRefusal({ cell, answer }: RecordedRun, { code }: Verdict): void {
+  if (code === 'upstream_refused') expect([400, 404]).toContain(answer.status)
+  else expect(answer.status).toBe(statusIn(cell.caller, code!))
+  expect(answer.header('content-type')).toStartWith('application/json')
+  expect(answer.header('request-id')).toBe(answer.header('x-request-id')!)
+  expect(answer.header('x-pipeline-adapter')).toMatch(/^fail \(\d+ms\)$/)
+  expectWords(rawCallers[cell.caller].error(JSON.parse(answer.text), answer.status), cell)
+  if (code === 'upstream_rate_limited') expectWait(answer)
 }
 
 function expectWords({ message, type }: ParsedError, { fault }: Cell): void {
@@ -94,8 +94,8 @@ function expectWords({ message, type }: ParsedError, { fault }: Cell): void {
   expect(message).not.toContain(fault.name)
 }
 
-function expectWait(seen: CellRun['seen']): void {
-  const seconds = Number(seen.header('retry-after'))
+function expectWait(answer: CellRun['answer']): void {
+  const seconds = Number(answer.header('retry-after'))
   expect(seconds).toBeGreaterThanOrEqual(0)
   expect(seconds).toBeLessThanOrEqual(60)
 }
@@ -106,9 +106,9 @@ function statusIn(speaker: CallerDialect, code: ErrorCode): number {
   return errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), 'req')).status
 }
 
-function expectRecord({ seen, record, cell }: RecordedRun, verdict: Verdict): void {
+function expectRecord({ answer, record, cell }: RecordedRun, verdict: Verdict): void {
   const { code, outcome } = verdict
-  const status = verdict.midway ? record.status : seen.status
+  const status = verdict.midway ? record.status : answer.status
   expect(record).toMatchObject({ outcome, error: code, status, streamed: Number(cell.stream) })
   expect(verdict.rules).toContain(record.rule as string)
 }
