@@ -39,8 +39,8 @@ describe.each(callers)('a caller of %s', speaker => {
     upstreams.near.planModel('echo', silence())
     const request = { model: 'house', stream: true }
     const caller = await openRaw(upstreams.url, requestOf(speaker, await pennilessKey(), request)).whole()
-    const { broken, error } = rawCallers[speaker]
-    expect(error(broken(eventsOfBody(speaker, caller.body)), 504).message).toMatch(SKIPPED)
+    const { failed, error } = rawCallers[speaker]
+    expect(error(failed(eventsOfBody(speaker, caller.body)), 504).message).toMatch(SKIPPED)
   })
 })
 
