@@ -95,8 +95,9 @@ export function buildCalls(parts: CallParts) {
   const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
   const bodyStorage = buildBodyStorage({ seal, bodies: store.bodies })
+  const deduct = buildDeduct(ledger)
   const settling = buildSettler({
-    deduct: buildDeduct(ledger),
+    deduct,
     bodyStorage,
     log,
     unsettledMax: runtime.unsettledMax,
@@ -192,6 +193,7 @@ export function buildCalls(parts: CallParts) {
   const tasks = new TaskService({
     tasks: vault.tasks,
     ledger,
+    deduct,
     catalogue,
     log,
     nowMs,

@@ -17,29 +17,37 @@ export interface CallRecordInput {
 }
 
 export function record(exchange: Exchange, { permit, ending, cost }: CallRecordInput): RecordRow {
-  const { timings, attempts } = exchange
-  return {
-    ...draftOf(exchange),
-    requestHash: exchange.requestHash ?? hashUnsent(exchange),
-    upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
-    ...usageOf(cost),
+  const { timings, attempts, startedMs } = exchange
+  const { firstContentMs } = exchange.settlement
+  return recordRow(draftOf(exchange), ending, cost, {
+    ...hashesOf(exchange),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
     accountId: permit.caller.accountId,
     channel: attempts.at(-1)?.channelId ?? null,
     routing: routeReasonText(exchange),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
+    timings: JSON.stringify(timings.spent),
+    firstContentMs: firstContentMs === undefined ? null : Math.round(firstContentMs - startedMs),
+    durationMs: Math.round(timings.nowMs() - startedMs),
+  })
+}
+
+type EndColumns = 'status' | 'error' | 'outcome' | 'rule' | 'usageSource'
+
+type OtherColumns = Partial<RecordDraft> & Omit<RecordRow, keyof RecordDraft | keyof RecordUsage | EndColumns>
+
+/** The record from plain data: a task ends long after its exchange, and perhaps in another process. */
+export function recordRow(draft: RecordDraft, ending: CallEnding, cost: Cost, others: OtherColumns): RecordRow {
+  return {
+    ...draft,
+    ...usageOf(cost),
+    ...others,
     status: ending.status,
     error: ending.error ?? null,
     outcome: ending.outcome,
     rule: cost.rule,
     usageSource: cost.source,
-    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
-    timings: JSON.stringify(timings.spent),
-    firstContentMs:
-      exchange.settlement.firstContentMs === undefined
-        ? null
-        : Math.round(exchange.settlement.firstContentMs - exchange.startedMs),
-    durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
 
@@ -74,6 +82,12 @@ export function draftOf(exchange: Exchange): RecordDraft {
 /** The name that the caller used, where it differs from the model's own name. */
 const aliasOf = ({ attempt, call }: Exchange): string | null =>
   call === undefined || call.model === attempt.candidate?.option.name ? null : call.model
+
+/** The hashes of the request and of the upstream request. */
+export const hashesOf = (exchange: Exchange): Pick<RecordDraft, 'requestHash' | 'upstreamHash'> => ({
+  requestHash: exchange.requestHash ?? hashUnsent(exchange),
+  upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
+})
 
 /** The body of a call that was forwarded is hashed while the upstream reads it; this one was never forwarded. */
 const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : hashBody(call.body))

@@ -19,7 +19,7 @@ import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { QueryUpstream, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
-import type { Caller, Candidate, Permit, Route } from '../../pipeline/exchange.ts'
+import type { CallEnding, Caller, Candidate, Permit, Route } from '../../pipeline/exchange.ts'
 import type { Claim } from '../../pipeline/lifetime/idempotency.ts'
 import { readClaim, throwIfTaken } from '../../pipeline/lifetime/idempotency.ts'
 import type { ChannelPicker, PickedChannel, PickingCall } from '../../pipeline/route/channel-picker.ts'
@@ -37,7 +37,7 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Task, TaskStore } from '../../vault/tasks.ts'
 import { pollDelayMs } from './poll-task.ts'
-import type { TaskEnding, TaskSettler } from './settle-task.ts'
+import type { TaskSettler } from './settle-task.ts'
 import { writeTaskTerms } from './task-terms.ts'
 
 export interface TaskCreatorParts {
@@ -289,7 +289,7 @@ export class TaskCreator {
   }
 
   /** Releases the hold and writes a record. If that fails, the poller does it later. */
-  async #abandon(task: Task, ending: TaskEnding): Promise<void> {
+  async #abandon(task: Task, ending: CallEnding): Promise<void> {
     const { settler, tasks, log } = this.#parts
     try {
       await settler.close(task, 'failed', ending)
@@ -300,7 +300,7 @@ export class TaskCreator {
   }
 }
 
-function endingOf(fault: unknown): TaskEnding {
+function endingOf(fault: unknown): CallEnding {
   const error = fault instanceof Refusal ? fault.code : 'gateway_fault'
   const status = fault instanceof Refusal ? fault.extras.upstream?.status : undefined
   return { outcome: outcomeOf({ code: error, extras: {} }), status: status ?? errorRows[error].status, error }

@@ -11,6 +11,7 @@ import type { Ledger } from '../../billing/ledger.ts'
 import type { LimitRate, RefuseUnread } from '../../pipeline/20-limit-rate.ts'
 import { countRefused } from '../../pipeline/20-limit-rate.ts'
 import type { RouteCall } from '../../pipeline/30-route.ts'
+import type { Deduct } from '../../pipeline/70-deduct.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { QueryUpstream, UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
@@ -30,7 +31,8 @@ import { buildTaskSettler, isTaskOver, taskJson } from './settle-task.ts'
 
 export interface TaskServiceParts {
   readonly tasks: TaskStore
-  readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
+  readonly ledger: Pick<Ledger, 'hold'>
+  readonly deduct: Deduct
   readonly limitRate: LimitRate
   readonly refuseUnread: RefuseUnread
   readonly route: RouteCall
