@@ -1,6 +1,8 @@
 // Settles a task exactly once: cost, record, ledger. Only then is the task over. The upstream's last answer is written
 // first, so that after a crash the settlement continues with the same data.
 
+import type { Log } from '../../base/log.ts'
+import { describeFault } from '../../base/log.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
@@ -11,9 +13,10 @@ import type { Deduct } from '../../pipeline/70-deduct.ts'
 import { recordRow } from '../../pipeline/80-record.ts'
 import type { CallEnding } from '../../pipeline/exchange.ts'
 import type { Cost } from '../../pipeline/settle/call-cost.ts'
+import type { BodyStorage } from '../../pipeline/settle/keep-bodies.ts'
+import type { Settle } from '../../pipeline/settle/settle.ts'
 import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
-import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 import type { TaskStatus } from '../../store/vault/vault-types.ts'
 import type { Task, TaskStore } from '../../vault/tasks.ts'
 import type { TaskTerms } from './task-terms.ts'
@@ -32,15 +35,6 @@ export interface TaskSettler {
   finish(task: Task): Promise<void>
   /** Ends a task without a result, whatever its upstream may still do. */
   close(task: Task, status: TaskStatus, ending: CallEnding): Promise<void>
-  /** Records a task that was refused before its row was written. */
-  refuse(refused: RefusedTask, ending: CallEnding): Promise<void>
-}
-
-export interface RefusedTask {
-  readonly callId: number
-  readonly keyId: number
-  readonly accountId: number
-  readonly draft: RecordDraft
 }
 
 export const isTaskOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
@@ -56,10 +50,16 @@ export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettler
     const terms = readTaskTerms(task.admitted)
     const cost = costOf(terms, ending, { state, priceOf })
     const row = recordRow(terms.draft, ending, cost, {
-      ...columnsOf(task),
+      callId: task.callId,
+      keyId: task.keyId,
+      accountId: task.accountId,
+      channel: task.channel,
+      attempts: null,
+      timings: null,
+      firstContentMs: null,
       durationMs: Math.max(0, Math.round(dateMs() - task.createdMs)),
     })
-    await deduct(row, cost, extrasOf(terms, ending))
+    await deduct(row, cost, extrasOf(terms, task))
   }
 
   async function markOver({ callId }: Task, status: TaskStatus, words?: string): Promise<void> {
@@ -78,21 +78,39 @@ export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettler
       await settle(task, ending)
       await markOver(task, status, taskJson(task, status))
     },
-    async refuse({ draft, ...refused }, ending) {
-      const cost = costOf(emptyAdmission(draft), ending, { state: undefined, priceOf })
-      const row = recordRow(draft, ending, cost, { ...columnsOf({ ...refused, channel: null }), durationMs: 0 })
-      await deduct(row, cost, undefined)
-    },
   }
 }
 
-const emptyAdmission = (draft: RecordDraft): TaskTerms => ({
-  draft,
-  tokensMax: 0,
-  units: {},
-  searches: false,
-  claimed: false,
-})
+export interface UnstartedTaskParts {
+  readonly tasks: TaskStore
+  readonly bodyStorage: Pick<BodyStorage, 'storeBodies'>
+  readonly log: Log
+  dateMs(): number
+}
+
+/** Settles the call of a task that was not started, and deletes its row. A started task is settled when it is over. */
+export function settleUnlessStarted(settle: Settle, { tasks, bodyStorage, log, dateMs }: UnstartedTaskParts): Settle {
+  return async function settleUnstarted(exchange, ending) {
+    const { callId, permit } = exchange
+    const task = permit && tasks.getByCall(callId, permit.caller.accountId)
+    if (task !== undefined && task.upstreamId !== null) {
+      exchange.settlement.ending = ending
+      return bodyStorage.storeBodies(exchange, ending)
+    }
+    await settle(exchange, ending)
+    if (task === undefined) return
+    try {
+      await tasks.change({ callId, status: 'failed', dueMs: null, updatedMs: dateMs() })
+      await tasks.delete(task)
+    } catch (fault) {
+      // The poller does it later.
+      log.error('the row of a task that was not started could not be deleted', {
+        request: exchange.requestId,
+        fault: describeFault(fault),
+      })
+    }
+  }
+}
 
 interface CostParts {
   readonly state: TaskReport | undefined
@@ -127,21 +145,8 @@ function estimateOf({ tokensMax, units }: TaskTerms, state: TaskReport | undefin
 /** A requested search counts at least once. */
 const withSearch = (usage: Usage, { searches }: TaskTerms): Usage => (searches ? { searches: 1, ...usage } : usage)
 
-/** With a result, the idempotency key returns the same task; without one, the key may be used again. */
-function extrasOf({ claimed }: TaskTerms, { outcome }: CallEnding): SettleExtras {
+/** A task that was started is returned again for its idempotency key; of any other, the key may be used again. */
+function extrasOf({ claimed }: TaskTerms, { upstreamId }: Task): SettleExtras {
   if (!claimed) return {}
-  const wasStarted = outcome === 'task_succeeded' || outcome === 'task_ended' || outcome === 'task_lost'
-  return { idempotency: wasStarted ? { sealed: null } : 'release' }
+  return { idempotency: upstreamId === null ? 'release' : { sealed: null } }
 }
-
-type RecordedTask = Omit<RefusedTask, 'draft'> & { readonly channel: string | null }
-
-const columnsOf = ({ callId, keyId, accountId, channel }: RecordedTask) => ({
-  callId,
-  keyId,
-  accountId,
-  channel,
-  attempts: null,
-  timings: null,
-  firstContentMs: null,
-})
