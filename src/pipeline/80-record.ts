@@ -19,8 +19,12 @@ export interface CallRecordInput {
 export function record(exchange: Exchange, { permit, ending, cost }: CallRecordInput): RecordRow {
   const { timings, attempts, startedMs } = exchange
   const { firstContentMs } = exchange.settlement
-  return recordRow(draftOf(exchange), ending, cost, {
-    ...hashesOf(exchange),
+  return {
+    ...draftOf(exchange),
+    requestHash: exchange.requestHash ?? hashUnsent(exchange),
+    upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
+    ...usageOf(cost),
+    ...endColumns(ending, cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
     accountId: permit.caller.accountId,
@@ -30,26 +34,19 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
     timings: JSON.stringify(timings.spent),
     firstContentMs: firstContentMs === undefined ? null : Math.round(firstContentMs - startedMs),
     durationMs: Math.round(timings.nowMs() - startedMs),
-  })
-}
-
-type EndColumns = 'status' | 'error' | 'outcome' | 'rule' | 'usageSource'
-
-type OtherColumns = Partial<RecordDraft> & Omit<RecordRow, keyof RecordDraft | keyof RecordUsage | EndColumns>
-
-/** The record from plain data: a task ends long after its exchange, and perhaps in another process. */
-export function recordRow(draft: RecordDraft, ending: CallEnding, cost: Cost, others: OtherColumns): RecordRow {
-  return {
-    ...draft,
-    ...usageOf(cost),
-    ...others,
-    status: ending.status,
-    error: ending.error ?? null,
-    outcome: ending.outcome,
-    rule: cost.rule,
-    usageSource: cost.source,
   }
 }
+
+type EndColumns = Pick<RecordRow, 'status' | 'error' | 'outcome' | 'rule' | 'usageSource'>
+
+/** How a call or a task ended. A task ends long after its exchange, and perhaps in another process. */
+export const endColumns = (ending: CallEnding, cost: Cost): EndColumns => ({
+  status: ending.status,
+  error: ending.error ?? null,
+  outcome: ending.outcome,
+  rule: cost.rule,
+  usageSource: cost.source,
+})
 
 const attemptColumns = ({ channelId, verdict, ms }: FinishedAttempt): readonly unknown[] => [
   channelId,
@@ -82,12 +79,6 @@ export function draftOf(exchange: Exchange): RecordDraft {
 /** The name that the caller used, where it differs from the model's own name. */
 const aliasOf = ({ attempt, call }: Exchange): string | null =>
   call === undefined || call.model === attempt.candidate?.option.name ? null : call.model
-
-/** The hashes of the request and of the upstream request. */
-export const hashesOf = (exchange: Exchange): Pick<RecordDraft, 'requestHash' | 'upstreamHash'> => ({
-  requestHash: exchange.requestHash ?? hashUnsent(exchange),
-  upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
-})
 
 /** The body of a call that was forwarded is hashed while the upstream reads it; this one was never forwarded. */
 const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : hashBody(call.body))

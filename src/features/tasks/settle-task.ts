@@ -10,7 +10,7 @@ import type { SettleExtras } from '../../billing/ledger.ts'
 import { hasFee } from '../../billing/price.ts'
 import { priceCall, withUnits } from '../../pipeline/60-cost.ts'
 import type { Deduct } from '../../pipeline/70-deduct.ts'
-import { recordRow } from '../../pipeline/80-record.ts'
+import { endColumns, usageOf } from '../../pipeline/80-record.ts'
 import type { CallEnding } from '../../pipeline/exchange.ts'
 import type { Cost } from '../../pipeline/settle/call-cost.ts'
 import type { BodyStorage } from '../../pipeline/settle/keep-bodies.ts'
@@ -49,7 +49,10 @@ export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettler
   async function settle(task: Task, ending: CallEnding, state?: TaskReport): Promise<void> {
     const terms = readTaskTerms(task.admitted)
     const cost = costOf(terms, ending, { state, priceOf })
-    const row = recordRow(terms.draft, ending, cost, {
+    const row = {
+      ...terms.draft,
+      ...usageOf(cost),
+      ...endColumns(ending, cost),
       callId: task.callId,
       keyId: task.keyId,
       accountId: task.accountId,
@@ -58,7 +61,7 @@ export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettler
       timings: null,
       firstContentMs: null,
       durationMs: Math.max(0, Math.round(dateMs() - task.createdMs)),
-    })
+    }
     await deduct(row, cost, extrasOf(terms, task))
   }
 

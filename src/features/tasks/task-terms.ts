@@ -4,7 +4,7 @@
 import type { Price } from '../../base/money/price.ts'
 import type { Units } from '../../base/money/usage.ts'
 import type { CallPriceOrFree } from '../../billing/price.ts'
-import { draftOf, hashesOf } from '../../pipeline/80-record.ts'
+import { draftOf } from '../../pipeline/80-record.ts'
 import type { Candidate, Exchange } from '../../pipeline/exchange.ts'
 import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 
@@ -28,9 +28,9 @@ export interface TaskTerms {
 }
 
 export function writeTaskTerms(exchange: Exchange, { price, size }: Candidate): string {
-  const { call, options } = exchange
+  const { call, options, requestHash = null, attempt } = exchange
   const terms: TaskTerms = {
-    draft: { ...draftOf(exchange), ...hashesOf(exchange) },
+    draft: { ...draftOf(exchange), requestHash, upstreamHash: attempt.upstreamHash?.text ?? null },
     ...(price && {
       price: {
         version: price.version,
