@@ -240,3 +240,21 @@ test('a shutdown waits for a task that is being created', async () => {
   await drained
   expect(taskRows()).toMatchObject([{ id: 'cgt-slow', status: 'queued' }])
 })
+
+test('a shutdown ends a task that is not begun in time, and gives its hold back', async () => {
+  upstream.plan(script(gate(new Promise(() => {}))))
+  const asked = ask(harness, key, 'POST', film())
+  await until(() => upstream.requests.length === 1, 'its upstream has it')
+  await harness.gateway.drain()
+  expect((await asked).status).toBe(503)
+  expect([taskRows(), harness.openHolds(), faults()]).toEqual([[], 0, []])
+  expect(records()).toEqual([['drained', 'drained', 0]])
+})
+
+test('a task that its account cannot pay leaves a record and no row', async () => {
+  const poor = await harness.key({ credit: '1' })
+  expect((await ask(harness, poor, 'POST', film())).status).toBe(402)
+  await until(() => records().length === 1 && taskRows().length === 0, 'its row is gone')
+  expect(records()).toEqual([['refused', 'refused', 0]])
+  expect([harness.openHolds(), faults()]).toEqual([0, []])
+})

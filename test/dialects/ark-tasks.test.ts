@@ -1,7 +1,10 @@
 // Ark tasks: who can see them, what they cost, and that each is settled once.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { hashBody } from '../../src/pipeline/attempt/body-hash.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { gate, script } from '../../tools/fake-upstream/script.ts'
 import { says } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
@@ -43,7 +46,8 @@ describe('a task', () => {
     expect([status, Object.keys(json)]).toEqual([200, ['id']])
     expect([...headers.keys()].filter(name => name.startsWith('x-pipeline'))).toEqual([])
     expect(lastSent().json()).toEqual({ ...film('a river', { unknown_field: [1] }).body, model: 'film' })
-    expect(lastSent().headers.get('authorization')).toBe('Bearer sk-pond')
+    const sent = lastSent()
+    expect(sent.headers.get('authorization')).toBe('Bearer sk-pond')
     expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
     const id = json.id as string
     expect(await states(key, id, 3)).toEqual(['queued', 'running', 'succeeded'])
@@ -62,6 +66,8 @@ describe('a task', () => {
       provider: 'pond',
       model: 'film',
       channel: channelId('pond', 'sk-pond'),
+      came_hash: expect.stringMatching(/^[0-9a-f]{32}$/),
+      went_hash: hashBody(sent.body),
     })
     const listed = JSON.stringify(await harness.weir('records', { limit: 10 }))
     for (const part of ['"outcome":"task_succeeded"', '"outputTokens":5000', '"cost":"0.05"']) {
@@ -150,12 +156,64 @@ describe('a task', () => {
     const headers = { 'idempotency-key': 'once' }
     const id = await createTask(harness, key, { ...film(), headers })
     const { held } = await harness.balance(key)
-    expect(await createTask(harness, key, { ...film(), headers })).toBe(id)
+    const again = await ask(harness, key, 'POST', { ...film(), headers })
+    expect([again.status, again.json]).toEqual([200, { id }])
+    expect(again.headers.get('x-weir-replayed')).toMatch(/^req_/)
     expect((await harness.balance(key)).held).toBe(held)
     expect((await ask(harness, key, 'POST', { ...film('another'), headers })).status).toBe(422)
     expect(await states(key, id, 3)).toContain('succeeded')
     expect(await createTask(harness, key, { ...film(), headers })).toBe(id)
     expect(await spent(key)).toBe('0.050000 held 0.00')
+  })
+})
+
+describe('the call that creates a task', () => {
+  test('is a call in the access log, and its bodies are stored for a key that wants it', async () => {
+    const key = await harness.key()
+    await harness.weir('keys set', { key, bodies: 'on' })
+    const { headers, json } = await ask(harness, key, 'POST', film())
+    const call = headers.get('x-request-id')!
+    expect(harness.logs.filter(line => line.includes(call) && line.includes('"dialect":"ark-tasks"'))).toEqual([
+      expect.stringContaining('"outcome":"completed"'),
+    ])
+    await states(key, json.id as string, 3) // bodies are shown with the record
+    const { request, answer } = (await harness.weir('bodies', { call })) as Record<string, { text: string }>
+    expect([request!.text, answer!.text].map(text => JSON.parse(text))).toEqual([film().body, json])
+  })
+
+  test('goes by another name of the model, and its record says by which', async () => {
+    const key = await harness.key()
+    await harness.weir('routes set', { name: 'movie', members: ['pond/film'] })
+    const id = await createTask(harness, key, film('a river', { model: 'movie' }))
+    expect(await states(key, id, 3)).toContain('succeeded')
+    expect(recordOf('task_succeeded')).toMatchObject({ model: 'film', asked: 'movie' })
+  })
+
+  test('goes on where its caller leaves while the upstream begins the task', async () => {
+    const key = await harness.key()
+    const [answered, left] = [Promise.withResolvers<void>(), new AbortController()]
+    harness.upstream.plan(script(gate(answered.promise), ...jsonAnswer(200, '{"id":"cgt-left"}')))
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const body = JSON.stringify(film().body)
+    const asked = fetch(harness.url + path, { method: 'POST', headers, body, signal: left.signal }).catch(() => 'left')
+    await until(() => harness.upstream.requests.length === 1, 'its upstream has it')
+    left.abort()
+    expect(await asked).toBe('left')
+    expect((await ask(harness, key, 'GET')).json).toEqual({ total: 0, items: [] })
+    answered.resolve()
+    await harness.idle()
+    expect((await ask(harness, key, 'GET')).json).toMatchObject({ total: 1, items: [{ id: 'cgt-left' }] })
+    expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
+  })
+
+  test('that fails is recorded with its attempts, and its idempotency key can be used again', async () => {
+    const key = await harness.key()
+    const headers = { 'idempotency-key': 'twice' }
+    harness.upstream.plan(says({ error: { message: 'oops' } }, 500))
+    expect((await ask(harness, key, 'POST', { ...film(), headers })).status).toBe(502)
+    expect(recordOf('upstream_failed')).toMatchObject({ rule: 'upstream_failed', attempts: 1, status: 502, cost: 0 })
+    expect(harness.openHolds()).toBe(0)
+    await createTask(harness, key, { ...film(), headers })
   })
 })
 

@@ -20,6 +20,7 @@ const provider = {
   baseUrlEnv: 'POND_URL',
   speaks: { 'ark-tasks': '/contents/generations/tasks' },
   sign: 'bearer',
+  can: { capsThought: false }, // a film has no reasoning that could cost more
   models: [
     { id: 'film', price: films },
     { id: 'seconds', price: { input: '0', output: '0', perSecond: '0.02' } },
