@@ -159,7 +159,7 @@ describe('a cap by the funds', () => {
     expect(run.hold).toMatchObject({ cap: 800, amount: inputCost + 800n })
   })
 
-  test('does not apply to a key without the option, nor below the minimum', async () => {
+  test('does not apply to a key with strictCap, nor below the minimum', async () => {
     expect(await runStage({ held: [insufficient('balance_too_low', inputCost + 900n)], call: short })).toMatchObject({
       requests: [{}],
     })

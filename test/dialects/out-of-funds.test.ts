@@ -6,11 +6,11 @@ import { streamed } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { ways } from './clients/client.ts'
 import { clients } from './clients/list.ts'
-import { dialects, modelOf, startDialects, thoughtless } from './upstreams.ts'
+import { dialects, modelOf, modelsWithoutThinking, startDialects } from './upstreams.ts'
 
 let harness: Harness
 beforeAll(async () => {
-  harness = await startDialects({ models: thoughtless })
+  harness = await startDialects({ models: modelsWithoutThinking })
 })
 afterAll(() => harness.stop())
 

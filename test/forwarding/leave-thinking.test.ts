@@ -9,8 +9,8 @@ import { buildFramesTo, silence, streamHead } from '../../tools/fake-upstream/an
 import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
-import type { Speaker } from '../dialects/speaking.ts'
-import { speech } from '../dialects/speaking.ts'
+import type { CallerDialect } from '../dialects/raw-callers.ts'
+import { rawCallers } from '../dialects/raw-callers.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, modelOf, startDialects } from '../dialects/upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -80,13 +80,13 @@ interface CallOptions {
   readonly model?: string
   readonly stream?: boolean
   readonly more?: object
-  readonly speaker?: Speaker
+  readonly speaker?: CallerDialect
 }
 
 function open(upstream: Dialect, options: CallOptions = {}): Caller {
   const { model = 'deep', stream = true, more = {}, speaker = upstream } = options
   const callFields = { model: modelOf(upstream, model), stream, outputTokensMax: 25_000 }
-  const { path, body } = speech[speaker]
+  const { path, body } = rawCallers[speaker]
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   return openRaw(harness.url, post(path(callFields), headers, JSON.stringify({ ...body(callFields), ...more })))
 }
@@ -238,7 +238,7 @@ test('a key that is revoked in the middle of an answer still pays for the thinki
 })
 
 describe('a model whose thinking can be turned off', () => {
-  const offs: readonly (readonly [Speaker, Dialect, object])[] = [
+  const offs: readonly (readonly [CallerDialect, Dialect, object])[] = [
     ['openai-chat', 'openai-chat', { reasoning_effort: 'none' }],
     ['ark', 'ark', { thinking: { type: 'disabled' } }],
     ['openai-responses', 'openai-responses', { reasoning: { effort: 'none' } }],

@@ -11,9 +11,9 @@ import type { ClientOptions } from '../../src/http/client/request.ts'
 import { openFullQueue } from '../../tools/fake-upstream/places/unreachable.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
+import { pathTo } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { roadTo } from '../support/roads.ts'
 
 const hello = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
 
@@ -47,7 +47,7 @@ interface ConnectOptions {
 
 async function send({ url, stop = new Stop<Error>(), ...times }: ConnectOptions): Promise<string> {
   const onSend = (): void => void sent++
-  const request = { url, networkPath: roadTo(url, times), headers: {}, body: Buffer.from('x'), onSend }
+  const request = { url, networkPath: pathTo(url, times), headers: {}, body: Buffer.from('x'), onSend }
   const incoming = await client.send(request, stop)
   return String(await incoming.readWhole(100))
 }

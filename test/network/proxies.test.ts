@@ -8,9 +8,9 @@ import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { ClientOptions } from '../../src/http/client/request.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
+import { pathTo } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { roadTo } from '../support/roads.ts'
 import type { ProxyOptions, ProxyServer } from './proxy-server.ts'
 import { startProxy } from './proxy-server.ts'
 
@@ -87,7 +87,7 @@ async function sendThrough({
   stop = new Stop<Error>(),
   ...times
 }: RequestOptions) {
-  const networkPath = roadTo(url, { permitted: false, proxy: new Secret(by), ...times })
+  const networkPath = pathTo(url, { permitted: false, proxy: new Secret(by), ...times })
   return await client.send({ url, networkPath: networkPath, headers: { authorization: 'Bearer k' }, body }, stop)
 }
 
@@ -153,7 +153,7 @@ describe('without TLS', () => {
   test('the proxy reads the request and forwards it, and its credentials stay there', async () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/v1/chat?a=b`
-    const networkPath = roadTo(url, { proxy: new Secret(proxy.url()) })
+    const networkPath = pathTo(url, { proxy: new Secret(proxy.url()) })
     const send = async (): Promise<string> => {
       const incoming = await client.send(
         { url, networkPath: networkPath, headers: {}, body: Buffer.from('x') },
@@ -172,7 +172,7 @@ describe('without TLS', () => {
   test('a proxy that refuses the credentials is distinguished from an upstream that does', async () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/`
-    const networkPath = roadTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
+    const networkPath = pathTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
     const sent = client.send({ url, networkPath: networkPath, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
     await expect(sent).rejects.toThrow(/^the proxy refuses the user name and password \(407\)$/)
     expect(plain.sockets).toHaveLength(0)
@@ -187,7 +187,7 @@ test('connections through one proxy serve no call that goes through another, or 
     for (const by of [proxy.url(), otherProxy.url(), proxy.url(), otherProxy.url()])
       await answered({ url: https(), by })
     expect([proxy.heads.length, otherProxy.heads.length]).toEqual([1, 1])
-    const request = { url: https(), networkPath: roadTo(https()), headers: {}, body: Buffer.from('x') }
+    const request = { url: https(), networkPath: pathTo(https()), headers: {}, body: Buffer.from('x') }
     await (await direct.send(request, new Stop<Error>())).readWhole(100)
     expect([proxy.heads.length, otherProxy.heads.length]).toEqual([1, 1])
   } finally {

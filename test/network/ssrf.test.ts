@@ -9,9 +9,9 @@ import { openWebhookClient, WebhookPostError } from '../../src/http/client/webho
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { ProviderFileError } from '../../src/upstreams/provider.ts'
 import { finishRequest } from '../../src/upstreams/request-signature.ts'
+import { hosts as hostsOf } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { hosts as hostsOf } from '../support/roads.ts'
 import { hosts, portsOfOthers, urls } from './corpus.ts'
 
 /** A server that would answer as media and as a model. */

@@ -3,7 +3,7 @@
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { answer, fail, silence } from '../../tools/fake-upstream/answers.ts'
-import { callers, eventsSeen, requestOf, speech } from '../dialects/speaking.ts'
+import { callers, eventsOfBody, rawCallers, requestOf } from '../dialects/raw-callers.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { TwoUpstreams } from './two-upstreams.ts'
 import { startTwoUpstreams } from './two-upstreams.ts'
@@ -29,7 +29,7 @@ describe.each(callers)('a caller of %s', speaker => {
     const request = { model: 'house', stream: false }
     const caller = await openRaw(upstreams.url, requestOf(speaker, await pennilessKey(), request)).whole()
     expect(caller.status).toBe(502)
-    expect(speech[speaker].error(JSON.parse(caller.text), 502).message).toMatch(SKIPPED)
+    expect(rawCallers[speaker].error(JSON.parse(caller.text), 502).message).toMatch(SKIPPED)
     expect(upstreams.far.requests).toHaveLength(0)
   })
 
@@ -39,8 +39,8 @@ describe.each(callers)('a caller of %s', speaker => {
     upstreams.near.planModel('echo', silence())
     const request = { model: 'house', stream: true }
     const caller = await openRaw(upstreams.url, requestOf(speaker, await pennilessKey(), request)).whole()
-    const { broken, error } = speech[speaker]
-    expect(error(broken(eventsSeen(speaker, caller.body)), 504).message).toMatch(SKIPPED)
+    const { failed, error } = rawCallers[speaker]
+    expect(error(failed(eventsOfBody(speaker, caller.body)), 504).message).toMatch(SKIPPED)
   })
 })
 

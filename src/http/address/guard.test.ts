@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { hosts } from '../../../test/support/roads.ts'
+import { hosts } from '../../../test/support/network-paths.ts'
 import { AddressGuard, ForbiddenHost } from './guard.ts'
 import { classifyAddress } from './public-address.ts'
 

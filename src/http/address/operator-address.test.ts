@@ -1,7 +1,7 @@
 // Tests URLs that operators configure, and proxies.
 
 import { describe, expect, test } from 'bun:test'
-import { hosts } from '../../../test/support/roads.ts'
+import { hosts } from '../../../test/support/network-paths.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { Proxy } from '../client/proxy.ts'
 import type { AddressTrust } from './operator-address.ts'

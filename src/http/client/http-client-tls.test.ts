@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cert, key } from '../../../test/support/certificate.ts'
-import { loopback, roadTo } from '../../../test/support/roads.ts'
+import { loopback, pathTo } from '../../../test/support/network-paths.ts'
 import { Stop } from '../../base/stop.ts'
 import { openHttpClient } from './http-client.ts'
 import { openMediaFetch } from './media-fetch.ts'
@@ -43,7 +43,7 @@ async function sendRequest({ host = '127.0.0.1', ca }: RequestOptions): Promise<
   const client = openHttpClient({ resolve: async () => ['127.0.0.1'], ...(ca !== undefined && { ca }) })
   try {
     const url = `https://${host}:${server.port}/`
-    const request = { url, networkPath: roadTo(url), headers: {}, body: Buffer.concat([body, Buffer.from('\n')]) }
+    const request = { url, networkPath: pathTo(url), headers: {}, body: Buffer.concat([body, Buffer.from('\n')]) }
     const incoming = await client.send(request, new Stop<Error>())
     return String(await incoming.readWhole(100))
   } finally {

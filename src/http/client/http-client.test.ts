@@ -2,9 +2,9 @@
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { until } from '../../../test/support/gateway.ts'
+import { pathTo } from '../../../test/support/network-paths.ts'
 import type { Peer } from '../../../test/support/peer.ts'
 import { startPeer } from '../../../test/support/peer.ts'
-import { roadTo } from '../../../test/support/roads.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Stop } from '../../base/stop.ts'
 import type { HttpClient } from './http-client.ts'
@@ -35,7 +35,7 @@ interface RequestOptions {
 }
 
 function sendRequest({ path = '/', headers = {}, body = 'x', stop = new Stop<Error>() }: RequestOptions = {}) {
-  return client.send({ url: peer.url + path, networkPath: roadTo(peer.url), headers, body: Buffer.from(body) }, stop)
+  return client.send({ url: peer.url + path, networkPath: pathTo(peer.url), headers, body: Buffer.from(body) }, stop)
 }
 
 const bodyOf = async (incoming: IncomingResponse): Promise<string> => String(await incoming.readWhole(MIB))
@@ -60,7 +60,7 @@ describe('a request', () => {
   test.each(['GET', 'DELETE', 'POST'] as const)('may be a %s without a body', async method => {
     await start((socket, all) => void (all.endsWith('\r\n\r\n') && socket.write(helloResponse)))
     const url = `${peer.url}/v1/responses/resp_1?a=b`
-    const request = { method, url, networkPath: roadTo(url), headers: {}, body: Buffer.alloc(0) }
+    const request = { method, url, networkPath: pathTo(url), headers: {}, body: Buffer.alloc(0) }
     expect(await bodyOf(await client.send(request, new Stop<Error>()))).toBe('hello')
     const startLines = [`${method} /v1/responses/resp_1?a=b HTTP/1.1`, `Host: 127.0.0.1:${peer.port}`]
     expect(peer.received).toEqual([[...startLines, 'Connection: keep-alive', 'Content-Length: 0', '', ''].join('\r\n')])

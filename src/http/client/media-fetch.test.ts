@@ -3,9 +3,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../../../test/support/gateway.ts'
+import { loopback } from '../../../test/support/network-paths.ts'
 import type { Peer } from '../../../test/support/peer.ts'
 import { startPeer } from '../../../test/support/peer.ts'
-import { loopback } from '../../../test/support/roads.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Stop } from '../../base/stop.ts'

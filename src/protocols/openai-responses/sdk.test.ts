@@ -6,7 +6,7 @@ import type { ToolSet } from 'ai'
 import { APICallError, generateText, jsonSchema, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import { ask } from '../../../test/support/responses-wire.ts'
+import { answerTargetOf } from '../../../test/support/responses-wire.ts'
 import { buildErrorReply, Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, Finish } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
@@ -61,7 +61,7 @@ async function answer(request: Request): Promise<Response> {
     return new Response(body, { status, headers: { 'content-type': 'application/json', 'x-should-retry': 'false' } })
   }
   const response = cases[model === 'broken' ? 'text' : model]!
-  const target = ask({ model, json: { model, input: 'hi' } })
+  const target = answerTargetOf({ model, json: { model, input: 'hi' } })
   if (!stream) return Response.json(JSON.parse(codec.writeWholeAnswer(response, target)))
   const writer = codec.openEventWriter(target)
   let sse = ''

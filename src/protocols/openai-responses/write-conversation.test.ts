@@ -2,7 +2,15 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Wire } from '../../../test/support/responses-wire.ts'
-import { again, read, readItems, refusedParam, say, target, write } from '../../../test/support/responses-wire.ts'
+import {
+  conversationOf,
+  read,
+  readAndWrite,
+  readItems,
+  refusedParam,
+  target,
+  write,
+} from '../../../test/support/responses-wire.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { ConversationMessage } from '../neutral/conversation.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
@@ -67,7 +75,7 @@ describe('a conversation is written:', () => {
       },
       reasoning: { effort: 'low', summary: 'auto' },
     }
-    const { json, losses } = again(fields)
+    const { json, losses } = readAndWrite(fields)
     expect(losses).toEqual([])
     expect(json).toEqual({
       ...fields,
@@ -94,28 +102,33 @@ describe('a conversation is written:', () => {
     [{ logitBias: { 1: 1 } }, 'logit_bias'],
     [{ serviceClass: 'nobody_knows' }, 'service_tier'],
   ])('%j is a loss', (settings, code) => {
-    expect(write(say({ settings: { stream: false, ...settings } })).losses).toEqual([code])
+    expect(write(conversationOf({ settings: { stream: false, ...settings } })).losses).toEqual([code])
   })
 
   test('several choices are refused, with the field n', () => {
-    expect(refusedParam(() => write(say({ settings: { stream: false, choices: 2 } })))).toBe('n')
+    expect(refusedParam(() => write(conversationOf({ settings: { stream: false, choices: 2 } })))).toBe('n')
   })
 
   test('the cap is the lower one of the caller’s and the gateway’s', () => {
     const capped = (own: number | undefined, cap: number | undefined) =>
-      write(say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), { cap }).json
-        .max_output_tokens
+      write(conversationOf({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), {
+        cap,
+      }).json.max_output_tokens
     expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
     expect(capped(undefined, undefined)).toBeUndefined()
   })
 
   test('a long id of an end user becomes a hash', () => {
-    const { safety_identifier: id } = write(say({ settings: { stream: false, endUser: 'u'.repeat(200) } })).json
+    const { safety_identifier: id } = write(
+      conversationOf({ settings: { stream: false, endUser: 'u'.repeat(200) } }),
+    ).json
     expect(id).toMatch(/^[0-9a-f]{64}$/)
   })
 
   test('the standard service class is called default', () => {
-    expect(write(say({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier).toBe('default')
+    expect(
+      write(conversationOf({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier,
+    ).toBe('default')
   })
 
   test('tool names that are not allowed are changed everywhere, and the change is noted', () => {
@@ -124,7 +137,7 @@ describe('a conversation is written:', () => {
       { role: 'assistant', parts: [{ kind: 'call', id: 'c', name: 'a.b', arguments: '' }] },
     ]
     const { json, notes } = write(
-      say({
+      conversationOf({
         messages,
         tools: [
           { kind: 'function', name: 'a.b' },
@@ -143,21 +156,21 @@ describe('a conversation is written:', () => {
 
   test('P30: the text of a failed tool result says that it failed', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'boom' }], failed: true } as const
-    const items = write(say({ messages: [{ role: 'tool', parts: [result] }] })).json.input
+    const items = write(conversationOf({ messages: [{ role: 'tool', parts: [result] }] })).json.input
     expect(items).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'The tool failed:\nboom' }])
   })
 
   test('the JSON mode adds a message about JSON, unless a message mentions it', () => {
-    const plain = write(say({ format: { kind: 'json' } })).json
+    const plain = write(conversationOf({ format: { kind: 'json' } })).json
     expect(plain.text).toEqual({ format: { type: 'json_object' } })
     expect((plain.input as Wire[]).at(-1)).toMatchObject({ role: 'developer' })
     const messages: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
-    expect(write(say({ messages, format: { kind: 'json' } })).json.input).toHaveLength(1)
+    expect(write(conversationOf({ messages, format: { kind: 'json' } })).json.input).toHaveLength(1)
   })
 
   test('tool results have cache breakpoints, which are lost if the model has none', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
-    const conversation = say({ messages: [{ role: 'tool', parts: [result] }] })
+    const conversation = conversationOf({ messages: [{ role: 'tool', parts: [result] }] })
     expect(write(conversation).json.input).toEqual([
       {
         type: 'function_call_output',
@@ -186,13 +199,14 @@ describe('thinking', () => {
     [{ effort: 'none' }, { efforts: ['low', 'high'], stopsThinking: false }, { effort: 'low' }, true],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, false],
   ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, hasState]) => {
-    const { json } = write(say(reasoning === undefined ? {} : { reasoning }), { traits })
+    const { json } = write(conversationOf(reasoning === undefined ? {} : { reasoning }), { traits })
     expect(json.reasoning as unknown).toEqual(expected)
     expect(json.include !== undefined).toBe(hasState)
   })
 
   test('that the model does not support is a loss', () => {
-    const lossesFor = (traits: ModelTraits) => write(say({ reasoning: { effort: 'max' } }), { traits }).losses
+    const lossesFor = (traits: ModelTraits) =>
+      write(conversationOf({ reasoning: { effort: 'max' } }), { traits }).losses
     expect(lossesFor({})).toEqual([])
     expect(lossesFor({ efforts: ['low'] })).toEqual(['reasoning.effort'])
     expect(lossesFor({ thinking: 'none' })).toEqual(['reasoning'])
@@ -200,10 +214,12 @@ describe('thinking', () => {
 
   test('leaves out sampling settings that the model does not allow', () => {
     const settings = { stream: false, temperature: 1 }
-    expect(write(say({ settings }), { traits: { sampling: false } })).toMatchObject({ losses: ['temperature'] })
+    expect(write(conversationOf({ settings }), { traits: { sampling: false } })).toMatchObject({
+      losses: ['temperature'],
+    })
     const traits = { thinking: 'effort', samplingWithoutThinking: true } as const
-    expect(write(say({ settings }), { traits }).json.temperature).toBeUndefined()
-    expect(write(say({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
+    expect(write(conversationOf({ settings }), { traits }).json.temperature).toBeUndefined()
+    expect(write(conversationOf({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
   })
 
   const sealed = (origin: string, form: 'encrypted' | 'signature' = 'encrypted') =>
@@ -217,7 +233,7 @@ describe('thinking', () => {
         summary: [{ type: 'summary_text', text: 'hm' }],
         encrypted_content: state,
       }
-      const { json, losses } = again({ input: [{ role: 'user', content: 'hi' }, item] })
+      const { json, losses } = readAndWrite({ input: [{ role: 'user', content: 'hi' }, item] })
       expect(losses).toEqual((json.input as Wire[]).length > 1 ? [] : ['reasoning_state'])
       return (json.input as Wire[]).slice(1)
     }
@@ -256,7 +272,7 @@ describe('thinking', () => {
 describe('the Ark dialect', () => {
   test('has its own fields and values', () => {
     const { json, losses, notes } = write(
-      say({
+      conversationOf({
         messages: [
           { role: 'developer', parts: [{ kind: 'text', text: 'rules' }] },
           { role: 'user', parts: [{ kind: 'video', source: { at: 'url', url: 'https://a.example/v' } }] },

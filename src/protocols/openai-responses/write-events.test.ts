@@ -8,7 +8,7 @@ import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { lawful } from '../../../test/support/lawful.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
-import { ask, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
+import { answerTargetOf, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
 import type { Answer, AnswerEvent, AnswerPart, Finish } from '../neutral/answer.ts'
 import { collectAnswer, toEvents } from '../neutral/answer-collector.ts'
 import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
@@ -18,14 +18,14 @@ import { buildResponseId } from './response-object.ts'
 
 const { codec } = protocols['openai-responses']
 
-function streamed(events: Iterable<AnswerEvent>, target: AnswerTarget = ask()): readonly Wire[] {
+function streamed(events: Iterable<AnswerEvent>, target: AnswerTarget = answerTargetOf()): readonly Wire[] {
   const writer = codec.openEventWriter(target)
   let sse = ''
   for (const event of events) sse += writer.write(event)
   return eventsOfSse(sse + writer.end())
 }
 
-const plainAnswer = (answer: Answer, target: AnswerTarget = ask()): Wire =>
+const plainAnswer = (answer: Answer, target: AnswerTarget = answerTargetOf()): Wire =>
   JSON.parse(codec.writeWholeAnswer(answer, target)) as Wire
 
 const answerOf = (parts: readonly AnswerPart[], finish: Finish = 'stop'): Answer => ({
@@ -111,7 +111,7 @@ describe('a stream', () => {
   test('contains only the first choice', () => {
     fc.assert(
       fc.property(anyEvents(3), events => {
-        const target = ask()
+        const target = answerTargetOf()
         checkLegal(streamed(events, target))
         const hasMoreChoices = events.some(event => 'choice' in event && event.choice > 0)
         expect(target.losses.codes.includes('choices')).toBe(hasMoreChoices)
@@ -147,7 +147,7 @@ describe('a stream', () => {
 
   test('with many deltas is written fast enough, each delta once until the end', () => {
     const tookMs = leastCpuMs(() => {
-      const writer = codec.openEventWriter(ask())
+      const writer = codec.openEventWriter(answerTargetOf())
       writer.write({ kind: 'start' })
       writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
       let longest = 0
@@ -162,7 +162,7 @@ describe('a stream', () => {
   })
 
   test('that is too long is refused', () => {
-    const writer = codec.openEventWriter(ask())
+    const writer = codec.openEventWriter(answerTargetOf())
     writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
     const text = 'x'.repeat(8 * 1024 * 1024)
     const write = (): string => writer.write({ kind: 'delta', index: 0, text })
@@ -215,7 +215,7 @@ describe('a plain answer', () => {
       conversation: 'conv_1',
       user: 'u',
     }
-    const body = plainAnswer(answerOf([]), ask({ json }))
+    const body = plainAnswer(answerOf([]), answerTargetOf({ json }))
     expect(body).toMatchObject({
       id: buildResponseId('req_0123456789a'),
       model: 'p/m',
@@ -245,7 +245,7 @@ describe('a plain answer', () => {
   })
 
   test('records its losses', () => {
-    const target = ask()
+    const target = answerTargetOf()
     const parts: readonly AnswerPart[] = [
       { kind: 'audio', source: { at: 'inline', base64: 'AA', mime: 'audio/wav' } },
       { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} },

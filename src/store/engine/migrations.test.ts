@@ -62,9 +62,10 @@ beforeAll(() => {
 afterAll(() => db.close())
 
 test.each([...MONEY_TABLES, ...OTHER_TABLES])('the rows of %s are unchanged', table => {
-  const columns = Object.keys(before[table]![0] ?? {})
-  const after = rowsOf(table).map(row => Object.fromEntries(columns.map(name => [name, row[name]])))
-  expect(after).toEqual([...before[table]!])
+  const columns = Object.keys(before[table]![0] ?? {}).filter(name => name !== 'clamps') // replaced by strict_cap
+  const cellsOf = (rows: readonly Record<string, unknown>[]) =>
+    rows.map(row => Object.fromEntries(columns.map(name => [name, row[name]])))
+  expect(cellsOf(rowsOf(table))).toEqual(cellsOf(before[table]!))
 })
 
 test('the rules of a channel are carried over to the channel table', () => {

@@ -1,4 +1,4 @@
-// A caller of each dialect that speaks HTTP by hand: what it sends, and how it sees that an answer went well or badly.
+// A caller of each dialect without an SDK: builds requests, and checks whether an answer succeeded or failed in its dialect.
 
 import { expect } from 'bun:test'
 import { eventsOf } from '../forwarding/caller.ts'
@@ -8,55 +8,55 @@ import type { Dialect } from './upstreams.ts'
 /** `gemini-array` is the stream that is one JSON array. */
 export const callers = [
   ...['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini', 'gemini-array', 'ark'],
-] as readonly Speaker[]
-export type Speaker = Dialect | 'gemini-array'
+] as readonly CallerDialect[]
+export type CallerDialect = Dialect | 'gemini-array'
 
-export interface Asked {
+export interface RequestInput {
   readonly model: string
   readonly stream: boolean
   readonly text?: string
   readonly outputTokensMax?: number
 }
 
-export interface Speech {
-  path(asked: Asked): string
-  body(asked: Asked): Record<string, unknown>
-  /** The fields of an error, of a body or of an event; fails if it has not the dialect's shape. */
-  error(json: unknown, status: number): SeenError
-  /** The text of a whole answer; fails if it is none. */
+export interface RawCaller {
+  path(input: RequestInput): string
+  body(input: RequestInput): Record<string, unknown>
+  /** The fields of an error in a body or an event; fails if it does not have the shape of the dialect. */
+  error(json: unknown, status: number): ParsedError
+  /** The text of a plain answer; fails if the JSON is not one. */
   whole(json: Json): string
-  /** The text of a stream that ended well; fails if it did not. */
-  ended(events: readonly string[]): string
-  /** The error event at the legal end of a stream that broke off, and nothing of a good end. */
-  broken(events: readonly string[]): unknown
+  /** The text of a complete stream; fails if the stream is not complete. */
+  completed(events: readonly string[]): string
+  /** The error event at the end of a failed stream; fails if the stream looks complete. */
+  failed(events: readonly string[]): unknown
 }
 
-export interface SeenError {
+export interface ParsedError {
   readonly message: string
   readonly type: string
 }
 
 export type Json = Readonly<Record<string, unknown>>
 
-const text = ({ text: said = 'Hello, river' }: Asked): string => said
+const text = ({ text: content = 'Hello, river' }: RequestInput): string => content
 const parse = (data: string): Json => JSON.parse(data) as Json
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 const keys = (value: unknown): readonly string[] => Object.keys(value as object).sort()
 const wordsOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-function chatError(json: unknown): SeenError {
-  const { error } = json as { error: SeenError }
+function chatError(json: unknown): ParsedError {
+  const { error } = json as { error: ParsedError }
   expect(keys(error)).toEqual(['code', 'message', 'param', 'type'])
   return error
 }
 
-const chat = (path: string): Speech => ({
+const chat = (path: string): RawCaller => ({
   path: () => path,
-  body: asked => ({
-    model: asked.model,
-    stream: asked.stream,
-    max_tokens: asked.outputTokensMax ?? 20,
-    messages: [{ role: 'user', content: text(asked) }],
+  body: input => ({
+    model: input.model,
+    stream: input.stream,
+    max_tokens: input.outputTokensMax ?? 20,
+    messages: [{ role: 'user', content: text(input) }],
   }),
   error: chatError,
   whole({ choices }) {
@@ -65,7 +65,7 @@ const chat = (path: string): Speech => ({
       .map(({ message }) => wordsOf((message as Json).content))
       .join('')
   },
-  ended(events) {
+  completed(events) {
     expect(events.at(-1)).toBe('[DONE]')
     const chunks = events.slice(0, -1).map(parse)
     expect(chunks.filter(chunk => 'error' in chunk)).toEqual([])
@@ -74,24 +74,24 @@ const chat = (path: string): Speech => ({
       .map(({ delta }) => wordsOf((delta as Json)?.content))
       .join('')
   },
-  broken(events) {
+  failed(events) {
     expect(events.at(-1)).toBe('[DONE]')
     expect(events.filter(data => data.startsWith('{"error"'))).toHaveLength(1)
     return parse(events.at(-2)!)
   },
 })
 
-const messages: Speech = {
+const messages: RawCaller = {
   path: () => '/v1/messages',
-  body: asked => ({
-    model: asked.model,
-    stream: asked.stream,
-    max_tokens: asked.outputTokensMax ?? 20,
-    messages: [{ role: 'user', content: text(asked) }],
+  body: input => ({
+    model: input.model,
+    stream: input.stream,
+    max_tokens: input.outputTokensMax ?? 20,
+    messages: [{ role: 'user', content: text(input) }],
   }),
   error(json) {
-    const { type, error, request_id: id } = json as { type: string; error: SeenError; request_id: string }
-    const { details: _details, ...rest } = error as SeenError & { details?: unknown }
+    const { type, error, request_id: id } = json as { type: string; error: ParsedError; request_id: string }
+    const { details: _details, ...rest } = error as ParsedError & { details?: unknown }
     expect([type, keys(rest)]).toEqual(['error', ['message', 'type']])
     expect(id).toStartWith('req_')
     return error
@@ -102,13 +102,13 @@ const messages: Speech = {
       .map(block => wordsOf(block.text))
       .join('')
   },
-  ended(events) {
+  completed(events) {
     const all = events.map(parse)
     expect(all.at(-1)!.type).toBe('message_stop')
     expect(all.filter(({ type }) => type === 'error')).toEqual([])
     return all.map(({ delta }) => wordsOf((delta as Json | undefined)?.text)).join('')
   },
-  broken(events) {
+  failed(events) {
     const all = events.map(parse)
     expect(all.filter(({ type }) => type === 'error' || type === 'message_stop')).toHaveLength(1)
     return all.at(-1)
@@ -117,17 +117,17 @@ const messages: Speech = {
 
 const LAST = /^response\.(completed|incomplete|failed|cancelled)$/
 
-const responses: Speech = {
+const responses: RawCaller = {
   path: () => '/v1/responses',
-  body: asked => ({
-    model: asked.model,
-    stream: asked.stream,
+  body: input => ({
+    model: input.model,
+    stream: input.stream,
     store: false,
-    max_output_tokens: asked.outputTokensMax ?? 20,
-    input: text(asked),
+    max_output_tokens: input.outputTokensMax ?? 20,
+    input: text(input),
   }),
   error(json) {
-    const { error, ...rest } = json as { type?: string; error: SeenError }
+    const { error, ...rest } = json as { type?: string; error: ParsedError }
     if (rest.type !== undefined) expect(rest).toMatchObject({ type: 'error', message: error.message })
     return chatError({ error })
   },
@@ -138,13 +138,13 @@ const responses: Speech = {
       .map(part => wordsOf(part.text))
       .join('')
   },
-  ended(events) {
-    // A stream that Weir writes ends with this mark, one that passes ends as its upstream ends it.
+  completed(events) {
+    // A stream that Weir writes ends with [DONE]; one that passes through ends as its upstream ends it.
     const all = events.filter((data, at) => data !== '[DONE]' || at < events.length - 1).map(parse)
     expect(String(all.at(-1)!.type)).toMatch(/^response\.(completed|incomplete)$/)
     return all.map(({ type, delta }) => (type === 'response.output_text.delta' ? wordsOf(delta) : '')).join('')
   },
-  broken(events) {
+  failed(events) {
     const all = events.map(parse)
     expect(all.filter(({ type }) => type === 'error' || LAST.test(String(type)))).toHaveLength(1)
     return all.at(-1)
@@ -157,12 +157,12 @@ const geminiText = ({ candidates }: Json): string =>
     .map(part => wordsOf(part.text))
     .join('')
 
-const gemini = (query: string): Speech => ({
+const gemini = (query: string): RawCaller => ({
   path: ({ model, stream }) =>
     `/v1beta/models/${model}:${stream ? `streamGenerateContent${query}` : 'generateContent'}`,
-  body: asked => ({
-    contents: [{ role: 'user', parts: [{ text: text(asked) }] }],
-    generationConfig: { maxOutputTokens: asked.outputTokensMax ?? 20 },
+  body: input => ({
+    contents: [{ role: 'user', parts: [{ text: text(input) }] }],
+    generationConfig: { maxOutputTokens: input.outputTokensMax ?? 20 },
   }),
   error(json, status) {
     const [one] = Array.isArray(json) ? (json as Json[]) : [json as Json]
@@ -175,13 +175,13 @@ const gemini = (query: string): Speech => ({
     expect(Array.isArray(json.candidates)).toBe(true)
     return geminiText(json)
   },
-  ended(events) {
+  completed(events) {
     const all = events.map(parse)
     expect(all.filter(chunk => 'error' in chunk)).toEqual([])
     expect(all.flatMap(({ candidates }) => list(candidates)).some(one => 'finishReason' in one)).toBe(true)
     return all.map(geminiText).join('')
   },
-  broken(events) {
+  failed(events) {
     const all = events.map(parse)
     expect(all.filter(chunk => 'error' in chunk)).toHaveLength(1)
     expect(all.flatMap(({ candidates }) => list(candidates)).filter(one => 'finishReason' in one)).toEqual([])
@@ -189,7 +189,7 @@ const gemini = (query: string): Speech => ({
   },
 })
 
-export const speech: Readonly<Record<Speaker, Speech>> = {
+export const rawCallers: Readonly<Record<CallerDialect, RawCaller>> = {
   'openai-chat': chat('/v1/chat/completions'),
   'ark': chat('/api/v3/chat/completions'),
   'anthropic-messages': messages,
@@ -198,14 +198,19 @@ export const speech: Readonly<Record<Speaker, Speech>> = {
   'gemini-array': gemini(''),
 }
 
-/** The data of each event; of the array, its elements. */
-export const eventsSeen = (speaker: Speaker, body: Buffer | string): readonly string[] =>
-  speaker === 'gemini-array'
+/** The data of each event; for `gemini-array`, the elements of the array. */
+export const eventsOfBody = (caller: CallerDialect, body: Buffer | string): readonly string[] =>
+  caller === 'gemini-array'
     ? (JSON.parse(body.toString()) as unknown[]).map(one => JSON.stringify(one))
     : eventsOf(body)
 
-export function requestOf(speaker: Speaker, key: string, asked: Asked, headers: Record<string, string> = {}): Buffer {
-  const { path, body } = speech[speaker]
+export function requestOf(
+  caller: CallerDialect,
+  key: string,
+  input: RequestInput,
+  headers: Record<string, string> = {},
+): Buffer {
+  const { path, body } = rawCallers[caller]
   const head = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
-  return post(path(asked), head, JSON.stringify(body(asked)))
+  return post(path(input), head, JSON.stringify(body(input)))
 }

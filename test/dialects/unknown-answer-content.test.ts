@@ -1,5 +1,5 @@
-// What is not known in an answer takes nothing else with it: whatever a later day, or another server, puts into an
-// answer beside what we know, all that we know of it reaches the caller, and what does not is said to be lost.
+// Unknown content in an answer does not affect the rest: whatever an upstream adds to an answer, all known content reaches
+// the caller, and the rest is reported as lost.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -10,9 +10,9 @@ import { protocols } from '../../src/protocols/protocols.ts'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, speech } from './speaking.ts'
-import { openTurning, turnStream, turnWhole } from './turning.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers } from './raw-callers.ts'
+import { openTranslation, translateStream, translateWhole } from './test-translation.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -21,19 +21,19 @@ const goldenOf = (dialect: Dialect, form: 'json' | 'sse'): Buffer =>
 
 const pairs = dialects.flatMap(from => dialects.filter(to => to !== from).map(to => [from, to] as const))
 
-/** What some server might write somewhere: nothing of it means anything. */
+/** Unknown objects that an upstream might add; none of them has a meaning. */
 const unknownThings: readonly Json[] = [
   { type: 'hologram', hologram: { url: 'https://x.test' } },
   { hologram: { url: 'https://x.test' } },
   {},
-  // Calls without a name, and parts without what they should hold.
+  // Calls without a name, and parts without content.
   ...[{ type: 'tool_use', id: 'x' }, { type: 'function_call', arguments: '{}' }, { functionCall: { args: {} } }],
   ...[{ type: 'function', id: 'x', function: {} }, { type: 'text' }],
   { inlineData: { mimeType: 'image/png', data: '?' } },
 ]
 
-/** Fields that an answer of a dialect must have to be one, and what is read to tell one event from another. */
-const KEPT = new Set([
+/** Fields that are not mutated: an answer needs them, or they tell one event from another. */
+const REQUIRED = new Set([
   ...['type', 'object', 'choices', 'content', 'output', 'candidates', 'message', 'delta', 'parts', 'response', 'item'],
   ...['content_block', 'part', 'index', 'output_index', 'content_index', 'status', 'role', 'text', 'id', 'call_id'],
   ...['function', 'functionCall', 'name', 'finish_reason', 'finishReason', 'stop_reason', 'tool_calls', 'args'],
@@ -58,14 +58,14 @@ const mutations = fc.array(
 )
 
 /** Every object and list in a value. */
-function placesIn(value: unknown, places: unknown[] = []): unknown[] {
-  if (typeof value !== 'object' || value === null) return places
-  places.push(value)
-  for (const child of Object.values(value)) placesIn(child, places)
-  return places
+function containersIn(value: unknown, containers: unknown[] = []): unknown[] {
+  if (typeof value !== 'object' || value === null) return containers
+  containers.push(value)
+  for (const child of Object.values(value)) containersIn(child, containers)
+  return containers
 }
 
-/** Lists of parts: an unknown one may stand behind those that are known. */
+/** Lists of parts, to which an unknown part may be added. */
 const LISTS = new Set(['content', 'parts', 'output', 'annotations', 'images', 'tool_calls'])
 
 function listsIn(value: unknown, lists: unknown[][] = []): unknown[][] {
@@ -85,18 +85,18 @@ function mutate(json: unknown, changes: readonly Mutation[]): unknown {
       if (lists.length > 0) lists[at % lists.length]!.push(structuredClone(unknownThings[thing]))
       continue
     }
-    const places = placesIn(value).filter(place => !Array.isArray(place)) as Record<string, unknown>[]
-    const place = places[at % places.length]
-    if (place === undefined) continue
-    if (kind === 'field') place[`x_unknown_${thing}`] = structuredClone(unknownThings[thing])
+    const containers = containersIn(value).filter(container => !Array.isArray(container)) as Record<string, unknown>[]
+    const container = containers[at % containers.length]
+    if (container === undefined) continue
+    if (kind === 'field') container[`x_unknown_${thing}`] = structuredClone(unknownThings[thing])
     else {
-      const names = Object.keys(place).filter(name => !KEPT.has(name))
+      const names = Object.keys(container).filter(name => !REQUIRED.has(name))
       const name = names[at % Math.max(1, names.length)]
       if (name === undefined) continue
-      const old = place[name]
-      if (kind === 'null') place[name] = null
-      else if (Array.isArray(old)) place[name] = []
-      else if (typeof old === 'string') place[name] = ''
+      const old = container[name]
+      if (kind === 'null') container[name] = null
+      else if (Array.isArray(old)) container[name] = []
+      else if (typeof old === 'string') container[name] = ''
     }
   }
   return value
@@ -107,39 +107,39 @@ function framesOf(dialect: Dialect): readonly string[] {
   return splitter.push(goldenOf(dialect, 'sse')).flatMap(frame => frameData(frame) ?? [])
 }
 
-/** What a caller is told in words. */
-const textOf = (to: Dialect, json: string): string => speech[to].whole(JSON.parse(json) as Json)
+/** The text of a translated answer. */
+const textOf = (to: Dialect, json: string): string => rawCallers[to].whole(JSON.parse(json) as Json)
 
 describe.each(pairs)('an answer of %s for %s', (from, to) => {
   const whole = JSON.parse(goldenOf(from, 'json').toString()) as unknown
-  const wanted = textOf(to, turnWhole(openTurning(from, to), whole))
-  const stream = turnStream(from, openTurning(from, to), [goldenOf(from, 'sse')])
-  const wantedStream = speech[to].ended(eventsSeen(to, stream))
+  const wanted = textOf(to, translateWhole(openTranslation(from, to), whole))
+  const stream = translateStream(from, openTranslation(from, to), [goldenOf(from, 'sse')])
+  const wantedStream = rawCallers[to].completed(eventsOfBody(to, stream))
 
-  test('with what nobody knows is whole', () => {
+  test('is complete with unknown content', () => {
     fc.assert(
       fc.property(mutations, changes => {
         const json = mutate(whole, changes)
         expect(protocols[from].readAnswer(Buffer.from(JSON.stringify(json)))).toBeDefined()
-        expect(textOf(to, turnWhole(openTurning(from, to), json))).toBe(wanted)
+        expect(textOf(to, translateWhole(openTranslation(from, to), json))).toBe(wanted)
       }),
       { numRuns: 150 },
     )
   })
 
-  test('streamed, with what nobody knows, is whole', () => {
+  test('is complete with unknown content, streamed', () => {
     const frames = framesOf(from)
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(1_000), mutations), { minLength: 1, maxLength: 4 }), places => {
+      fc.property(fc.array(fc.tuple(fc.nat(1_000), mutations), { minLength: 1, maxLength: 4 }), containers => {
         const changed = [...frames]
-        for (const [at, changes] of places) {
+        for (const [at, changes] of containers) {
           const index = at % changed.length
           if (changed[index] === '[DONE]') continue
           changed[index] = JSON.stringify(mutate(JSON.parse(changed[index]!), changes))
         }
         const bytes = Buffer.from(changed.map(data => `data: ${data}\n\n`).join(''))
-        const told = turnStream(from, openTurning(from, to), [bytes])
-        expect(speech[to].ended(eventsSeen(to, told))).toBe(wantedStream)
+        const translated = translateStream(from, openTranslation(from, to), [bytes])
+        expect(rawCallers[to].completed(eventsOfBody(to, translated))).toBe(wantedStream)
       }),
       { numRuns: 100 },
     )
@@ -154,17 +154,17 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-interface Seen {
+interface Result {
   readonly status: number
   readonly text: string
   readonly loss: string
 }
 
-async function ask(caller: Dialect, upstream: Dialect, stream: boolean): Promise<Seen> {
-  const asked = { model: modelOf(upstream), stream }
+async function ask(caller: Dialect, upstream: Dialect, stream: boolean): Promise<Result> {
+  const input = { model: modelOf(upstream), stream }
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-  const { path, body } = speech[caller]
-  const answer = await fetch(harness.url + path(asked), { method: 'POST', headers, body: JSON.stringify(body(asked)) })
+  const { path, body } = rawCallers[caller]
+  const answer = await fetch(harness.url + path(input), { method: 'POST', headers, body: JSON.stringify(body(input)) })
   const text = await answer.text()
   await harness.idle()
   return { status: answer.status, text, loss: answer.headers.get('x-weir-loss') ?? '' }
@@ -175,14 +175,14 @@ const sseOf = (events: readonly (object | string)[]): string =>
 
 const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
 
-/** Answers that came from real upstreams, and that were once lost. */
+/** Answers of real upstreams that were lost in earlier versions. */
 const blocked: Readonly<Record<string, object>> = {
-  'a guard that says nothing': { candidates: [{ finishReason: 'MODEL_ARMOR', index: 0 }], usageMetadata },
+  'a candidate that a guard blocked': { candidates: [{ finishReason: 'MODEL_ARMOR', index: 0 }], usageMetadata },
   'a prompt that a guard blocked': {
     promptFeedback: { blockReason: 'MODEL_ARMOR', blockReasonMessage: 'Blocked.' },
     usageMetadata,
   },
-  'a prompt that was judged, and no candidates': {
+  'safety ratings of a prompt, and no candidates': {
     promptFeedback: { safetyRatings: [{ category: 'X', probability: 'HIGH' }] },
     usageMetadata,
   },
@@ -191,7 +191,7 @@ const blocked: Readonly<Record<string, object>> = {
 }
 
 describe.each(Object.entries(blocked))('Gemini: %s', (_, json) => {
-  test.each(dialects.map(one => [one]))('is an answer for %s', async caller => {
+  test.each(dialects.map(one => [one]))('is delivered to %s as an answer', async caller => {
     harness.upstream.plan(script(...jsonAnswer(200, JSON.stringify(json))))
     const plain = await ask(caller, 'gemini', false)
     expect([plain.status, plain.text]).toEqual([200, expect.any(String)])
@@ -207,7 +207,7 @@ describe.each(Object.entries(blocked))('Gemini: %s', (_, json) => {
   })
 })
 
-describe('Gemini: a call in pieces', () => {
+describe('Gemini: a tool call in several events', () => {
   const piece = (functionCall: object, more: object = {}): object => ({
     candidates: [{ content: { role: 'model', parts: [{ functionCall }] }, index: 0, ...more }],
   })
@@ -227,16 +227,16 @@ describe('Gemini: a call in pieces', () => {
     piece({}),
     piece({ name: 'other', args: { a: 1 } }, { finishReason: 'STOP' }),
   ]
-  const given = JSON.parse(
+  const expectedArguments = JSON.parse(
     '{"brightness":50,"tone":"warm","rooms":[{"the name":"hall"},{"on":true}],"__proto__":{"x":null}}',
   ) as unknown
 
-  test('is put together', async () => {
+  test('is assembled', async () => {
     harness.upstream.plan(script(streamHead, chunk(sseOf(events)), end))
     const { status, text } = await ask('openai-chat', 'gemini', true)
     expect(status).toBe(200)
     const calls = new Map<number, { name: string; text: string }>()
-    for (const data of eventsSeen('openai-chat', text)) {
+    for (const data of eventsOfBody('openai-chat', text)) {
       if (data === '[DONE]') continue
       const { choices } = JSON.parse(data) as { choices: { delta: { tool_calls?: Json[] } }[] }
       for (const call of choices[0]?.delta.tool_calls ?? []) {
@@ -246,7 +246,7 @@ describe('Gemini: a call in pieces', () => {
       }
     }
     expect([...calls.values()].map(call => call.name)).toEqual(['light', 'other'])
-    expect(JSON.parse(calls.get(0)!.text)).toEqual(given)
+    expect(JSON.parse(calls.get(0)!.text)).toEqual(expectedArguments)
     expect(JSON.parse(calls.get(1)!.text)).toEqual({ a: 1 })
     expect(text).toContain('"finish_reason":"tool_calls"')
   })
@@ -255,13 +255,13 @@ describe('Gemini: a call in pieces', () => {
     harness.upstream.plan(script(streamHead, chunk(sseOf(events)), end))
     const { status, text } = await ask(caller, 'gemini', true)
     expect(status).toBe(200)
-    speech[caller].ended(eventsSeen(caller, text))
+    rawCallers[caller].completed(eventsOfBody(caller, text))
     expect(text).toContain('warm')
     expect(text).toContain('hall')
   })
 })
 
-describe('chat: calls', () => {
+describe('chat: tool calls', () => {
   const message = (calls: readonly object[], content: string | null = 'Well.') => ({
     id: 'x',
     object: 'chat.completion',
@@ -270,11 +270,11 @@ describe('chat: calls', () => {
     choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content, tool_calls: calls } }],
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
   })
-  const called = { name: 'f', arguments: '{"a":1}' }
+  const functionCall = { name: 'f', arguments: '{"a":1}' }
   const callers = dialects.filter(one => one !== 'openai-chat').map(one => [one] as const)
 
-  test.each(callers)('with an empty custom one beside the function, for %s', async caller => {
-    const call = { id: 'c1', type: 'function', function: called, custom: { name: '' } }
+  test.each(callers)('with an empty custom field beside the function reach %s as functions', async caller => {
+    const call = { id: 'c1', type: 'function', function: functionCall, custom: { name: '' } }
     for (const stream of [false, true]) {
       const json = message([call], null)
       const { message: delta, ...rest } = json.choices[0]!
@@ -288,9 +288,9 @@ describe('chat: calls', () => {
     }
   })
 
-  test.each(callers)('of an unknown kind beside a text and a known call, for %s', async caller => {
+  test.each(callers)('of an unknown type are reported as lost for %s, and the rest is delivered', async caller => {
     const unknown = { id: 'c0', type: 'teleport', teleport: { to: 'Paris' } }
-    const both = message([unknown, { id: 'c1', function: called }])
+    const both = message([unknown, { id: 'c1', function: functionCall }])
     harness.upstream.plan(script(...jsonAnswer(200, JSON.stringify(both))))
     const { status, text, loss } = await ask(caller, 'openai-chat', false)
     expect(status).toBe(200)

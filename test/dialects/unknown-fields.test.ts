@@ -1,5 +1,5 @@
-// No reader drops anything silently: a field or a part that nobody has heard of, put anywhere into a request or an
-// answer of any dialect, is listed as lost, refused, or carried.
+// No codec drops anything silently: an unknown field or part, anywhere in a request or an answer of any dialect, is reported
+// as lost, refused, or carried.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -10,16 +10,16 @@ import { Losses } from '../../src/protocols/neutral/losses.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
+import { rawCallers, requestOf } from './raw-callers.ts'
 import { plainJson, streamedJson } from './reasons.ts'
 import { richRequest } from './rich-requests.ts'
-import { requestOf, speech } from './speaking.ts'
-import { openTurning, turnStream, turnWhole } from './turning.ts'
+import { openTranslation, translateStream, translateWhole } from './test-translation.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
 type Json = Record<string, unknown>
 
-/** What is the caller's or the model's own, or is carried whole: nothing in it is ours to know. */
+/** Fields whose content belongs to the caller or the model, or is carried as a whole. */
 const OPAQUE = new RegExp(
   [
     ...['metadata', 'labels', 'logit_bias', 'schema', 'parameters', 'input_schema', 'responseSchema', 'args', 'input'],
@@ -29,9 +29,9 @@ const OPAQUE = new RegExp(
     .map(name => `\\.${name}$`)
     .join('|'),
 )
-/** A response repeats what was asked for. */
+/** A response repeats these fields of the request. */
 const ECHO = /^(\.response)?\.(reasoning|text)$/
-/** Of a request, its input is all that there is; a response is not a tool's. */
+/** Names from OPAQUE that are read at the top level: the input of a request, and the response of an event. */
 const READ = /^\.(input|response)$/
 
 type Path = readonly (string | number)[]
@@ -41,7 +41,7 @@ interface Place {
   readonly isList: boolean
 }
 
-/** Where objects stand, and lists of objects. */
+/** The paths of all objects and lists of objects. */
 function* places(value: unknown, isAnswer: boolean, path: Path = []): Iterable<Place> {
   if (typeof value !== 'object' || value === null) return
   const at = path.map(step => (typeof step === 'number' ? '' : `.${step}`)).join('')
@@ -54,8 +54,8 @@ function* places(value: unknown, isAnswer: boolean, path: Path = []): Iterable<P
   }
 }
 
-/** The same, with something at this place that nobody has heard of. */
-function planted(value: unknown, { path, isList }: Place): Json {
+/** A copy with an unknown field or part at this place. */
+function withUnknown(value: unknown, { path, isList }: Place): Json {
   const copy = structuredClone(value) as Json
   let at = copy as unknown as Record<string | number, unknown>
   for (const step of path) at = at[step] as typeof at
@@ -64,7 +64,7 @@ function planted(value: unknown, { path, isList }: Place): Json {
   return copy
 }
 
-/** Lists of one thing each of which another member would be another thing: a choice, a tool, a message. */
+/** Lists to which no unknown part is added: another member would be another choice, tool or message. */
 const NO_LIST = /^(choices|candidates|messages|contents|safetySettings|stop|tool_calls|functionDeclarations)$/
 
 const placesOf = (value: unknown, isAnswer: boolean): readonly Place[] =>
@@ -76,9 +76,9 @@ function lossesOfRequest(from: Dialect, to: Dialect, json: Json): readonly strin
   const losses = new Losses()
   try {
     const call = { json, dialect: from, stream: false, choices: 1, recall: () => [] } as unknown as Call
-    const said = protocols[from].codec.readConversation(call)
-    losses.addAll(said.lostFields)
-    protocols[to].codec.writeConversation(said, {
+    const input = protocols[from].codec.readConversation(call)
+    losses.addAll(input.lostFields)
+    protocols[to].codec.writeConversation(input, {
       model: 'm',
       traits: {},
       outputTokensMax: 4_096,
@@ -96,23 +96,25 @@ function lossesOfRequest(from: Dialect, to: Dialect, json: Json): readonly strin
   return losses.codes
 }
 
-/** Refused, or said to be lost, by its name or with all that it stands in. */
-const isSaid = (losses: readonly string[] | 'refused', before: readonly string[]): boolean =>
+/** Whether the unknown field was refused or reported as lost, by its name or with its parent. */
+const isReported = (losses: readonly string[] | 'refused', before: readonly string[]): boolean =>
   losses === 'refused' || losses.some(code => code.includes('unheard') || !before.includes(code))
 
 describe.each(pairs)('a request of %s to an upstream of %s', (from, to) => {
-  // Where one tool must be called, the others need not be told of.
+  // Without a forced tool: if one tool must be called, the others need not be sent.
   const { stream: _stream, tool_choice: _choice, ...plain } = richRequest[from]('p/m') as Json
   const auto = { toolConfig: { functionCallingConfig: { mode: 'AUTO' } } }
   const request = { ...plain, ...(from === 'gemini' ? auto : {}) }
 
-  test('says what is lost of it, wherever that stands', () => {
+  test('reports, refuses or carries an unknown field anywhere', () => {
     const before = lossesOfRequest(from, to, structuredClone(request)) as readonly string[]
     expect(before).not.toBe('refused' as never)
     const found = placesOf(request, false)
     expect(found.length).toBeGreaterThan(10)
-    const silent = found.filter(place => !isSaid(lossesOfRequest(from, to, planted(request, place)), before))
-    expect(silent.map(({ path }) => path.join('.'))).toEqual([])
+    const unreported = found.filter(
+      place => !isReported(lossesOfRequest(from, to, withUnknown(request, place)), before),
+    )
+    expect(unreported.map(({ path }) => path.join('.'))).toEqual([])
   })
 })
 
@@ -123,43 +125,43 @@ const eventsOf = (dialect: Dialect): readonly string[] =>
     .split(/\r?\n\r?\n/)
     .filter(event => event.includes('data:'))
 
-/** Of an answer, what may be put in it without making it another answer. */
-function lossesOfAnswer(from: Dialect, to: Dialect, said: Json | string): readonly string[] {
-  const turning = openTurning(from, to)
-  if (typeof said === 'string') turnStream(from, turning, [Buffer.from(said)])
-  else turnWhole(turning, said)
-  return turning.translation.ask.losses.codes
+/** The losses that the translation of an answer reports. */
+function lossesOfAnswer(from: Dialect, to: Dialect, input: Json | string): readonly string[] {
+  const translation = openTranslation(from, to)
+  if (typeof input === 'string') translateStream(from, translation, [Buffer.from(input)])
+  else translateWhole(translation, input)
+  return translation.translation.ask.losses.codes
 }
 
 describe.each(pairs)('an answer of %s to a caller of %s', (from, to) => {
-  test('says what is lost of it, wherever that stands', () => {
+  test('reports or carries an unknown field anywhere', () => {
     const whole = wholeOf(from)
     const before = lossesOfAnswer(from, to, whole)
     const found = placesOf(whole, true)
     expect(found.length).toBeGreaterThan(4)
-    const silent = found.filter(place => !isSaid(lossesOfAnswer(from, to, planted(whole, place)), before))
-    expect(silent.map(({ path }) => path.join('.'))).toEqual([])
+    const unreported = found.filter(place => !isReported(lossesOfAnswer(from, to, withUnknown(whole, place)), before))
+    expect(unreported.map(({ path }) => path.join('.'))).toEqual([])
   })
 
-  test('streamed says it as well', () => {
+  test('reports or carries an unknown field in any event', () => {
     const events = eventsOf(from)
     const before = lossesOfAnswer(from, to, `${events.join('\n\n')}\n\n`)
-    const silent: string[] = []
+    const unreported: string[] = []
     events.forEach((event, at) => {
       const [head, data] = event.split(/data: ?/) as [string, string]
       if (!data.startsWith('{')) return
       const json = JSON.parse(data) as Json
       for (const place of placesOf(json, true)) {
-        const changed = `${head}data: ${JSON.stringify(planted(json, place))}`
+        const changed = `${head}data: ${JSON.stringify(withUnknown(json, place))}`
         const losses = lossesOfAnswer(from, to, `${events.with(at, changed).join('\n\n')}\n\n`)
-        if (!isSaid(losses, before)) silent.push(`${String(json.type ?? at)}: ${place.path.join('.')}`)
+        if (!isReported(losses, before)) unreported.push(`${String(json.type ?? at)}: ${place.path.join('.')}`)
       }
     })
-    expect(silent).toEqual([])
+    expect(unreported).toEqual([])
   })
 })
 
-describe('through a whole gateway', () => {
+describe('at a gateway', () => {
   let harness: Harness
   let key: string
   beforeAll(async () => {
@@ -168,15 +170,15 @@ describe('through a whole gateway', () => {
   })
   afterAll(() => harness.stop())
 
-  async function ask(caller: Dialect, upstream: Dialect, said: Json | readonly (Json | string)[]) {
-    const stream = Array.isArray(said)
-    harness.upstream.plan(stream ? streamedJson(said as Json[]) : plainJson(said as Json))
+  async function ask(caller: Dialect, upstream: Dialect, input: Json | readonly (Json | string)[]) {
+    const stream = Array.isArray(input)
+    harness.upstream.plan(stream ? streamedJson(input as Json[]) : plainJson(input as Json))
     const answer = await rawRequest(harness.url, requestOf(caller, key, { model: modelOf(upstream), stream }))
     await harness.idle()
     return { answer, body: String(answer.body), losses: String(harness.records().at(-1)!.loss ?? '').split(',') }
   }
 
-  /** What vendors of the chat dialect add to it: each is carried, moot, or listed as lost. */
+  /** Fields that vendors add to the chat dialect: each is carried, irrelevant, or reported as lost. */
   const vendors: readonly (readonly [place: 'top' | 'choice' | 'message', fields: Json, lost: readonly string[]])[] = [
     ['top', { related_questions: ['Why?'] }, ['answer.related_questions']],
     ['top', { images: [{ image_url: 'https://a.example/1.png' }] }, ['answer.images']],
@@ -202,29 +204,32 @@ describe('through a whole gateway', () => {
     ],
   ]
 
-  test.each(vendors)('a vendor adds to the %s of chat %j', async (place, fields, lost) => {
-    const at = (name: string): Json => (place === name ? fields : {})
-    const message = { role: 'assistant', content: 'Hi', ...at('message') }
-    const choice = { index: 0, finish_reason: 'stop', ...at('choice') }
-    const whole = { id: 'c', ...at('top'), choices: [{ ...choice, message }] }
-    const streamed = [{ id: 'c', ...at('top'), choices: [{ ...choice, delta: message }] }, '[DONE]']
-    for (const said of [whole, streamed]) {
-      const { losses, answer, body } = await ask('gemini', 'openai-chat', said)
-      expect([answer.status, losses]).toEqual([200, lost.length === 0 ? [''] : [...lost]])
-      if (place === 'message' && 'reasoning' in fields) expect(body.split('Hm.').length).toBe(2)
-      const native = await ask('openai-chat', 'openai-chat', said)
-      const sent = said === whole ? whole : streamed[0]
-      expect(native.body).toContain(JSON.stringify(sent))
-    }
-  })
+  test.each(vendors)(
+    'fields that a vendor adds to the %s of chat are carried or reported: %j',
+    async (place, fields, lost) => {
+      const at = (name: string): Json => (place === name ? fields : {})
+      const message = { role: 'assistant', content: 'Hi', ...at('message') }
+      const choice = { index: 0, finish_reason: 'stop', ...at('choice') }
+      const whole = { id: 'c', ...at('top'), choices: [{ ...choice, message }] }
+      const streamed = [{ id: 'c', ...at('top'), choices: [{ ...choice, delta: message }] }, '[DONE]']
+      for (const input of [whole, streamed]) {
+        const { losses, answer, body } = await ask('gemini', 'openai-chat', input)
+        expect([answer.status, losses]).toEqual([200, lost.length === 0 ? [''] : [...lost]])
+        if (place === 'message' && 'reasoning' in fields) expect(body.split('Hm.').length).toBe(2)
+        const native = await ask('openai-chat', 'openai-chat', input)
+        const sent = input === whole ? whole : streamed[0]
+        expect(native.body).toContain(JSON.stringify(sent))
+      }
+    },
+  )
 
-  test('thoughts that are told in pieces alone are carried', async () => {
+  test('thoughts in reasoning_details only are carried', async () => {
     const message = { content: 'Hi', reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm.' }] }
     const { body } = await ask('gemini', 'openai-chat', { choices: [{ index: 0, finish_reason: 'stop', message }] })
     expect(body).toContain('"text":"Hm.","thought":true')
   })
 
-  test('a call that stands in the start of a message is carried', async () => {
+  test('a tool call in message_start is carried', async () => {
     const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
     const caller = { type: 'code_execution_20250825', tool_id: 'srvtoolu_1' }
     const head = { id: 'm', type: 'message', role: 'assistant', model: 'm' }
@@ -237,25 +242,25 @@ describe('through a whole gateway', () => {
     expect(called.losses).toEqual(['answer.tool_use.caller'])
   })
 
-  test('requests that lose something are refused where their caller wants that', async () => {
+  test('requests with losses are refused under strict', async () => {
     const post = (path: string, body: Json): Promise<Response> =>
       fetch(harness.url + path, {
         method: 'POST',
         headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'x-weir-translate': 'strict' },
         body: JSON.stringify(body),
       })
-    const say = [{ role: 'user', content: 'Hi' }]
+    const messages = [{ role: 'user', content: 'Hi' }]
     const hidden = { type: 'redacted_thinking', data: 'x' }
     const thought = { role: 'assistant', content: [hidden, { type: 'text', text: 'a' }] }
-    const thinking = { max_tokens: 9, messages: [...say, thought, ...say] }
+    const thinking = { max_tokens: 9, messages: [...messages, thought, ...messages] }
     const fileData = { fileUri: 'https://a.example/1.mp4', mimeType: 'video/mp4' }
     const mediaResolution = { level: 'MEDIA_RESOLUTION_LOW' }
     const film = { contents: [{ role: 'user', parts: [{ fileData, mediaResolution }] }] }
     const rows: readonly (readonly [string, Dialect, Json, string])[] = [
-      ['/v1/chat/completions', 'anthropic-messages', { messages: say, prompt_cache_key: 'k' }, 'prompt_cache_key'],
+      ['/v1/chat/completions', 'anthropic-messages', { messages, prompt_cache_key: 'k' }, 'prompt_cache_key'],
       ['/v1/messages', 'openai-chat', thinking, 'reasoning_state'],
       ['/v1/messages', 'ark', thinking, 'reasoning_state'],
-      [speech.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],
+      [rawCallers.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],
     ]
     for (const [path, upstream, body, code] of rows) {
       const answer = await post(path, { ...(path.includes('v1beta') ? {} : { model: modelOf(upstream) }), ...body })

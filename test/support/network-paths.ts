@@ -1,4 +1,4 @@
-// How tests reach what they have started themselves.
+// Permission for the gateway to reach servers that a test has started on loopback.
 
 import { PrivateHosts } from '../../src/http/address/private-hosts.ts'
 import type { NetworkPath } from '../../src/http/client/network-path.ts'
@@ -11,8 +11,8 @@ export const hosts = (text: string): PrivateHosts => {
 
 export const loopback = hosts('127.0.0.0/8, ::1')
 
-/** As an operator's own address is reached. */
-export const roadTo = (url: string, more: Partial<NetworkPath> = {}): NetworkPath => ({
+/** The network path to an address that the operator has configured. */
+export const pathTo = (url: string, more: Partial<NetworkPath> = {}): NetworkPath => ({
   origin: new URL(url).origin,
   permitted: true,
   ...more,

@@ -1,4 +1,4 @@
-// A gateway before a provider of films, whose date a test may move.
+// A gateway with a provider of video tasks. A test may move the date.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ export const path = '/api/v3/contents/generations/tasks'
 
 const films = { input: '0', output: '10', cases: [{ class: 'flex', output: '5' }] }
 
-/** Films at ten dollars a million tokens, at two cents a second, and some of which nobody knows the price. */
+/** Video models priced by tokens (ten dollars a million), by seconds (two cents), and one without a price. */
 const provider = {
   id: 'pond',
   name: 'Pond',
@@ -20,6 +20,7 @@ const provider = {
   baseUrlEnv: 'POND_URL',
   speaks: { 'ark-tasks': '/contents/generations/tasks' },
   sign: 'bearer',
+  can: { capsThought: false }, // a film has no reasoning that could cost more
   models: [
     { id: 'film', price: films },
     { id: 'seconds', price: { input: '0', output: '0', perSecond: '0.02' } },
@@ -27,20 +28,20 @@ const provider = {
   ],
 }
 
-/** A folder with the provider's file. Whoever asks for it removes it. */
+/** Creates a folder with the provider file. The caller removes it. */
 export function writeProvider(): string {
   const folder = mkdtempSync(join(tmpdir(), 'weir-pond-'))
   writeFileSync(join(folder, 'pond.json'), JSON.stringify(provider))
   return folder
 }
 
-export interface TaskWorld extends Harness {
-  /** Lets so much time go by, as far as dates are concerned. */
-  later(ms: number): void
+export interface TaskHarness extends Harness {
+  /** Moves the date forward. */
+  advance(ms: number): void
 }
 
-/** It does not look at tasks of its own accord, unless it is told how often. */
-export async function startTasks(options: HarnessOptions & { aheadMs?: number } = {}): Promise<TaskWorld> {
+/** The gateway does not poll tasks by itself, unless a test sets `tasksEveryMs`. */
+export async function startTasks(options: HarnessOptions & { aheadMs?: number } = {}): Promise<TaskHarness> {
   const folder = writeProvider()
   let aheadMs = options.aheadMs ?? 0
   const clock = { nowMs: systemClock.nowMs, dateMs: () => Date.now() + aheadMs }
@@ -52,7 +53,7 @@ export async function startTasks(options: HarnessOptions & { aheadMs?: number } 
   })
   return {
     ...harness,
-    later: ms => void (aheadMs += ms),
+    advance: ms => void (aheadMs += ms),
     async stop() {
       await harness.stop()
       rmSync(folder, { recursive: true, force: true })
@@ -60,28 +61,28 @@ export async function startTasks(options: HarnessOptions & { aheadMs?: number } 
   }
 }
 
-export interface Told {
+export interface TaskAnswer {
   readonly status: number
   readonly headers: Headers
   readonly json: Readonly<Record<string, unknown>>
 }
 
-type At = Pick<Harness, 'url'>
+type Target = Pick<Harness, 'url'>
 
-export async function ask(harness: At, key: string, method: string, more: AskOptions = {}): Promise<Told> {
-  const { at = '', body, headers = {} } = more
-  const response = await fetch(`${harness.url}${path}${at}`, {
+export async function ask(harness: Target, key: string, method: string, more: AskOptions = {}): Promise<TaskAnswer> {
+  const { suffix = '', body, headers = {} } = more
+  const response = await fetch(`${harness.url}${path}${suffix}`, {
     method,
     headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }), ...headers },
     ...(body && { body: JSON.stringify(body) }),
   })
   const text = await response.text()
-  const json = (text === '' ? {} : JSON.parse(text)) as Told['json']
+  const json = (text === '' ? {} : JSON.parse(text)) as TaskAnswer['json']
   return { status: response.status, headers: response.headers, json }
 }
 
 interface AskOptions {
-  readonly at?: string
+  readonly suffix?: string
   readonly body?: object
   readonly headers?: Record<string, string>
 }
@@ -90,8 +91,8 @@ export const film = (text = 'a river', more: object = {}): { body: object } => (
   body: { model: 'pond/film', content: [{ type: 'text', text }], resolution: '720p', duration: 5, ...more },
 })
 
-/** Begins one, which must be begun, and gives its name. */
-export async function begun(harness: At, key: string, options: AskOptions = film()): Promise<string> {
+/** Creates a task and returns its id; throws if it is refused. */
+export async function createTask(harness: Target, key: string, options: AskOptions = film()): Promise<string> {
   const { status, json } = await ask(harness, key, 'POST', options)
   if (status !== 200) throw new Error(`${status}: ${JSON.stringify(json)}`)
   return json.id as string

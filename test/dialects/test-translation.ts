@@ -1,5 +1,4 @@
-// Turns an upstream's answer into a caller's as the pipeline does, without sockets and with everything fixed that is
-// else another each time.
+// Translates answers of an upstream for a caller as the pipeline does, without sockets, and with fixed ids and times.
 
 import { frameData, SseSplitter } from '../../src/http/sse.ts'
 import { StreamTranslator } from '../../src/pipeline/attempt/translation.ts'
@@ -12,15 +11,15 @@ import type { Dialect } from './upstreams.ts'
 
 export const origin = 'originoforig'
 
-export interface Turning {
+export interface TestTranslation {
   readonly translation: Translation
-  /** What was kept for a caller that cannot carry it. */
-  readonly kept: Map<string, readonly ReasoningState[]>
+  /** Reasoning state that the gateway keeps for a caller whose dialect cannot carry it. */
+  readonly keptStates: Map<string, readonly ReasoningState[]>
 }
 
-export function openTurning(from: Dialect, to: Dialect, more: Partial<AnswerTarget> = {}): Turning {
+export function openTranslation(from: Dialect, to: Dialect, more: Partial<AnswerTarget> = {}): TestTranslation {
   const losses = new Losses()
-  const kept = new Map<string, readonly ReasoningState[]>()
+  const keptStates = new Map<string, readonly ReasoningState[]>()
   let calls = 0
   const source = { origin, notes: { losses, renamed: new Map() }, mintCallId: () => `call_minted${calls++}` }
   const ask: AnswerTarget = {
@@ -31,31 +30,34 @@ export function openTurning(from: Dialect, to: Dialect, more: Partial<AnswerTarg
     choices: 1,
     json: { model: 'p/m' },
     losses,
-    keep: (id, sealed) => void kept.set(id, sealed),
+    keep: (id, sealed) => void keptStates.set(id, sealed),
     ...more,
   }
-  return { translation: { upstreamCodec: protocols[from].codec, source, callerCodec: protocols[to].codec, ask }, kept }
+  return {
+    translation: { upstreamCodec: protocols[from].codec, source, callerCodec: protocols[to].codec, ask },
+    keptStates: keptStates,
+  }
 }
 
-export function turnWhole(
-  { translation: { upstreamCodec, source, callerCodec, ask } }: Turning,
+export function translateWhole(
+  { translation: { upstreamCodec, source, callerCodec, ask } }: TestTranslation,
   json: unknown,
 ): string {
   return callerCodec.writeWholeAnswer(upstreamCodec.readWholeAnswer(json, source), ask)
 }
 
-/** The pieces are the bytes of a stream, cut anywhere. */
-export function turnStream(from: Dialect, { translation }: Turning, pieces: Iterable<Uint8Array>): string {
+/** The pieces are the bytes of a stream, split anywhere. */
+export function translateStream(from: Dialect, { translation }: TestTranslation, pieces: Iterable<Uint8Array>): string {
   const splitter = new SseSplitter(1 << 20)
   const translator = new StreamTranslator(translation)
   let text = ''
-  let isOver = false
+  let isFinished = false
   const take = (frame: Parameters<typeof frameData>[0]): void => {
-    if (isOver) return
+    if (isFinished) return
     const reading = protocols[from].readFrame(frameData(frame))
     if (reading.kind === 'error' || reading.kind === 'garbage') throw new Error(`a frame that is ${reading.kind}`)
     text += translator.convert(reading).toString()
-    isOver = reading.kind === 'terminal'
+    isFinished = reading.kind === 'terminal'
   }
   for (const piece of pieces) for (const frame of splitter.push(Buffer.from(piece))) take(frame)
   const rest = splitter.end()

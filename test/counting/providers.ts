@@ -1,4 +1,5 @@
-// A gateway whose providers each speak one dialect: lakes count in it, ponds do not, springs embed.
+// A gateway whose providers each speak one dialect: those named lake count tokens in it, those named pond do not, those
+// named spring make embeddings.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,13 +9,13 @@ import { startHarness } from '../support/gateway.ts'
 
 const geminiPaths = ['/models/{model}:generateContent', '/models/{model}:streamGenerateContent?alt=sse']
 
-interface Water {
+interface TestProvider {
   readonly base: string
   readonly speaks: Readonly<Record<string, string | readonly string[]>>
   readonly counts?: Readonly<Record<string, string>>
 }
 
-const waters: Readonly<Record<string, Water>> = {
+const providers: Readonly<Record<string, TestProvider>> = {
   'lake-anthropic': {
     base: '/v1',
     speaks: { 'anthropic-messages': '/messages' },
@@ -50,20 +51,20 @@ const models = [
   { id: 'blind', contextTokens: 32_768, outputTokensMax: 4_096, price, traits: { reads: ['text'], thinking: 'none' } },
 ]
 
-export async function startLakes(options: HarnessOptions = {}): Promise<Harness> {
+export async function startProviders(options: HarnessOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-lakes-'))
   const env: Record<string, string> = { WEIR_PROVIDERS: folder }
   const nameOf = (id: string): string => id.toUpperCase().replaceAll('-', '_')
-  const named = Object.entries(waters).map(([id, water]) => ({ id, water, name: nameOf(id) }))
-  for (const { id, name, water } of named) {
-    const { base: _base, ...paths } = water
+  const withNames = Object.entries(providers).map(([id, provider]) => ({ id, provider, name: nameOf(id) }))
+  for (const { id, name, provider } of withNames) {
+    const { base: _base, ...paths } = provider
     const at = { baseUrl: 'http://127.0.0.1:9', keyEnv: `${name}_KEY`, baseUrlEnv: `${name}_URL` }
     writeFileSync(join(folder, `${id}.json`), JSON.stringify({ id, name: id, ...at, ...paths, sign: 'bearer', models }))
     env[`${name}_KEY`] = `sk-${id}`
   }
   const harness = await startHarness({
     ...options,
-    upstreamEnv: url => Object.fromEntries(named.map(({ name, water }) => [`${name}_URL`, url + water.base])),
+    upstreamEnv: url => Object.fromEntries(withNames.map(({ name, provider }) => [`${name}_URL`, url + provider.base])),
     env: { ...env, ...options.env },
   })
   return {

@@ -1,4 +1,4 @@
-// A gateway whose operators may lead channels to this machine, and providers of their own that the fake upstream plays.
+// A gateway whose channels may point at this machine, and custom providers that the fake upstream serves.
 
 import { join } from 'node:path'
 import { openDatabase } from '../support/database.ts'
@@ -7,10 +7,10 @@ import { hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
-/** Looked for wherever it must not be. */
+/** A credential. Tests search for it where a secret must not appear. */
 export const canary = 'sk-canary-stored-0123456789'
 
-export interface ChannelDesk {
+export interface ChannelSetup {
   readonly harness: Harness
   readonly ask: Ask
   /** Key of an account with credit. */
@@ -18,7 +18,7 @@ export interface ChannelDesk {
   stop(): Promise<void>
 }
 
-export async function openChannelDesk(options: HarnessOptions = {}): Promise<ChannelDesk> {
+export async function startChannelSetup(options: HarnessOptions = {}): Promise<ChannelSetup> {
   const env = { WEIR_PRIVATE_HOSTS: '127.0.0.1', ...options.env }
   const harness = await startHarness({ ...options, env })
   const ask = await askAsOwner(harness)
@@ -28,7 +28,7 @@ export async function openChannelDesk(options: HarnessOptions = {}): Promise<Cha
 
 const models = [{ id: 'echo', price: { input: '1', output: '2' } }]
 
-/** As a provider file has it, at the fake upstream. */
+/** A provider definition, as in a provider file, with the address of the fake upstream. */
 export const definitionOf = (id: string, url: string, more: object = {}) => ({
   id,
   name: `The ${id}`,
@@ -41,16 +41,16 @@ export const definitionOf = (id: string, url: string, more: object = {}) => ({
   ...more,
 })
 
-export async function defineProvider({ ask, harness }: ChannelDesk, id: string, more: object = {}): Promise<Told> {
+export async function defineProvider({ ask, harness }: ChannelSetup, id: string, more: object = {}): Promise<Told> {
   return await ask('POST', 'web/providers', { definition: definitionOf(id, harness.upstream.url, more) })
 }
 
-/** The ids of those that were made. */
+/** The ids of the channels in an answer. */
 export const idsOf = ({ body }: Told): string[] => (body.data as { id: string }[]).map(({ id }) => id)
 
-export const at = (id: string, more = ''): string => `web/channels/${encodeURIComponent(id)}${more}`
+export const channelPath = (id: string, more = ''): string => `web/channels/${encodeURIComponent(id)}${more}`
 
-export const say = ({ harness, key }: ChannelDesk, model: string, more: object = {}): Promise<Response> =>
+export const callModel = ({ harness, key }: ChannelSetup, model: string, more: object = {}): Promise<Response> =>
   fetch(`${harness.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },

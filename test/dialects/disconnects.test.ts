@@ -1,4 +1,5 @@
-// Translated streams whose caller or gateway goes away: settled once, nothing held, and the upstream is let go.
+// Translated streams whose caller disconnects or whose gateway drains: they are settled once, release their hold, and close
+// the upstream connection.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { buildFramesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -7,20 +8,20 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
-import type { Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
-import { modelOf, startDialects, thoughtless } from './upstreams.ts'
+import { modelOf, modelsWithoutThinking, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
 beforeEach(async () => {
-  harness = await startDialects({ models: thoughtless, env: { WEIR_DRAIN_SECONDS: '5' } })
+  harness = await startDialects({ models: modelsWithoutThinking, env: { WEIR_DRAIN_SECONDS: '5' } })
   key = await harness.key()
 })
 afterEach(() => harness.stop())
 
-const pairs: readonly (readonly [Speaker, Dialect])[] = [
+const pairs: readonly (readonly [CallerDialect, Dialect])[] = [
   ['openai-chat', 'anthropic-messages'],
   ['openai-responses', 'gemini'],
   ['anthropic-messages', 'openai-responses'],
@@ -29,8 +30,8 @@ const pairs: readonly (readonly [Speaker, Dialect])[] = [
   ['ark', 'gemini'],
 ]
 
-/** Stops before this piece of the text until the gate opens. */
-const gated = (stopAt: number, opens: Promise<unknown>): Script =>
+/** Waits before this piece of the text until `opens` resolves. */
+const pauseBefore = (stopAt: number, opens: Promise<unknown>): Script =>
   scripted(function* steps(request) {
     yield streamHead
     let number = 0
@@ -41,17 +42,17 @@ const gated = (stopAt: number, opens: Promise<unknown>): Script =>
     yield end
   })
 
-describe.each(pairs)('%s on %s', (speaker, upstream) => {
-  const asked = { model: modelOf(upstream), stream: true }
-  const { ended } = speech[speaker]
+describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
+  const input = { model: modelOf(upstream), stream: true }
+  const { completed: textOfCompleted } = rawCallers[callerDialect]
 
-  test.each([0, 1, 2])('the caller leaves before piece %i', async stopAt => {
+  test.each([0, 1, 2])('is settled as client_left when the caller disconnects before piece %i', async stopAt => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    harness.upstream.plan(gated(stopAt, promise))
+    harness.upstream.plan(pauseBefore(stopAt, promise))
     const received = harness.upstream.nextRequest()
-    const caller = openRaw(harness.url, requestOf(speaker, key, asked))
+    const caller = openRaw(harness.url, requestOf(callerDialect, key, input))
     const request = await received
-    if (stopAt > 0) await caller.until(({ head }) => head !== '', 'the pieces before it are here')
+    if (stopAt > 0) await caller.until(({ head }) => head !== '', 'the caller has the earlier pieces')
     caller.leave()
     await request.closed
     resolve()
@@ -61,37 +62,37 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
   })
 
-  test('with an Idempotency-Key the answer goes on without its caller, and is given again', async () => {
+  test('with an Idempotency-Key continues without its caller, and is replayed', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    harness.upstream.plan(gated(2, promise))
+    harness.upstream.plan(pauseBefore(2, promise))
     const received = harness.upstream.nextRequest()
     const headers = { 'idempotency-key': 'once' }
-    const caller = openRaw(harness.url, requestOf(speaker, key, asked, headers))
+    const caller = openRaw(harness.url, requestOf(callerDialect, key, input, headers))
     await received
     await caller.until(({ head }) => head !== '', 'the head is there')
     caller.leave()
     await caller.closed
     resolve()
     await harness.idle()
-    const again = await openRaw(harness.url, requestOf(speaker, key, asked, headers)).whole()
-    expect([again.status, again.header('x-weir-replayed')]).toEqual([200, expect.stringMatching(/^req_/)])
-    expect(ended(eventsSeen(speaker, again.body))).toBe('Hello there')
+    const replayed = await openRaw(harness.url, requestOf(callerDialect, key, input, headers)).whole()
+    expect([replayed.status, replayed.header('x-weir-replayed')]).toEqual([200, expect.stringMatching(/^req_/)])
+    expect(textOfCompleted(eventsOfBody(callerDialect, replayed.body))).toBe('Hello there')
     expect(harness.upstream.requests).toHaveLength(1)
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('a drain waits for the end of a stream', async () => {
+  test('is awaited by a drain', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    harness.upstream.plan(gated(2, promise))
+    harness.upstream.plan(pauseBefore(2, promise))
     const received = harness.upstream.nextRequest()
-    const caller = openRaw(harness.url, requestOf(speaker, key, asked))
+    const caller = openRaw(harness.url, requestOf(callerDialect, key, input))
     await received
     await caller.until(({ head }) => head !== '', 'the head is there')
     const drained = harness.gateway.drain()
     resolve()
     await caller.whole()
-    expect(ended(eventsSeen(speaker, caller.body))).toBe('Hello there')
+    expect(textOfCompleted(eventsOfBody(callerDialect, caller.body))).toBe('Hello there')
     await drained
     expect([harness.openHolds(), harness.records()]).toMatchObject([0, [{ outcome: 'completed' }]])
   })

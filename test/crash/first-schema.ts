@@ -1,5 +1,5 @@
-// A data folder as the first schema left it after a crash: accounts with money, some of it held, and records. Bringing
-// it up to date must lose no money, wherever that is killed.
+// A database of the first schema after a crash: accounts with money, some of it held, and records. Its migration must lose
+// no money, wherever the gateway is killed.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,8 +8,8 @@ import { openDatabase } from '../support/database.ts'
 const ACCOUNTS = 300
 const FIRST_ID = 1_000
 
-/** As the first schema wrote it; later ones are for the gateway to add. */
-export function writeOldHouse(path: string, root: string): void {
+/** Writes a database of the first schema. The gateway adds the later migrations. */
+export function writeFirstSchema(path: string, root: string): void {
   const schema = readFileSync(join(root, 'src', 'store', 'migrations', '0001-house.sql'), 'utf8')
   const db = openDatabase(path, { create: true, readwrite: true })
   try {
@@ -36,26 +36,26 @@ export function writeOldHouse(path: string, root: string): void {
   }
 }
 
-/** Some have nothing. */
+/** Every tenth account has nothing. */
 const balanceOf = (account: number): number => (account % 10 === 9 ? 0 : 1_000_000 + account)
 
-/** What became of the old accounts, in words, where it is not what it was. */
-export function judgeOldHouse(path: string): string[] {
+/** Violations: accounts of the first schema that the migration has changed or lost. */
+export function checkFirstSchema(path: string): string[] {
   const db = openDatabase(path, { readonly: true })
   try {
-    const rows = db.query('SELECT id, balance, held FROM account WHERE name = ?1').all('old') as Kept[]
-    const said = rows.length === ACCOUNTS ? [] : [`the upgrade kept ${rows.length} of ${ACCOUNTS} accounts`]
+    const rows = db.query('SELECT id, balance, held FROM account WHERE name = ?1').all('old') as OldAccount[]
+    const violations = rows.length === ACCOUNTS ? [] : [`the upgrade kept ${rows.length} of ${ACCOUNTS} accounts`]
     for (const { id, balance, held } of rows) {
-      if (balance !== balanceOf(id - FIRST_ID)) said.push(`the upgrade left account ${id} with ${balance}`)
-      if (held !== 0) said.push(`the upgrade left account ${id} with ${held} held for nobody`)
+      if (balance !== balanceOf(id - FIRST_ID)) violations.push(`the upgrade left account ${id} with ${balance}`)
+      if (held !== 0) violations.push(`the upgrade left account ${id} with ${held} held for nobody`)
     }
-    return said
+    return violations
   } finally {
     db.close()
   }
 }
 
-interface Kept {
+interface OldAccount {
   readonly id: number
   readonly balance: number
   readonly held: number
