@@ -205,6 +205,9 @@ describe('media', () => {
   test('a URL is replaced by its content, or refused', () => {
     expect(contentsOf([user(image)], held).contents[0]).toMatchObject({ parts: [inline] })
     expect(() => contentsOf([user(image)])).toThrow('media_unreachable')
+    // A video would have more tokens than were reserved for an image.
+    const film = aim({}, { media: new Map([[url, { mime: 'video/mp4', base64: 'AAAA' }]]) })
+    expect(() => contentsOf([user(image)], film)).toThrow('media_refused')
   })
 
   const asked: readonly (readonly [string, boolean])[] = [
