@@ -18,6 +18,7 @@ import { buildPreviousResponses } from '../features/stored-responses/previous-re
 import { buildStoredResponseRequests } from '../features/stored-responses/requests.ts'
 import { settleWithResponse } from '../features/stored-responses/store-response.ts'
 import { buildStoringUpstreams } from '../features/stored-responses/upstream-responses.ts'
+import { settleUnlessStarted } from '../features/tasks/settle-task.ts'
 import { TaskService } from '../features/tasks/tasks.ts'
 import { buildFactorLearning } from '../features/token-counts/learned-factors.ts'
 import { buildCountCall } from '../features/token-counts/token-counts.ts'
@@ -95,8 +96,9 @@ export function buildCalls(parts: CallParts) {
   const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
   const bodyStorage = buildBodyStorage({ seal, bodies: store.bodies })
+  const deduct = buildDeduct(ledger)
   const settling = buildSettler({
-    deduct: buildDeduct(ledger),
+    deduct,
     bodyStorage,
     log,
     unsettledMax: runtime.unsettledMax,
@@ -143,17 +145,22 @@ export function buildCalls(parts: CallParts) {
   const disconnects = new Disconnects(deadlines)
   const settleReferences = settleWithReferences(settling.settle, { references: vault.references, log })
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
-  const replies = buildReplies({ settle, log, silence: silenceTimes, deadlines, disconnects, stallMs })
+  const replyParts = { settle, log, silence: silenceTimes, deadlines, disconnects, stallMs }
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
-  const shared = { activeCalls, gate, settler: settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
+  const pipeline: PipelineParts = {
+    stages,
+    replies: buildReplies(replyParts),
+    background,
+    disconnects: notifyEnd({ disconnects, channelPicker, learning }),
+    activeCalls,
+    gate,
+    settler: settling,
+    nowMs,
+    dateMs,
+    onEnd: summarizeCalls(parts),
+  }
   const runCall = buildRunOrExplain({
-    pipeline: {
-      ...shared,
-      stages,
-      replies,
-      background,
-      disconnects: notifyEnd({ disconnects, channelPicker, learning }),
-    },
+    pipeline,
     targets,
     channelPicker,
     countTokens: counter.count,
@@ -189,20 +196,20 @@ export function buildCalls(parts: CallParts) {
       deadlines,
     }),
   })
+  const settleUnstarted = settleUnlessStarted(settle, { tasks: vault.tasks, bodyStorage, log, dateMs })
   const tasks = new TaskService({
+    pipeline: { ...pipeline, replies: buildReplies({ ...replyParts, settle: settleUnstarted }) },
+    hold: buildHold({
+      ledger: { hold: request => ledger.hold({ ...request, kind: 'task' }) },
+      countTokens: counter.count,
+    }),
     tasks: vault.tasks,
-    ledger,
+    deduct,
     catalogue,
     log,
-    nowMs,
     dateMs,
-    limitRate,
-    refuseUnread,
     channelPicker,
     queryUpstream,
-    route: stages.route,
-    targets,
-    references,
     everyMs: runtime.tasksEveryMs,
     chance: runtime.random,
     priceOf: version => readPrice(store, version),

@@ -1,5 +1,5 @@
-// What is held for a call with media: their bound by the rules of the model, in every dialect and in every way to send
-// them, and the whole context where something else than listed media may belong to the input.
+// The hold of a call with media: the bound of the media by the rules of the model, for every way to send media in every
+// dialect, and the whole context if the input may contain more than the listed media.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -20,11 +20,11 @@ import { headersFor, requestIn } from './money-calls.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
-const askedAt = (path: string): RequestHead => ({ path, query: () => null, header: () => undefined })
+const headOf = (path: string): RequestHead => ({ path, query: () => null, header: () => undefined })
 
 function readBody(dialect: Dialect, text: string): Call {
   const { path } = requestIn(dialect, { model: 'p/m' })
-  return findProtocol(dialect)!.readCall(Buffer.from(text), askedAt(path.split('?')[0]!))
+  return findProtocol(dialect)!.readCall(Buffer.from(text), headOf(path.split('?')[0]!))
 }
 const read = (dialect: Dialect, more: object): Call =>
   readBody(dialect, requestIn(dialect, { model: 'p/m', more }).body)
@@ -45,35 +45,35 @@ const user = (...content: readonly unknown[]): object => ({ messages: [{ role: '
 const item = (...content: readonly unknown[]): object => ({ input: [{ role: 'user', content }] })
 const part = (...parts: readonly object[]): object => ({ contents: [{ role: 'user', parts }] })
 
-const picture = png(100, 50)
-const [image64, film64, sound64, paper64] = [picture, mp4({ film: 9 }), wav(3), pdf('3 0 R 3 0 R')].map(bytes =>
+const imageBytes = png(100, 50)
+const [image64, video64, audio64, pdf64] = [imageBytes, mp4({ movie: 9 }), wav(3), pdf('3 0 R 3 0 R')].map(bytes =>
   bytes.toString('base64'),
 ) as [string, string, string, string]
-const pictureUrl = dataUrl('image/png', picture)
-const paperUrl = dataUrl('application/pdf', pdf('3 0 R 3 0 R'))
-const filmUrl = dataUrl('video/mp4', mp4({ film: 9 }))
-const forUrls = png(62, 63).toString('base64url')
+const imageUrl = dataUrl('image/png', imageBytes)
+const pdfUrl = dataUrl('application/pdf', pdf('3 0 R 3 0 R'))
+const videoUrl = dataUrl('video/mp4', mp4({ movie: 9 }))
+const urlSafe64 = png(62, 63).toString('base64url')
 
-const [IMAGE, UNSEEN, FILM, SOUND, PAPER] = [50, 5_000, 1_000 + 90, 30, 600]
+const [IMAGE, UNSEEN, VIDEO, AUDIO, PDF] = [50, 5_000, 1_000 + 90, 30, 600]
 const CONTEXT = 'the whole context'
 
 type Row = readonly [Dialect, string, object, CallMedia['kind'], number | typeof CONTEXT]
 
 const chatRows = (dialect: 'openai-chat' | 'ark'): readonly Row[] => [
-  [dialect, 'an image', user({ type: 'image_url', image_url: { url: pictureUrl } }), 'image', IMAGE],
-  [dialect, 'an image as a bare URL', user({ type: 'image_url', image_url: pictureUrl }), 'image', IMAGE],
-  [dialect, 'an image elsewhere', user({ type: 'image_url', image_url: { url: 'https://x/y' } }), 'image', UNSEEN],
+  [dialect, 'an image', user({ type: 'image_url', image_url: { url: imageUrl } }), 'image', IMAGE],
+  [dialect, 'an image as a bare URL', user({ type: 'image_url', image_url: imageUrl }), 'image', IMAGE],
+  [dialect, 'an image by URL', user({ type: 'image_url', image_url: { url: 'https://x/y' } }), 'image', UNSEEN],
   [dialect, 'an image by its id', user({ type: 'image_url', image_url: { file_id: 'file-1' } }), 'image', UNSEEN],
-  [dialect, 'sound', user({ type: 'input_audio', input_audio: { data: sound64, format: 'wav' } }), 'audio', SOUND],
-  [dialect, 'a film', user({ type: 'video_url', video_url: { url: filmUrl } }), 'video', FILM],
-  [dialect, 'a film elsewhere', user({ type: 'video_url', video_url: { url: 'https://x/y' } }), 'video', CONTEXT],
-  [dialect, 'a PDF', user({ type: 'file', file: { file_data: paperUrl, filename: 'a.pdf' } }), 'file', PAPER],
+  [dialect, 'audio', user({ type: 'input_audio', input_audio: { data: audio64, format: 'wav' } }), 'audio', AUDIO],
+  [dialect, 'a video', user({ type: 'video_url', video_url: { url: videoUrl } }), 'video', VIDEO],
+  [dialect, 'a video by URL', user({ type: 'video_url', video_url: { url: 'https://x/y' } }), 'video', CONTEXT],
+  [dialect, 'a PDF', user({ type: 'file', file: { file_data: pdfUrl, filename: 'a.pdf' } }), 'file', PDF],
   [dialect, 'a PDF by its id', user({ type: 'file', file: { file_id: 'file-1' } }), 'file', CONTEXT],
   [
     dialect,
     'an image in a result',
     {
-      messages: [{ role: 'tool', tool_call_id: 'c', content: [{ type: 'image_url', image_url: { url: pictureUrl } }] }],
+      messages: [{ role: 'tool', tool_call_id: 'c', content: [{ type: 'image_url', image_url: { url: imageUrl } }] }],
     },
     'image',
     IMAGE,
@@ -86,39 +86,33 @@ const inline = (mimeType: string, data: string): object => ({ inlineData: { mime
 const rows: readonly Row[] = [
   ...chatRows('openai-chat'),
   ...chatRows('ark'),
-  ['openai-responses', 'an image', item({ type: 'input_image', image_url: pictureUrl }), 'image', IMAGE],
-  ['openai-responses', 'an image elsewhere', item({ type: 'input_image', image_url: 'https://x/y' }), 'image', UNSEEN],
+  ['openai-responses', 'an image', item({ type: 'input_image', image_url: imageUrl }), 'image', IMAGE],
+  ['openai-responses', 'an image by URL', item({ type: 'input_image', image_url: 'https://x/y' }), 'image', UNSEEN],
   ['openai-responses', 'an image by its id', item({ type: 'input_image', file_id: 'f' }), 'image', UNSEEN],
-  ['openai-responses', 'a PDF', item({ type: 'input_file', file_data: paperUrl, filename: 'a.pdf' }), 'file', PAPER],
-  ['openai-responses', 'a PDF elsewhere', item({ type: 'input_file', file_url: 'https://x/y' }), 'file', CONTEXT],
-  ['openai-responses', 'a film', item({ type: 'input_video', video_url: filmUrl }), 'video', FILM],
+  ['openai-responses', 'a PDF', item({ type: 'input_file', file_data: pdfUrl, filename: 'a.pdf' }), 'file', PDF],
+  ['openai-responses', 'a PDF by URL', item({ type: 'input_file', file_url: 'https://x/y' }), 'file', CONTEXT],
+  ['openai-responses', 'a video', item({ type: 'input_video', video_url: videoUrl }), 'video', VIDEO],
   [
     'openai-responses',
-    'sound',
-    item({ type: 'input_audio', input_audio: { data: sound64, format: 'wav' } }),
     'audio',
-    SOUND,
+    item({ type: 'input_audio', input_audio: { data: audio64, format: 'wav' } }),
+    'audio',
+    AUDIO,
   ],
   [
     'openai-responses',
     'an image in a result',
     {
-      input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: pictureUrl }] }],
+      input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: imageUrl }] }],
     },
     'image',
     IMAGE,
   ],
   ['anthropic-messages', 'an image', user({ type: 'image', source: base64('image/png', image64) }), 'image', IMAGE],
+  ['anthropic-messages', 'a PDF', user({ type: 'document', source: base64('application/pdf', pdf64) }), 'file', PDF],
   [
     'anthropic-messages',
-    'a PDF',
-    user({ type: 'document', source: base64('application/pdf', paper64) }),
-    'file',
-    PAPER,
-  ],
-  [
-    'anthropic-messages',
-    'an image elsewhere',
+    'an image by URL',
     user({ type: 'image', source: { type: 'url', url: 'https://x/y' } }),
     'image',
     UNSEEN,
@@ -151,23 +145,29 @@ const rows: readonly Row[] = [
   ['gemini', 'an image', part(inline('image/png', image64)), 'image', IMAGE],
   [
     'gemini',
-    'an image by the other names',
+    'an image in snake case',
     part({ inline_data: { mime_type: 'image/png', data: image64 } }),
     'image',
     IMAGE,
   ],
-  ['gemini', 'an image in the base64 of URLs', part(inline('image/png', forUrls)), 'image', 49],
-  ['gemini', 'a PDF', part(inline('application/pdf', paper64)), 'file', PAPER],
-  ['gemini', 'sound', part(inline('audio/wav', sound64)), 'audio', SOUND],
-  ['gemini', 'a film', part(inline('video/mp4', film64)), 'video', FILM],
+  ['gemini', 'an image in URL-safe base64', part(inline('image/png', urlSafe64)), 'image', 49],
+  ['gemini', 'a PDF', part(inline('application/pdf', pdf64)), 'file', PDF],
+  ['gemini', 'audio', part(inline('audio/wav', audio64)), 'audio', AUDIO],
+  ['gemini', 'a video', part(inline('video/mp4', video64)), 'video', VIDEO],
   [
     'gemini',
-    'a film, more often seen',
-    part({ ...inline('video/mp4', film64), videoMetadata: { fps: 10 } }),
+    'a video with more frames',
+    part({ ...inline('video/mp4', video64), videoMetadata: { fps: 10 } }),
     'video',
     91 * 100 + 90,
   ],
-  ['gemini', 'an image in detail', part({ ...inline('image/png', image64), mediaResolution: {} }), 'image', IMAGE],
+  [
+    'gemini',
+    'an image with a resolution',
+    part({ ...inline('image/png', image64), mediaResolution: {} }),
+    'image',
+    IMAGE,
+  ],
   [
     'gemini',
     'an image in a result',
@@ -188,7 +188,7 @@ test.each(rows)('%s: %s', (dialect, _name, more, kind, tokens) => {
   }
 })
 
-test('every dialect has a way for an image, and what a dialect carries is not forgotten', () => {
+test('the rows cover every kind of media of every dialect', () => {
   const kinds = (dialect: Dialect) => [...new Set(rows.filter(row => row[0] === dialect).map(row => row[3]))].sort()
   for (const dialect of dialects) expect(kinds(dialect)).toContain('image')
   expect(kinds('anthropic-messages')).toEqual(['file', 'image'])
@@ -198,7 +198,7 @@ test('every dialect has a way for an image, and what a dialect carries is not fo
 })
 
 test('text and several media add up, and never exceed the context', () => {
-  const shown = { type: 'image_url', image_url: { url: pictureUrl } }
+  const shown = { type: 'image_url', image_url: { url: imageUrl } }
   const call = read('openai-chat', user({ type: 'text', text: 'x'.repeat(1_000) }, shown, shown))
   expect(mediaMax(call)).toBe(2 * IMAGE)
   expect(call.media!.textBytes).toBe(call.bodyBytes - 2 * image64.length)
@@ -208,10 +208,10 @@ test('text and several media add up, and never exceed the context', () => {
 
 const both = pngOf(pngHeader(1, 1), pngChunk('tEXt', pdf('3 0 R')))
 const chatImage = (inner: object, more: object = {}): object =>
-  user({ type: 'image_url', image_url: { url: pictureUrl, ...inner }, ...more })
+  user({ type: 'image_url', image_url: { url: imageUrl, ...inner }, ...more })
 
-/** In each of these something may be in the input that is not among the media, or is not what it says. */
-const doubtful: readonly (readonly [string, Dialect, object])[] = [
+/** Calls whose input may contain more than the listed media, or media of another kind than declared. */
+const unclearCalls: readonly (readonly [string, Dialect, object])[] = [
   ['a search', 'openai-chat', { ...chatImage({}), web_search_options: {} }],
   [
     'a tool of the provider',
@@ -224,34 +224,34 @@ const doubtful: readonly (readonly [string, Dialect, object])[] = [
   [
     'a stored conversation',
     'openai-responses',
-    { ...item({ type: 'input_image', image_url: pictureUrl }), previous_response_id: 'r' },
+    { ...item({ type: 'input_image', image_url: imageUrl }), previous_response_id: 'r' },
   ],
   ['a cache', 'gemini', { ...part(inline('image/png', image64)), cachedContent: 'cachedContents/1' }],
   ['a file of Google', 'gemini', part({ fileData: { fileUri: 'https://x/y', mimeType: 'image/png' } })],
   [
-    'spoken words',
+    'earlier audio by its id',
     'openai-chat',
     {
       messages: [
         { role: 'assistant', audio: { id: 'a' } },
-        { role: 'user', content: [{ type: 'image_url', image_url: { url: pictureUrl } }] },
+        { role: 'user', content: [{ type: 'image_url', image_url: { url: imageUrl } }] },
       ],
     },
   ],
-  ['an unknown part', 'openai-chat', user({ type: 'image_url', image_url: { url: pictureUrl } }, { type: 'x_new' })],
+  ['an unknown part', 'openai-chat', user({ type: 'image_url', image_url: { url: imageUrl } }, { type: 'x_new' })],
   ['an unknown option', 'openai-chat', chatImage({ Url: 'https://x/y' })],
   ['an unknown field of the part', 'openai-chat', chatImage({}, { Image_url: { url: 'https://x/y' } })],
   ['a second medium in the part', 'openai-chat', chatImage({}, { video_url: { url: 'https://x/y' } })],
   ['two sources', 'openai-chat', chatImage({ file_id: 'file-1' })],
   ['no source', 'openai-chat', user({ type: 'image_url', image_url: {} })],
-  ['a film that is called an image', 'openai-chat', user({ type: 'image_url', image_url: { url: filmUrl } })],
+  ['a video declared as an image', 'openai-chat', user({ type: 'image_url', image_url: { url: videoUrl } })],
   [
     'a PDF that is also an image',
     'openai-chat',
     user({ type: 'image_url', image_url: { url: dataUrl('image/png', both) } }),
   ],
   [
-    'a film on YouTube as an image',
+    'a YouTube video as an image',
     'openai-chat',
     user({ type: 'image_url', image_url: { url: 'https://www.youtube.com/watch?v=x' } }),
   ],
@@ -260,43 +260,43 @@ const doubtful: readonly (readonly [string, Dialect, object])[] = [
     'openai-chat',
     user({ type: 'image_url', image_url: { url: 'https://generativelanguage.googleapis.com/v1beta/files/x' } }),
   ],
-  [
-    'a PDF that is called a text',
-    'openai-chat',
-    user({ type: 'file', file: { file_data: paper64, filename: 'a.txt' } }),
-  ],
-  ['a film that is called an image', 'gemini', part(inline('video/mp4', image64), inline('text/plain', film64))],
+  ['a PDF declared as text', 'openai-chat', user({ type: 'file', file: { file_data: pdf64, filename: 'a.txt' } })],
+  ['a video declared as an image', 'gemini', part(inline('video/mp4', image64), inline('text/plain', video64))],
   [
     'another spelling of a type',
     'gemini',
     part({ inlineData: { mimeType: 'image/png', mime_type: 'video/mp4', data: image64 } }),
   ],
-  ['frames that are no number', 'gemini', part({ ...inline('video/mp4', film64), videoMetadata: { fps: '24' } })],
+  ['frames that are no number', 'gemini', part({ ...inline('video/mp4', video64), videoMetadata: { fps: '24' } })],
   ['an id that looks like base64', 'openai-chat', user({ type: 'image_url', image_url: { url: 'files/abcdef' } })],
   ['no base64', 'anthropic-messages', user({ type: 'image', source: base64('image/png', 'files/abc') })],
-  ['the base64 of URLs elsewhere', 'anthropic-messages', user({ type: 'image', source: base64('image/png', forUrls) })],
   [
-    'a block of a later day',
+    'URL-safe base64 in another dialect than Gemini',
+    'anthropic-messages',
+    user({ type: 'image', source: base64('image/png', urlSafe64) }),
+  ],
+  [
+    'an unknown field of the block',
     'anthropic-messages',
     user({ type: 'image', source: base64('image/png', image64), zoom: 9 }),
   ],
   ['a document of blocks', 'anthropic-messages', user({ type: 'document', source: { type: 'content', content: [] } })],
   [
-    'an item by its name',
+    'an item by its id',
     'openai-responses',
     {
       input: [
         { type: 'item_reference', id: 'm' },
-        { role: 'user', content: [{ type: 'input_image', image_url: pictureUrl }] },
+        { role: 'user', content: [{ type: 'input_image', image_url: imageUrl }] },
       ],
     },
   ],
 ]
-test.each(doubtful)('held for as the whole context: %s (%s)', (_name, dialect, more) => {
+test.each(unclearCalls)('a call with %s is held for the whole context (%s)', (_name, dialect, more) => {
   expect(inputMax(read(dialect, more))).toBe(70_000)
 })
 
-test('of two fields with one name an upstream may read the other', () => {
+test('a call with duplicate fields is held for the whole context', () => {
   const sent = (text: string): Call => readBody('gemini', text)
   const data = `"data":"${image64}"`
   const once = `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png",${data}}}]}]}`
@@ -305,15 +305,15 @@ test('of two fields with one name an upstream may read the other', () => {
   expect(inputMax(sent(twice))).toBe(70_000)
 })
 
-test('what cannot be read counts as the largest image, and its text as text', () => {
-  const url = `${pictureUrl.slice(0, -8)}!!!!${pictureUrl.slice(-8)}`
+test('an image that cannot be read counts as the largest image, and its bytes count as text', () => {
+  const url = `${imageUrl.slice(0, -8)}!!!!${imageUrl.slice(-8)}`
   const call = read('openai-chat', user({ type: 'image_url', image_url: { url } }))
   expect(inputMax(call)).toBe(call.bodyBytes + UNSEEN)
 })
 
-test('a chat with a stored context is read by it, whatever else it has', () => {
-  const json = { model: 'p/m', context_id: 'c', ...user({ type: 'image_url', image_url: { url: pictureUrl } }) }
-  const call = passthroughProtocols['ark-context-chat'].readCall(Buffer.from(JSON.stringify(json)), askedAt('/'))
+test('a chat with a stored context is held for the whole context, with media as well', () => {
+  const json = { model: 'p/m', context_id: 'c', ...user({ type: 'image_url', image_url: { url: imageUrl } }) }
+  const call = passthroughProtocols['ark-context-chat'].readCall(Buffer.from(JSON.stringify(json)), headOf('/'))
   expect([call.media, inputMax(call)]).toEqual([undefined, 70_000])
 })
 
@@ -327,12 +327,12 @@ test('a model that is not listed has the rules of its provider', () => {
 })
 
 test('a long text is not decoded on the thread that serves calls', () => {
-  const url = dataUrl('image/png', Buffer.concat([picture, Buffer.alloc(100_000)]))
+  const url = dataUrl('image/png', Buffer.concat([imageBytes, Buffer.alloc(100_000)]))
   // A holder that the parsing thread has not seen: nobody has measured it.
   expect(getMediaFacts({ url }, url)).toBeUndefined()
   const call = read('openai-chat', user({ type: 'image_url', image_url: { url } }))
   expect(call.media!.items).toEqual([{ kind: 'image' }])
-  expect(getMediaFacts({ url: pictureUrl }, pictureUrl)?.image).toEqual({ width: 100, height: 50 })
+  expect(getMediaFacts({ url: imageUrl }, imageUrl)?.image).toEqual({ width: 100, height: 50 })
 })
 
 describe('a gateway', () => {
@@ -390,19 +390,22 @@ describe('a gateway', () => {
     'gemini': url => part(inline('image/png', url.split(',')[1] ?? '')),
   }
 
-  test.each(dialects)('%s: a dollar is enough for an image on the dearest shipped model', async dialect => {
+  test.each(dialects)('%s: a small image on the dearest shipped model is held for a few cents', async dialect => {
     expect(worth(dearest)).toBeGreaterThan(10_000_000)
-    expect(await held(dialect, shown[dialect](pictureUrl))).toBeLessThan(0.05)
+    expect(await held(dialect, shown[dialect](imageUrl))).toBeLessThan(0.05)
   })
 
-  test.each(dialects)('%s: and for a large one, which is measured in another thread', async dialect => {
-    const large = Buffer.concat([png(100, 50), Buffer.alloc(3_000_000)])
-    expect(await held(dialect, shown[dialect](dataUrl('image/png', large)))).toBeLessThan(0.05)
-  })
+  test.each(dialects)(
+    '%s: a large file with a small image is measured in another thread and held for a few cents',
+    async dialect => {
+      const large = Buffer.concat([png(100, 50), Buffer.alloc(3_000_000)])
+      expect(await held(dialect, shown[dialect](dataUrl('image/png', large)))).toBeLessThan(0.05)
+    },
+  )
 
-  test('an image elsewhere is held for as the largest', async () => {
+  test('an image by URL is held for as the largest image', async () => {
     const [seen, unseen] = [
-      await held('openai-chat', shown['openai-chat'](pictureUrl)),
+      await held('openai-chat', shown['openai-chat'](imageUrl)),
       await held('openai-chat', shown['openai-chat']('https://x/y.png')),
     ]
     expect(unseen).toBeGreaterThan(seen + 0.1)

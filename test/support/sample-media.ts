@@ -1,4 +1,4 @@
-// Small files with the headers of media, of any size, true or not.
+// Builds small media files whose headers declare any size.
 
 const u16 = (value: number): Buffer => Buffer.from([value >> 8, value & 255])
 const u32 = (value: number): Buffer => {
@@ -74,9 +74,9 @@ const box = (name: string, ...data: readonly Buffer[]): Buffer => {
   return Buffer.concat([u32(inside.length + 8), Buffer.from(name), inside])
 }
 
-interface Film {
-  /** What each place says, in seconds. */
-  readonly film?: number
+interface Times {
+  /** The duration that each box declares, in seconds. */
+  readonly movie?: number
   readonly track?: number
   readonly edit?: number
   readonly media?: number
@@ -85,8 +85,8 @@ interface Film {
   readonly more?: Buffer
 }
 
-/** An MP4 whose times are the given ones, in milliseconds inside. */
-export function mp4({ film = 1, track = 1, edit = 1, media = 1, samples = 1, offset = 0, more }: Film = {}): Buffer {
+/** An MP4 with the given durations. */
+export function mp4({ movie = 1, track = 1, edit = 1, media = 1, samples = 1, offset = 0, more }: Times = {}): Buffer {
   const ms = (seconds: number): Buffer => u32(seconds * 1_000)
   const scale = u32(1_000)
   const none = (bytes: number): Buffer => Buffer.alloc(bytes)
@@ -101,12 +101,12 @@ export function mp4({ film = 1, track = 1, edit = 1, media = 1, samples = 1, off
     box('edts', box('elst', none(4), u32(1), ms(edit), none(8))),
     box('mdia', box('mdhd', none(12), scale, ms(media), none(4)), box('minf', table)),
   )
-  const head = box('moov', box('mvhd', none(12), scale, ms(film), none(80)), trak)
+  const head = box('moov', box('mvhd', none(12), scale, ms(movie), none(80)), trak)
   return Buffer.concat([box('ftyp', Buffer.from('isom0000')), head, more ?? box('mdat', none(64))])
 }
 export const mp4Box = box
 
-/** Uncompressed sound at 8 kHz, one byte for a sample. */
+/** Uncompressed audio at 8 kHz, one byte for a sample. */
 export const wav = (seconds: number): Buffer => {
   const data = Buffer.alloc(seconds * 8_000)
   const format = Buffer.concat([le(1, 2), le(1, 2), le(8_000, 4), le(8_000, 4), le(1, 2), le(8, 2)])

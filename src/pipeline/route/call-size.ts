@@ -36,13 +36,15 @@ export function sizeOf(call: Call, model: Model, can: Capped): CallSize {
   return {
     inputTokensMax: call.inputTokensMax ?? inputMax(call, model),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
+    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought || asked === 0 ? 0 : thoughtMax(own)),
     choices,
     searchesMax,
     textOnly,
     ...(call.units && { units: call.units }),
   }
 }
+
+const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_TOKENS_MAX)
 
 function inputMax({ textOnly, bodyBytes, media }: Call, { contextTokens, traits }: Model): number {
   if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)

@@ -1,4 +1,4 @@
-// Sizes that are read from media, and files that say one thing and mean another.
+// Reads sizes from the bytes of media, also of files that contradict themselves.
 
 import { describe, expect, test } from 'bun:test'
 import * as sample from '../../../test/support/sample-media.ts'
@@ -111,7 +111,7 @@ describe('the pages of a PDF', () => {
 })
 
 describe('the seconds of a video', () => {
-  test.each(['film', 'track', 'edit', 'media', 'samples'])('the longest time counts: %s', place => {
+  test.each(['movie', 'track', 'edit', 'media', 'samples'])('the longest time counts: %s', place => {
     expect(readVideoSeconds(sample.mp4())).toBe(1)
     expect(readVideoSeconds(sample.mp4({ [place]: 3_000 }))).toBe(3_000)
   })
@@ -126,7 +126,7 @@ describe('the seconds of a video', () => {
   ])('are unknown: %s', (_name, bytes) => expect(readVideoSeconds(bytes)).toBeUndefined())
 })
 
-test('sound is measured as for transcriptions', () => {
+test('audio is measured as for transcriptions', () => {
   expect(measureBytes(sample.wav(3))).toEqual({ audioSeconds: 3 })
   // Bytes of no known format last as long as they could at the lowest rate of speech.
   expect(measureBytes(Buffer.alloc(7_500))).toEqual({ audioSeconds: 10 })

@@ -1,4 +1,4 @@
-// The bounds of media by the rules of the shipped provider files, compared with what vendors have published.
+// The bounds of media by the rules of the shipped provider files, compared with published examples.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ const of = (facts: Partial<NonNullable<CallMedia['facts']>>): Pick<CallMedia, 'f
   facts: { chars: 0, ...facts },
 })
 
-describe('what vendors have published', () => {
+describe('published examples', () => {
   const exact: readonly (readonly [string, CallMedia, number])[] = [
     ['openai/gpt-4o', image(1_024, 1_024, 'high'), 765],
     ['openai/gpt-4o', image(2_048, 4_096, 'high'), 1_105],
@@ -55,7 +55,7 @@ describe('what vendors have published', () => {
     ['anthropic/claude-sonnet-4-5', image(8_000, 8_000), 1_600, 1.03],
     ['anthropic/claude-opus-4-7', image(8_000, 8_000), 4_784, 1.06],
     ['google/gemini-2.5-flash', image(960, 540), 6 * 258, 6],
-    // Up to 300 tokens for a second, sound included.
+    // Up to 300 tokens for a second, audio included.
     ['google/gemini-2.5-flash', { kind: 'video', ...of({ videoSeconds: 100 }) }, 29_000, 1.06],
   ]
   test.each(atMost)('%s: %j is at least %d, and not much more', (model, media, tokens, factor) => {
@@ -73,7 +73,7 @@ describe('every rule', () => {
   const side = fc.integer({ min: 1, max: 20_000 })
   const rules: readonly (readonly [string, ImageTokenRule])[] = models.map(name => [name, rulesOf(name).image!])
 
-  test.each(rules)('%s: a turned image costs the same, and none more than one that is not seen', (_name, rule) => {
+  test.each(rules)('%s: a rotated image has the same bound, and none has more than an unseen image', (_name, rule) => {
     fc.assert(
       fc.property(side, side, fc.constantFrom(undefined, 'low', 'high'), (width, height, detail) => {
         const tokens = imageTokensMax(rule, { width, height }, detail)
@@ -113,10 +113,10 @@ describe('without a bound', () => {
   const all: MediaTokenRules = rulesOf('google/gemini-2.5-pro')
   const unbound: readonly (readonly [string, CallMedia, MediaTokenRules])[] = [
     ['an image without a rule', image(1, 1), {}],
-    ['sound that is elsewhere', { kind: 'audio' }, all],
-    ['sound without a rule', { kind: 'audio', ...of({ audioSeconds: 1 }) }, {}],
+    ['audio by URL', { kind: 'audio' }, all],
+    ['audio without a rule', { kind: 'audio', ...of({ audioSeconds: 1 }) }, {}],
     ['a video of unknown length', { kind: 'video', ...of({ audioSeconds: 1 }) }, all],
-    ['a file that is elsewhere', { kind: 'file' }, all],
+    ['a file by URL', { kind: 'file' }, all],
     ['a file that is no PDF', { kind: 'file', ...of({ audioSeconds: 1 }) }, all],
     ['unknown pages without a most', { kind: 'file', ...of({ pdf: {} }) }, { pdfPage: 1 }],
   ]

@@ -27,10 +27,10 @@ class Unclear extends Error {}
 /** Undefined: not an MP4, or not clear. */
 export function readVideoSeconds(bytes: Buffer): number | undefined {
   if (bytes.length < BOX_HEAD || bytes.toString('latin1', 4, 8) !== 'ftyp') return undefined
-  const film = new FilmTimes()
+  const movie = new MovieTimes()
   try {
-    film.read(bytes)
-    return film.seconds()
+    movie.read(bytes)
+    return movie.seconds()
   } catch (fault) {
     // A read beyond the end of a box is a RangeError.
     if (fault instanceof Unclear || fault instanceof RangeError) return undefined
@@ -38,7 +38,7 @@ export function readVideoSeconds(bytes: Buffer): number | undefined {
   }
 }
 
-class FilmTimes {
+class MovieTimes {
   #boxes = 0
   #scale = 0
   /** In units of the file. */

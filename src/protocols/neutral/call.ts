@@ -48,6 +48,8 @@ export interface Call {
   readonly choices: number
   /** The upper limit of input tokens, if the size of the body does not give one. */
   readonly inputTokensMax?: number
+  /** The upper limit of reasoning tokens, for a model that cannot reason. */
+  readonly thoughtTokensMax?: 0
   /** The upper limit of other units than tokens. */
   readonly units?: Units
   /** An estimate of these units, if it is lower. Used when the answer does not report them. */
