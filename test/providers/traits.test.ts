@@ -107,7 +107,50 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
 ]
 
 test.each(rows)('%s has the traits that its vendor documents', (path, traits) => {
-  expect(traitsOf(path) as object).toEqual(traits)
+  const { mediaTokens: _rules, ...others } = traitsOf(path)!
+  expect(others as object).toEqual(traits)
+})
+
+const [standard, large] = [1_568, 4_784].map(patchesMax => ({
+  kind: 'patches',
+  side: 28,
+  patchesMax,
+  multiplier: 1.05,
+}))
+const later = { kind: 'patches', side: 32, patchesMax: 10_000, highPatchesMax: 2_500, base: 1_445 }
+const imageRules: readonly (readonly [string, object])[] = [
+  ['anthropic/claude-opus-4-20250514', standard!],
+  ['anthropic/claude-opus-4-1', standard!],
+  ['anthropic/claude-sonnet-4-6', standard!],
+  ['anthropic/claude-opus-4-7', large!],
+  ['anthropic/claude-opus-5', large!],
+  ['vertex-anthropic/claude-opus-4@20250514', standard!],
+  ['bedrock/eu.anthropic.claude-opus-4-6-v1', standard!],
+  ['bedrock/eu.anthropic.claude-opus-4-8', large!],
+  ['openrouter/anthropic/claude-opus-4.6-fast', standard!],
+  ['openrouter/anthropic/claude-opus-4.7-fast', large!],
+  ['openai/gpt-4o-2024-11-20', { kind: 'tiles', base: 85, tile: 170 }],
+  ['openai/gpt-4o-mini-2024-07-18', { kind: 'tiles', base: 2_833, tile: 5_667 }],
+  ['openai/gpt-5-2025-08-07', { kind: 'tiles', base: 70, tile: 140 }],
+  ['openai/o3-2025-04-16', { kind: 'tiles', base: 75, tile: 150 }],
+  ['openai/gpt-5-nano', { kind: 'patches', side: 32, patchesMax: 1_536, multiplier: 2.46 }],
+  ['openai/gpt-5.1', { ...later, multiplier: 1.62 }],
+  ['openai/gpt-5.4-mini', { ...later, multiplier: 2.46 }],
+  ['openai/gpt-6-astra', { ...later, multiplier: 1.62 }],
+  ['openrouter/openai/gpt-4.1-mini', { kind: 'patches', side: 32, patchesMax: 1_536, multiplier: 1.62 }],
+  ['openrouter/google/gemini-3.1-pro-preview', { kind: 'fixed', tokens: 2_240 }],
+  ['openrouter/amazon/nova-pro-v1', { kind: 'fixed', tokens: 16_384 }],
+]
+test.each(imageRules)('%s has the rule for images that its vendor documents', (path, rule) => {
+  expect(traitsOf(path)!.mediaTokens!.image as object).toEqual(rule)
+})
+
+test('every model that is known to read images says how many tokens they are at most', () => {
+  for (const { id, models } of providers.values()) {
+    for (const { id: model, traits } of models.values()) {
+      if (traits?.reads?.includes('image')) expect([id, model, traits.mediaTokens?.image]).not.toContain(undefined)
+    }
+  }
 })
 
 test('the same model has the same traits at every provider', () => {

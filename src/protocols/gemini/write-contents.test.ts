@@ -211,6 +211,9 @@ describe('media:', () => {
   test('a URL is replaced by its fetched content, or refused', () => {
     expect(contentsOf([user(image)], fetched).contents[0]).toMatchObject({ parts: [inline] })
     expect(() => contentsOf([user(image)])).toThrow('media_unreachable')
+    // A video would have more tokens than were reserved for an image.
+    const video = targetFor({}, { media: new Map([[url, { mime: 'video/mp4', base64: 'AAAA' }]]) })
+    expect(() => contentsOf([user(image)], video)).toThrow('media_refused')
   })
 
   const urls: readonly (readonly [string, boolean])[] = [

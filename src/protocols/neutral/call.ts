@@ -6,6 +6,7 @@
 import type { UpstreamError } from '../../base/errors.ts'
 import type { Units, UsageReport } from '../../base/money/usage.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
+import type { ListedMedia } from '../media/media-list.ts'
 import type { Service } from '../request/services.ts'
 import type { Tags } from '../request/tags.ts'
 import type { Losses } from './losses.ts'
@@ -22,6 +23,8 @@ export interface Call {
   readonly bodyBytes: number
   /** The whole input is text in the body, so the number of bytes limits the number of tokens. */
   readonly textOnly: boolean
+  /** All input that is not text, if nothing else that is not in the body belongs to the input. */
+  readonly media?: ListedMedia
   /** For an estimate of the input: the size of the body, with each image or file counted as some text. */
   readonly inputBytes: number
   /** How many searches the provider may run while it answers. */
