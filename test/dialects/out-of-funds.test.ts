@@ -2,8 +2,9 @@
 // streamed, get what the funds cover, and an end that their dialect allows. Nothing is charged beyond the balance.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { streamed } from '../../tools/fake-upstream/answers.ts'
+import { silence, streamed } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
+import { chat, hello } from '../support/gateway.ts'
 import { ways } from './clients/client.ts'
 import { clients } from './clients/list.ts'
 import { dialects, modelOf, modelsWithoutThinking, startDialects } from './upstreams.ts'
@@ -38,4 +39,25 @@ describe.each(clients.map(client => [client.name, client] as const))('%s', (_nam
       expect(record.output_tokens as number).toBeWithin(100, 800)
     },
   )
+})
+
+describe('a model that reasons unseen until the money ends', () => {
+  const traits = { thinking: 'effort', hidesThinking: true, tokensPerSecondMax: 100_000 }
+  let reasoning: Harness
+  beforeAll(async () => {
+    reasoning = await startDialects({ models: [{ ...modelsWithoutThinking[0], traits }] })
+  })
+  afterAll(() => reasoning.stop())
+
+  test.each([false, true])('streamed %p: the call is stopped, refused, and pays all that is left', async stream => {
+    const key = await reasoning.key({ credit: LITTLE })
+    reasoning.upstream.plan(silence())
+    const response = await chat(reasoning, key, { model: modelOf('openai-chat'), messages: hello, stream })
+    expect([response.status, await response.text()]).toEqual([402, expect.stringContaining('insufficient_balance')])
+    await reasoning.idle()
+    const record = reasoning.records().at(-1)!
+    expect(record).toMatchObject({ rule: 'out_of_funds_waiting', usage_source: 'estimated', status: 402, shortfall: 0 })
+    const { balance, held } = await reasoning.balance(key)
+    expect([Number(held), Number(balance) >= 0, Number(balance) < 0.00001]).toEqual([0, true, true])
+  })
 })

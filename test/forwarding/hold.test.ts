@@ -126,7 +126,6 @@ describe('the hold of a call', () => {
   })
 
   const elsewhere: readonly (readonly [string, object])[] = [
-    ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x' } }] }] }],
     ['a file', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] }],
     ['a search', { web_search_options: {} }],
     ["a tool of the provider's", { tools: [{ type: 'web_search' }] }],
@@ -139,6 +138,12 @@ describe('the hold of a call', () => {
   test.each(elsewhere)('covers the context for content that is not in the body: %s', async (_name, more) => {
     const { held } = await callWithHold(funded.keys.rich, bodyOf({ max_tokens: 1, ...more }))
     expect(held).toBeGreaterThanOrEqual(CONTEXT * IN + OUT)
+  })
+
+  test('covers the largest image that the model accepts for an image at a URL', async () => {
+    const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x' } }] }]
+    const { held } = await callWithHold(funded.keys.rich, bodyOf({ max_tokens: 1, messages }))
+    expect(Number(held)).toBeWithin(Number(10_000n * IN), Number(CONTEXT * IN) / 2)
   })
 })
 

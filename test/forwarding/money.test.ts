@@ -173,6 +173,7 @@ describe('parallel calls against one balance', () => {
     const covered = 37
     const funds = bound * BigInt(covered) + bound / 2n
     const key = await harness.key({ credit: `0.${String(funds).padStart(9, '0')}`, qpm: 100_000 })
+    await harness.weir('keys set', { key, 'strict-cap': 'on' }) // each call holds its highest possible cost
     const ends = Promise.withResolvers<void>()
     harness.upstream.planModel('gpt-4o-mini', after(ends.promise, answer('x', { usage: { input: 1, output: 1 } })))
     const before = harness.upstream.requests.length

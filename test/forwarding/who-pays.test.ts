@@ -16,13 +16,14 @@ import type { Caller } from './caller.ts'
 import { model, openCall, standstill, startHasty } from './caller.ts'
 import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from './wire.ts'
 
-/** Tests elsewhere make crashes, replays, a silent ledger and tasks happen. */
+/** Tests elsewhere make crashes, replays, a silent ledger, tasks and empty accounts happen. */
 const taskRules = ['task_reported', 'task_unreported', 'task_ended', 'task_lost']
 const faultRules = ['gateway_fault', 'gateway_fault_delivered']
 /** Covered in every dialect by test/dialects/over-bound.test.ts. */
 const toolRules = ['over_bound_tools', 'upstream_broke_off_tools']
 const boundRules = ['over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
-const elsewhere = [...boundRules, ...faultRules, 'replayed', ...taskRules, ...Object.values(crashRules)]
+const fundsRules = ['out_of_funds', 'out_of_funds_waiting']
+const elsewhere = [...boundRules, ...faultRules, ...fundsRules, 'replayed', ...taskRules, ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
 const bodyOf = (stream: boolean): string => JSON.stringify({ model, messages: hello, stream })

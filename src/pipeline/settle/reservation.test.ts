@@ -171,9 +171,12 @@ describe('when the funds are used up', () => {
     expect(stop.reason).toMatchObject({ outcome: 'out_of_funds' })
   })
 
-  test('the timer stops a model that reasons unseen', async () => {
-    const { pass, meter, reservations, exchange, stop } = scene({
-      extend: refusing,
+  test('the timer stops a model that reasons unseen, which pays with all that is left', async () => {
+    const { pass, meter, reservations, exchange, stop, asked } = scene({
+      extend: async (_amount, least) =>
+        least <= 50n * OUT
+          ? { done: 'extended', granted: `${least}` }
+          : { done: 'balance_too_low', available: `${50n * OUT}` },
       traits: { thinking: 'effort', hidesThinking: true, tokensPerSecondMax: 100 },
     })
     meter.forwarded = true
@@ -181,6 +184,8 @@ describe('when the funds are used up', () => {
     reservations.check(exchange)
     await settle()
     expect(stop.reason).toMatchObject({ outcome: 'out_of_funds' })
+    expect(asked.at(-1)).toEqual([50n * OUT, 50n * OUT])
+    expect(exchange.settlement.reservation).toMatchObject({ tokens: 1_050 })
   })
 })
 

@@ -9,6 +9,8 @@ import type { ExtendOutcome, Ledger } from '../../billing/ledger.ts'
 import { refusalOfHold } from '../../billing/ledger.ts'
 import type { CallSize } from '../../billing/price.ts'
 import { affordableOutput, estimateTokens, upperBound } from '../../billing/price.ts'
+import type { MoneyText } from '../../store/ledger/money-text.ts'
+import { readMoney } from '../../store/ledger/money-text.ts'
 import { estimateUsage } from '../60-cost.ts'
 import type { Exchange, Hold, Reservation } from '../exchange.ts'
 import { outcomeOf } from './ending.ts'
@@ -56,11 +58,15 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
       return nanos(needed > reservation.amount ? needed - reservation.amount : 0n)
     }
     try {
-      const extended = await ledger.extend(exchange.callId, missing(sliceTokens.most), missing(LAST_TOKENS_MIN))
-      if (extended.done === 'extended') {
-        reservation.amount = nanos(reservation.amount + BigInt(extended.granted))
-        noteCoverage(reservation, exchange, reservation.tokens)
-      } else reservation.refusal = refusalOfExtension(extended, missing(LAST_TOKENS_MIN))
+      const least = missing(LAST_TOKENS_MIN)
+      const extended = await ledger.extend(exchange.callId, missing(sliceTokens.most), least)
+      if (extended.done === 'extended') return addTo(reservation, exchange, extended.granted)
+      reservation.refusal = refusalOfExtension(extended, least)
+      // Unseen reasoning is used up when it is noticed, so that what is left pays for a part of it.
+      if (!('available' in extended) || hiddenIn(exchange) === 0) return
+      const rest = readMoney(extended.available)
+      const taken = rest > 0n ? await ledger.extend(exchange.callId, rest, rest) : extended
+      if (taken.done === 'extended') addTo(reservation, exchange, taken.granted)
     } catch (fault) {
       reservation.refusal = fault instanceof Refusal ? fault : new Refusal('storage_away', `extension: ${fault}`)
     }
@@ -98,6 +104,11 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
   }
 }
 
+function addTo(reservation: Reservation, exchange: Exchange, granted: MoneyText): void {
+  reservation.amount = nanos(reservation.amount + readMoney(granted))
+  noteCoverage(reservation, exchange, reservation.tokens)
+}
+
 /** Half of a slice is left when the next one is reserved, so that the answer need not wait for it. */
 function noteCoverage(reservation: Reservation, { attempt: { candidate } }: Exchange, before: number): void {
   const { size, price } = candidate!
@@ -114,8 +125,12 @@ function usedTokens(exchange: Exchange): number {
       ? outputTokens(estimateUsage(exchange, outputBytes))
       : estimateTokens(outputBytes - reportedBytes)
   const known = reported + Math.ceil(counted * ESTIMATE_MARGIN)
-  return known + hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
+  return known + hiddenIn(exchange, known)
 }
+
+/** Tokens of unseen reasoning beyond those that are known. */
+const hiddenIn = (exchange: Exchange, known = 0): number =>
+  hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
 
 function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' }>, least: Nanos): Refusal {
   if (extended.done === 'settled') return new Refusal('gateway_fault', 'the hold of a running call is gone')
