@@ -58,6 +58,6 @@ describe('a model that reasons unseen until the money ends', () => {
     const record = reasoning.records().at(-1)!
     expect(record).toMatchObject({ rule: 'out_of_funds_waiting', usage_source: 'estimated', status: 402, shortfall: 0 })
     const { balance, held } = await reasoning.balance(key)
-    expect([Number(held), Number(balance) >= 0, Number(balance) < 0.00001]).toEqual([0, true, true])
+    expect([Number(held), Number(balance) >= 0, Number(balance) < 0.0002]).toEqual([0, true, true])
   })
 })
