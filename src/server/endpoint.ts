@@ -6,7 +6,7 @@ import type { EndpointName } from '../identity/key-rights.ts'
 import type { Actor } from '../management/actor.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
-/** The credential that an endpoint needs. `key`: an API key; `token`: a session token; `nobody`: none. */
+/** The credential that an endpoint needs. `key`: an API key; `token`: a session token or a service token; `nobody`: none. */
 export type EndpointAuth = 'key' | 'token' | 'nobody'
 
 /** `own`: an endpoint about the key itself, which every key may use. */
@@ -44,7 +44,7 @@ export interface EndpointRequest extends StoredResponseRequest {
   address(): string
   /** Reads the body within the bounds for this client; JSON by default. */
   readBody(type?: BodyType): Promise<Buffer>
-  /** The person of the session token, if the endpoint needs one. */
+  /** Who the session token or the service token belongs to, if the endpoint needs one. */
   readonly actor?: Actor
 }
 

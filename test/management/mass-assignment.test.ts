@@ -14,8 +14,8 @@ import type { Everybody } from './matrix/everybody.ts'
 import { startEverybody } from './matrix/everybody.ts'
 import type { Things } from './matrix/things.ts'
 import { buildThings } from './matrix/things.ts'
-import type { Somebody } from './matrix/verdicts.ts'
-import { everybody, expectedRows, nameOf } from './matrix/verdicts.ts'
+import type { Somebody, TokenName } from './matrix/verdicts.ts'
+import { everybody, expectedRows, nameOf, tokens } from './matrix/verdicts.ts'
 
 let all: Everybody
 let things: Things
@@ -157,6 +157,6 @@ describe('over the wire', () => {
 })
 
 const rankOf = (somebody: Somebody): number => {
-  const at = siteRoles.indexOf(somebody as SiteRole)
+  const at = siteRoles.indexOf((tokens[somebody as TokenName] ?? somebody) as SiteRole)
   return at < 0 ? 0 : at
 }

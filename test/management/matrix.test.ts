@@ -56,15 +56,18 @@ async function tried(endpoint: WebEndpoint, somebody: Somebody, headers: Record<
 
 /** What the audit log has of them: whoever is refused has changed nothing before that. */
 function changesBy(somebody: Somebody): number {
-  const person = (all.people as Partial<Record<Somebody, { readonly id: string }>>)[somebody]
+  const actors: Partial<Record<Somebody, { readonly id: string }>> = { ...all.people, ...all.tokens }
   const db = openDatabase(join(all.harness.folder, 'weir.db'), { readonly: true })
-  const row = db.query('SELECT count(*) AS n FROM audit WHERE actor = ?1').get(person?.id ?? '')
+  const row = db.query('SELECT count(*) AS n FROM audit WHERE actor = ?1').get(actors[somebody]?.id ?? '')
   db.close()
   return (row as { n: number }).n
 }
 
 /** Who may not see the account. */
-const outside: readonly Somebody[] = ['nobody', 'key', 'expired', 'disabled', 'stranger']
+const outside: readonly Somebody[] = [
+  ...(['nobody', 'key', 'expired', 'disabled', 'stranger'] as const),
+  ...(['tokenExpired', 'tokenRevoked', 'tokenRotated', 'tokenStranger'] as const),
+]
 
 describe('everybody', () => {
   const rows = describedEndpoints.map(endpoint => [nameOf(endpoint), endpoint] as const)
@@ -84,7 +87,7 @@ describe('everybody', () => {
 })
 
 describe('what is another account’s looks like what is not there', () => {
-  const signedIn = ['stranger', 'viewer', 'developer', 'manager', 'support'] as const
+  const signedIn = ['stranger', 'tokenStranger', 'viewer', 'tokenViewer', 'developer', 'manager', 'support'] as const
   const refused = (endpoint: WebEndpoint) =>
     signedIn.filter(somebody => expectedRows.get(nameOf(endpoint))![somebody] === '404')
   const rows = describedEndpoints

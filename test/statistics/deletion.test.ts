@@ -133,8 +133,8 @@ describe('an order', () => {
     expect(ask({ accountId: 77 })).toBe('unknown')
     expect(ask({ keyId: 77 })).toBe('unknown')
     expect(ask({ keyId: aliceKey })).toBe('ordered')
-    expect(ask({ scope: { personId: 9, rank: 1 } })).toBe('unknown')
-    expect(ask({ accountId: null, scope: { personId: 9, rank: 1 } })).toBe('unknown')
+    expect(ask({ scope: { actorId: 9, rank: 1 } })).toBe('unknown')
+    expect(ask({ accountId: null, scope: { actorId: 9, rank: 1 } })).toBe('unknown')
   })
 
   test('forgets whose records it was for', () => {

@@ -8,10 +8,11 @@ import { scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
-import { actorSubject, isAtLeast, operator, resolveScope, settersOf } from '../actor.ts'
+import { isAtLeast, operator, refuseServiceToken, resolveScope, settersOf, subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
+import { bearsServiceToken } from './bearer-check.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
 
@@ -69,6 +70,8 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const { endpoint } = match
     const actor = ask.actor ?? nobody
     if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
+    // Under /api/auth nobody has checked the credential; a service token is refused there without a check.
+    if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken(endpoint.who)
     const scope = resolveScope(endpoint.who, actor, endpoint.method === 'GET')
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(ask.search), 'query')
@@ -83,7 +86,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       query: query as never,
       body: body as never,
       by: {
-        actor: actor === nobody ? 'nobody' : actorSubject(actor.personId),
+        actor: actor === nobody ? 'nobody' : subjectOf(actor),
         ...(actor !== operator && { address: ask.address, request: ask.requestId }),
         ...(expects !== undefined && { expectedVersion: expects }),
       },

@@ -15,6 +15,10 @@ beforeEach(() => {
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
      VALUES (21, zeroblob(32), 'abcd', 'k', 11, 'pro', 0)`,
   )
+  db.run(
+    `INSERT INTO service_token (id, digest, suffix, name, role, creator, created_ms)
+     VALUES (31, zeroblob(32), 'abcd', 't', 'admin', 'cli', 0)`,
+  )
   db.run("INSERT INTO budget (scope_id, span, cap, ceiling, period) VALUES (21, 'day', 9, 9, 0)")
 })
 afterEach(() => db.close())
@@ -34,6 +38,7 @@ const hot: readonly (readonly [table: string, sql: string])[] = [
   ['account', 'UPDATE account SET held = held + 1 WHERE id = 11 AND frozen_ms IS NULL'],
   ['account', 'UPDATE account SET held = held - 0, balance = balance - 1 WHERE id = 11'],
   ['budget', 'UPDATE budget SET held = held + 1 WHERE scope_id = 21'],
+  ['service_token', 'UPDATE service_token SET used_ms = 1 WHERE id = 31'],
   ['budget', 'UPDATE budget SET held = held - 0, spent = spent + 1 WHERE scope_id = 21'],
 ]
 
@@ -64,6 +69,12 @@ describe('the version rises once by a change of', () => {
     expect(version('api_key')).toBe(2)
   })
 
+  const token = ["name = 'b'", 'expires_ms = 1', 'revoked_ms = 1', renewal]
+  test.each(token)('service token: %s', change => {
+    db.run('UPDATE service_token SET '.concat(change, ' WHERE id = 31'))
+    expect(version('service_token')).toBe(2)
+  })
+
   test('budget', () => {
     db.run('UPDATE budget SET cap = 5 WHERE scope_id = 21')
     expect(version('budget')).toBe(2)
@@ -74,4 +85,11 @@ test('an old key digest and its end are both set or both null', () => {
   expect(() => db.run('UPDATE api_key SET old_until_ms = 1')).toThrow('CHECK')
   expect(() => db.run('UPDATE api_key SET old_digest = zeroblob(32)')).toThrow('CHECK')
   expect(() => db.run('UPDATE api_key SET old_digest = zeroblob(31), old_until_ms = 1')).toThrow('CHECK')
+})
+
+test('a service token has either a role for the site or a rank in one account', () => {
+  expect(() => db.run("UPDATE service_token SET role = 'member'")).toThrow('CHECK')
+  expect(() => db.run('UPDATE service_token SET account_id = 11, rank = 3')).toThrow('CHECK')
+  expect(() => db.run("UPDATE service_token SET account_id = 11, role = 'member'")).toThrow('CHECK')
+  db.run("UPDATE service_token SET account_id = 11, rank = 3, role = 'member'")
 })

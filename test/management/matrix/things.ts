@@ -59,6 +59,7 @@ export function buildThings(all: Everybody): Things {
     key: () => made('web/keys', { account, name: next() }),
     user: async () => (await addPerson(all.harness, by, { members: [{ account, role: 'viewer' }] })).id,
     invitation: () => made('web/invitations', invited()),
+    token: () => made('web/service-tokens', { name: next(), account, accountRole: 'viewer' }),
     async session() {
       const person = await addPerson(all.harness, by, { members: [{ account, role: 'viewer' }] })
       const { data } = (await person.ask('GET', 'web/sessions')).body as { data: { id: string }[] }
@@ -110,6 +111,7 @@ export function buildThings(all: Everybody): Things {
       const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
       return { code: codes[0] }
     },
+    'POST /api/web/service-tokens': async () => ({ name: next(), account, accountRole: 'viewer' }),
     'POST /api/web/keys': async () => ({ account, name: next() }),
     'POST /api/web/keys/find': async () => ({ key: all.key }),
     'POST /api/web/channels/{channel}/move': async () => ({ to: decodeURIComponent(await makers.channel!()) }),

@@ -2,17 +2,38 @@
 // matrix.json, so that whoever changes it sees what they have changed.
 
 import type { AccountRole, EndpointAccess, SiteRole } from '../../../src/management/actor.ts'
-import { accountRoles, siteRoles } from '../../../src/management/actor.ts'
+import { accountRoles, isForPeople, siteRoles } from '../../../src/management/actor.ts'
 import { describedEndpoints } from '../../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 
 /** Those of an account are of the account that everything is tried on; a stranger manages another one. */
-export const everybody = [
+const people = [
   ...(['nobody', 'key', 'expired', 'disabled'] as const),
   ...(['stranger', 'viewer', 'developer', 'manager', 'support', 'admin', 'owner'] as const),
 ] as const
 
-export type Somebody = (typeof everybody)[number]
+type Someone = (typeof people)[number]
+
+/** Service tokens, and the person who has the same rights; those that have ended have the rights of an ended session. */
+export const tokens = {
+  tokenExpired: 'expired',
+  tokenRevoked: 'expired',
+  tokenRotated: 'expired',
+  tokenStranger: 'stranger',
+  tokenViewer: 'viewer',
+  tokenDeveloper: 'developer',
+  tokenManager: 'manager',
+  tokenSupport: 'support',
+  tokenAdmin: 'admin',
+  tokenOwner: 'owner',
+} as const satisfies Readonly<Record<string, Someone>>
+
+export type TokenName = keyof typeof tokens
+const tokenNames = Object.keys(tokens) as TokenName[]
+
+export type Somebody = Someone | TokenName
+
+export const everybody: readonly Somebody[] = [...people, ...tokenNames]
 
 /** `may`: whatever is answered, it is not refused for who asks. */
 export type Verdict = 'may' | '401' | '403' | '404'
@@ -24,10 +45,10 @@ export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${pa
 const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
   (names as readonly string[]).includes(name)
 
-function expected(who: EndpointAccess, somebody: Somebody, { method, params }: WebEndpoint): Verdict {
+function expected(who: EndpointAccess, somebody: Someone, { method, params }: WebEndpoint): Verdict {
   if (who === 'nobody') return 'may'
   if (isOf(['nobody', 'key', 'expired', 'disabled'], somebody)) return '401'
-  if (who === 'person') return 'may'
+  if (who === 'person' || who === 'actor') return 'may'
   const role: SiteRole = isOf(siteRoles, somebody) ? somebody : 'member'
   const isAtLeast = (least: SiteRole): boolean => siteRoles.indexOf(role) >= siteRoles.indexOf(least)
   if ('site' in who) return isAtLeast(who.site) ? 'may' : '403'
@@ -38,11 +59,19 @@ function expected(who: EndpointAccess, somebody: Somebody, { method, params }: W
   return rank >= accountRoles.indexOf(who.account) ? 'may' : '404'
 }
 
-type Exceptions = Readonly<Record<string, Partial<Row> & { readonly because: string }>>
+type PeopleRow = Readonly<Record<Someone, Verdict>>
 
-const nobodySignedIn = (verdict: Verdict): Partial<Row> =>
+/** A service token may do what a person with its rights may, except what is for people only. */
+function tokenVerdict(who: EndpointAccess, token: TokenName, row: PeopleRow): Verdict {
+  const verdict = row[tokens[token]]
+  return verdict === '401' || !isForPeople(who) ? verdict : '403'
+}
+
+type Exceptions = Readonly<Record<string, Partial<PeopleRow> & { readonly because: string }>>
+
+const nobodySignedIn = (verdict: Verdict): Partial<PeopleRow> =>
   Object.fromEntries(
-    everybody.filter(one => !isOf(['nobody', 'key', 'expired', 'disabled'], one)).map(one => [one, verdict]),
+    people.filter(one => !isOf(['nobody', 'key', 'expired', 'disabled'], one)).map(one => [one, verdict]),
   )
 
 /** Where who may ask is not all that decides. Each says why. */
@@ -87,8 +116,10 @@ export const exceptions: Exceptions = {
 export const expectedRows: ReadonlyMap<string, Row> = new Map(
   describedEndpoints.map(row => {
     const { because: _, ...otherwise } = exceptions[nameOf(row)] ?? { because: '' }
-    const verdicts = everybody.map(somebody => [somebody, expected(row.who, somebody, row)] as const)
-    return [nameOf(row), { ...(Object.fromEntries(verdicts) as Row), ...otherwise }]
+    const verdicts = people.map(somebody => [somebody, expected(row.who, somebody, row)] as const)
+    const ofPeople = { ...(Object.fromEntries(verdicts) as PeopleRow), ...otherwise }
+    const ofTokens = tokenNames.map(token => [token, tokenVerdict(row.who, token, ofPeople)] as const)
+    return [nameOf(row), { ...ofPeople, ...(Object.fromEntries(ofTokens) as Record<TokenName, Verdict>) }]
   }),
 )
 
