@@ -85,6 +85,12 @@ const lines: readonly Line[] = [
   { command: 'keys set {key} --bodies on --name laptop --allow openai/*,demo/* --endpoints chat' },
   { command: 'keys list' },
   { command: 'keys show {key}' },
+  { command: 'tokens create ci --role admin --expires 90d', keeps: ({ id }) => ({ serviceToken: id }) },
+  { command: 'tokens create team --account {account} --account-role developer' },
+  { command: 'tokens list' },
+  { command: 'tokens set ci --name deploy --expires none' },
+  { command: 'tokens rotate deploy --overlap 1h' },
+  { command: 'tokens revoke {serviceToken}' },
   { command: 'accounts create --name team' },
   { command: 'accounts list' },
   { command: 'accounts set {account} --credit-limit 1' },
@@ -161,7 +167,7 @@ const lines: readonly Line[] = [
 ]
 
 /** Texts that are passed on as they came: of callers, of upstreams, of random letters that may all be digits. */
-const PASSED_ON = /^(request|answer|body|mark|name|reference|text)$/
+const PASSED_ON = /^(request|answer|body|mark|name|reference|suffix|text)$/
 /** Words and signs for what JSON has values of its own for. */
 const FOR_A_VALUE = /^(-|none|never|no|yes|true|false|null|undefined|NaN|\[object Object\])?$/
 
