@@ -300,6 +300,17 @@ describe('nobody gets a token with more rights than their own', () => {
     }
   })
 
+  test('support, and a token of support, create and change none', async () => {
+    const support = await addPerson(harness, owner.ask, { role: 'support' })
+    const token = await created({ role: 'support' })
+    for (const by of [support.ask, token.ask]) {
+      expect(codeOf(await create({ role: 'support' }, by))).toEqual([403, 'role_too_low'])
+      expect(codeOf(await create(inAccount('viewer'), by))).toEqual([404, 'resource_unknown'])
+      expect((await by('GET', `web/service-tokens/${token.id}`)).status).toBe(200)
+      expect(codeOf(await by('DELETE', `web/service-tokens/${token.id}`))).toEqual([404, 'resource_unknown'])
+    }
+  })
+
   test('a token that expires makes nothing last longer than itself', async () => {
     const short = await created({ role: 'admin', expires: inMs(HOUR_MS) })
     const long = await created({ role: 'admin' })
@@ -364,16 +375,19 @@ describe('the author', () => {
   })
 
   test('of an invitation may be a token, which must still be valid when the invitation is accepted', async () => {
-    const token = await created(inAccount('manager'))
+    const [token, admin] = [await created(inAccount('manager')), await created({ role: 'admin' })]
     const invite = async (): Promise<Told> =>
       token.ask('POST', 'web/invitations', { email: `t${++count}@example.com`, account, accountRole: 'viewer' })
+    const toSite = await admin.ask('POST', 'web/invitations', { email: 'site@example.com', role: 'admin' })
     const accept = ({ body }: Told): Promise<Told> =>
       askAs(harness, undefined)('POST', 'auth/invitation', { token: body.token, name: 'New', password: goodPassword })
     const [first, second] = [await invite(), await invite()]
     expect(first.body.by).toBe(token.id)
     expect((await accept(first)).status).toBe(201)
     await owner.ask('DELETE', `web/service-tokens/${token.id}`)
-    expect(codeOf(await accept(second))).toEqual([400, 'invitation_invalid'])
+    await owner.ask('DELETE', `web/service-tokens/${admin.id}`)
+    expect(toSite.status).toBe(201)
+    for (const invited of [second, toSite]) expect(codeOf(await accept(invited))).toEqual([400, 'invitation_invalid'])
   })
 })
 

@@ -231,6 +231,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: ['./test/management/matrix.test.ts'],
   },
   {
+    file: 'src/management/actor.ts',
+    find: 'if (actor.token !== undefined) refuseServiceToken(who)\n',
+    replace: '',
+    tests: ['./test/management/matrix.test.ts', './test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/management/web/bearer-check.ts',
+    find: "if (revoked) return 'This service token was revoked.'\n",
+    replace: '',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/store/people/service-token-operations.ts',
+    find: "return endsBefore ? 'outlives' : undefined",
+    replace: 'return undefined',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/store/people/people-rows.ts',
+    find: " || (rights.isToken && role === 'owner')",
+    replace: '',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
     file: 'src/management/web/dispatch.ts',
     find: "if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)\n",
     replace: '',

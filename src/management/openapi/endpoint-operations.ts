@@ -92,7 +92,9 @@ function fieldsOf({ properties = {}, required = [] }: JsonSchema): readonly Fiel
 
 function bodyOf({ body }: WebEndpoint, schemas: Schemas): Content {
   const schema = schemas.describe(body!, 'input')
-  const value = sampleOf(schema, ref => schemas.named.get(ref.replace(/^.*\//, '')))
+  // Zod leaves out the examples of a schema that transforms its input.
+  const [own] = (body!.meta()?.examples ?? []) as readonly unknown[]
+  const value = own ?? sampleOf(schema, ref => schemas.named.get(ref.replace(/^.*\//, '')))
   return { schema, ...(value !== undefined && { examples: { body: { value } } }) }
 }
 

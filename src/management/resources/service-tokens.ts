@@ -67,8 +67,8 @@ const params = z.object({ token: idOf('tok') })
 const Wanted = z
   .strictObject({
     name: label,
-    role: siteTokenRole.optional(),
-    account: idOf('acc').optional(),
+    role: siteTokenRole.optional().meta({ description: 'For the whole site; not together with `account`' }),
+    account: idOf('acc').optional().meta({ description: 'The only account of the token; needs `accountRole`' }),
     accountRole: accountRole.optional(),
     expires: expiry.default(null),
   })
@@ -77,6 +77,7 @@ const Wanted = z
       (role === undefined) === (account !== undefined) && (role === undefined) === (inAccount !== undefined),
     { message: 'a token has either a "role" for the site, or an "account" with an "accountRole"', path: ['role'] },
   )
+  .meta({ examples: [{ name: 'ci', role: 'admin' }] })
 
 const forbidden = (): Refusal =>
   new Refusal('role_too_low', 'above their own', { hint: 'The token would have a higher role than yours.' })

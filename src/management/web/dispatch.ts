@@ -70,8 +70,6 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const { endpoint } = match
     const actor = ask.actor ?? nobody
     if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
-    // Under /api/auth nobody has checked the credential; a service token is refused there without a check.
-    if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken(endpoint.who)
     const scope = resolveScope(endpoint.who, actor, endpoint.method === 'GET')
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(ask.search), 'query')
@@ -96,8 +94,9 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   }
 }
 
-/** Until there is an owner, only the set-up is allowed. */
+/** Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up is allowed. */
 function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
+  if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken('nobody')
   if (!isSetUp && ask.path !== SETUP) throw new Refusal('setup_needed', ask.path)
   if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))
 }

@@ -54,7 +54,7 @@ export interface ServiceTokenOperations {
     result: { done: 'rotated' | 'unknown' | 'revoked' | TokenRefusal }
   }
   revokeServiceToken: { input: TokenInput; result: { done: 'revoked' | 'unknown' | 'forbidden' } }
-  /** Stores the time of a use, unless a use within the minute before is stored. */
+  /** Stores the time of the last use. */
   noteTokenUse: { input: { readonly id: number; readonly usedMs: number }; result: { done: 'noted' } }
 }
 
@@ -79,9 +79,7 @@ export function serviceTokenOperations(books: Books, people: PeopleRows): TokenH
     `UPDATE service_token SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL
      WHERE id = ?1 AND revoked_ms IS NULL`,
   )
-  const noteUse = db.query(
-    'UPDATE service_token SET used_ms = ?2 WHERE id = ?1 AND coalesce(used_ms, 0) <= ?2 - ?3 AND revoked_ms IS NULL',
-  )
+  const noteUse = db.query('UPDATE service_token SET used_ms = ?2 WHERE id = ?1')
   const isInScope = buildScopeCheck(db)
   const hasName = (accountId: number | null, name: string, exceptId: number): boolean =>
     findName.get(accountId, name, exceptId) !== null
@@ -148,7 +146,7 @@ export function serviceTokenOperations(books: Books, people: PeopleRows): TokenH
       return { done: 'revoked' }
     },
     noteTokenUse({ id, usedMs }) {
-      noteUse.run(id, usedMs, bounds.tokenUseNotedMsMin)
+      noteUse.run(id, usedMs)
       return { done: 'noted' }
     },
   }
