@@ -42,7 +42,7 @@ const bad: Readonly<Record<string, readonly unknown[]>> = {
   system: ['none'],
 }
 
-describe.each(Object.keys(good))('%s', name => {
+describe.each(Object.keys(good))('the trait %s', name => {
   test('is read', () => {
     for (const value of good[name]!) expect(read({ [name]: value })).toEqual({ [name]: value })
   })

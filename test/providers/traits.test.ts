@@ -1,4 +1,4 @@
-// What the shipped files say their models take, a row for each rule, and rules for all.
+// What the shipped files say about their models, a row for each rule, and rules for all.
 
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -106,11 +106,11 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   ['openrouter/openai/gpt-oss-120b', { reads: ['text'], hidesThinking: true }],
 ]
 
-test.each(rows)('%s takes what its vendor says', (path, traits) => {
+test.each(rows)('%s has the traits that its vendor documents', (path, traits) => {
   expect(traitsOf(path) as object).toEqual(traits)
 })
 
-test('the same model takes the same, whoever serves it', () => {
+test('the same model has the same traits at every provider', () => {
   const same = [
     ['bedrock/global.anthropic.claude-opus-5-5', 'anthropic/claude-opus-5-5'],
     ['bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0', 'anthropic/claude-opus-4-1'],
@@ -125,19 +125,19 @@ test('the same model takes the same, whoever serves it', () => {
 
 const side = /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations|tasks)$/
 
-test('every model of the five vendors is said something of', () => {
+test('every model of the five vendors has traits', () => {
   for (const id of ['anthropic', 'bedrock', 'openai', 'google', 'vertex', 'vertex-anthropic', 'ark']) {
     for (const { id: model, traits, speaks } of providers.get(id)!.models.values()) {
-      // What does not chat is told nothing that would have to be translated.
+      // Models that do not chat have no traits that concern translation.
       if (speaks?.every(dialect => side.test(dialect))) continue
       expect([id, model, (traits?.reads?.length ?? 0) > 0]).toEqual([id, model, true])
     }
   }
 })
 
-test('no rule stands where another hides it from all the models that are served', () => {
+test('no rule is hidden by another for all served models', () => {
   const rules = { claude: [claude, 'anthropic'], openai: [openai, 'openai'], gemini: [gemini, 'google'] } as const
-  // Their models are known to come, or are served by others.
+  // Their models are announced, or are served by other providers.
   const ahead = new Set([/haiku-5[-.]5/, /^gemma/].map(String))
   for (const [name, [list, provider]] of Object.entries(rules)) {
     const models = [...providers.get(provider)!.models.keys()]

@@ -30,13 +30,15 @@ export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Mode
   return {
     inputTokensMax: call.inputTokensMax ?? inputMax(call, contextTokens),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
+    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought || asked === 0 ? 0 : thoughtMax(own)),
     choices,
     searchesMax,
     textOnly,
     ...(call.units && { units: call.units }),
   }
 }
+
+const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_TOKENS_MAX)
 
 function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefined): number {
   if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)

@@ -45,6 +45,8 @@ export interface Call {
   readonly choices: number
   /** The upper limit of input tokens, if the size of the body does not give one. */
   readonly inputTokensMax?: number
+  /** The upper limit of reasoning tokens, for a model that cannot reason. */
+  readonly thoughtTokensMax?: 0
   /** The upper limit of other units than tokens. */
   readonly units?: Units
   /** An estimate of these units, if it is lower. Used when the answer does not report them. */
@@ -96,6 +98,8 @@ export interface CallTarget {
   readonly model: string
   /** Ask the upstream for usage in the stream, even if the caller did not. */
   readonly askUsage: boolean
+  /** Ask for a stream, even if the caller did not. */
+  readonly stream?: boolean
   /** The gateway's cap on the output of each choice. Lowers the caller's own cap fields, or else sets `capField`. */
   readonly cap?: number
   readonly capField: OutputCapField
