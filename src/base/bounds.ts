@@ -328,7 +328,7 @@ export const bounds = {
   managementBodyBytesMax: 1024 * 1024,
   managementJsonDepthMax: 64,
   managementJsonValuesMax: 100_000,
-  /** A management token. The gateway's own tokens have about 300 characters. */
+  /** A session token. The gateway's own tokens have about 300 characters. */
   tokenCharsMax: 2_000,
   tokenSecondsMax: 600,
   /** A session ends after a week without renewal, and in any case after a month. */
