@@ -1,6 +1,7 @@
 // Answers a hold request like the ledger, but only reads: for calls that are explained and not made.
 
 import type { AccountReader, KeyAccount } from '../store/ledger/account-reader.ts'
+import { grantShare } from '../store/ledger/funds-share.ts'
 import type { HoldOutcome, HoldRequest } from './ledger.ts'
 
 export interface DryLedgerParts {
@@ -18,18 +19,23 @@ export function availableOf(row: KeyAccount): bigint | null {
 
 /** Checks in the same order as the ledger: budgets, the account, its balance. */
 export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: HoldRequest) => Promise<HoldOutcome> {
-  return async function dryHold({ keyId, amount, wants = 0n }) {
+  return async function dryHold({ keyId, amount: asked, least, wants = 0n }) {
     const row = accounts.findByKey(keyId, dateMs())
     if (row === undefined) throw new Error(`key ${keyId} has no account`)
+    const amount = least ?? asked
+    const left = availableOf(row)
+    const extra =
+      least === undefined || left === null || left < least ? 0n : grantShare(asked - least, 0n, [left - least])
+    const held: HoldOutcome = least === undefined ? { done: 'held' } : { done: 'held', granted: `${least + extra}` }
     const shortage = amount > 0n ? findShortBudget(row, amount, wants) : undefined
     if (shortage !== undefined) return shortage
     if (row.frozen) return { done: 'account_frozen' }
-    const { kind, balance, creditLimit, held } = row
-    if (kind === 'postpaid') return { done: 'held' }
-    const available = balance + creditLimit - held
+    const { kind, balance, creditLimit } = row
+    if (kind === 'postpaid') return held
+    const available = balance + creditLimit - row.held
     if (available < amount) return { done: 'balance_too_low', available: `${available}` }
     if (available < wants) return { done: 'hold_less', available: `${available}` }
-    return { done: 'held' }
+    return held
   }
 }
 

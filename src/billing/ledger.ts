@@ -9,8 +9,10 @@ import type { Writer } from '../store/engine/writer.ts'
 import type { CheckpointData, HoldInput, HoldResult, RecordRow } from '../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
-export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'> {
+export interface HoldRequest extends Omit<HoldInput, 'amount' | 'least' | 'wants' | 'kind'> {
   readonly amount: Nanos
+  /** Less than the amount may be held, but not less than this. */
+  readonly least?: Nanos
   /** `call` by default. The hold of a task survives a crash. */
   readonly kind?: HoldInput['kind']
   /** If less than this is available, the hold is refused with `hold_less`: the caller of this function can ask for less. */
@@ -47,8 +49,9 @@ export interface LedgerParts {
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ amount, wants = 0n, kind = 'call', ...rest }) {
-      const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants: `${wants}` })
+    async hold({ amount, least, wants = 0n, kind = 'call', ...rest }) {
+      const bounds = { amount: moneyText(amount), ...(least !== undefined && { least: moneyText(least) }) }
+      const result = await writer.run('hold', { ...rest, kind, ...bounds, wants: `${wants}` })
       if (result.done === 'account_unknown')
         throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
       return result

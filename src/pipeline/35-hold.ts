@@ -12,7 +12,6 @@ import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
-import { nanos } from '../base/money/money.ts'
 import type { HoldOutcome, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
@@ -20,7 +19,7 @@ import { affordableOutput, estimateTokens, inputBound, upperBound } from '../bil
 import type { CountTokens } from '../billing/token-counter.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/neutral/call.ts'
-import { FUNDS_SHARE } from '../store/ledger/hold-types.ts'
+import { FUNDS_SHARE } from '../store/ledger/funds-share.ts'
 import { readMoney } from '../store/ledger/money-text.ts'
 import { withCandidates } from './30-route.ts'
 import { draftOf } from './80-record.ts'
@@ -63,9 +62,10 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     let finer = size
     let last = held
     async function tryHold(sized: CallSize, cap?: number): Promise<Hold | undefined> {
-      const amount = upperBound(sized, price)
-      last = await reserve(exchange, route, { amount, wants: 0n })
+      const [most, least] = slices === undefined ? [upperBound(sized, price)] : sliceBounds(sized, price)
+      last = await reserve(exchange, route, { amount: most, wants: 0n, ...(least !== undefined && { least }) })
       if (last.done !== 'held') return undefined
+      const amount = last.granted === undefined ? most : readMoney(last.granted)
       const { tokens: inputTokens } = input
       return {
         ...affordable(route, { amount, held, slices, inputTokensMax: input.tokensMax, cap }),
@@ -75,11 +75,8 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
         ...(slices !== undefined && { slices }),
       } as Hold
     }
-    /** With slices, only a first slice of the output. */
-    const bounded = (sized: CallSize): CallSize =>
-      slices === undefined || !isInsufficient(last) ? sized : firstSlice(sized, price, readMoney(last.available))
     if ((!isFirst || slices !== undefined) && isInsufficient(last)) {
-      const preferred = await tryHold(bounded(size))
+      const preferred = await tryHold(size)
       if (preferred !== undefined) return preferred
     }
     if (isCountable(call) && isInsufficient(last) && couldFit(size, price, last)) {
@@ -89,7 +86,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
         input.tokensMax = tokensAtMost(count)
         finer = narrower(size, { inputTokensMax: input.tokensMax })
       }
-      const counted = await tryHold(bounded(finer))
+      const counted = await tryHold(finer)
       if (counted !== undefined) return counted
     }
     const mayCut = slices !== undefined || !(route.permit.caller.strictCap || call.uncapped)
@@ -98,7 +95,8 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const sized = slices === undefined ? finer : sizedFor(finer, outputTokensOf(finer))
       const cap = affordableOutput(sized, price, readMoney(last.available))
       if (cap < Math.min(tokensMin, sized.outputTokensMax)) break
-      const cut = await tryHold({ ...sized, outputTokensMax: cap }, cap)
+      const tokens = slices === undefined ? cap : Math.min(cap, sliceTokens.least)
+      const cut = await tryHold({ ...sized, outputTokensMax: tokens }, cap)
       if (cut !== undefined) return cut
     }
     const hint = call.uncapped ? '' : hintOf(finer, last, { price, capName: exchange.protocol.capFieldName })
@@ -128,12 +126,11 @@ function slicesOf({ permit, candidates }: Route, call: Call, { protocol }: Excha
   return call.state?.background || call.units !== undefined ? undefined : 'collected'
 }
 
-/** The size with the output of a first slice: a share of the funds, so that other calls can run at the same time. */
-function firstSlice(size: CallSize, price: Candidate['price'], available: Nanos): CallSize {
-  const most = Math.min(sliceTokens.most, outputTokensOf(size))
-  const output = { inputTokensMax: 0, outputTokensMax: most, choices: 1, searchesMax: 0 }
-  const share = affordableOutput(output, price, nanos(available > 0n ? available / FUNDS_SHARE : 0n))
-  return sizedFor(size, Math.min(most, Math.max(sliceTokens.least, share)))
+/** The most and the least that a first slice may cost. */
+function sliceBounds(size: CallSize, price: Candidate['price']): readonly [most: Nanos, least: Nanos] {
+  const boundOfTokens = (tokens: number): Nanos =>
+    upperBound(sizedFor(size, Math.min(tokens, outputTokensOf(size))), price)
+  return [boundOfTokens(sliceTokens.most), boundOfTokens(sliceTokens.least)]
 }
 
 /** What the ledger can compare: more than any account has. */
@@ -142,7 +139,7 @@ const WANTS_MAX = 2n ** 61n
 type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldOutcome>
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
-  return async function reserve(exchange, route, { amount, wants }) {
+  return async function reserve(exchange, route, { wants, ...bound }) {
     const { callId } = exchange
     const { claim } = exchange.options
     const { accountId, keyId } = route.permit.caller
@@ -155,7 +152,7 @@ function buildReserve(ledger: HoldParts['ledger']): Reserve {
         callId,
         accountId,
         keyId,
-        amount,
+        ...bound,
         wants: wants < WANTS_MAX ? wants : WANTS_MAX,
         draft,
         ...idempotency,
@@ -223,6 +220,8 @@ function affordable(
 
 interface Bound {
   readonly amount: Nanos
+  /** Less may be held, but not less than this. */
+  readonly least?: Nanos
   /** If less than this is available, the ledger refuses, and a smaller bound is tried. */
   readonly wants: bigint
 }

@@ -2,13 +2,15 @@
 // answer ends whose funds are used up. Official clients of every dialect are in test/dialects/out-of-funds.test.ts.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { answer, pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until } from '../support/gateway.ts'
+import { dataUrl, png } from '../support/sample-media.ts'
 import { model, openCall, startHasty } from './caller.ts'
-import { done, finish, piece, role, sends, usageOnly } from './wire.ts'
+import { after, done, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 // openai/gpt-4o-mini: $0.15 in and $0.60 out for a million tokens, answers of up to 16,384 tokens.
 const [IN, OUT] = [150, 600]
@@ -57,7 +59,7 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     const caller = openCall(harness, key, body)
     await caller.until(({ text }) => text.includes('Hi'), 'the first piece is there')
     const first = held()
-    expect(first).toBeWithin(body.length * IN + 1_600 * OUT, body.length * IN + 1_700 * OUT)
+    expect(first).toBeWithin(body.length * IN + 1_600 * OUT, body.length * IN + 1_750 * OUT)
     open()
     await until(() => held() > first, 'the next slice is reserved')
     expect(held()).toBeLessThan(0.003 * USD)
@@ -206,3 +208,69 @@ test('twenty calls at once share a little money: none is refused, and the balanc
   expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
   expect(nanosOf((await harness.balance(key)).balance)).toBe(0.02 * USD - 20 * (7 * IN + 5 * OUT))
 })
+
+describe('an account with one dollar, on the most expensive shipped model', () => {
+  const dear = dearestModel()
+  let shop: Harness
+  beforeAll(async () => {
+    const { provider } = dear
+    const upstreamEnv = (url: string) => ({ [provider.keyEnv]: 'sk-x', [provider.baseUrlEnv]: `${url}/v1` })
+    shop = await startHasty({ upstreamEnv })
+  })
+  afterAll(() => shop.stop())
+
+  test('makes twenty calls at once without an output limit, half of them with an image, and none is refused', async () => {
+    const key = await shop.key({ credit: '1', qpm: 1_000 })
+    const answered = Promise.withResolvers<void>()
+    shop.upstream.planModel(
+      dear.model.id,
+      after(answered.promise, answer('Hello, river', { usage: { input: 9, output: 5 } })),
+    )
+    const image = [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: dataUrl('image/png', png(512, 512)) } },
+    ]
+    const calls = Array.from({ length: 20 }, async (_, at) => {
+      const messages = at % 4 < 2 ? hello : [{ role: 'user', content: image }]
+      const response = await chat(shop, key, {
+        model: `${dear.provider.id}/${dear.model.id}`,
+        messages,
+        stream: at % 2 === 0,
+      })
+      await response.text()
+      return response.status
+    })
+    await until(() => shop.upstream.requests.length === 20, 'all twenty are at the upstream at the same time')
+    const { held } = await shop.balance(key)
+    expect(Number(held)).toBeWithin(0.1, 1)
+    answered.resolve()
+    expect(await Promise.all(calls)).toEqual(new Array<number>(20).fill(200))
+    await shop.idle()
+    const { balance, held: after20 } = await shop.balance(key)
+    expect([Number(after20), Number(balance) > 0.9]).toEqual([0, true])
+  })
+})
+
+interface ProviderFile {
+  readonly id: string
+  readonly keyEnv: string
+  readonly baseUrlEnv: string
+  readonly speaks: Readonly<Record<string, unknown>>
+  readonly models: readonly {
+    readonly id: string
+    readonly price?: { readonly output?: string }
+    readonly traits?: { readonly reads?: readonly string[] }
+  }[]
+}
+
+/** Among the models of chat that read images, by the price of output. */
+function dearestModel(): { readonly provider: ProviderFile; readonly model: ProviderFile['models'][number] } {
+  const folder = join(import.meta.dir, '../../providers')
+  const files = readdirSync(folder).map(name => JSON.parse(readFileSync(join(folder, name), 'utf8')) as ProviderFile)
+  const models = files
+    .filter(({ speaks, keyEnv, baseUrlEnv }) => 'openai-chat' in speaks && keyEnv && baseUrlEnv)
+    .flatMap(provider => provider.models.map(model => ({ provider, model })))
+    .filter(({ model }) => model.traits?.reads?.includes('image'))
+  const outputPrice = ({ model }: (typeof models)[number]): number => Number(model.price?.output ?? 0)
+  return models.reduce((most, one) => (outputPrice(one) > outputPrice(most) ? one : most))
+}

@@ -56,6 +56,14 @@ describe('a hold', () => {
     expect(books.recover()).toBe(0)
   })
 
+  test('that may be smaller gets what it needs and a twentieth of the rest', () => {
+    expect(hold(7, 11, '500', { least: '200' })).toEqual({ done: 'held', granted: '240' }) // a twentieth of 800
+    expect(hold(8, 11, '210', { least: '200' })).toEqual({ done: 'held', granted: '210' })
+    expect(hold(9, 11, '600', { least: '551' })).toEqual({ done: 'balance_too_low', available: '550' })
+    expect(hold(9, 11, '600', { least: '550' })).toEqual({ done: 'held', granted: '550' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 1_000n })
+  })
+
   test('may use credit, up to its limit', () => {
     books.run.setAccount({ id: 11, creditLimit: '500' })
     expect(hold(7, 11, '1501')).toEqual({ done: 'balance_too_low', available: '1500' })

@@ -38,8 +38,16 @@ const actions: Readonly<Record<string, readonly [weight: number, move: Action]>>
       const { books, model, random } = step
       const [call, account, amount] = [step.fresh(), random(50) === 0 ? 99 : anAccount(step), BigInt(random(900))]
       const task = random(20) === 0
-      const input = holdOf(call, account, money(amount), { kind: task ? 'task' : 'call' })
-      return [books.run.hold(input).done, model.hold(call, { account, key: account + 1_000, amount, task })]
+      const most = amount + BigInt(random(900))
+      const share = random(2) === 0 ? { least: money(amount) } : {}
+      const asked = 'least' in share ? most : amount
+      const input = holdOf(call, account, money(asked), { kind: task ? 'task' : 'call', ...share })
+      const got = books.run.hold(input)
+      const wanted = model.hold(call, { account, key: account + 1_000, amount, task }, asked)
+      const granted = got.done === 'held' && got.granted !== undefined ? BigInt(got.granted) : asked
+      if (got.done === 'held' && granted !== model.holds.get(call)?.amount)
+        return [granted, model.holds.get(call)?.amount]
+      return [got.done, wanted]
     },
   ],
   settle: [

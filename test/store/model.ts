@@ -58,7 +58,8 @@ export class LedgerModel {
     return room
   }
 
-  hold(call: number, hold: Omit<Hold, 'used'>): string {
+  /** `asked`: what may be held at most, where `hold.amount` is the least. */
+  hold(call: number, hold: Omit<Hold, 'used'>, asked = hold.amount): string {
     const account = this.accounts.get(hold.account)
     const room = this.budgetRoom(hold.account, hold.key)
     if (room !== undefined && hold.amount > 0n && room < hold.amount) return 'budget_too_low'
@@ -66,7 +67,12 @@ export class LedgerModel {
     if (account.frozen) return 'account_frozen'
     const available = this.available(hold.account)
     if (available !== undefined && available < hold.amount) return 'balance_too_low'
-    this.holds.set(call, { ...hold, used: 0n })
+    let extra = asked - hold.amount
+    for (const left of [room, available]) {
+      if (left !== undefined && extra > (left - hold.amount) / 20n) extra = (left - hold.amount) / 20n
+    }
+    if (extra < 0n) extra = 0n
+    this.holds.set(call, { ...hold, amount: hold.amount + extra, used: 0n })
     return 'held'
   }
 

@@ -58,9 +58,6 @@ export interface RecordRow extends RecordDraft, RecordUsage {
   readonly durationMs: number
 }
 
-/** A call that can reserve its money in slices reserves no more than this part of what is left at a time. */
-export const FUNDS_SHARE = 20n
-
 export interface HoldInput {
   readonly callId: number
   readonly kind: 'call' | 'task'
@@ -72,12 +69,19 @@ export interface HoldInput {
    * is a coarse bound, and a call that reserves its money in slices leaves more for others.
    */
   readonly wants: MoneyText
+  /**
+   * Less than `amount` may be held, but not less than this: what exceeds it is at most a twentieth of what is left, so
+   * that calls that begin at the same time get a share each. Absent: all or nothing.
+   */
+  readonly least?: MoneyText
   readonly draft: RecordDraft
   readonly idempotency?: { readonly name: string; readonly fingerprint: string }
 }
 
 export type HoldResult =
-  | { readonly done: 'held' | 'account_unknown' | 'account_frozen' }
+  /** `granted`: where less than the amount may be held. */
+  | { readonly done: 'held'; readonly granted?: MoneyText }
+  | { readonly done: 'account_unknown' | 'account_frozen' }
   | { readonly done: 'balance_too_low' | 'hold_less'; readonly available: MoneyText }
   | { readonly done: 'budget_too_low'; readonly available: MoneyText; readonly budget: string }
   /** Another call has used this idempotency key. */

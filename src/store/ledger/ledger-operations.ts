@@ -6,8 +6,8 @@ import { assert } from '../../base/assert.ts'
 import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from './books.ts'
 import type { BudgetScope } from './budgets.ts'
+import { grantShare } from './funds-share.ts'
 import type { CheckpointData, HoldInput, HoldResult, PostedKind, RecordRow } from './hold-types.ts'
-import { FUNDS_SHARE } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
 import { readAmount, readMoney } from './money-text.ts'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from './operator-accounts.ts'
@@ -144,9 +144,18 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     return { done: account.available < amount ? 'balance_too_low' : 'hold_less', available }
   }
 
+  /** Between `least` and the amount: `least` and a share of what is left after it. */
+  function shareFor(input: HoldInput, least: bigint): bigint {
+    const account = readAccount(input.accountId)
+    const rooms = account === undefined ? [] : roomsOf(account, budgets.remaining(input)?.available)
+    const left = rooms.map(room => room - least)
+    const extra = left.some(room => room < 0n) ? 0n : grantShare(readAmount(input.amount) - least, 0n, left)
+    return least + extra
+  }
+
   return function hold(input) {
     const { callId, accountId, keyId } = input
-    const amount = readAmount(input.amount)
+    const amount = input.least === undefined ? readAmount(input.amount) : shareFor(input, readAmount(input.least))
     const claimed = input.idempotency === undefined ? undefined : idempotency.findClaim(input)
     if (claimed !== undefined) return claimed
     const wants = readAmount(input.wants)
@@ -162,7 +171,7 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     const held = insertHold.run(callId, input.kind, accountId, keyId, amount, JSON.stringify(input.draft))
     assert(held.changes === 1, 'a finished call must not be held')
     if (input.idempotency !== undefined) idempotency.claim(input)
-    return { done: 'held' }
+    return input.least === undefined ? { done: 'held' } : { done: 'held', granted: `${amount}` }
   }
 }
 
@@ -187,8 +196,7 @@ function buildExtend({ db, budgets }: Books): LedgerHandlers['extend'] {
     if (!isPostpaid && account.available < least) {
       return { done: 'balance_too_low', available: `${account.available}` }
     }
-    const rooms = [...(isPostpaid ? [] : [account.available]), ...(budget === undefined ? [] : [budget.available])]
-    const granted = rooms.reduce((most, room) => grant(most, least, room / FUNDS_SHARE), amount)
+    const granted = grantShare(amount, least, roomsOf(account, budget?.available))
     if (addToHeld.run(scope.accountId, granted).changes === 0) {
       return { done: 'balance_too_low', available: `${account.available}` }
     }
@@ -199,11 +207,11 @@ function buildExtend({ db, budgets }: Books): LedgerHandlers['extend'] {
   }
 }
 
-/** `amount`, but no more than the share of one call, and no less than `least`. */
-function grant(amount: bigint, least: bigint, share: bigint): bigint {
-  if (amount <= share) return amount
-  return share > least ? share : least
-}
+/** What limits a reservation: the balance of a prepaid account, and the budgets. */
+const roomsOf = ({ kind, available }: LedgerAccount, budget: bigint | undefined): readonly bigint[] => [
+  ...(kind === 'postpaid' ? [] : [available]),
+  ...(budget === undefined ? [] : [budget]),
+]
 
 interface FinishedCall {
   readonly record: RecordRow
