@@ -46,6 +46,36 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   // Money
   {
+    file: 'src/store/ledger/ledger-operations.ts',
+    find: '    budgets.hold(scope, granted)\n',
+    replace: '',
+    tests: ['./test/store/ledger.test.ts', './test/store/model.test.ts'],
+  },
+  {
+    file: 'src/store/ledger/ledger-operations.ts',
+    find: 'addToHold.run(callId, granted)\n',
+    replace: 'void addToHold\n',
+    tests: ['./test/store/ledger.test.ts', './test/store/model.test.ts'],
+  },
+  {
+    file: 'src/store/ledger/funds-share.ts',
+    find: 'const share = room / FUNDS_SHARE',
+    replace: 'const share = room',
+    tests: ['./test/store/ledger.test.ts', './test/forwarding/slices.test.ts'],
+  },
+  {
+    file: 'src/pipeline/reply/relay.ts',
+    find: 'if (covering !== undefined) await covering',
+    replace: 'covering?.catch(() => {})',
+    tests: ['./test/forwarding/slices.test.ts'],
+  },
+  {
+    file: 'src/pipeline/settle/reservation.ts',
+    find: 'if (used <= reservation.tokens) return undefined',
+    replace: 'if (used <= reservation.tokens * 2) return undefined',
+    tests: ['./src/pipeline/settle', './test/forwarding/slices.test.ts'],
+  },
+  {
     file: 'src/base/money/money.ts',
     find: '(sum * perMille + BILLION - 1n) / BILLION',
     replace: '(sum * perMille) / BILLION',
