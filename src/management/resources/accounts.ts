@@ -13,14 +13,15 @@ import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
 import { label, modelPatterns, tierName, yesNo } from './fields.ts'
+import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
-const type = z.enum(['personal', 'team'])
+export const accountType = z.enum(['personal', 'team'])
 const kind = z
   .enum(['prepaid', 'postpaid'])
   .meta({ description: 'prepaid: calls need a balance or credit; postpaid: calls are never refused for lack of money' })
-const settings = {
+export const accountSettings = {
   name: label,
   kind,
   creditLimit: boundUsd,
@@ -34,7 +35,7 @@ const Account = z
   .object({
     id: z.string(),
     name: z.string(),
-    type,
+    type: accountType,
     kind,
     balance: usd,
     held: usd,
@@ -51,8 +52,13 @@ const Account = z
   .meta({ id: 'Account' })
 
 const params = z.object({ account: idOf('acc') })
-const Change = z.strictObject({ ...settings, frozen: z.boolean() }).partial()
-const Wanted = z.strictObject({ ...z.object(settings).partial().shape, name: label, type: type.default('team') })
+const Change = z.strictObject({ ...accountSettings, frozen: z.boolean() }).partial()
+const Wanted = z.strictObject({
+  id: givenId('acc').optional(),
+  ...z.object(accountSettings).partial().shape,
+  name: label,
+  type: accountType.default('team'),
+})
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
 
@@ -109,7 +115,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       query: listQuery(
         {
           name: z.string().max(100).optional().meta({ description: 'The beginning of the name' }),
-          type: type.optional(),
+          type: accountType.optional(),
           kind: kind.optional(),
           frozen: yesNo.optional(),
         },
@@ -145,10 +151,11 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       body: Wanted,
       answer: Written,
       status: 201,
-      async run({ body: { type: accountType, name, ...change }, by }) {
-        const id = mintId()
-        const result = await writer.run('createAccount', { ...change, id, name, type: accountType }, by)
+      async run({ body: { id: wantedId, type, name, ...change }, by }) {
+        const id = checkGivenId(wantedId, parts.dateMs()) ?? mintId()
+        const result = await writer.run('createAccount', { ...change, id, name, type }, by)
         if (result.done === 'tier_unknown') throw await tierUnknown(parts, change.tier)
+        requireDone(result, { id_taken: idTaken })
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },

@@ -13,11 +13,11 @@ import { endpoint, idOf, noContent, time, usd } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
-const span = z.enum(['total', 'day', 'month'])
+export const budgetSpan = z.enum(['total', 'day', 'month'])
 
 const Budget = z
   .object({
-    span,
+    span: budgetSpan,
     cap: usd,
     spent: usd,
     held: usd,
@@ -49,7 +49,7 @@ const ownerNames = { account: 'an account (all its keys together)', key: 'a key'
 function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner): readonly WebEndpoint[] {
   const path = `/api/web/${of}s/{${of}}/budgets` as const
   const owner = z.object({ [of]: idOf(of === 'key' ? 'key' : 'acc') })
-  const one = z.object({ ...owner.shape, span })
+  const one = z.object({ ...owner.shape, span: budgetSpan })
   const spanIn = (params: Readonly<Record<string, unknown>>): BudgetSpan => params.span as BudgetSpan
   const idIn = (params: Readonly<Record<string, unknown>>): number => params[of] as number
   const read = async ({ params, scope }: BudgetRequest): Promise<readonly BudgetDetails[]> =>

@@ -24,6 +24,7 @@ import {
   providerId,
   proxy,
   rule,
+  secretFrom,
   shared,
   Trial,
   warnings,
@@ -53,6 +54,7 @@ const Change = z.strictObject({
   name: name.optional(),
   baseUrl: baseUrl.optional(),
   credential: credential.optional(),
+  credentialFrom: secretFrom.optional(),
   proxy: proxy.optional(),
 })
 
@@ -124,6 +126,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         name: name.optional(),
         baseUrl: baseUrl.optional(),
         credentials: z.array(credential).max(bounds.channelsAtOnceMax).default([]),
+        credentialFrom: secretFrom.optional(),
         ...optional(rule),
         ...optional(shared),
       }),

@@ -20,6 +20,7 @@ import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
 import { label, listOrAll, modelPatterns, tierName } from './fields.ts'
+import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
@@ -36,7 +37,7 @@ const range = z
     }
   })
 
-const settings = {
+export const keySettings = {
   name: label,
   tier: tierName,
   qpm: z
@@ -70,7 +71,7 @@ const Key = z
     name: z.string(),
     suffix: z.string(),
     tier: z.string(),
-    qpm: settings.qpm,
+    qpm: keySettings.qpm,
     state: z.enum(keyStates),
     created: time,
     expires: time.nullable(),
@@ -93,9 +94,10 @@ const Key = z
 const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
 
 const params = z.object({ key: idOf('key') })
-const Change = z.strictObject({ ...settings, disabled: z.boolean() }).partial()
+const Change = z.strictObject({ ...keySettings, disabled: z.boolean() }).partial()
 const Wanted = z.strictObject({
-  ...z.object(settings).partial().shape,
+  id: givenId('key').optional(),
+  ...z.object(keySettings).partial().shape,
   name: label.optional().meta({ description: 'Default: "unnamed" and the last four characters of the key' }),
   account: idOf('acc').optional().meta({ description: 'Default: a new account; only admins may leave it out' }),
   credit: boundUsd.optional().meta({ description: 'Free credit for the account, in US dollars' }),
@@ -221,11 +223,16 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       summary: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
       answer: NewKey.extend({ warnings }),
-      reserved: { ...reserved, credit: 'admin' },
+      reserved: { ...reserved, credit: 'admin', id: 'admin' },
       status: 201,
-      async run({ body: { account, tier = null, qpm = null, name, credit = '0', ...settings }, scope, by }) {
+      async run({
+        body: { id: wantedId, account, tier = null, qpm = null, name, credit = '0', ...settings },
+        scope,
+        by,
+      }) {
         if (account === undefined && scope !== null) throw accountMissing()
-        const [id, creditRef, accountId] = [parts.mintId(), parts.mintId(), account ?? parts.mintId()]
+        const id = checkGivenId(wantedId, parts.dateMs()) ?? parts.mintId()
+        const [creditRef, accountId] = [parts.mintId(), account ?? parts.mintId()]
         const funds = { accountId, existing: account !== undefined, credit, creditRef }
         const change = changeOf(settings, parts.dateMs())
         const { text, result } = await createApiKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
@@ -233,6 +240,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
         requireDone(result, {
           account_unknown: resourceUnknown,
           name_taken: nameTaken,
+          id_taken: idTaken,
           too_many: tooMany,
         })
         const { body, version } = await show(id, null)

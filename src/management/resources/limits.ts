@@ -34,6 +34,9 @@ const Limit = z
   })
   .meta({ id: 'Limit' })
 
+/** The fields of a limit that a request and a configuration file have in common. */
+export const limitFields = { resource, span, amount: whole, per }
+
 const Wanted = z.strictObject({
   resource,
   span: span.default(null),

@@ -34,12 +34,12 @@ const Model = z
   })
   .meta({ id: 'Model' })
 
-const member = z.strictObject({
+export const member = z.strictObject({
   model: modelName,
   priority: z.number().int().min(0).max(bounds.priorityMax).default(0),
   weight: z.number().int().min(0).max(bounds.weightMax).default(1),
 })
-const policy = z.enum(policyNames)
+export const policy = z.enum(policyNames)
 const Route = z
   .object({
     name: modelName,

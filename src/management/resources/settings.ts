@@ -10,7 +10,7 @@ import { requireDone } from './list-queries.ts'
 
 const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be a domain such as example.com, in lower case')
 
-const fields = {
+export const siteFields = {
   siteName: z.string().trim().min(1).max(100),
   notice: z.string().max(2_000).meta({ description: 'Shown to everybody; empty: no notice' }),
   registration: z.enum(['off', 'open']),
@@ -44,10 +44,10 @@ const reserved = {
   invitations: 'owner',
 } as const
 
-const Settings = z.object(fields).meta({ id: 'Settings' })
+const Settings = z.object(siteFields).meta({ id: 'Settings' })
 const Changes = z.strictObject(
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.nullable().optional()])) as {
-    [Name in keyof typeof fields]: z.ZodOptional<z.ZodNullable<(typeof fields)[Name]>>
+  Object.fromEntries(Object.entries(siteFields).map(([name, field]) => [name, field.nullable().optional()])) as {
+    [Name in keyof typeof siteFields]: z.ZodOptional<z.ZodNullable<(typeof siteFields)[Name]>>
   },
 )
 

@@ -12,6 +12,7 @@ import { actorSubject, isAtLeast, operator, resolveScope, settersOf } from '../a
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
+import { issueText } from './issue-text.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
 
@@ -214,19 +215,6 @@ const missingText = (issue: Issue, param: string, part: RequestPart): string => 
 const invalidText = (issue: Issue | undefined, param: string, part: RequestPart): string => {
   const subject = param === '' ? `The ${part === 'body' ? 'body' : 'query'}` : `The ${partNames[part]} "${param}"`
   return `${subject} is not valid: ${issue === undefined ? 'it cannot be read' : issueText(issue)}.`
-}
-
-const typeNames: Readonly<Record<string, string>> = { int: 'a whole number', array: 'a list', object: 'an object' }
-const unitNames: Readonly<Record<string, string>> = { string: ' characters', array: ' items' }
-
-/** What the value must be. Zod's own messages are not sentences. */
-function issueText(issue: Issue): string {
-  if (issue.code === 'invalid_value') return `it must be one of: ${issue.values.join(', ')}`
-  if (issue.code === 'invalid_type') return `it must be ${typeNames[issue.expected] ?? `a ${issue.expected}`}`
-  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message
-  const bound = issue.code === 'too_small' ? `at least ${issue.minimum}` : `at most ${issue.maximum}`
-  const unit = unitNames[issue.origin]
-  return unit === undefined ? `it must be ${bound}` : `it must have ${bound}${unit}`
 }
 
 /** A malformed id is the id of nothing. If the segment must be one of a few words, the error lists them. */
