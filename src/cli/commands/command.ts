@@ -28,6 +28,8 @@ export interface CommandArguments {
   readonly options?: readonly string[]
   /** Options without a value. */
   readonly flags?: readonly string[]
+  /** The letters of options that have a short form, such as `-f`. */
+  readonly shorts?: Readonly<Record<string, string>>
   /** What the user types for fields of the requests that have other names than their options. */
   readonly fields?: Readonly<Record<string, string>>
   /** For commands that may take long: the progress to show meanwhile. */
@@ -122,8 +124,10 @@ function unknownOption(name: string, known: readonly string[], usage: string): U
   return new UsageProblem(`${shown} ${hint}`)
 }
 
+const shortOf = (short: string | undefined): { readonly short?: string } => (short === undefined ? {} : { short })
+
 export function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
-  const { usage, positionals: places = [], options = [], flags = [], progress } = row
+  const { usage, positionals: places = [], options = [], flags = [], shorts = {}, progress } = row
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]
   const end = guarded.indexOf('--')
@@ -136,7 +140,7 @@ export function readArgs(row: CommandArguments, args: readonly string[]): Comman
     options: {
       json: { type: 'boolean' },
       ...(progress && { progress: { type: 'boolean' } as const }),
-      ...Object.fromEntries(options.map(name => [name, { type: 'string' }] as const)),
+      ...Object.fromEntries(options.map(name => [name, { type: 'string', ...shortOf(shorts[name]) }] as const)),
       ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
     },
   })
