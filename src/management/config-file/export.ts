@@ -3,12 +3,14 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
+import { siteFields } from '../resources/settings.ts'
 import type { ListName } from './file-schema.ts'
 import { entrySchemas, fileSchema } from './file-schema.ts'
 import { isDefault } from './plan.ts'
 import { optionalFields } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import type { Current, Subject } from './subject.ts'
+import { pickFields } from './subject.ts'
 import { subjects } from './subjects.ts'
 
 export interface ExportedConfig {
@@ -27,7 +29,8 @@ export async function exportConfig(
   const notes: string[] = []
   const names = new PlaceholderNames()
   const lists: Record<string, unknown> = {}
-  if (only.includes('settings')) lists.settings = await client.get('/api/web/settings')
+  if (only.includes('settings'))
+    lists.settings = pickFields(await client.get('/api/web/settings'), Object.keys(siteFields))
   for (const subject of subjects.filter(({ list }) => only.includes(list))) {
     const found = (await subject.read(client)).filter(current => !isDefault(subject, current))
     if (found.length === 0) continue

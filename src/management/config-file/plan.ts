@@ -44,6 +44,8 @@ export interface PlannedChange {
 export interface Plan {
   readonly changes: readonly PlannedChange[]
   readonly warnings: readonly string[]
+  /** What the gateway has of the file already, by path below /api/web. */
+  readonly described: readonly string[]
 }
 
 export interface PlanParts {
@@ -101,7 +103,19 @@ class PlanBuilder {
     const ordered = [...writes].flatMap(([{ list }, changes]) =>
       list === 'tiers' ? [...changes, ...settings] : changes,
     )
-    return { changes: [...removals.first, ...ordered, ...removals.last], warnings: this.#warnings }
+    return {
+      changes: [...removals.first, ...ordered, ...removals.last],
+      warnings: this.#warnings,
+      described: this.#described(pairs),
+    }
+  }
+
+  #described(pairs: ReadonlyMap<Subject, readonly Pair[]>): readonly string[] {
+    const paths = [...pairs.values()].flat().flatMap(({ current }) => (current === undefined ? [] : [current.path]))
+    return [
+      ...paths.map(path => path.slice('/api/web/'.length)),
+      ...Object.keys(this.#parts.file.settings).map(name => `settings/${name}`),
+    ]
   }
 
   #read(subject: Subject): Promise<readonly Current[]> {

@@ -11,7 +11,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, time, usd } from './endpoint.ts'
 import { label, modelPatterns, tierName, yesNo } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
@@ -48,6 +48,7 @@ const Account = z
     frozen: z.boolean(),
     frozenSince: time.nullable(),
     created: time,
+    managedBy,
   })
   .meta({ id: 'Account' })
 
@@ -167,6 +168,9 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       summary: 'Change an account. Managers may restrict the models of its keys further; admins may also allow more.',
       params,
       body: Change,
+      // A file does not say whether an account is frozen.
+      changes: ({ account }, { frozen: _, ...body }) =>
+        Object.keys(body).length === 0 ? [] : [`accounts/${textId('acc', account)}`],
       answer: Written,
       reserved,
       async run({ params: { account: id }, body, scope, by }) {

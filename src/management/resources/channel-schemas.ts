@@ -5,7 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { ForbiddenAddress, InvalidAddress } from '../../http/address/operator-address.ts'
 import { Proxy } from '../../http/client/proxy.ts'
-import { time } from './endpoint.ts'
+import { managedBy, time } from './endpoint.ts'
 
 export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
 export const channelId = z
@@ -136,6 +136,7 @@ export const Channel = z
     author: z.string().nullable(),
     created: time.nullable(),
     changed: time.nullable(),
+    managedBy,
   })
   .meta({ id: 'Channel' })
 

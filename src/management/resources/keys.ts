@@ -18,7 +18,7 @@ import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/ke
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput } from './endpoint.ts'
 import { label, listOrAll, modelPatterns, tierName } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
@@ -87,6 +87,7 @@ const Key = z
     keepsBodies: z.boolean(),
     strict: z.boolean(),
     explains: z.boolean(),
+    managedBy,
   })
   .meta({ id: 'Key' })
 
@@ -254,6 +255,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       summary: 'Change, disable or enable an API key. The change applies from its next call on.',
       params,
       body: Change,
+      changes: ({ key }) => [`keys/${textId('key', key)}`],
       answer: Key.extend({ warnings }),
       reserved,
       async run({ params: { key: id }, body, scope, by }) {
@@ -297,6 +299,7 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       who: { account: 'developer' },
       summary: 'Revoke an API key for good. It stays in the list and in the records of its calls.',
       params,
+      changes: ({ key }) => [`keys/${textId('key', key)}`],
       answer: noContent,
       status: 204,
       async run({ params: { key: id }, scope, by }) {

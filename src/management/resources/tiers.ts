@@ -7,7 +7,7 @@ import type { Actor } from '../actor.ts'
 import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, noContent } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, noContent } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 export const newTierName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
@@ -31,6 +31,7 @@ const Tier = z
   .object({
     name: newTierName,
     ...tierSettings,
+    managedBy,
     keys: z
       .number()
       .nullable()
@@ -103,6 +104,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       who: { site: 'admin' },
       summary: 'Change a tier. The change applies from the next call of its keys on.',
       params,
+      changes: ({ tier }) => [`tiers/${tier}`],
       body: z.strictObject(tierSettings).partial(),
       answer: Tier,
       async run({ params: { tier }, body, by, actor }) {
@@ -120,6 +122,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       who: { site: 'admin' },
       summary: 'Remove a tier that no key has.',
       params,
+      changes: ({ tier }) => [`tiers/${tier}`],
       answer: noContent,
       status: 204,
       async run({ params: { tier }, by }) {

@@ -18,7 +18,7 @@ import type { WebhookInput } from '../webhooks/new-webhook.ts'
 import { InvalidWebhookUrl, insertWebhook, originOf, webhookOrigin } from '../webhooks/new-webhook.ts'
 import { secretFrom } from './channel-schemas.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Webhook = z
@@ -39,6 +39,7 @@ const Webhook = z
       .meta({ description: 'The number of events that were dropped, because too many deliveries were pending.' }),
     author: z.string(),
     created: time,
+    managedBy,
   })
   .meta({ id: 'Webhook' })
 
@@ -233,6 +234,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Change, disable or enable a webhook.',
       params,
+      changes: ({ webhook }) => [`webhooks/${textId('hook', webhook)}`],
       body: z.strictObject({
         url: webhookUrl.optional(),
         events: eventList(siteEvents).optional(),
@@ -264,6 +266,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Create a new secret for a webhook. Deliveries are signed with it from now on.',
       params,
+      changes: ({ webhook }) => [`webhooks/${textId('hook', webhook)}`],
       answer: withSecret,
       async run({ params: { webhook: id }, scope, by, actor }) {
         const secret = mintWebhookSecret()
@@ -279,6 +282,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Remove a webhook and its pending deliveries.',
       params,
+      changes: ({ webhook }) => [`webhooks/${textId('hook', webhook)}`],
       answer: noContent,
       status: 204,
       async run({ params: { webhook: id }, scope, by }) {

@@ -12,6 +12,7 @@ import { actorSubject, isAtLeast, operator, resolveScope, settersOf } from '../a
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
+import { markOwned } from '../services/file-ownership.ts'
 import { issueText } from './issue-text.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
@@ -74,6 +75,8 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(ask.search), 'query')
     const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
+    const changes = endpoint.changes?.(params as never, body as never) ?? []
+    await parts.ownership.refuseChange(changes, { scope, queryWorker: parts.queryWorker })
     const expects = versionOf(ask.header('if-match'))
     const result = await endpoint.run({
       actor,
@@ -90,7 +93,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       },
       header: name => ask.header(name),
     })
-    return result instanceof Response ? result : reply(endpoint, result, ask, query)
+    return result instanceof Response ? result : reply(endpoint, result, { ask, query, ownership: parts.ownership })
   }
 }
 
@@ -250,7 +253,17 @@ function versionOf(header: string | undefined): number | undefined {
   return version === undefined ? 0 : Number(version)
 }
 
-function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, ask: WebRequest, query: unknown): WebResponse {
+interface ReplyParts {
+  readonly ask: WebRequest
+  readonly query: unknown
+  readonly ownership: ManagementParts['ownership']
+}
+
+function reply(
+  endpoint: WebEndpoint,
+  answer: EndpointAnswer<unknown>,
+  { ask, query, ownership }: ReplyParts,
+): WebResponse {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
   const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }
@@ -258,7 +271,9 @@ function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, ask: WebR
   if (endpoint.method === 'GET' && etag.etag !== undefined && ask.header('if-none-match') === etag.etag) {
     return { status: 304, body: '', headers }
   }
-  return { status, body: JSON.stringify(endpoint.answer.parse(answer.body)), headers }
+  const shown = endpoint.answer.parse(answer.body)
+  markOwned(endpoint.path, shown, ownership)
+  return { status, body: JSON.stringify(shown), headers }
 }
 
 /** A header that says that the page is smaller than requested. */
