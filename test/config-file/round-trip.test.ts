@@ -63,7 +63,6 @@ async function furnish({ manage }: Harness): Promise<void> {
     name: 'main',
     credentials: [secrets.WEIR_BROOK_MAIN_CREDENTIAL],
     tags: ['eu'],
-    disabled: true,
   })
   const { data } = (await manage('GET', '/api/web/channels?from=environment&provider=openai')) as {
     data: { id: string }[]
@@ -76,6 +75,10 @@ async function furnish({ manage }: Harness): Promise<void> {
   await manage('PUT', '/api/web/routes/small', { members, policy: 'weighted' })
   await manage('PUT', '/api/web/routes/best', { members: [{ model: 'small' }] })
   await manage('PUT', '/api/web/routes/any-*', { members: [{ model: 'openai/*' }] })
+  // A name whose only channel is disabled.
+  await manage('PUT', '/api/web/routes/fish', { members: [{ model: 'brook/trout' }] })
+  const [trout] = (await manage('GET', '/api/web/channels?provider=brook')).data as { id: string }[]
+  await manage('PATCH', `/api/web/channels/${encodeURIComponent(trout!.id)}`, { disabled: true })
   await manage('POST', '/api/web/limits', { resource: 'requests', span: 'minute', amount: 5, key: key.id })
   await manage('POST', '/api/web/limits', {
     resource: 'tokens',

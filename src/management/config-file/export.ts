@@ -33,6 +33,7 @@ export async function exportConfig(
     lists.settings = pickFields(await client.get('/api/web/settings'), Object.keys(siteFields))
   for (const subject of subjects.filter(({ list }) => only.includes(list))) {
     const found = (await subject.read(client)).filter(current => !isDefault(subject, current))
+    notes.push(...found.flatMap(current => current.notes ?? []))
     if (found.length === 0) continue
     lists[subject.list] = found.toSorted(byId).map(current => entryOf(subject, current, { names, notes }))
   }

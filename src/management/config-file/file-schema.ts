@@ -3,7 +3,7 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { accountSettings, accountType } from '../resources/accounts.ts'
+import { accountSettings } from '../resources/accounts.ts'
 import { budgetSpan } from '../resources/budgets.ts'
 import {
   baseUrl,
@@ -83,7 +83,6 @@ const entries = {
   accounts: z.strictObject({
     id: textIdOf('acc', 'account'),
     name: label,
-    type: accountType.optional(),
     ...optional(otherAccountSettings),
     budgets: budgets.optional(),
   }),

@@ -38,6 +38,8 @@ export interface PlannedChange {
   readonly place: string
   /** What a removal does, if it does not simply remove. */
   readonly removal?: string | undefined
+  /** It disables a channel. */
+  readonly isLate?: boolean
   run(context: ApplyContext): Promise<Fields>
 }
 
@@ -100,9 +102,12 @@ class PlanBuilder {
     const settings = await this.#settingsChange()
     const removals = await this.#removals(pairs)
     if (this.#problems.length > 0) throw new ConfigFileError([...new Set(this.#problems)].toSorted(byLine))
-    const ordered = [...writes].flatMap(([{ list }, changes]) =>
-      list === 'tiers' ? [...changes, ...settings] : changes,
-    )
+    const ordered = [...writes].flatMap(([{ list }, changes]) => {
+      if (list === 'tiers') return [...changes, ...settings]
+      // A name that only disabled channels serve is refused, so channels are disabled after the names are set.
+      if (list === 'modelNames') return [...changes, ...lateOf(writes)]
+      return changes.filter(({ isLate }) => !isLate)
+    })
     return {
       changes: [...removals.first, ...ordered, ...removals.last],
       warnings: this.#warnings,
@@ -256,7 +261,8 @@ class PlanBuilder {
     const { secret, fields } = this.#secretOf(subject, wanted, current)
     const complete = { ...wanted, fields }
     const place = this.#parts.file.problemAt([subject.list, wanted.entry.index], '').split(': ')[0]!
-    const about = { noun: subject.noun, label: wanted.label, place }
+    const isLate = isChannels(subject) && fields.disabled === true
+    const about = { noun: subject.noun, label: wanted.label, place, isLate }
     if (current === undefined) {
       const changes = mapChanges(fields, value => [undefined, value])
       const written = mapChanges(wanted.entry.fields, (_, name) => [undefined, fields[name]])
@@ -402,6 +408,11 @@ interface SecretFields {
 /** A channel of the environment whose settings are the defaults is the same as one that no file describes. */
 export const isDefault = ({ list, complete }: Subject, { fields }: Current): boolean =>
   list === 'environmentChannels' && isDeepStrictEqual(complete({ id: fields.id }), fields)
+
+const isChannels = ({ list }: Subject): boolean => list === 'channels' || list === 'environmentChannels'
+
+const lateOf = (writes: ReadonlyMap<Subject, readonly PlannedChange[]>): readonly PlannedChange[] =>
+  [...writes.values()].flat().filter(({ isLate }) => isLate)
 
 const secretNames = ({ secret }: Subject): readonly string[] =>
   secret === undefined ? [] : [secret.field, secret.from, ...secret.boundTo]

@@ -15,6 +15,8 @@ export interface Current {
   readonly fields: Fields
   /** Its path in the management interface. */
   readonly path: string
+  /** What a file cannot say about it. */
+  readonly notes?: readonly string[]
 }
 
 /** An entry of a file with all of its fields: those that it leaves out have their defaults. */

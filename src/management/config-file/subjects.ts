@@ -85,7 +85,6 @@ async function writeBudgets({ client }: ApplyContext, path: string, changes: Fie
 }
 
 const accountDefaults = {
-  type: 'team',
   kind: 'prepaid',
   creditLimit: usdText('0'),
   keepsBodies: false,
@@ -121,7 +120,7 @@ export async function findAccount(
 const accounts: Subject = {
   list: 'accounts',
   noun: 'account',
-  fixed: ['id', 'type'],
+  fixed: ['id'],
   complete: ({ creditLimit, budgets, ...fields }) => ({
     ...accountDefaults,
     ...fields,
@@ -142,7 +141,9 @@ const accounts: Subject = {
   },
   async create(context, { wanted, changes }) {
     const { budgets: _, ...account } = wanted.fields
-    const { id, warnings } = await context.client('POST', `${WEB}/accounts`, account)
+    // Two who apply the same file at the same time must not make two accounts.
+    const uniqueName = account.id === undefined
+    const { id, warnings } = await context.client('POST', `${WEB}/accounts`, { ...account, uniqueName })
     context.created(wanted.id, asText(id))
     await writeBudgets(context, `${WEB}/accounts/${asText(id)}`, changes)
     return { warnings }
@@ -239,6 +240,10 @@ const channelDefaults = { ...ruleDefaults, baseUrl: null, headers: {}, parameter
 
 const channelPath = (id: unknown): string => `${WEB}/channels/${asText(id)}`
 
+/** A proxy may contain a password, and only the operator may set it. */
+const proxyNotes = ({ id, proxy }: Fields): readonly string[] =>
+  proxy === true ? [`The proxy of the channel ${asText(id)} is not in the file. Set it with: weir channels set`] : []
+
 const channels: Subject = {
   list: 'channels',
   noun: 'channel',
@@ -266,6 +271,7 @@ const channels: Subject = {
         credential: (row.credential as { readonly fingerprint: string } | null)?.fingerprint ?? null,
         credentialFrom: row.credentialFrom,
       },
+      notes: proxyNotes(row),
     })),
   create({ client }, { wanted, secret }) {
     const { credential: _, credentialFrom, ...channel } = wanted.fields
@@ -293,6 +299,7 @@ const environmentChannels: Subject = {
       label: asText(row.id),
       path: channelPath(row.id),
       fields: { ...pickFields(row, fieldsOf('environmentChannels')), tags: row.ownTags },
+      notes: proxyNotes(row),
     })),
   // A channel is created by its key in the environment, so an entry for an unknown one is refused before this.
   create: () => Promise.reject(new Error('a channel of the environment cannot be created')),

@@ -17,7 +17,7 @@ import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
-export const accountType = z.enum(['personal', 'team'])
+const accountType = z.enum(['personal', 'team'])
 const kind = z
   .enum(['prepaid', 'postpaid'])
   .meta({ description: 'prepaid: calls need a balance or credit; postpaid: calls are never refused for lack of money' })
@@ -59,6 +59,7 @@ const Wanted = z.strictObject({
   ...z.object(accountSettings).partial().shape,
   name: label,
   type: accountType.default('team'),
+  uniqueName: z.boolean().default(false).meta({ description: 'Refuse if another account of a team has this name' }),
 })
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
@@ -86,6 +87,7 @@ const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof
 
 const creditLimitTooLow = (): Refusal =>
   new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
+const nameTaken = (): Refusal => new Refusal('name_taken', 'account', { param: 'name' })
 const rightsTooWide = (): Refusal =>
   new Refusal('role_too_low', 'rights', {
     param: 'allows',
@@ -152,11 +154,11 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       body: Wanted,
       answer: Written,
       status: 201,
-      async run({ body: { id: wantedId, type, name, ...change }, by }) {
+      async run({ body: { id: wantedId, type, name, uniqueName, ...change }, by }) {
         const id = checkGivenId(wantedId, parts.dateMs()) ?? mintId()
-        const result = await writer.run('createAccount', { ...change, id, name, type }, by)
+        const result = await writer.run('createAccount', { ...change, id, name, type, uniqueName }, by)
         if (result.done === 'tier_unknown') throw await tierUnknown(parts, change.tier)
-        requireDone(result, { id_taken: idTaken })
+        requireDone(result, { id_taken: idTaken, name_taken: nameTaken })
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },

@@ -29,8 +29,10 @@ export interface FundingOperations {
       readonly name: string
       /** Whether the account belongs to one person or to a team. */
       readonly type: 'personal' | 'team'
+      /** Refuses the name of another account of a team. */
+      readonly uniqueName?: boolean
     }
-    result: { done: 'created' | 'tier_unknown' | 'id_taken' }
+    result: { done: 'created' | 'tier_unknown' | 'id_taken' | 'name_taken' }
   }
   setAccount: {
     /** An actor with a scope can only narrow the rights of the account. */
@@ -68,9 +70,12 @@ function buildCreateAccount({ db, nowMs }: Books): FundingHandlers['createAccoun
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const insert = rowInserter(db, 'account', accountColumns)
   const isTaken = buildIdCheck(db)
-  return function createAccount({ kind = 'prepaid', frozen = false, ...account }) {
+  // The first comparison uses the index of names.
+  const findName = db.query("SELECT 1 FROM account WHERE name = ?1 COLLATE NOCASE AND name = ?1 AND type = 'team'")
+  return function createAccount({ kind = 'prepaid', frozen = false, uniqueName = false, ...account }) {
     const { tier = null } = account
     if (isTaken(account.id)) return { done: 'id_taken' }
+    if (uniqueName && findName.get(account.name) !== null) return { done: 'name_taken' }
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
     insert({ ...account, kind, frozenMs: frozen ? nowMs() : null, createdMs: nowMs() })
     return { done: 'created' }
