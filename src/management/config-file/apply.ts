@@ -3,7 +3,7 @@
 import { escapeControls } from '../../base/text/safe-text.ts'
 import type { Plan, PlannedChange } from './plan.ts'
 import type { Fields, ManagementClient } from './requests.ts'
-import type { FieldChanges } from './subject.ts'
+import type { EntryChanges } from './subject.ts'
 
 /** The gateway refused a change. The changes before it were made. */
 export class ConfigApplyError extends Error {}
@@ -85,7 +85,7 @@ export const planFields = ({ changes }: Plan): readonly Fields[] =>
     fields: pairs(fields),
   }))
 
-const pairs = (fields: FieldChanges): Fields =>
+const pairs = (fields: EntryChanges): Fields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, [before, after]]) => [name, { before: before ?? null, after: after ?? null }]),
   )

@@ -24,7 +24,7 @@ import type { ConfigFile, FileEntry } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import type { SecretSource } from './secret-source.ts'
 import { readSecret, SecretProblem } from './secret-source.ts'
-import type { ApplyContext, Current, FieldChanges, Subject, Wanted } from './subject.ts'
+import type { ApplyContext, Current, EntryChanges, Subject, Wanted } from './subject.ts'
 import { referenceText } from './subject.ts'
 import { EntryProblem, subjects } from './subjects.ts'
 
@@ -33,7 +33,7 @@ export interface PlannedChange {
   readonly noun: string
   readonly label: string
   /** The fields that change; of something new, those that the file has. */
-  readonly fields: FieldChanges
+  readonly fields: EntryChanges
   /** Where the file says so: `weir.yaml:12`. */
   readonly place: string
   /** What a removal does, if it does not simply remove. */
@@ -283,7 +283,7 @@ class PlanBuilder {
     return [{ action: 'change', ...about, fields: changes, run }]
   }
 
-  #changesOf(subject: Subject, { entry, fields }: Wanted, current: Current): FieldChanges {
+  #changesOf(subject: Subject, { entry, fields }: Wanted, current: Current): EntryChanges {
     // A provider has the fields of its file; the fields of all other entries are complete.
     const names = new Set([
       ...Object.keys(fields),
@@ -425,7 +425,7 @@ const lineIn = (problem: string): number => Number(/:(\d+): /.exec(problem)?.[1]
 function mapChanges(
   fields: Fields,
   change: (value: unknown, name: string) => readonly [unknown, unknown],
-): FieldChanges {
+): EntryChanges {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, change(value, name)]])),
   )

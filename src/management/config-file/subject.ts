@@ -38,11 +38,11 @@ export interface ApplyContext {
 }
 
 /** What an entry changes: the old and the new value of each field. */
-export type FieldChanges = Readonly<Record<string, readonly [before: unknown, after: unknown]>>
+export type EntryChanges = Readonly<Record<string, readonly [before: unknown, after: unknown]>>
 
 export interface Write {
   readonly wanted: Wanted
-  readonly changes: FieldChanges
+  readonly changes: EntryChanges
   /** The secret of the entry, where it must be sent. */
   readonly secret: Secret | undefined
 }
@@ -94,7 +94,7 @@ export const pickFields = (fields: Fields, names: readonly string[]): Fields =>
   Object.fromEntries(names.flatMap(name => (fields[name] === undefined ? [] : [[name, fields[name]]])))
 
 /** The new values of the changed fields. */
-export const newValues = (changes: FieldChanges, without: readonly string[] = []): Fields =>
+export const newValues = (changes: EntryChanges, without: readonly string[] = []): Fields =>
   Object.fromEntries(
     Object.entries(changes).flatMap(([name, [, after]]) => (without.includes(name) ? [] : [[name, after]])),
   )

@@ -11,7 +11,7 @@ import { readPrice } from '../prices/price-changes.ts'
 import { entrySchemas } from './file-schema.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import { findOrUndefined, listAll } from './requests.ts'
-import type { ApplyContext, Current, FieldChanges, Subject } from './subject.ts'
+import type { ApplyContext, Current, EntryChanges, Subject } from './subject.ts'
 import { mapValues, newValues, pickFields } from './subject.ts'
 
 const WEB = '/api/web'
@@ -74,7 +74,7 @@ async function budgetsOf(client: ManagementClient, path: string): Promise<Fields
   return Object.fromEntries((data as readonly Fields[]).map(({ span, cap }) => [asText(span), cap]))
 }
 
-async function writeBudgets({ client }: ApplyContext, path: string, changes: FieldChanges): Promise<void> {
+async function writeBudgets({ client }: ApplyContext, path: string, changes: EntryChanges): Promise<void> {
   const [before = {}, after = {}] = (changes.budgets ?? []) as readonly Fields[]
   for (const [span, cap] of Object.entries(after)) {
     if (before[span] !== cap) await client('PUT', `${path}/budgets/${span}`, { cap })
