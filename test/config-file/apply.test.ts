@@ -137,8 +137,7 @@ test('a change that the gateway refuses is named, with how many were made before
 })
 
 test('two who apply the same new file at the same time make each thing once', async () => {
-  const file =
-    'accounts: [{name: raced}]\nkeys: [{account: raced, name: ci, tier: free}]\ntiers: [{name: raced, qpm: 5}]'
+  const file = 'accounts: [{name: raced}]\nkeys: [{account: raced, name: ci, tier: free}]'
   const results = await Promise.allSettled([apply(harness, file), apply(harness, file), apply(harness, file)])
   const failed = results.flatMap(result => (result.status === 'rejected' ? [String(result.reason)] : []))
   for (const text of failed) expect(text).toContain('This name is taken')
@@ -172,6 +171,35 @@ channels: [{provider: creek, name: main, credential: {env: SPARE_KEY}}]`
   const [problem] = await problemsOf(harness, file('three.example'))
   process.env.SPARE_KEY = 'sk-spare-0123456789'
   expect(problem).toContain('the address changes, so the credential must be sent again')
+})
+
+test('a credential that is replaced by hand no longer comes from where the file said', async () => {
+  await apply(harness, channel())
+  const { data } = await harness.manage('GET', '/api/web/channels?provider=openai&from=stored&text=spare')
+  const [{ id }] = data as [{ id: string }]
+  await harness.manage('PATCH', `/api/web/channels/${encodeURIComponent(id)}`, { credential: 'sk-by-hand-0123456789' })
+  const { file, warnings } = await exported(harness)
+  expect(file).not.toContain('env: SPARE_KEY\n    weight')
+  expect(warnings.join('\n')).toContain('openai/spare was not set by a file: set WEIR_OPENAI_SPARE_CREDENTIAL')
+  expect((await apply(harness, channel())).plan).toEqual([
+    '~ channel openai/spare',
+    expect.stringMatching(/credential: /),
+    '    credentialFrom: null → env:SPARE_KEY',
+  ])
+})
+
+test('an id can be given to a new account or key, but not one that is taken or not made yet', async () => {
+  const account = { name: 'given', id: 'acc_06dnh97yr00' }
+  expect(await harness.manage('POST', '/api/web/accounts', account)).toMatchObject(account)
+  const key = { account: account.id, name: 'k', tier: 'free' }
+  for (const [body, path, problem] of [
+    [account, 'accounts', 'Another account or key has this id.'],
+    [{ ...key, id: 'key_06dnh97yr00' }, 'keys', 'Another account or key has this id.'],
+    [{ ...account, id: 'acc_7zzzzzzzzzz' }, 'accounts', 'must be an id that a gateway has made'],
+    [{ ...account, id: 'acc_00000000001' }, 'accounts', 'must be an id that a gateway has made'],
+  ] as const) {
+    await expect(harness.manage('POST', `/api/web/${path}`, body)).rejects.toThrow(problem)
+  }
 })
 
 test('an entry with an id is found by it, and can get another name', async () => {
