@@ -120,7 +120,7 @@ limits: [{resource: concurrency, amount: 1, tier: gold}]
 `
   expect((await apply(harness, file)).plan).toEqual([])
   const { plan, warnings } = await apply(harness, file, { prune: true })
-  expect(plan).toContain('- key goes (revoke)')
+  expect(plan).toContain('- key goes')
   expect(plan).toContain('- limit concurrency of tier free')
   expect(plan.join()).not.toContain('price')
   expect(warnings.join('\n')).toContain('is not in the file, but it cannot be removed')
@@ -180,7 +180,7 @@ test('a credential that is replaced by hand no longer comes from where the file 
   await harness.manage('PATCH', `/api/web/channels/${encodeURIComponent(id)}`, { credential: 'sk-by-hand-0123456789' })
   const { file, warnings } = await exported(harness)
   expect(file).not.toContain('env: SPARE_KEY\n    weight')
-  expect(warnings.join('\n')).toContain('openai/spare was not set by a file: set WEIR_OPENAI_SPARE_CREDENTIAL')
+  expect(warnings.join('\n')).toContain('openai/spare was not set by a file: set OPENAI_SPARE_CREDENTIAL')
   expect((await apply(harness, channel())).plan).toEqual([
     '~ channel openai/spare',
     expect.stringMatching(/credential: /),
@@ -237,5 +237,27 @@ describe('in processes of their own', () => {
     writeFileSync(join(folder, 'bad.yaml'), 'tiers:\n  - {name: a, qpm: x}\n')
     const { stderr, code } = await run(`apply -f ${join(folder, 'bad.yaml')}`)
     expect([stderr, code]).toEqual([`weir: ${folder}/bad.yaml:2: tiers[0].qpm: it must be a number.\n`, 1])
+  })
+
+  test('both commands work on the data folder while no gateway runs', async () => {
+    const stopped = await startHarness({ folder: join(folder, 'data') })
+    await stopped.stop()
+    const alone = (command: string, STDIN: string) => weir(join(folder, 'data'), command, { STDIN })
+    const file = 'tiers: [{name: alone, qpm: 5}]\nmodelNames: [{name: lonely, members: [demo/echo]}]\n'
+    expect(await alone('apply -f -', file)).toMatchObject({
+      code: 0,
+      stdout: [
+        ...['+ tier alone', '    name: alone', '    qpm: 5'],
+        ...['+ model name lonely', '    name: lonely', '    members: [{"model":"demo/echo","priority":0,"weight":1}]'],
+        ...['', '2 changes made.', ''],
+      ].join('\n'),
+    })
+    expect(await alone('apply -f -', file)).toMatchObject({ code: 0, stdout: 'No changes.\n' })
+    expect((await alone('export --only modelNames', '')).stdout).toBe(
+      'modelNames:\n  - name: lonely\n    members:\n      - demo/echo\n',
+    )
+    expect((await alone('export --only moddelNames', '')).stderr).toContain(
+      'Unknown list "moddelNames". Lists: settings, ',
+    )
   })
 })

@@ -9,6 +9,24 @@ interface Applied {
   readonly warnings: readonly string[]
 }
 
+interface Change {
+  readonly action: 'create' | 'change' | 'remove'
+  readonly kind: string
+  readonly name: string
+  readonly fields: Readonly<Record<string, { readonly before: unknown; readonly after: unknown }>>
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** The change in the form in which it is printed. */
+function linesOf({ action, kind, name, fields }: Change): readonly string[] {
+  const sign = { create: '+', change: '~', remove: '-' }[action]
+  const values = Object.entries(fields).map(([field, { before, after }]) =>
+    action === 'create' ? `    ${field}: ${text(after)}` : `    ${field}: ${text(before)} → ${text(after)}`,
+  )
+  return [`${sign} ${kind} ${name}`, ...values]
+}
+
 interface ApplyOptions {
   readonly dryRun?: boolean
   readonly prune?: boolean
@@ -22,7 +40,8 @@ export async function apply(
   { dryRun = false, prune = false, name = 'weir.yaml' }: ApplyOptions = {},
 ): Promise<Applied> {
   const answer = await weir('apply', { file: name, name, content, 'dry-run': dryRun, prune })
-  return answer as unknown as Applied
+  const { changes, ...others } = answer as unknown as Omit<Applied, 'plan'> & { readonly changes: readonly Change[] }
+  return { ...others, plan: changes.flatMap(linesOf) }
 }
 
 /** The lines with which a file is refused. */

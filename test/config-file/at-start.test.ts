@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runChecks } from '../../src/cli/checks/check.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs, askAsOwner } from '../support/management.ts'
@@ -180,4 +181,21 @@ test('a file that cannot be read stops the start', async () => {
   await expect(startHarness({ folder: data, env: gone })).rejects.toThrow(
     /WEIR_CONFIG: the file .*gone\.yaml cannot be read/,
   )
+})
+
+test('weir check finds mistakes of the file, and knows the variables that it refers to', async () => {
+  const env = { WEIR_DATA: data, PORT: '0', BUN_CONFIG_MAX_HTTP_REQUESTS: '20000', WEIR_CONFIG: path }
+  const found = async (file: string, more = {}): Promise<readonly string[]> => {
+    writeFileSync(path, file)
+    const findings = await runChecks({ ...env, ...more })
+    return findings.filter(({ about }) => /WEIR_/.test(about) && about !== 'WEIR_DATA').map(({ says }) => says)
+  }
+  expect(await found('tiers: [{name: a}]')).toEqual([
+    `${path}:1: tiers[0].qpm: this field is missing; it must be a number.`,
+  ])
+  const channel = 'channels: [{provider: openai, name: a, credential: {env: WEIR_MAIN}}]'
+  expect(await found(channel)).toEqual([`${path}:1: channels[0].credential: this secret does not exist or is empty.`])
+  expect(await found(channel, { WEIR_MAIN: 'sk-0123456789' })).toEqual([])
+  rmSync(path)
+  expect((await runChecks(env)).map(({ says }) => says).join()).toContain('The file cannot be read')
 })

@@ -18,8 +18,8 @@ const brook = {
 }
 
 const secrets = {
-  WEIR_OPENAI_SPARE_CREDENTIAL: 'sk-spare-0123456789',
-  WEIR_BROOK_MAIN_CREDENTIAL: 'sk-brook-0123456789',
+  OPENAI_SPARE_CREDENTIAL: 'sk-spare-0123456789',
+  BROOK_MAIN_CREDENTIAL: 'sk-brook-0123456789',
 }
 
 /** Something of everything that a file can describe, made as people make it. */
@@ -51,7 +51,7 @@ async function furnish({ manage }: Harness): Promise<void> {
   await manage('POST', '/api/web/channels', {
     provider: 'openai',
     name: 'spare',
-    credentials: [secrets.WEIR_OPENAI_SPARE_CREDENTIAL],
+    credentials: [secrets.OPENAI_SPARE_CREDENTIAL],
     weight: 3,
     tags: ['spare', 'eu'],
     headers: { 'x-team': 'river' },
@@ -61,7 +61,7 @@ async function furnish({ manage }: Harness): Promise<void> {
   await manage('POST', '/api/web/channels', {
     provider: 'brook',
     name: 'main',
-    credentials: [secrets.WEIR_BROOK_MAIN_CREDENTIAL],
+    credentials: [secrets.BROOK_MAIN_CREDENTIAL],
     tags: ['eu'],
   })
   const { data } = (await manage('GET', '/api/web/channels?from=environment&provider=openai')) as {
@@ -116,7 +116,7 @@ describe('a gateway with something of everything', () => {
   test('its export has no secret, and tells which variables must be set', async () => {
     const { file, warnings } = await exported(one)
     for (const secret of Object.values(secrets)) expect(file).not.toContain(secret)
-    expect(warnings.map(text => /WEIR_\w+/.exec(text)?.[0]).sort()).toEqual(Object.keys(secrets).sort())
+    expect(warnings.map(text => /set (\w+) before/.exec(text)?.[1]).sort()).toEqual(Object.keys(secrets).sort())
   })
 
   test('applying its own export changes nothing, also without the secrets', async () => {

@@ -28,6 +28,7 @@ describe('settings', () => {
   test('are what they are unless told, and live when they are set', async () => {
     const before = await owner.ask('GET', 'web/settings')
     expect(before.body).toEqual({
+      managed: [],
       siteName: 'Rapids',
       notice: '',
       registration: 'off',

@@ -42,8 +42,8 @@ export interface CommandDefinition extends CommandArguments {
   readonly unknown?: string
   /** Adds what is read from the terminal or from standard input. */
   prepare?(input: CommandFields): CommandFields | Promise<CommandFields>
-  /** Sends the requests of the command and returns the answer to print. */
-  ask(input: CommandFields, send: Send): Promise<CommandFields>
+  /** Sends the requests of the command and returns the answer to print. `say` prints lines before that. */
+  ask(input: CommandFields, send: Send, say: SayLines): Promise<CommandFields>
   /** The lines to print, unless the user wants JSON. */
   print?(answer: CommandFields, input: CommandFields): readonly string[]
   /** True if the answer means a failure. Then the exit code is 1. */
@@ -52,12 +52,17 @@ export interface CommandDefinition extends CommandArguments {
   connects?(input: CommandFields): ConnectOptions
 }
 
+/** Prints lines for people at once. */
+export type SayLines = (lines: readonly string[]) => void
+
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const sayLines: SayLines = lines => lines.forEach(printLine)
 
 export function defineCommand(row: CommandDefinition): CliCommand {
   const texts = { names: namesOf(row), unknown: row.unknown }
-  const ask = (input: CommandFields, request: ControlHandler): Promise<CommandFields> =>
-    row.ask(input, buildSend(request, texts))
+  const ask = (input: CommandFields, request: ControlHandler, say: SayLines = () => {}): Promise<CommandFields> =>
+    row.ask(input, buildSend(request, texts), say)
   return {
     usage: row.usage,
     description: row.description,
@@ -66,7 +71,7 @@ export function defineCommand(row: CommandDefinition): CliCommand {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
       const input = row.prepare === undefined ? given : await row.prepare(given)
       const run = (): Promise<CommandFields> =>
-        withConnection(row.connects?.(input) ?? {}, request => ask(input, request))
+        withConnection(row.connects?.(input) ?? {}, request => ask(input, request, json === true ? () => {} : sayLines))
       const step = row.progress?.(input)
       const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
       if (json === true) printLine(jsonText(answer))

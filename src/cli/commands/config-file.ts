@@ -7,7 +7,7 @@ import { Problem } from '../connect.ts'
 import { splitList, text } from '../input.ts'
 import { rowLines } from '../print.ts'
 import type { Send } from '../send.ts'
-import type { CliCommand } from './command.ts'
+import type { CliCommand, SayLines } from './command.ts'
 import { defineCommand } from './command.ts'
 
 const STDIN = '-'
@@ -53,7 +53,7 @@ async function readFile(input: CommandFields): Promise<CommandFields> {
   }
 }
 
-async function apply(input: CommandFields, send: Send): Promise<CommandFields> {
+async function apply(input: CommandFields, send: Send, say: SayLines): Promise<CommandFields> {
   const { readConfigFile } = await import('../../management/config-file/read-file.ts')
   const { buildPlan } = await import('../../management/config-file/plan.ts')
   const { applyPlan, planFields, planLines } = await import('../../management/config-file/apply.ts')
@@ -65,15 +65,16 @@ async function apply(input: CommandFields, send: Send): Promise<CommandFields> {
     nowMs: Date.now,
   })
   const isDryRun = input['dry-run'] === true
+  say(planLines(plan))
   const { warnings, created } = isDryRun ? { warnings: plan.warnings, created: [] } : await applyPlan(plan, send)
-  return { changes: planFields(plan), plan: planLines(plan), applied: !isDryRun, created, warnings }
+  return { changes: planFields(plan), applied: !isDryRun, created, warnings }
 }
 
-function applyLines({ changes, plan, applied, created }: CommandFields): readonly string[] {
+function applyLines({ changes, applied, created }: CommandFields): readonly string[] {
   const count = (changes as readonly unknown[]).length
   if (count === 0) return ['No changes.']
   const made = created as readonly CommandFields[]
   const summary = `${count} ${count === 1 ? 'change' : 'changes'}${applied === true ? ' made' : ', not made (--dry-run)'}.`
   const shown = made.length === 0 ? [] : ['', 'These secrets are shown once:', ...rowLines(made, '')]
-  return [...(plan as readonly string[]), '', summary, ...shown]
+  return ['', summary, ...shown]
 }

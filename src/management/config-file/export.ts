@@ -100,9 +100,10 @@ class PlaceholderNames {
       .toUpperCase()
       .replaceAll(/[^A-Z0-9]+/g, '_')
       .replace(/^_|_$/g, '')
+      .replace(/^(?=\d)/, '_')
       .slice(0, 150)
-    let name = `WEIR_${base}`
-    for (let number = 2; this.#taken.has(name); number++) name = `WEIR_${base}_${number}`
+    let name = base
+    for (let number = 2; this.#taken.has(name); number++) name = `${base}_${number}`
     this.#taken.add(name)
     return name
   }

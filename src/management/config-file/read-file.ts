@@ -5,7 +5,7 @@ import { Refusal } from '../../base/errors.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { issueText } from '../web/issue-text.ts'
 import { ConfigFileError } from './config-file-error.ts'
-import type { ListName } from './file-schema.ts'
+import type { ListName, SecretReference } from './file-schema.ts'
 import { entrySchemas, fileSchema } from './file-schema.ts'
 import type { Fields } from './requests.ts'
 import type { YamlDocument } from './yaml-document.ts'
@@ -27,6 +27,21 @@ export interface ConfigFile {
   /** A problem with the file and the line of the field. */
   problemAt(path: readonly PropertyKey[], text: string): string
 }
+
+export interface ReferredSecret {
+  readonly reference: SecretReference
+  readonly path: readonly PropertyKey[]
+}
+
+/** The secrets that a file refers to. */
+export const secretReferences = (file: ConfigFile): readonly ReferredSecret[] =>
+  (['channels', 'webhooks'] as const).flatMap(list =>
+    (file.entries(list) ?? []).flatMap(({ index, fields }) => {
+      const field = list === 'channels' ? 'credential' : 'secret'
+      const reference = fields[field] as SecretReference | undefined
+      return reference === undefined ? [] : [{ reference, path: [list, index, field] }]
+    }),
+  )
 
 type Issue = z.core.$ZodIssue
 

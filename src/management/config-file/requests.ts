@@ -55,6 +55,27 @@ export async function findOrUndefined(client: ManagementClient, path: string): P
   }
 }
 
+/**
+ * The rows of a list with exactly this name. Their filter is for the beginning of the name, which a million rows may
+ * have, but in the order of names these come first.
+ */
+export async function listNamed(
+  client: ManagementClient,
+  path: string,
+  { name, ...query }: Record<string, unknown>,
+): Promise<readonly Fields[]> {
+  const rows: Fields[] = []
+  let after: unknown
+  do {
+    const page = await client.get(path, { ...query, name, sort: 'name', ...(after !== undefined && { after }) })
+    const data = page.data as readonly Fields[]
+    rows.push(...data.filter(row => row.name === name))
+    const isOver = data.some(row => String(row.name).toLowerCase() !== String(name).toLowerCase())
+    after = isOver ? undefined : (page.next ?? undefined)
+  } while (after !== undefined)
+  return rows
+}
+
 /** All rows of a list. A file cannot describe more than its lists may have. */
 export async function listAll(
   client: ManagementClient,

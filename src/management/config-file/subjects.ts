@@ -10,7 +10,7 @@ import { isSendable } from '../../upstreams/signing.ts'
 import { readPrice } from '../prices/price-changes.ts'
 import { entrySchemas } from './file-schema.ts'
 import type { Fields, ManagementClient } from './requests.ts'
-import { findOrUndefined, listAll } from './requests.ts'
+import { findOrUndefined, listAll, listNamed } from './requests.ts'
 import type { ApplyContext, Current, EntryChanges, Subject } from './subject.ts'
 import { mapValues, newValues, pickFields } from './subject.ts'
 
@@ -108,8 +108,7 @@ export async function findAccount(
   { id, name }: { readonly id?: unknown; readonly name?: unknown },
 ): Promise<Fields | undefined> {
   if (id !== undefined) return await findOrUndefined(client, `${WEB}/accounts/${asText(id)}`)
-  const rows = await listAll(client, `${WEB}/accounts`, { name, type: 'team' })
-  const [first, ...others] = rows.filter(row => row.name === name)
+  const [first, ...others] = await listNamed(client, `${WEB}/accounts`, { name, type: 'team' })
   if (others.length > 0) {
     const ids = [first!.id, ...others.map(row => row.id)].join(', ')
     throw new EntryProblem(`several accounts have the name "${asText(name)}": ${ids}. Write the id of one of them.`)
@@ -174,8 +173,8 @@ export async function findKey(
   { id, account, name }: { readonly id?: unknown; readonly account?: unknown; readonly name?: unknown },
 ): Promise<Fields | undefined> {
   if (id !== undefined) return await findOrUndefined(client, `${WEB}/keys/${asText(id)}`)
-  const rows = await listAll(client, `${WEB}/keys`, { account, name })
-  return rows.find(row => row.name === name && row.state !== 'revoked')
+  const rows = await listNamed(client, `${WEB}/keys`, { account, name })
+  return rows.find(row => row.state !== 'revoked')
 }
 
 const keys: Subject = {
