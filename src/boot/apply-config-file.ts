@@ -6,12 +6,16 @@ import type { Log } from '../base/log.ts'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import type { ShownOnce } from '../management/config-file/apply.ts'
+import { buildOperator } from '../management/operator.ts'
 import type { Store } from './open-store.ts'
+
+/** In the audit log, and as the author of rules. */
+const AUTHOR = 'file'
 
 /** Returns the secrets of what the file has created, which are shown once. */
 export async function applyConfigFile(
   { configFile, env }: Config,
-  { manage, management }: Pick<Store, 'manage' | 'management'>,
+  { answerWeb, management }: Pick<Store, 'answerWeb' | 'management'>,
   log: Log,
 ): Promise<readonly ShownOnce[]> {
   if (configFile === undefined) return []
@@ -21,7 +25,7 @@ export async function applyConfigFile(
   const { applyPlan } = await import('../management/config-file/apply.ts')
   const { buildClient } = await import('../management/config-file/requests.ts')
   const parts = {
-    client: buildClient(manage),
+    client: buildClient(buildOperator(answerWeb, {}, AUTHOR)),
     file: readConfigFile(readText(configFile), configFile),
     prune: false,
     secrets: { env, folder: dirname(resolve(configFile)) },

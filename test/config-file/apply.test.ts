@@ -129,6 +129,16 @@ limits: [{resource: concurrency, amount: 1, tier: gold}]
   expect((await apply(harness, file, { prune: true })).plan).toEqual([])
 })
 
+test('--prune of a tier that keys have is refused before anything is changed', async () => {
+  await harness.key({ tier: 'pro' })
+  const before = await exported(harness)
+  const problems = await problemsOf(harness, 'tiers: [{name: only, qpm: 5}]', { prune: true })
+  expect(problems).toContainEqual(
+    expect.stringMatching(/^weir\.yaml: --prune would remove the tier pro, but \d+ keys have it\. Add it/),
+  )
+  expect(await exported(harness)).toEqual(before)
+})
+
 test('a change that the gateway refuses is named, with how many were made before it', async () => {
   const file = 'tiers: [{name: bronze, qpm: 5}]\nwebhooks:\n  - {url: "http://10.0.0.1/", events: [balance.low]}'
   const [problem, progress] = await problemsOf(harness, file)

@@ -72,6 +72,11 @@ test('a gateway starts with everything that its file describes, and a second sta
   expect(before.file).toContain('env: SPARE_KEY')
   expect(before.file).toContain('file: hook-secret')
   const log = await one.manage('GET', '/api/web/audit-log?limit=1')
+  const byFile = (await one.manage('GET', '/api/web/audit-log?actor=file')).data as unknown[]
+  expect(byFile).toHaveLength(11)
+  // The prices of the provider files are written later, at the first start, and do not replace that of the file.
+  const model = await one.manage('GET', '/api/web/models/openai/gpt-4o-mini')
+  expect(model.price).toMatchObject({ rates: { input: '1.00', output: '2.00' } })
   const again = await start(file, { SPARE_KEY: 'sk-spare-0123456789' })
   expect(again.gateway.createdByFile).toEqual([])
   expect((await exported(again)).file).toBe(before.file)

@@ -1,8 +1,11 @@
 // Configuration as code on real gateways: export, apply to an empty gateway, export again.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { parse } from 'yaml'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
+import type { Schema } from '../support/json-schema.ts'
+import { misfits } from '../support/json-schema.ts'
 import { apply, exported } from './apply.ts'
 
 const brook = {
@@ -117,6 +120,16 @@ describe('a gateway with something of everything', () => {
     const { file, warnings } = await exported(one)
     for (const secret of Object.values(secrets)) expect(file).not.toContain(secret)
     expect(warnings.map(text => /set (\w+) before/.exec(text)?.[1]).sort()).toEqual(Object.keys(secrets).sort())
+  })
+
+  test('its export fits the published schema', async () => {
+    const schema = JSON.parse(await (await fetch(`${one.url}/weir.schema.json`)).text()) as Schema
+    const find = (ref: string): Schema => (schema.$defs as Record<string, Schema>)[ref.split('/').at(-1)!]!
+    const { $schema: _, $defs: __, title: ___, ...root } = schema
+    const { file } = await exported(one)
+    expect(misfits(parse(file), root, find)).toEqual([])
+    const wrong = { tiers: [{ name: 'a', qpm: 1, qmp: 2 }], channels: [{ provider: 'a', name: 'b', credential: 'sk' }] }
+    expect(misfits(wrong, root, find)).not.toEqual([])
   })
 
   test('applying its own export changes nothing, also without the secrets', async () => {

@@ -386,6 +386,11 @@ class PlanBuilder {
       this.#warnings.push(`The ${noun} ${current.label} (${current.id}) is not in the file, but it cannot be removed.`)
       return []
     }
+    // A file with keys may give them another tier.
+    if (current.inUse !== undefined && this.#parts.file.entries('keys') === undefined) {
+      const text = `--prune would remove the ${noun} ${current.label}, but ${current.inUse}. Add it to the file.`
+      this.#problems.push(`${this.#parts.file.name}: ${text}`)
+    }
     const about = { noun, label: current.label, place: this.#parts.file.name, removal }
     return [{ action: 'remove', ...about, fields: {}, run: ({ client }) => remove(client, current) }]
   }

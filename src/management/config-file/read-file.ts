@@ -92,7 +92,7 @@ function rule(issue: Issue): string {
   return issueText(issue)
 }
 
-export function unknownFieldText(name: string, known: readonly string[]): string {
+function unknownFieldText(name: string, known: readonly string[]): string {
   const near = nearestName(name, known)
   return `there is no such field. ${near === undefined ? '' : `Did you mean "${near}"? `}Allowed: ${known.join(', ')}.`
 }

@@ -1,7 +1,6 @@
 // What a list of a configuration file is about: how its entries are found on a gateway, compared with it and written.
 
 import type { Secret } from '../../base/secrets/secret.ts'
-import type { Provider } from '../../upstreams/provider.ts'
 import type { ListName, SecretReference } from './file-schema.ts'
 import type { FileEntry } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
@@ -15,6 +14,8 @@ export interface Current {
   readonly fields: Fields
   /** Its path in the management interface. */
   readonly path: string
+  /** Why it cannot be removed, if nothing else changes. */
+  readonly inUse?: string | undefined
   /** What a file cannot say about it. */
   readonly notes?: readonly string[]
 }
@@ -79,12 +80,6 @@ export interface Subject {
   remove?(client: ManagementClient, current: Current): Promise<Fields>
   /** What `remove` does, if it does not simply remove. */
   readonly removal?: string
-}
-
-/** What the checks of references know about a gateway. */
-export interface KnownNames {
-  readonly tiers: ReadonlySet<string>
-  readonly providers: ReadonlyMap<string, Provider>
 }
 
 export const referenceText = ({ env, file }: SecretReference): string =>

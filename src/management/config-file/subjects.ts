@@ -62,6 +62,7 @@ const tiers: Subject = {
       label: asText(row.name),
       path: `${WEB}/tiers/${asText(row.name)}`,
       fields: pickFields(row, fieldsOf('tiers')),
+      inUse: Number(row.keys) > 0 ? `${asText(row.keys)} keys have it` : undefined,
     })),
   create: ({ client }, { wanted }) => client('POST', `${WEB}/tiers`, wanted.fields),
   change: ({ client }, { path }, { changes }) => client('PATCH', path, newValues(changes)),

@@ -24,6 +24,8 @@ export interface WebRequest {
   readonly address: string
   /** The signed-in actor; undefined under /api/auth. */
   readonly actor: Actor | undefined
+  /** The name of the operator in the audit log, if it is not `cli`. */
+  readonly author?: string
   header(name: string): string | undefined
   /** The query string, without the question mark. */
   readonly search: string
@@ -87,7 +89,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       query: query as never,
       body: body as never,
       by: {
-        actor: actor === nobody ? 'nobody' : actorSubject(actor.personId),
+        actor: ask.author ?? (actor === nobody ? 'nobody' : actorSubject(actor.personId)),
         ...(actor !== operator && { address: ask.address, request: ask.requestId }),
         ...(expects !== undefined && { expectedVersion: expects }),
       },
