@@ -48,6 +48,7 @@ import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
+import { buildReservations } from './pipeline/settle/reservation.ts'
 import { LargeBodyReader } from './protocols/request/large-json.ts'
 import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
@@ -156,8 +157,10 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
   const checkpoint = buildCheckpoint({ ledger, log, everyMs })
+  const reservations = buildReservations(ledger)
   const underWay: ActiveCalls = new ActiveCalls(world.clock.nowMs, (exchange, nowMs) => {
     checkpoint(exchange, nowMs)
+    reservations.check(exchange)
     keyEnds.check(exchange)
   })
   const keyEnds = new KeyRevocations({ activeCalls: underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
@@ -173,6 +176,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     prices,
     upstreams,
     ledger: countingLedger,
+    reservations,
     store,
     activeCalls: underWay,
     gate,

@@ -57,7 +57,7 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
       limitsKeyId: row.limitsKeyId,
       hasOwnLimit: row.hasOwnLimit,
       perMille: BigInt(row.pricePerMille),
-      clamps: row.clamps,
+      strictCap: row.strictCap,
       strict: row.strict,
       keepsBodies: row.keepsBodies,
       explains: row.explains,

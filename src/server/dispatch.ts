@@ -99,7 +99,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     }
     const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed)
     if (call !== undefined && headRefusal === undefined) {
-      return await parts.runCall(new ArrivalIngress(arrival, parts, context), call)
+      const { run = parts.runCall } = endpoint!
+      return await run(new ArrivalIngress(arrival, parts, context), call)
     }
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,

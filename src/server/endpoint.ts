@@ -4,6 +4,7 @@ import type { StoredResponseRequest } from '../features/stored-responses/request
 import type { BodyType } from '../http/server/body.ts'
 import type { EndpointName } from '../identity/key-rights.ts'
 import type { Actor } from '../management/actor.ts'
+import type { RunCall } from '../pipeline/pipeline.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
 /** The credential that an endpoint needs. `key`: an API key; `token`: a session token; `nobody`: none. */
@@ -27,6 +28,8 @@ interface EndpointRow {
   readonly counted?: boolean
   /** The dialect of a call, which runs through the pipeline. Other endpoints have `answer`. */
   readonly call?: Protocol
+  /** Runs the call instead of the ordinary pipeline. */
+  readonly run?: RunCall
   readonly answer?: EndpointHandler
 }
 

@@ -1,4 +1,4 @@
-// weir login, api and logout, as processes of their own, at a gateway that they know by its address alone.
+// weir login, api and logout run as separate processes and know the gateway by its address alone.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -35,14 +35,14 @@ async function weir(args: readonly string[], input = ''): Promise<{ code: number
 const file = (): string => join(home, 'weir', 'session.json')
 const login = (password: string) => weir(['login', '--url', harness.url, '--email', owner.email], `${password}\n`)
 
-describe('a session elsewhere', () => {
-  test('needs the right password, and leaves nothing without it', async () => {
+describe('a remote session', () => {
+  test('is not created with a wrong password', async () => {
     const { code, err } = await login('another password')
     expect([code, err]).toEqual([1, expect.stringContaining('sign_in_failed')])
     expect((await weir(['api', 'GET', '/api/web/me'])).err).toContain('not signed in at any gateway')
   })
 
-  test('is kept for its owner alone, and asks what its owner may', async () => {
+  test('is stored in a file that only its owner can read, and sends requests as that person', async () => {
     expect(await login(goodPassword)).toMatchObject({ code: 0, err: '' })
     expect((statSync(file()).mode & 0o777).toString(8)).toBe('600')
     expect(readFileSync(file(), 'utf8')).not.toContain(goodPassword)
@@ -56,13 +56,13 @@ describe('a session elsewhere', () => {
     })
   })
 
-  test('goes to no other place than it was made at', async () => {
+  test('sends requests only to the gateway of its login', async () => {
     expect((await weir(['api', 'GET', 'http://127.0.0.1:1/api/web/me'])).code).toBe(2)
     expect((await weir(['api', 'GET', '/v1/models'])).code).toBe(2)
     expect((await weir(['login', '--url', 'file:///etc/passwd', '--email', 'a@b.c'], 'x\n')).code).toBe(1)
   })
 
-  test('ends there and here', async () => {
+  test('ends at the gateway and locally with logout', async () => {
     expect(await weir(['logout'])).toMatchObject({ code: 0, out: `signed out at ${harness.url}\n` })
     const { err } = await weir(['api', 'GET', '/api/web/me'])
     expect(err).toContain('not signed in at any gateway')

@@ -132,7 +132,14 @@ const headers: Readonly<Record<string, object>> = {
   'X-Pipeline-Breakdown': describeHeader('The milliseconds of each step.', 'fwd=12 cost=0 deduct=1 record=0 bodies=0'),
   'X-Weir-Attempts': describeHeader('The number of attempts.', '1'),
   'X-Weir-Loss': describeHeader('What the translation could not carry, as short codes.', 'logit_bias'),
-  'X-Weir-Cap': describeHeader('The number of tokens to which the answer was limited, for a key with clamping.', '512'),
+  'X-Weir-Cap': describeHeader(
+    'The number of tokens to which the answer was limited, because the funds cover no more.',
+    '512',
+  ),
+  'X-Weir-Stop': describeHeader(
+    'The answer ended early because the funds are used up: the code of the error.',
+    'balance_too_low',
+  ),
   'X-Weir-Replayed': describeHeader('The id of the earlier call whose answer is sent again.', 'req_00000000001'),
   'X-Weir-Clamped': describeHeader('The page is smaller than requested.', 'limit=200'),
   'ETag': describeHeader('The version of the resource, for If-Match and If-None-Match.', '"3"'),

@@ -58,7 +58,7 @@ export const keySettings = {
   addresses: listOrAll(range, bounds.keyAddressesMax).meta({
     description: 'IP addresses and ranges, as in 10.0.0.0/8',
   }),
-  clamps: z.boolean(),
+  strictCap: z.boolean(),
   keepsBodies: z.boolean(),
   strict: z.boolean(),
   explains: z.boolean(),
@@ -83,7 +83,7 @@ const Key = z
     requires: z.array(z.string()).nullable(),
     endpoints: z.array(z.string()).nullable(),
     addresses: z.array(z.string()).nullable(),
-    clamps: z.boolean(),
+    strictCap: z.boolean(),
     keepsBodies: z.boolean(),
     strict: z.boolean(),
     explains: z.boolean(),

@@ -1,4 +1,4 @@
-// The descriptions of columns match the tables that the migrations create, and what is written by one is read by it.
+// Tests that the descriptions of columns match the tables that the migrations create, and that rows are read as written.
 
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
@@ -56,11 +56,11 @@ test.each([
   ['api_key', keys],
   ['account', accountColumns],
 ] as const)('a new row of %s has a value for each column without a default', (table, columns: Columns) => {
-  const given = Object.values(columns)
+  const written = Object.values(columns)
     .filter(([, , ...marks]) => marks.includes('insert') || marks.includes('update'))
     .map(([sql]) => sql)
   const needed = columnsOf(table).filter(column => column.notnull === 1n && column.dflt_value === null)
-  expect(needed.map(({ name }) => name).filter(name => !given.includes(name))).toEqual([])
+  expect(needed.map(({ name }) => name).filter(name => !written.includes(name))).toEqual([])
 })
 
 test('every column of a record is described', () => {
@@ -72,7 +72,7 @@ test('every column of a record is described', () => {
   )
 })
 
-describe('a version rises with each column that people may change', () => {
+describe('a change of each column that people may edit raises the version:', () => {
   test.each([
     ['api_key', keyColumns],
     ['account', accountColumns],
@@ -83,13 +83,13 @@ describe('a version rises with each column that people may change', () => {
       )
       .get(table)!
     const [, list = ''] = /UPDATE OF ([^]*?) ON /.exec(trigger.sql)!
-    const raised = list.split(',').map(name => name.trim())
+    const raising = list.split(',').map(name => name.trim())
     const changeable = Object.values(columns).filter(([, , ...marks]) => marks.includes('update'))
-    expect(changeable.map(([sql]) => sql).filter(sql => !raised.includes(sql))).toEqual([])
+    expect(changeable.map(([sql]) => sql).filter(sql => !raising.includes(sql))).toEqual([])
   })
 })
 
-test('nothing secret is in the audit log', () => {
+test('no secret column is in the audit log', () => {
   for (const [, columns] of tables) {
     const audited = auditList(columns).split(', ')
     expect(['digest', 'pepper', 'credential', 'proxy'].filter(name => audited.includes(name))).toEqual([])
@@ -115,7 +115,7 @@ test('a key is read as it was inserted, and as it was changed', () => {
   const find = db.query<SqlRow, []>(`SELECT ${selectList(keyColumns)} FROM api_key WHERE id = 21`)
   const read = rowReader(keyColumns)
   const { digest: _, ...shown } = key
-  const fresh = { ...shown, qpm: null, clamps: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
+  const fresh = { ...shown, qpm: null, strictCap: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
   expect(read(find.get()!)).toMatchObject(fresh)
   const current = db.query<SqlRow, []>('SELECT * FROM api_key WHERE id = 21').get()!
   rowUpdater(db, 'api_key', keyColumns)(21, current, { qpm: 7, strict: false, allows: null, expiresMs: 9 })
@@ -150,7 +150,7 @@ test('a record is read as it was inserted', () => {
   })
 })
 
-test('each change by people is in the audit log, but for secrets and for who made it and when', () => {
+test('each column that people may edit is in the audit log, except for secrets, the author and the time', () => {
   const unlogged = tables.flatMap(([, columns]) =>
     Object.values(columns)
       .filter(([, , ...marks]) => marks.includes('update') && !marks.includes('audit'))
