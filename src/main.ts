@@ -42,7 +42,7 @@ import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
 import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
-import { buildSessionCheck } from './management/web/session-check.ts'
+import { buildBearerCheck } from './management/web/bearer-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
 import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
@@ -214,7 +214,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     drain,
     onRefused,
     recognise: buildRecogniseKey({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
-    checkSession: buildSessionCheck(store.management),
+    checkBearer: buildBearerCheck(store.management),
     trustedProxies: config.trustedProxies,
     corsOrigin: config.corsOrigin,
     bodyBudget: inflow,

@@ -1,7 +1,7 @@
 // Tests where a request may have a key, and which one counts if there are several.
 
 import { describe, expect, test } from 'bun:test'
-import { findKey, hasKeyValue } from './key-carriers.ts'
+import { findKey, hasKeyValue, hasServiceToken } from './key-carriers.ts'
 
 type RequestFields = Readonly<Record<string, string>>
 
@@ -49,4 +49,9 @@ test('a request has a key value if any carrier is not empty', () => {
   expect(hasKeyValue(carriers({}))).toBe(false)
   expect(hasKeyValue(carriers({ authorization: '', '?key': '' }))).toBe(false)
   for (const carrier of order) expect(hasKeyValue(carriers({ [carrier]: 'x' }))).toBe(true)
+})
+
+test('detects a service token in each place of a key', () => {
+  for (const carrier of order) expect(hasServiceToken(carriers({ [carrier]: value(carrier, 'wst-a') }))).toBe(true)
+  for (const carrier of order) expect(hasServiceToken(carriers({ [carrier]: value(carrier, 'wk-wst-a') }))).toBe(false)
 })

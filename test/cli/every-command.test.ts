@@ -85,6 +85,12 @@ const lines: readonly Line[] = [
   { command: 'keys set {key} --bodies on --name laptop --allow openai/*,demo/* --endpoints chat' },
   { command: 'keys list' },
   { command: 'keys show {key}' },
+  { command: 'tokens create ci --role admin --expires 90d', remember: ({ id }) => ({ serviceToken: id }) },
+  { command: 'tokens create team --account {account} --account-role developer' },
+  { command: 'tokens list' },
+  { command: 'tokens set ci --name deploy --expires none' },
+  { command: 'tokens rotate deploy --overlap 1h' },
+  { command: 'tokens revoke {serviceToken}' },
   { command: 'accounts create --name team' },
   { command: 'accounts list' },
   { command: 'accounts set {account} --credit-limit 1' },
@@ -163,7 +169,7 @@ const lines: readonly Line[] = [
 ]
 
 /** Fields whose text comes from callers, upstreams or a random generator, so it may look like a number. */
-const FREE_TEXT = /^(request|answer|body|mark|name|reference|text)$/
+const FREE_TEXT = /^(request|answer|body|mark|name|reference|suffix|text)$/
 /** Words and signs instead of a JSON value such as null or true. */
 const WORD_FOR_VALUE = /^(-|none|never|no|yes|true|false|null|undefined|NaN|\[object Object\])?$/
 

@@ -67,6 +67,14 @@ describe('a data folder, from its first start on:', () => {
     expect(answer).toContain('"content":"Hello, river"')
   })
 
+  test('the printed key has no balance to run out, until a budget is set', async () => {
+    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/available +-/)
+    await weirSays(folder, `budgets set ${firstKey} day 0.000000001`)
+    expect((await callDemo(served, firstKey)).status).toBe(402)
+    await weirSays(folder, `budgets set ${firstKey} day none`)
+    expect((await callDemo(served, firstKey)).status).toBe(200)
+  })
+
   test('no other user of the machine may read its secrets or connect to its control socket', () => {
     expect(modeOf(folder)).toBe('700')
     const files = ['weir.sock', 'pepper', 'jwt-secret']
@@ -123,7 +131,7 @@ describe('a data folder, from its first start on:', () => {
     const offline = await weirSays(folder, 'keys create --tier pro --credit 1')
     const gone = await weirSays(folder, 'keys create --tier pro --credit 1')
     expect(await weirSays(folder, `keys revoke ${gone}`)).toContain('revoked')
-    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/balance +9\.99\d+/)
+    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/balance +-0\.0000\d+/)
     const [token, fresh] = [await weirSays(folder, 'token'), await weirSays(folder, 'setup --token')]
     expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
 

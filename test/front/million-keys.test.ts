@@ -79,8 +79,8 @@ describe('with a million keys', () => {
     ['of an account', { filters: { account: 411 } }, 999_400],
     ['of a tier', { filters: { tier: 'pro' } }, 1_000_000],
     ['made since', { filters: { from: 999_990 } }, 1_000_000],
-    ['of somebody’s accounts', { scope: { personId: 7, rank: 1 } }, 999_007],
-    ['of those that they develop for', { scope: { personId: 7, rank: 2 } }, 999_007],
+    ['of somebody’s accounts', { scope: { actorId: 7, rank: 1 } }, 999_007],
+    ['of those that they develop for', { scope: { actorId: 7, rank: 2 } }, 999_007],
   ]
 
   test.each(listQueries)('a page of the list %s is found by an index', (_, partialQuery, first) => {

@@ -134,7 +134,7 @@ describe('records', () => {
     db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (${person}, 'm@x', 'm', 'member', 0)`)
     const emptyPage = { rows: [], next: null, early: false }
     const find = (filter: RecordFilter, rank = 1) =>
-      findRecords(db, recordColumns, { scope: { personId: person, rank }, filter, limit: 10 })
+      findRecords(db, recordColumns, { scope: { actorId: person, rank }, filter, limit: 10 })
     const foreign: readonly RecordFilter[] = [{ keyId: aliceKey }, { accountId: alice }, { endUser: 'u7' }, {}]
     for (const filter of foreign) expect(find({ ...filter, outcome: 'none such' })).toEqual(emptyPage)
     db.run(`INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (${bob}, ${person}, 1, 0)`)
@@ -166,7 +166,7 @@ describe('records', () => {
     ] as const)
       join.run(...row)
     const visibleAccounts = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
-      const { rows } = findRecords(db, recordColumns, { scope: { personId, rank }, filter, limit: 400 })
+      const { rows } = findRecords(db, recordColumns, { scope: { actorId: personId, rank }, filter, limit: 400 })
       return [...new Set(rows.map(row => row.accountId))].sort()
     }
     expect(visibleAccounts(9, 1)).toEqual([alice])

@@ -14,8 +14,8 @@ import type { Fixtures } from './matrix/fixtures.ts'
 import { buildFixtures } from './matrix/fixtures.ts'
 import type { TestSite } from './matrix/site.ts'
 import { startTestSite } from './matrix/site.ts'
-import type { ActorName } from './matrix/verdicts.ts'
-import { actorNames, expectedRows, nameOf } from './matrix/verdicts.ts'
+import type { ActorName, TokenName } from './matrix/verdicts.ts'
+import { actorNames, expectedRows, nameOf, tokenRights } from './matrix/verdicts.ts'
 
 let site: TestSite
 let fixtures: Fixtures
@@ -157,6 +157,6 @@ describe('over HTTP', () => {
 })
 
 const rankOf = (actor: ActorName): number => {
-  const at = siteRoles.indexOf(actor as SiteRole)
+  const at = siteRoles.indexOf((tokenRights[actor as TokenName] ?? actor) as SiteRole)
   return at < 0 ? 0 : at
 }

@@ -56,15 +56,18 @@ async function request(endpoint: WebEndpoint, actor: ActorName, headers: Record<
 
 /** The number of audit rows of the actor: a refused request must not have changed anything. */
 function changesBy(actor: ActorName): number {
-  const person = (site.people as Partial<Record<ActorName, { readonly id: string }>>)[actor]
+  const actors: Partial<Record<ActorName, { readonly id: string }>> = { ...site.people, ...site.tokens }
   const db = openDatabase(join(site.harness.folder, 'weir.db'), { readonly: true })
-  const row = db.query('SELECT count(*) AS n FROM audit WHERE actor = ?1').get(person?.id ?? '')
+  const row = db.query('SELECT count(*) AS n FROM audit WHERE actor = ?1').get(actors[actor]?.id ?? '')
   db.close()
   return (row as { n: number }).n
 }
 
 /** Actors who may not see the account. */
-const outside: readonly ActorName[] = ['nobody', 'key', 'expired', 'disabled', 'stranger']
+const outside: readonly ActorName[] = [
+  ...(['nobody', 'key', 'expired', 'disabled', 'stranger'] as const),
+  ...(['tokenExpired', 'tokenRevoked', 'tokenRotated', 'tokenStranger'] as const),
+]
 
 describe('every actor gets the verdict of the table:', () => {
   const rows = describedEndpoints.map(endpoint => [nameOf(endpoint), endpoint] as const)
@@ -84,7 +87,7 @@ describe('every actor gets the verdict of the table:', () => {
 })
 
 describe('objects of another account look like unknown ones:', () => {
-  const signedIn = ['stranger', 'viewer', 'developer', 'manager', 'support'] as const
+  const signedIn = ['stranger', 'tokenStranger', 'viewer', 'tokenViewer', 'developer', 'manager', 'support'] as const
   const refusedActors = (endpoint: WebEndpoint) =>
     signedIn.filter(actor => expectedRows.get(nameOf(endpoint))![actor] === '404')
   const rows = describedEndpoints

@@ -133,8 +133,8 @@ describe('a deletion order', () => {
     expect(orderWith({ accountId: 77 })).toBe('unknown')
     expect(orderWith({ keyId: 77 })).toBe('unknown')
     expect(orderWith({ keyId: aliceKey })).toBe('ordered')
-    expect(orderWith({ scope: { personId: 9, rank: 1 } })).toBe('unknown')
-    expect(orderWith({ accountId: null, scope: { personId: 9, rank: 1 } })).toBe('unknown')
+    expect(orderWith({ scope: { actorId: 9, rank: 1 } })).toBe('unknown')
+    expect(orderWith({ accountId: null, scope: { actorId: 9, rank: 1 } })).toBe('unknown')
   })
 
   test('forgets whose records it was for', () => {

@@ -39,9 +39,9 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: ['./src/identity', './test/rules'],
   },
   {
-    file: 'src/identity/key-format.ts',
-    find: 'return checksum(text.slice(0, -CHECK_CHARS)) === text.slice(-CHECK_CHARS) ? (text as KeyText) : undefined',
-    replace: 'return text as KeyText',
+    file: 'src/identity/credential-format.ts',
+    find: 'return checksum(text.slice(0, -CHECK_CHARS)) === text.slice(-CHECK_CHARS)',
+    replace: 'return true',
     tests: ['./src/identity'],
   },
   // Money
@@ -253,6 +253,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     find: "if (isAtLeast(actor.role, isRead ? 'support' : 'admin')) return null",
     replace: "if (isAtLeast(actor.role, 'support')) return null",
     tests: ['./test/management/matrix.test.ts'],
+  },
+  {
+    file: 'src/management/actor.ts',
+    find: 'if (actor.token !== undefined) refuseServiceToken(who)\n',
+    replace: '',
+    tests: ['./test/management/matrix.test.ts', './test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/management/web/bearer-check.ts',
+    find: "if (revoked) return 'This service token was revoked.'\n",
+    replace: '',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/store/people/service-token-operations.ts',
+    find: "return endsBefore ? 'outlives' : undefined",
+    replace: 'return undefined',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/store/people/people-rows.ts',
+    find: " || (rights.isToken && role === 'owner')",
+    replace: '',
+    tests: ['./test/management/service-tokens.test.ts'],
   },
   {
     file: 'src/management/web/dispatch.ts',

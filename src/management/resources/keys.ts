@@ -19,7 +19,7 @@ import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput } from './endpoint.ts'
-import { label, listOrAll, modelPatterns, tierName } from './fields.ts'
+import { expiry, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
@@ -47,7 +47,7 @@ export const keySettings = {
     .max(bounds.qpmMax)
     .nullable()
     .meta({ description: 'Calls per minute; null: the limit of its tier' }),
-  expires: timeInput.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable(),
+  expires: expiry,
   allows: modelPatterns.meta({ description: 'Patterns of models that the key may use; null: all models' }),
   denies: modelPatterns,
   requires: listOrAll(
@@ -132,9 +132,7 @@ function shown(key: Omit<KeyDetails, 'version'>, nowMs: number): z.input<typeof 
 
 /** Converts a change to the input of the write operation. */
 function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number): KeyChange {
-  if (typeof expires === 'number' && expires <= nowMs) {
-    throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
-  }
+  refusePastExpiry(expires, nowMs)
   return { ...change, expiresMs: expires }
 }
 

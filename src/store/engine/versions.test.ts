@@ -15,6 +15,10 @@ beforeEach(() => {
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
      VALUES (21, zeroblob(32), 'abcd', 'k', 11, 'pro', 0)`,
   )
+  db.run(
+    `INSERT INTO service_token (id, digest, suffix, name, role, creator, created_ms)
+     VALUES (31, zeroblob(32), 'abcd', 't', 'admin', 'cli', 0)`,
+  )
   db.run("INSERT INTO budget (scope_id, span, cap, ceiling, period) VALUES (21, 'day', 9, 9, 0)")
 })
 afterEach(() => db.close())
@@ -67,6 +71,12 @@ describe('the version rises once by a change of', () => {
   const lists = ['allows', 'denies', 'requires', 'endpoints', 'addresses'].map(column => `${column} = 'a'`)
   const dates = ['expires_ms = 1', 'disabled_ms = 1', 'revoked_ms = 1']
   const renewal = "digest = randomblob(32), suffix = 'efgh', old_digest = digest, old_until_ms = 1"
+  const token = ["name = 'b'", 'expires_ms = 1', 'revoked_ms = 1', renewal]
+  test.each(token)('service token: %s', change => {
+    db.run('UPDATE service_token SET '.concat(change, ' WHERE id = 31'))
+    expect(version('service_token')).toBe(2)
+  })
+
   test.each([...key, ...lists, ...dates, renewal])('key: %s', change => {
     db.run('UPDATE api_key SET '.concat(change, ' WHERE id = 21'))
     expect(version('api_key')).toBe(2)
@@ -82,4 +92,16 @@ test('an old key digest and its end are both set or both null', () => {
   expect(() => db.run('UPDATE api_key SET old_until_ms = 1')).toThrow('CHECK')
   expect(() => db.run('UPDATE api_key SET old_digest = zeroblob(32)')).toThrow('CHECK')
   expect(() => db.run('UPDATE api_key SET old_digest = zeroblob(31), old_until_ms = 1')).toThrow('CHECK')
+})
+
+test('a use of a service token does not change its version', () => {
+  db.run('UPDATE service_token SET used_ms = 1 WHERE id = 31')
+  expect(version('service_token')).toBe(1)
+})
+
+test('a service token has either a role for the site or a rank in one account', () => {
+  expect(() => db.run("UPDATE service_token SET role = 'member'")).toThrow('CHECK')
+  expect(() => db.run('UPDATE service_token SET account_id = 11, rank = 3')).toThrow('CHECK')
+  expect(() => db.run("UPDATE service_token SET account_id = 11, role = 'member'")).toThrow('CHECK')
+  db.run("UPDATE service_token SET account_id = 11, rank = 3, role = 'member'")
 })

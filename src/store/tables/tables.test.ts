@@ -17,16 +17,19 @@ import {
   storedChannelColumns,
   tierColumns,
 } from './rules.ts'
+import { hiddenTokenColumns, serviceTokenColumns } from './service-tokens.ts'
 
 const db = new Database(':memory:', { strict: true, safeIntegers: true })
 migrate(db)
 afterAll(() => db.close())
 
 const keys = { ...keyColumns, ...hiddenKeyColumns }
+const serviceTokens = { ...serviceTokenColumns, ...hiddenTokenColumns }
 const channels = { ...channelColumns, ...storedChannelColumns, ...authorColumns }
 const tables: readonly (readonly [table: string, columns: Columns])[] = [
   ['api_key', keys],
   ['account', accountColumns],
+  ['service_token', serviceTokens],
   ['budget', budgetColumns],
   ['record', fullRecordColumns],
   ['transfer', transferColumns],
@@ -55,6 +58,7 @@ test.each(tables)('%s has all columns of its description', (table, columns) => {
 test.each([
   ['api_key', keys],
   ['account', accountColumns],
+  ['service_token', serviceTokens],
 ] as const)('a new row of %s has a value for each column without a default', (table, columns: Columns) => {
   const written = Object.values(columns)
     .filter(([, , ...marks]) => marks.includes('insert') || marks.includes('update'))
@@ -76,6 +80,7 @@ describe('a change of each column that people may edit raises the version:', () 
   test.each([
     ['api_key', keyColumns],
     ['account', accountColumns],
+    ['service_token', serviceTokenColumns],
   ] as const)('%s', (table, columns: Columns) => {
     const trigger = db
       .query<{ sql: string }, [string]>(

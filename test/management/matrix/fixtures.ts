@@ -64,6 +64,7 @@ export function buildFixtures(site: TestSite): Fixtures {
     key: () => create('web/keys', { account, name: next() }),
     user: async () => (await addPerson(site.harness, asOwner, { members: [{ account, role: 'viewer' }] })).id,
     invitation: () => create('web/invitations', invited()),
+    token: () => create('web/service-tokens', { name: next(), account, accountRole: 'viewer' }),
     async session() {
       const person = await addPerson(site.harness, asOwner, { members: [{ account, role: 'viewer' }] })
       const { data } = (await person.ask('GET', 'web/sessions')).body as { data: { id: string }[] }
@@ -115,6 +116,7 @@ export function buildFixtures(site: TestSite): Fixtures {
       const { codes } = (await asOwner('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
       return { code: codes[0] }
     },
+    'POST /api/web/service-tokens': async () => ({ name: next(), account, accountRole: 'viewer' }),
     'POST /api/web/keys': async () => ({ account, name: next() }),
     'POST /api/web/keys/find': async () => ({ key: site.key }),
     'POST /api/web/channels/{channel}/move': async () => ({ to: decodeURIComponent(await makers.channel!()) }),

@@ -1,5 +1,5 @@
 // A gateway with an actor of every kind: each role of the site and of an account, a stranger who manages another
-// account, and actors without a valid credential.
+// account, service tokens with the same rights, and actors without a valid credential.
 
 import type { Harness } from '../../support/gateway.ts'
 import { startHarness } from '../../support/gateway.ts'
@@ -7,14 +7,15 @@ import type { Ask } from '../../support/management.ts'
 import { askAs } from '../../support/management.ts'
 import type { Person } from '../../support/people.ts'
 import { addPerson, setUpOwner, signedIn } from '../../support/people.ts'
-import type { ActorName } from './verdicts.ts'
+import type { ActorName, TokenName } from './verdicts.ts'
 
 /** Part of every name in the account under test: an actor that may not see the account must not see it. */
 export const CANARY = 'Alpine'
 
 export interface TestSite {
   readonly harness: Harness
-  readonly people: Readonly<Record<Exclude<ActorName, 'nobody' | 'key' | 'expired'>, Person>>
+  readonly people: Readonly<Record<Exclude<ActorName, 'nobody' | 'key' | 'expired' | TokenName>, Person>>
+  readonly tokens: Readonly<Record<TokenName, ServiceToken>>
   /** The account under test, and the account of the stranger. */
   readonly account: string
   readonly elsewhere: string
@@ -24,6 +25,12 @@ export interface TestSite {
   /** Moves the clock of the attempt limits. Tokens do not age by it. */
   passTime(ms: number): void
   stop(): Promise<void>
+}
+
+export interface ServiceToken {
+  /** `tok_…` */
+  readonly id: string
+  readonly ask: Ask
 }
 
 let addressCount = 0
@@ -36,16 +43,30 @@ export const fromNewAddress = (): Record<string, string> => {
 
 type AskByActor = Record<ActorName, Ask>
 
-const HOUR_MS = 3_600_000
+const [HOUR_MS, MINUTE_MS] = [3_600_000, 60_000]
 
 export async function startTestSite(env: Record<string, string> = {}): Promise<TestSite> {
   let aheadMs = -HOUR_MS
   let passedMs = 0
+  let count = 0
   const clock = { nowMs: () => performance.now() + passedMs, dateMs: () => Date.now() + aheadMs }
   // Each request may come from another address: limits by address are not tested here.
   const harness = await startHarness({ env: { WEIR_TRUSTED_PROXIES: '127.0.0.1', ...env }, world: { clock } })
   const owner = await setUpOwner(harness)
   const expired = await signedIn(harness, owner.email)
+  const createToken = async (by: Ask, fields: object): Promise<ServiceToken> => {
+    const { body, text } = await by('POST', 'web/service-tokens', { name: `token ${++count}`, ...fields })
+    if (typeof body.token !== 'string') throw new Error(text)
+    return { id: String(body.id), ask: askAs(harness, body.token) }
+  }
+  const soon = new Date(Date.now() - HOUR_MS + MINUTE_MS).toISOString()
+  const endedTokens = {
+    tokenExpired: await createToken(expired.ask, { role: 'owner', expires: soon }),
+    tokenRevoked: await createToken(expired.ask, { role: 'owner' }),
+    tokenRotated: await createToken(expired.ask, { role: 'owner' }),
+  }
+  await expired.ask('DELETE', `web/service-tokens/${endedTokens.tokenRevoked.id}`)
+  await expired.ask('POST', `web/service-tokens/${endedTokens.tokenRotated.id}/rotate`, { overlapSeconds: 60 })
   aheadMs = 0
   const freshOwner = await signedIn(harness, owner.email)
   const asOwner = freshOwner.ask
@@ -68,12 +89,24 @@ export async function startTestSite(env: Record<string, string> = {}): Promise<T
     disabled: await member('manager'),
   }
   await asOwner('PATCH', `web/users/${people.disabled.id}`, { disabled: true })
+  const tokens = {
+    ...endedTokens,
+    tokenStranger: await createToken(asOwner, { account: elsewhere, accountRole: 'manager' }),
+    tokenViewer: await createToken(asOwner, { account, accountRole: 'viewer' }),
+    tokenDeveloper: await createToken(asOwner, { account, accountRole: 'developer' }),
+    tokenManager: await createToken(asOwner, { account, accountRole: 'manager' }),
+    tokenSupport: await createToken(asOwner, { role: 'support' }),
+    tokenAdmin: await createToken(asOwner, { role: 'admin' }),
+    tokenOwner: await createToken(asOwner, { role: 'owner' }),
+  }
   const ask = {
-    ...(Object.fromEntries(Object.entries(people).map(([name, person]) => [name, person.ask])) as AskByActor),
+    ...(Object.fromEntries(
+      Object.entries({ ...people, ...tokens }).map(([name, person]) => [name, person.ask]),
+    ) as AskByActor),
     nobody: askAs(harness, undefined),
     key: askAs(harness, key),
     expired: expired.ask,
   }
   const passTime = (ms: number): void => void (passedMs += ms)
-  return { harness, people, account, elsewhere, key, ask, passTime, stop: () => harness.stop() }
+  return { harness, people, tokens, account, elsewhere, key, ask, passTime, stop: () => harness.stop() }
 }

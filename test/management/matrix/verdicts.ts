@@ -2,17 +2,38 @@
 // matrix.json, so that a change shows in the diff.
 
 import type { AccountRole, EndpointAccess, SiteRole } from '../../../src/management/actor.ts'
-import { accountRoles, siteRoles } from '../../../src/management/actor.ts'
+import { accountRoles, isForPeople, siteRoles } from '../../../src/management/actor.ts'
 import { describedEndpoints } from '../../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 
 /** Roles of an account are those of the account under test; a stranger manages another account. */
-export const actorNames = [
+const personNames = [
   ...(['nobody', 'key', 'expired', 'disabled'] as const),
   ...(['stranger', 'viewer', 'developer', 'manager', 'support', 'admin', 'owner'] as const),
 ] as const
 
-export type ActorName = (typeof actorNames)[number]
+type PersonName = (typeof personNames)[number]
+
+/** Service tokens, and the person with the same rights. Tokens that have ended have the rights of an ended session. */
+export const tokenRights = {
+  tokenExpired: 'expired',
+  tokenRevoked: 'expired',
+  tokenRotated: 'expired',
+  tokenStranger: 'stranger',
+  tokenViewer: 'viewer',
+  tokenDeveloper: 'developer',
+  tokenManager: 'manager',
+  tokenSupport: 'support',
+  tokenAdmin: 'admin',
+  tokenOwner: 'owner',
+} as const satisfies Readonly<Record<string, PersonName>>
+
+export type TokenName = keyof typeof tokenRights
+const tokenNames = Object.keys(tokenRights) as TokenName[]
+
+export type ActorName = PersonName | TokenName
+
+export const actorNames: readonly ActorName[] = [...personNames, ...tokenNames]
 
 /** `may`: the request is not refused because of its actor, whatever the answer is. */
 export type Verdict = 'may' | '401' | '403' | '404'
@@ -24,10 +45,10 @@ export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${pa
 const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
   (names as readonly string[]).includes(name)
 
-function expected(who: EndpointAccess, actor: ActorName, { method, params }: WebEndpoint): Verdict {
+function expected(who: EndpointAccess, actor: PersonName, { method, params }: WebEndpoint): Verdict {
   if (who === 'nobody') return 'may'
   if (isOf(['nobody', 'key', 'expired', 'disabled'], actor)) return '401'
-  if (who === 'person') return 'may'
+  if (who === 'person' || who === 'actor') return 'may'
   const role: SiteRole = isOf(siteRoles, actor) ? actor : 'member'
   const isAtLeast = (least: SiteRole): boolean => siteRoles.indexOf(role) >= siteRoles.indexOf(least)
   if ('site' in who) return isAtLeast(who.site) ? 'may' : '403'
@@ -38,11 +59,19 @@ function expected(who: EndpointAccess, actor: ActorName, { method, params }: Web
   return rank >= accountRoles.indexOf(who.account) ? 'may' : '404'
 }
 
-type Exceptions = Readonly<Record<string, Partial<Row> & { readonly because: string }>>
+type PeopleRow = Readonly<Record<PersonName, Verdict>>
 
-const nobodySignedIn = (verdict: Verdict): Partial<Row> =>
+/** A service token may do what a person with its rights may, except what is for people only. */
+function tokenVerdict(who: EndpointAccess, token: TokenName, row: PeopleRow): Verdict {
+  const verdict = row[tokenRights[token]]
+  return verdict === '401' || !isForPeople(who) ? verdict : '403'
+}
+
+type Exceptions = Readonly<Record<string, Partial<PeopleRow> & { readonly because: string }>>
+
+const nobodySignedIn = (verdict: Verdict): Partial<PeopleRow> =>
   Object.fromEntries(
-    actorNames.filter(actor => !isOf(['nobody', 'key', 'expired', 'disabled'], actor)).map(actor => [actor, verdict]),
+    personNames.filter(actor => !isOf(['nobody', 'key', 'expired', 'disabled'], actor)).map(actor => [actor, verdict]),
   )
 
 /** Endpoints where more than the role decides. Each says why. */
@@ -87,8 +116,10 @@ export const exceptions: Exceptions = {
 export const expectedRows: ReadonlyMap<string, Row> = new Map(
   describedEndpoints.map(row => {
     const { because: _, ...otherwise } = exceptions[nameOf(row)] ?? { because: '' }
-    const verdicts = actorNames.map(actor => [actor, expected(row.who, actor, row)] as const)
-    return [nameOf(row), { ...(Object.fromEntries(verdicts) as Row), ...otherwise }]
+    const verdicts = personNames.map(actor => [actor, expected(row.who, actor, row)] as const)
+    const ofPeople = { ...(Object.fromEntries(verdicts) as PeopleRow), ...otherwise }
+    const ofTokens = tokenNames.map(token => [token, tokenVerdict(row.who, token, ofPeople)] as const)
+    return [nameOf(row), { ...ofPeople, ...(Object.fromEntries(ofTokens) as Record<TokenName, Verdict>) }]
   }),
 )
 
