@@ -270,4 +270,25 @@ describe('in processes of their own', () => {
       'Unknown list "moddelNames". Lists: settings, ',
     )
   })
+
+  test('a job applies a file to a remote gateway with a service token', async () => {
+    const { token } = await harness.weir('tokens create', { name: 'ci', role: 'owner' })
+    const remote = { WEIR_TOKEN: String(token), WEIR_URL: harness.url, REMOTE_KEY: 'sk-remote-0123456789' }
+    const alone = (command: string, STDIN = '') => weir(join(folder, 'nothing'), command, { ...remote, STDIN })
+    const file = `
+tiers: [{name: remote, qpm: 5}]
+accounts: [{name: remote}]
+keys: [{account: remote, name: ci, tier: remote}]
+channels: [{provider: openai, name: remote, credential: {env: REMOTE_KEY}}]
+`
+    const { code, stdout, stderr } = await alone('apply -f -', file)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/4 changes made\.\n\nThese secrets are shown once:\n.*\n.*key remote\/ci +wk-/)
+    expect(await alone('apply -f -', file)).toMatchObject({ code: 0, stdout: 'No changes.\n' })
+    const [last] = (await harness.manage('GET', '/api/web/audit-log?limit=1')).data as { actor: string }[]
+    expect(last!.actor).toStartWith('tok_')
+    const exportedThere = (await alone('export')).stdout
+    expect(exportedThere).toContain('env: REMOTE_KEY')
+    expect(exportedThere).toBe((await run('export')).stdout)
+  })
 })
