@@ -11,6 +11,7 @@ import { buildDocument } from '../src/management/openapi/document.ts'
 import { errorDialects } from '../src/protocols/protocols.ts'
 import { writeRoleMatrix } from '../test/management/matrix/verdicts.ts'
 import { writeCli } from './write-cli.ts'
+import { writeConfigFile, writeConfigSchema } from './write-config-file.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeFinishReasons } from './write-finish-reasons.ts'
 import { writeMatrix } from './write-matrix.ts'
@@ -143,12 +144,14 @@ export async function writeOpenApi(): Promise<string> {
 
 const writers: Readonly<Record<string, () => string>> = {
   'cli.md': writeCli,
+  'config-file.md': writeConfigFile,
   'errors.md': writeErrors,
   'failures.md': writeFailures,
   'finish-reasons.md': writeFinishReasons,
   'protocol-matrix.md': writeMatrix,
   'request-bodies.md': writeRequestBodies,
   'settings.md': writeSettings,
+  'weir.schema.json': writeConfigSchema,
   'who-pays.md': writeWhoPays,
 }
 

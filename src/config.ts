@@ -15,6 +15,8 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
+  /** The configuration file that is applied at the start; undefined: none. */
+  readonly configFile: string | undefined
   readonly logLevel: LogLevel
   /** Whether every call has a line in the log, at any log level. */
   readonly accessLog: boolean
@@ -87,6 +89,7 @@ export function readConfig(env: Environment): Config {
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
     dataFolder: text('WEIR_DATA', 'data'),
+    configFile: text('WEIR_CONFIG', '') || undefined,
     logLevel,
     accessLog: parseSwitch(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),
     providerFolders: text('WEIR_PROVIDERS', '')

@@ -13,6 +13,7 @@ import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
+import { applyConfigFile } from './boot/apply-config-file.ts'
 import type { CallParts } from './boot/build-pipeline.ts'
 import { buildCalls } from './boot/build-pipeline.ts'
 import { accessLog, watchCalls } from './boot/call-listeners.ts'
@@ -35,6 +36,7 @@ import type { ControlHandler } from './http/server/control-socket.ts'
 import { listenControl } from './http/server/control-socket.ts'
 import { listen } from './http/server/server.ts'
 import { Gate } from './limits/gate.ts'
+import type { ShownOnce } from './management/config-file/apply.ts'
 import type { Pages } from './management/openapi/pages.ts'
 import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
@@ -65,6 +67,8 @@ export interface Gateway {
   readonly activeCalls: number
   /** Whether no earlier start has created the first key. */
   readonly firstStart: boolean
+  /** Keys and webhooks that the configuration file has created, with their secrets, which are shown once. */
+  readonly createdByFile: readonly ShownOnce[]
   /** Whether an owner has been set up. */
   readonly hasOwner: boolean
   /** Refuses new calls after the delay, waits for active calls, ends the rest, closes. A second call skips the waiting. */
@@ -84,7 +88,9 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
-    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
+    const log = buildLog(config.logLevel, world.writeLog)
+    applyRules(store, catalogue, log)
+    const createdByFile = await applyConfigFile(config, store, log)
     const prices = await openPriceBook({
       shipped: catalogue.prices(),
       rows: store.reader.prices(),
@@ -92,7 +98,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
       author: `weir ${version}`,
     })
     opened.push(listenControl(store.folder.socket, store.manage))
-    return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
+    return openGateway({ config, world, store, catalogue, prices, upstreams, opened, createdByFile })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -143,9 +149,10 @@ interface GatewayParts {
   readonly prices: PriceBook
   readonly upstreams: HttpClient
   readonly opened: Closable[]
+  readonly createdByFile: readonly ShownOnce[]
 }
 
-function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, upstreams, opened, ...parts }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
@@ -260,6 +267,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     manage: store.manage,
     firstStart: store.reader.setting('first_key') === undefined,
     hasOwner: store.reader.people.hasOwner,
+    createdByFile: parts.createdByFile,
     get activeCalls() {
       return underWay.size
     },

@@ -141,6 +141,9 @@ export const bounds = {
   routeMembersMax: 32,
   channelRulesMax: 2_000,
   storedProvidersMax: 200,
+  /** A configuration file, and the entries of one of its lists that the gateway is compared with. */
+  configFileBytesMax: 4 * 1024 * 1024,
+  configEntriesMax: 10_000,
   /** The definition of one provider, as JSON. */
   providerBytesMax: 256 * 1024,
   channelNameCharsMax: 100,

@@ -88,6 +88,7 @@ const rows = {
   idempotency_not_kept: [409, 'conflict', false, 'This Idempotency-Key was answered, and the answer is not stored.'],
   name_taken: [409, 'conflict', false, 'This name is taken. Choose another one.'],
   state_unfit: [409, 'conflict', false, 'The current state does not allow this.'],
+  managed_by_file: [409, 'conflict', false, 'The configuration file of this gateway describes this.'],
   last_owner: [409, 'conflict', false, 'There must be an owner. Make somebody else an owner first.'],
   posted_before: [409, 'conflict', false, 'This was posted before with other values. Nothing was changed.'],
   version_stale: [412, 'conflict', false, 'This was changed after the version that If-Match names. Read it again.'],

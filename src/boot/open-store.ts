@@ -23,6 +23,7 @@ import type { KeyLifetime, ManagementParts } from '../management/management-part
 import type { GatewayState } from '../management/metrics/gateway-state.ts'
 import { buildOperator } from '../management/operator.ts'
 import { PriceTrials } from '../management/prices/trials.ts'
+import { FileOwnership } from '../management/services/file-ownership.ts'
 import { buildLedgerAuditor } from '../management/services/ledger-auditor.ts'
 import { SiteSettings } from '../management/services/site-settings.ts'
 import { buildWriteQueue } from '../management/services/write-queue.ts'
@@ -151,6 +152,7 @@ export async function openStore(
     log,
     nowMs: world.clock.nowMs,
     site,
+    ownership: new FileOwnership(),
     secureCookies: config.secureCookies,
     passwords: new PasswordHasher(buildPasswordHasher(world.passwordCost)),
     onKeyChanged: () => keys.clear(),

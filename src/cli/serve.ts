@@ -3,6 +3,7 @@
 import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
 import { startGateway } from '../main.ts'
+import { harmlessLines } from './print.ts'
 import { buildSend } from './send.ts'
 
 /**
@@ -64,6 +65,7 @@ async function greet(gateway: Gateway, say: (line: string) => void): Promise<voi
     const { key } = await buildSend(gateway.manage).machine('first-key')
     lines.push('', ...keyLines(url, String(key)))
   }
+  if (gateway.createdByFile.length > 0) lines.push('', ...createdLines(gateway.createdByFile))
   say(lines.length === 1 ? lines[0]! : `\n${lines.join('\n')}\n`)
 }
 
@@ -78,6 +80,12 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
     `    -d '{"token":"${String(setupToken)}","name":"…","email":"…","password":"…"}'`,
   ]
 }
+
+/** What the configuration file has created at this start. */
+const createdLines = (created: Gateway['createdByFile']): readonly string[] => [
+  'The configuration file created these. Their secrets are shown once:',
+  ...created.map(({ name, secret }) => `  ${harmlessLines(name)}  ${secret}`),
+]
 
 const keyLines = (url: string, key: string): readonly string[] => [
   `  API key (shown once)    ${key}`,

@@ -33,6 +33,8 @@ async function main(argv: readonly string[]): Promise<void> {
 /** Names of error classes whose messages tell the user what to do. Any other error is a bug and prints its stack. */
 const userErrors = new Set([
   'ConfigError',
+  'ConfigApplyError',
+  'ConfigFileError',
   'Problem',
   'ControlConnectionLost',
   'FolderError',

@@ -19,6 +19,7 @@ import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { LiveGateway } from './live-gateway.ts'
 import type { GatewayState } from './metrics/gateway-state.ts'
 import type { PriceTrials } from './prices/trials.ts'
+import type { FileOwnership } from './services/file-ownership.ts'
 import type { SiteSettings } from './services/site-settings.ts'
 import type { WriteQueue } from './services/write-queue.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
@@ -69,6 +70,8 @@ export interface ManagementParts {
   /** Runs changes to the rules one after the other. */
   readonly writeQueue: WriteQueue
   readonly site: Pick<SiteSettings, 'current' | 'renew'>
+  /** What the configuration file of the gateway describes. */
+  readonly ownership: FileOwnership
   readonly log: Log
   readonly secureCookies: boolean
   nowMs(): number

@@ -11,7 +11,8 @@ import type { HandleWebRequest } from './web/dispatch.ts'
 const MACHINE = '/machine/'
 const MANAGEMENT = '/api/web/'
 
-export function buildOperator(answerWeb: HandleWebRequest, machine: MachineCommands): ControlHandler {
+/** `author`: the name in the audit log of an operator who is not at the command line. */
+export function buildOperator(answerWeb: HandleWebRequest, machine: MachineCommands, author?: string): ControlHandler {
   async function answer(request: ControlRequest): Promise<Response> {
     const { path, body = {} } = request
     if (path.startsWith(MANAGEMENT)) return await manage(request)
@@ -27,6 +28,7 @@ export function buildOperator(answerWeb: HandleWebRequest, machine: MachineComma
       path,
       search: new URLSearchParams(query).toString(),
       actor: operator,
+      ...(author !== undefined && { author }),
       requestId: 'cli',
       address: '127.0.0.1',
       header: () => undefined,

@@ -24,6 +24,7 @@ export function pageEndpoints(data: PublicData, pages: () => Promise<Pages>): re
     { ...publicGet, path: '/api/public/settings', answer: cachedPage(() => data.settings) },
 
     { ...publicGet, path: '/openapi.json', answer: cachedPage(async () => (await pages()).openapi) },
+    { ...publicGet, path: '/weir.schema.json', answer: cachedPage(async () => (await pages()).configSchema) },
     { ...publicGet, path: '/docs', answer: cachedPage(async () => (await pages()).docs) },
     { ...publicGet, path: '/llms.txt', answer: cachedPage(async () => (await pages()).llms) },
     { ...publicGet, path: '/', answer: cachedPage(() => welcome) },

@@ -134,6 +134,8 @@ const lines: readonly Line[] = [
   { command: 'channels set {one} --weight 3', prepare: findChannels },
   { command: 'channels move {one} {two}' },
   { command: 'channels reset {two}' },
+  { command: 'apply --file - --prune', stdin: 'limits: [{resource: concurrency, amount: 9}]' },
+  { command: 'export' },
   { command: 'channels test {one} --model gpt-4o-mini' },
   { command: 'channels models {one}' },
   {

@@ -28,6 +28,7 @@ describe('settings', () => {
   test('have defaults, and apply when they are set', async () => {
     const before = await owner.ask('GET', 'web/settings')
     expect(before.body).toEqual({
+      managed: [],
       siteName: 'Rapids',
       notice: '',
       registration: 'off',

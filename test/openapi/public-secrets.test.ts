@@ -40,7 +40,7 @@ afterAll(() => harness.stop())
 
 const pages = [
   ...['models', 'providers', 'pricing', 'pricing?tier=pro', 'settings'].map(name => `/api/public/${name}`),
-  ...['/v1/models', '/v1/models/shown/model', '/openapi.json', '/docs', '/llms.txt', '/'],
+  ...['/v1/models', '/v1/models/shown/model', '/openapi.json', '/weir.schema.json', '/docs', '/llms.txt', '/'],
   ...['/health/live', '/health/ready'],
 ]
 
@@ -51,7 +51,7 @@ test.each(pages)('%s holds nothing internal', async path => {
   const canaries = ['canary', KEY, '127.0.0.1', harness.folder, 'stored:', '"weight"', 'fingerprint"']
   const leaks = canaries.filter(word => text.toLowerCase().includes(word.toLowerCase()))
   // The document describes what a channel is, without any real one.
-  const isDescription = ['/openapi.json', '/docs'].includes(path)
+  const isDescription = ['/openapi.json', '/weir.schema.json', '/docs'].includes(path)
   expect(leaks).toEqual(isDescription ? leaks.filter(word => word.endsWith('"') || word === '127.0.0.1') : [])
   const channels = ((await ask('GET', 'web/channels')).body.data as { id: string }[]).map(({ id }) => id)
   expect(channels.filter(id => text.includes(id))).toEqual([])

@@ -20,7 +20,7 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
   fetch(`${harness.url}${path}`, { method, headers })
 
 const pages = ['models', 'providers', 'pricing', 'settings'].map(name => `/api/public/${name}`)
-const documents = ['/openapi.json', '/docs', '/llms.txt', '/']
+const documents = ['/openapi.json', '/weir.schema.json', '/docs', '/llms.txt', '/']
 
 describe('public pages:', () => {
   test.each([...pages, ...documents])('%s is not sent again to a reader who has it', async path => {

@@ -34,7 +34,7 @@ describe('limits', () => {
   test('are set, changed, listed and removed', async () => {
     const some = { resource: 'requests', amount: '100/minute', per: 'key', tier: 'free', model: 'brook/*' }
     const all = { key: null, account: null, tier: 'free', model: 'brook/*', per: ['key'] }
-    const shown = { resource: 'requests', span: 'minute', amount: 100, ...all }
+    const shown = { resource: 'requests', span: 'minute', amount: 100, ...all, managedBy: null }
     const { id } = await operator.run('limits set', some)
     expect(await operator.run('limits set', some)).toEqual({ id, ...shown, warnings: [] })
     expect(limitsNow()).toMatchObject([{ id, resource: 'requests', span: 'minute', amount: 100, per: ['key'] }])

@@ -5,6 +5,7 @@ import { sendControlRequest } from '../../http/server/control-socket.ts'
 import { controlSocketOf } from '../../store/engine/folder.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
+import { checkConfigFile } from './config-file.ts'
 import { checkFolder, secretVariables } from './data-folder.ts'
 import type { CheckFinding, OutputOptions } from './findings.ts'
 import { findingLines, hasProblem, sortBySeverity } from './findings.ts'
@@ -21,9 +22,11 @@ export async function runChecks(env: ProcessEnvironment): Promise<readonly Check
   const { config, known } = settings
   const providers = checkProviders(config, known)
   for (const name of secretVariables) known.add(name)
+  const configFile = await checkConfigFile(config, known)
   const isRunning = await isGatewayRunning(config.dataFolder)
   return [
     ...settings.findings,
+    ...configFile,
     ...checkUnknownVariables(env, known),
     ...providers.findings,
     ...(await checkAddresses(config, providers.catalogue)),

@@ -29,6 +29,8 @@ export interface CommandArguments {
   readonly options?: readonly string[]
   /** Options without a value. */
   readonly flags?: readonly string[]
+  /** The letters of options that have a short form, such as `-f`. */
+  readonly shorts?: Readonly<Record<string, string>>
   /** What the user types for fields of the requests that have other names than their options. */
   readonly fields?: Readonly<Record<string, string>>
   /** For commands that may take long: the progress to show meanwhile. */
@@ -41,8 +43,8 @@ export interface CommandDefinition extends CommandArguments {
   readonly unknown?: string
   /** Adds what is read from the terminal or from standard input. */
   prepare?(input: CommandFields): CommandFields | Promise<CommandFields>
-  /** Sends the requests of the command and returns the answer to print. */
-  ask(input: CommandFields, send: Send): Promise<CommandFields>
+  /** Sends the requests of the command and returns the answer to print. `say` prints lines before that. */
+  ask(input: CommandFields, send: Send, say: SayLines): Promise<CommandFields>
   /** The lines to print, unless the user wants JSON. */
   print?(answer: CommandFields, input: CommandFields): readonly string[]
   /** True if the answer means a failure. Then the exit code is 1. */
@@ -51,12 +53,17 @@ export interface CommandDefinition extends CommandArguments {
   connects?(input: CommandFields): ConnectOptions
 }
 
+/** Prints lines for people at once. */
+export type SayLines = (lines: readonly string[]) => void
+
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const sayLines: SayLines = lines => lines.forEach(printLine)
 
 export function defineCommand(row: CommandDefinition): CliCommand {
   const texts = { names: namesOf(row), unknown: row.unknown }
-  const ask = (input: CommandFields, request: ControlHandler): Promise<CommandFields> =>
-    row.ask(input, buildSend(request, texts))
+  const ask = (input: CommandFields, request: ControlHandler, say: SayLines = () => {}): Promise<CommandFields> =>
+    row.ask(input, buildSend(request, texts), say)
   return {
     usage: row.usage,
     description: row.description,
@@ -64,7 +71,9 @@ export function defineCommand(row: CommandDefinition): CliCommand {
     async run(args) {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
       const input = row.prepare === undefined ? given : await row.prepare(given)
-      const run = (): Promise<CommandFields> => withGateway(row.connects?.(input) ?? {}, request => ask(input, request))
+      const say = json === true ? () => {} : sayLines
+      const run = (): Promise<CommandFields> =>
+        withGateway(row.connects?.(input) ?? {}, request => ask(input, request, say))
       const step = row.progress?.(input)
       const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
       if (json === true) printLine(jsonText(answer))
@@ -122,8 +131,10 @@ function unknownOption(name: string, known: readonly string[], usage: string): U
   return new UsageProblem(`${shown} ${hint}`)
 }
 
+const shortOf = (short: string | undefined): { readonly short?: string } => (short === undefined ? {} : { short })
+
 export function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
-  const { usage, positionals: places = [], options = [], flags = [], progress } = row
+  const { usage, positionals: places = [], options = [], flags = [], shorts = {}, progress } = row
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]
   const end = guarded.indexOf('--')
@@ -136,7 +147,7 @@ export function readArgs(row: CommandArguments, args: readonly string[]): Comman
     options: {
       json: { type: 'boolean' },
       ...(progress && { progress: { type: 'boolean' } as const }),
-      ...Object.fromEntries(options.map(name => [name, { type: 'string' }] as const)),
+      ...Object.fromEntries(options.map(name => [name, { type: 'string', ...shortOf(shorts[name]) }] as const)),
       ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
     },
   })

@@ -6,6 +6,7 @@ import { bookRows } from './books.ts'
 import { channelRows } from './channels.ts'
 import type { CliCommand } from './command.ts'
 import { printLine, runWithoutArguments } from './command.ts'
+import { configFileRows } from './config-file.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
@@ -33,6 +34,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...bookRows,
   ...ruleRows,
   ...channelRows,
+  ...configFileRows,
   ...webhookRows,
   ...secretRows,
   ...systemRows,
@@ -59,6 +61,7 @@ export const commandGroups: readonly (readonly [title: string, words: readonly s
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
   ['Calls', ['records', 'record', 'bodies']],
   ['Rules and channels', ['limits', 'routes', 'channels']],
+  ['Configuration as code', ['apply', 'export']],
   ['Notifications', ['webhooks']],
   ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'rotate']],
   ['Remote gateway', ['login', 'api', 'logout']],

@@ -142,6 +142,7 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   if (mayBeTooLow) codes.push('role_too_low')
   if (params !== undefined) codes.push('resource_unknown')
   if (isEdit(row)) codes.push('version_stale')
+  if (row.changes !== undefined) codes.push('managed_by_file')
   codes.push('overloaded', 'storage_away')
   if (method !== 'GET') codes.push('storage_full')
   if (row.path.startsWith('/api/auth/')) codes.push(...authErrors)

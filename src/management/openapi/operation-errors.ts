@@ -55,6 +55,7 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   postKeysFind: ['resource_unknown'],
   updateKey: ['name_taken', 'state_unfit'],
   postKeyRotate: ['state_unfit'],
+  createAccount: ['name_taken'],
   updateAccount: ['state_unfit'],
   createLimit: ['name_taken', 'resource_unknown', 'state_unfit'],
   createTier: ['name_taken'],

@@ -171,6 +171,14 @@ const gatewayRows: readonly OtherRow[] = [
   },
   {
     ...health,
+    path: '/weir.schema.json',
+    id: 'getConfigSchema',
+    about: 'Get the JSON Schema of configuration files (weir apply, WEIR_CONFIG).',
+    hasTag: true,
+    schema: openObject({ $schema: { type: 'string' } }, ['$schema']),
+  },
+  {
+    ...health,
     ...page,
     path: '/docs',
     id: 'getDocs',

@@ -3,6 +3,7 @@
 
 import type { CachedPage } from '../../http/server/cached-page.ts'
 import { buildCachedPage } from '../../http/server/cached-page.ts'
+import { buildFileSchema } from '../config-file/file-schema.ts'
 import { describedEndpoints } from './described-endpoints.ts'
 import { buildDocument } from './document.ts'
 import { writeLlmsText } from './llms-text.ts'
@@ -12,6 +13,8 @@ export interface Pages {
   readonly openapi: CachedPage
   readonly docs: CachedPage
   readonly llms: CachedPage
+  /** The JSON Schema of configuration files. */
+  readonly configSchema: CachedPage
 }
 
 export async function buildPages(version: string): Promise<Pages> {
@@ -19,6 +22,7 @@ export async function buildPages(version: string): Promise<Pages> {
   const { html, policy } = await writePage(document, pause)
   return {
     openapi: buildCachedPage(JSON.stringify(document)),
+    configSchema: buildCachedPage(JSON.stringify(buildFileSchema())),
     docs: buildCachedPage(html, { contentType: 'text/html; charset=utf-8', headers: { ...PLAIN, ...policy } }),
     llms: buildCachedPage(writeLlmsText(document), { contentType: 'text/plain; charset=utf-8', headers: PLAIN }),
   }

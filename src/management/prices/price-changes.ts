@@ -58,11 +58,11 @@ export async function setPrice(
   return await addPrice(parts, { ...subject, origin: 'operator', price: priceText(price) }, by)
 }
 
-const patternProblem = (name: string): string | undefined =>
+export const patternProblem = (name: string): string | undefined =>
   name.includes('*') ? 'a price is for one model, not for a pattern; set a price for each model' : undefined
 
 /** Explains why a price for this model would have no effect; undefined if it has one. */
-function modelProblem(name: string, { providers }: Catalogue): string | undefined {
+export function modelProblem(name: string, { providers }: Pick<Catalogue, 'providers'>): string | undefined {
   const slash = name.indexOf('/')
   const [id, model] = [name.slice(0, slash), name.slice(slash + 1)]
   const provider = providers.get(id)

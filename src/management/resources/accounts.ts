@@ -11,16 +11,17 @@ import type { ManagementParts } from '../management-parts.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, time, usd } from './endpoint.ts'
 import { label, modelPatterns, tierName, yesNo } from './fields.ts'
+import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
-const type = z.enum(['personal', 'team'])
+const accountType = z.enum(['personal', 'team'])
 const kind = z
   .enum(['prepaid', 'postpaid'])
   .meta({ description: 'prepaid: calls need a balance or credit; postpaid: calls are never refused for lack of money' })
-const settings = {
+export const accountSettings = {
   name: label,
   kind,
   creditLimit: boundUsd,
@@ -34,7 +35,7 @@ const Account = z
   .object({
     id: z.string(),
     name: z.string(),
-    type,
+    type: accountType,
     kind,
     balance: usd,
     held: usd,
@@ -47,12 +48,19 @@ const Account = z
     frozen: z.boolean(),
     frozenSince: time.nullable(),
     created: time,
+    managedBy,
   })
   .meta({ id: 'Account' })
 
 const params = z.object({ account: idOf('acc') })
-const Change = z.strictObject({ ...settings, frozen: z.boolean() }).partial()
-const Wanted = z.strictObject({ ...z.object(settings).partial().shape, name: label, type: type.default('team') })
+const Change = z.strictObject({ ...accountSettings, frozen: z.boolean() }).partial()
+const Wanted = z.strictObject({
+  id: givenId('acc').optional(),
+  ...z.object(accountSettings).partial().shape,
+  name: label,
+  type: accountType.default('team'),
+  uniqueName: z.boolean().default(false).meta({ description: 'Refuse if another account of a team has this name' }),
+})
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
 
@@ -79,6 +87,7 @@ const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof
 
 const creditLimitTooLow = (): Refusal =>
   new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
+const nameTaken = (): Refusal => new Refusal('name_taken', 'account', { param: 'name' })
 const rightsTooWide = (): Refusal =>
   new Refusal('role_too_low', 'rights', {
     param: 'allows',
@@ -109,7 +118,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       query: listQuery(
         {
           name: z.string().max(100).optional().meta({ description: 'The beginning of the name' }),
-          type: type.optional(),
+          type: accountType.optional(),
           kind: kind.optional(),
           frozen: yesNo.optional(),
         },
@@ -145,10 +154,11 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       body: Wanted,
       answer: Written,
       status: 201,
-      async run({ body: { type: accountType, name, ...change }, by }) {
-        const id = mintId()
-        const result = await writer.run('createAccount', { ...change, id, name, type: accountType }, by)
+      async run({ body: { id: wantedId, type, name, uniqueName, ...change }, by }) {
+        const id = checkGivenId(wantedId, parts.dateMs()) ?? mintId()
+        const result = await writer.run('createAccount', { ...change, id, name, type, uniqueName }, by)
         if (result.done === 'tier_unknown') throw await tierUnknown(parts, change.tier)
+        requireDone(result, { id_taken: idTaken, name_taken: nameTaken })
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },
@@ -160,6 +170,9 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       summary: 'Change an account. Managers may restrict the models of its keys further; admins may also allow more.',
       params,
       body: Change,
+      // A file does not say whether an account is frozen.
+      changes: ({ account }, { frozen: _, ...body }) =>
+        Object.keys(body).length === 0 ? [] : [`accounts/${textId('acc', account)}`],
       answer: Written,
       reserved,
       async run({ params: { account: id }, body, scope, by }) {

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull } from '../../base/time.ts'
 import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
@@ -13,11 +14,11 @@ import { endpoint, idOf, noContent, time, usd } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
-const span = z.enum(['total', 'day', 'month'])
+export const budgetSpan = z.enum(['total', 'day', 'month'])
 
 const Budget = z
   .object({
-    span,
+    span: budgetSpan,
     cap: usd,
     spent: usd,
     held: usd,
@@ -49,9 +50,12 @@ const ownerNames = { account: 'an account (all its keys together)', key: 'a key'
 function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner): readonly WebEndpoint[] {
   const path = `/api/web/${of}s/{${of}}/budgets` as const
   const owner = z.object({ [of]: idOf(of === 'key' ? 'key' : 'acc') })
-  const one = z.object({ ...owner.shape, span })
+  const one = z.object({ ...owner.shape, span: budgetSpan })
   const spanIn = (params: Readonly<Record<string, unknown>>): BudgetSpan => params.span as BudgetSpan
   const idIn = (params: Readonly<Record<string, unknown>>): number => params[of] as number
+  const changes = (params: Readonly<Record<string, unknown>>): readonly string[] => [
+    `${of}s/${textId(of === 'key' ? 'key' : 'acc', idIn(params))}`,
+  ]
   const read = async ({ params, scope }: BudgetRequest): Promise<readonly BudgetDetails[]> =>
     requireFound(await queryWorker.query('budgets', { id: idIn(params), of, scope, nowMs: dateMs() }))
   return [
@@ -70,6 +74,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       who: { account: 'manager' },
       summary: `Set a budget of ${ownerNames[of]}. Money that is already spent in the period counts.`,
       params: one,
+      changes,
       body: z.strictObject({ cap: boundUsd }),
       answer: Budget,
       async run(ask) {
@@ -97,6 +102,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       who: { account: 'manager' },
       summary: `Remove a budget of ${ownerNames[of]}.`,
       params: one,
+      changes,
       answer: noContent,
       status: 204,
       async run(ask) {

@@ -5,7 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { ForbiddenAddress, InvalidAddress } from '../../http/address/operator-address.ts'
 import { Proxy } from '../../http/client/proxy.ts'
-import { time } from './endpoint.ts'
+import { managedBy, time } from './endpoint.ts'
 
 export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
 export const channelId = z
@@ -60,6 +60,14 @@ export const baseUrl = z.string().min(1).max(bounds.baseUrlCharsMax).nullable()
 /** Can be written but is never returned. */
 export const credential = z.string().min(1).max(bounds.credentialCharsMax).meta({ writeOnly: true })
 
+/** Where a configuration file says that a secret is. */
+export const secretFrom = z
+  .string()
+  .max(600)
+  .regex(/^(env|file):[^\p{Cc}]+$/u, 'must be env:NAME or file:path')
+  .nullable()
+  .meta({ description: 'Where the secret comes from, if a configuration file has set it: `env:NAME` or `file:path`' })
+
 const PROXY_FORM = 'must be an address such as http://name:password@proxy.example.com:3128'
 
 /** Can be written but is never returned, and no error repeats it. Null removes the proxy. */
@@ -108,7 +116,9 @@ export const Channel = z
     ownBaseUrl: z.string().nullable(),
     state: z.enum(['enabled', 'disabled', 'unusable', 'gone']),
     problem: z.string().nullable(),
+    disabled: z.boolean(),
     credential: z.object({ fingerprint: z.string(), origin: z.string() }).nullable(),
+    credentialFrom: secretFrom,
     weight: z.number(),
     priority: z.number(),
     requestsPerMinute: cap,
@@ -116,6 +126,7 @@ export const Channel = z
     concurrency: cap,
     proxy: z.boolean().meta({ description: 'True if the channel has its own proxy' }),
     tags: z.array(z.string()),
+    ownTags: z.array(z.string()).meta({ description: 'Its tags without those of its provider' }),
     foreignIds: z.boolean(),
     headers,
     parameters,
@@ -125,6 +136,7 @@ export const Channel = z
     author: z.string().nullable(),
     created: time.nullable(),
     changed: time.nullable(),
+    managedBy,
   })
   .meta({ id: 'Channel' })
 

@@ -24,6 +24,7 @@ import {
   providerId,
   proxy,
   rule,
+  secretFrom,
   shared,
   Trial,
   warnings,
@@ -53,6 +54,7 @@ const Change = z.strictObject({
   name: name.optional(),
   baseUrl: baseUrl.optional(),
   credential: credential.optional(),
+  credentialFrom: secretFrom.optional(),
   proxy: proxy.optional(),
 })
 
@@ -124,6 +126,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         name: name.optional(),
         baseUrl: baseUrl.optional(),
         credentials: z.array(credential).max(bounds.channelsAtOnceMax).default([]),
+        credentialFrom: secretFrom.optional(),
         ...optional(rule),
         ...optional(shared),
       }),
@@ -143,6 +146,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       who: admin,
       summary: 'Change a channel. A change of its host removes its credential, unless the request has a new one.',
       params,
+      changes: ({ channel }) => ownerOf(parts, channel),
       body: Change,
       // A proxy may stand inside the network of the gateway, which a stolen session must not reach.
       reserved: { proxy: 'operator' },
@@ -164,6 +168,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       who: admin,
       summary: 'Remove a channel that is stored in the database. Its running calls finish.',
       params,
+      changes: ({ channel }) => ownerOf(parts, channel),
       answer: noContent,
       status: 204,
       async run({ params, by }) {
@@ -184,6 +189,7 @@ function settingEndpoints(parts: ManagementParts, { one }: ChannelHelpers): read
       summary: 'Move the settings of a channel to another channel, for example after its key was renewed.',
       params,
       body: z.strictObject({ to: channelId }),
+      changes: ({ channel }, { to }) => ownerOf(parts, channel, to),
       answer: Channel.extend({ warnings }),
       async run({ params: { channel: from }, body, by }) {
         const to = idOf(parts, body.to)
@@ -199,6 +205,7 @@ function settingEndpoints(parts: ManagementParts, { one }: ChannelHelpers): read
       who: admin,
       summary: 'Reset the settings of a channel to the defaults. Its credential stays.',
       params,
+      changes: ({ channel }) => ownerOf(parts, channel),
       answer: noContent,
       status: 204,
       async run({ params: { channel }, by }) {
@@ -213,6 +220,9 @@ function settingEndpoints(parts: ManagementParts, { one }: ChannelHelpers): read
 const idOf = ({ catalogue }: ManagementParts, channel: string): string =>
   catalogue().findChannel(channel)?.id ?? channel
 
+const ownerOf = (parts: ManagementParts, ...channels: readonly string[]): readonly string[] =>
+  channels.map(channel => `channels/${idOf(parts, channel)}`)
+
 const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers): WebEndpoint =>
   endpoint({
     method: 'POST',
@@ -220,6 +230,7 @@ const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers):
     who: admin,
     summary: 'Change many channels, by their ids or by a filter: all of them or none.',
     body: Bulk,
+    changes: (_, body) => ownerOf(parts, ...selectChannels(parts, body).map(({ channel }) => channel)),
     answer: Changed,
     async run({ body, by }) {
       const chosen = selectChannels(parts, body)
@@ -248,6 +259,7 @@ function switchEndpoints(parts: ManagementParts, { one, change }: ChannelHelpers
       who: admin,
       summary: verb === 'enable' ? 'Use a channel for calls again.' : 'Send no more calls to a channel.',
       params,
+      changes: ({ channel }) => ownerOf(parts, channel),
       answer: Channel,
       async run({ params, by }) {
         const channel = idOf(parts, params.channel)

@@ -50,13 +50,19 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   readonly answer: A
   /** Fields of the body that need this site role, or that only the operator at the command line may set. */
   readonly reserved?: Readonly<Record<string, SiteRole | 'operator'>>
+  /**
+   * What the request changes, by path below /api/web: `tiers/pro`. What the configuration file of the gateway has can
+   * only be changed there. A change of something that no file describes, such as the text of a key, is not listed.
+   */
+  changes?(params: Out<P>, body: Out<B>): readonly string[]
   /** Default 200. */
   readonly status?: 201 | 202 | 204
   run(ask: ManagementRequest<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
 }
 
 /** A row without the static types of its schemas. */
-export interface WebEndpoint extends Omit<EndpointRow<Shape, Shape, Schema, Schema>, 'run'> {
+export interface WebEndpoint extends Omit<EndpointRow<Shape, Shape, Schema, Schema>, 'run' | 'changes'> {
+  changes?(params: never, body: never): readonly string[]
   run(ask: ManagementRequest<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
 }
 
@@ -110,4 +116,10 @@ export const usd = z
 export const time = z.iso.datetime()
 /** A time in a request, parsed to milliseconds since 1970. */
 export const timeInput = z.iso.datetime().transform(text => Date.parse(text))
+/** In the answers of everything that a configuration file can describe. */
+export const managedBy = z
+  .enum(['file'])
+  .nullable()
+  .default(null)
+  .meta({ description: 'file: the configuration file of the gateway describes this, so it can only be changed there' })
 export const noContent = z.null()

@@ -18,8 +18,9 @@ import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/ke
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput } from './endpoint.ts'
 import { expiry, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
+import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
@@ -36,7 +37,7 @@ const range = z
     }
   })
 
-const settings = {
+export const keySettings = {
   name: label,
   tier: tierName,
   qpm: z
@@ -70,7 +71,7 @@ const Key = z
     name: z.string(),
     suffix: z.string(),
     tier: z.string(),
-    qpm: settings.qpm,
+    qpm: keySettings.qpm,
     state: z.enum(keyStates),
     created: time,
     expires: time.nullable(),
@@ -86,6 +87,7 @@ const Key = z
     keepsBodies: z.boolean(),
     strict: z.boolean(),
     explains: z.boolean(),
+    managedBy,
   })
   .meta({ id: 'Key' })
 
@@ -93,9 +95,10 @@ const Key = z
 const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
 
 const params = z.object({ key: idOf('key') })
-const Change = z.strictObject({ ...settings, disabled: z.boolean() }).partial()
+const Change = z.strictObject({ ...keySettings, disabled: z.boolean() }).partial()
 const Wanted = z.strictObject({
-  ...z.object(settings).partial().shape,
+  id: givenId('key').optional(),
+  ...z.object(keySettings).partial().shape,
   name: label.optional().meta({ description: 'Default: "unnamed" and the last four characters of the key' }),
   account: idOf('acc').optional().meta({ description: 'Default: a new account; only admins may leave it out' }),
   credit: boundUsd.optional().meta({ description: 'Free credit for the account, in US dollars' }),
@@ -219,11 +222,16 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       summary: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
       answer: NewKey.extend({ warnings }),
-      reserved: { ...reserved, credit: 'admin' },
+      reserved: { ...reserved, credit: 'admin', id: 'admin' },
       status: 201,
-      async run({ body: { account, tier = null, qpm = null, name, credit = '0', ...settings }, scope, by }) {
+      async run({
+        body: { id: wantedId, account, tier = null, qpm = null, name, credit = '0', ...settings },
+        scope,
+        by,
+      }) {
         if (account === undefined && scope !== null) throw accountMissing()
-        const [id, creditRef, accountId] = [parts.mintId(), parts.mintId(), account ?? parts.mintId()]
+        const id = checkGivenId(wantedId, parts.dateMs()) ?? parts.mintId()
+        const [creditRef, accountId] = [parts.mintId(), account ?? parts.mintId()]
         const funds = { accountId, existing: account !== undefined, credit, creditRef }
         const change = changeOf(settings, parts.dateMs())
         const { text, result } = await createApiKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
@@ -231,6 +239,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
         requireDone(result, {
           account_unknown: resourceUnknown,
           name_taken: nameTaken,
+          id_taken: idTaken,
           too_many: tooMany,
         })
         const { body, version } = await show(id, null)
@@ -244,6 +253,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       summary: 'Change, disable or enable an API key. The change applies from its next call on.',
       params,
       body: Change,
+      changes: ({ key }) => [`keys/${textId('key', key)}`],
       answer: Key.extend({ warnings }),
       reserved,
       async run({ params: { key: id }, body, scope, by }) {
@@ -287,6 +297,7 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       who: { account: 'developer' },
       summary: 'Revoke an API key for good. It stays in the list and in the records of its calls.',
       params,
+      changes: ({ key }) => [`keys/${textId('key', key)}`],
       answer: noContent,
       status: 204,
       async run({ params: { key: id }, scope, by }) {

@@ -11,7 +11,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { limitWarning } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
@@ -31,8 +31,12 @@ const Limit = z
     tier: z.string().nullable(),
     model: z.string().nullable(),
     per,
+    managedBy,
   })
   .meta({ id: 'Limit' })
+
+/** The fields of a limit that a request and a configuration file have in common. */
+export const limitFields = { resource, span, amount: whole, per }
 
 const Wanted = z.strictObject({
   resource,
@@ -168,6 +172,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       summary: 'Change the amount of a limit. Calls that it has counted so far still count.',
       params,
+      changes: ({ limit }) => [`limits/${limit}`],
       body: z.strictObject({ amount: whole }),
       answer: Limit.extend({ warnings }),
       async run({ params: { limit: id }, body: { amount }, by }) {
@@ -185,6 +190,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       summary: 'Remove a limit.',
       params,
+      changes: ({ limit }) => [`limits/${limit}`],
       answer: noContent,
       status: 204,
       async run({ params: { limit: id }, by }) {

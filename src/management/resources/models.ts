@@ -10,7 +10,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { removeRoute, setRoute } from '../services/model-names.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, time } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
@@ -34,12 +34,12 @@ const Model = z
   })
   .meta({ id: 'Model' })
 
-const member = z.strictObject({
+export const member = z.strictObject({
   model: modelName,
   priority: z.number().int().min(0).max(bounds.priorityMax).default(0),
   weight: z.number().int().min(0).max(bounds.weightMax).default(1),
 })
-const policy = z.enum(policyNames)
+export const policy = z.enum(policyNames)
 const Route = z
   .object({
     name: modelName,
@@ -47,6 +47,7 @@ const Route = z
     members: z.unknown().meta({ description: 'Each member has model, priority and weight' }),
     author: z.string(),
     changed: time,
+    managedBy,
   })
   .meta({ id: 'ModelRoute' })
 
@@ -170,6 +171,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: admin,
       summary: 'Define a name for one or more models. Members with the lowest priority number are tried first.',
       params,
+      changes: ({ name }) => [`routes/${name}`],
       body: z.strictObject({
         policy: policy.default('balanced'),
         members: z.array(member).min(1).max(bounds.routeMembersMax),
@@ -187,6 +189,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: admin,
       summary: 'Remove a model name. Other names that have it as a member ignore it.',
       params,
+      changes: ({ name }) => [`routes/${name}`],
       answer: z.object({ warnings }),
       async run({ params: { name }, by }) {
         const warning = await parts.writeQueue(() => removeRoute(parts, by, name))

@@ -8,7 +8,7 @@ import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const priceText = z
@@ -25,6 +25,7 @@ const ModelPrice = z
     inUse: z
       .boolean()
       .meta({ description: 'False for a price that an earlier version shipped and this version does not.' }),
+    managedBy,
   })
   .meta({ id: 'ModelPrice' })
 
@@ -165,6 +166,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       summary: 'Set your own price of a model. It replaces the shipped price from the next call on.',
       params,
+      changes: ({ model }) => [`prices/${model}`],
       body: z.strictObject({ price: writtenPrice }),
       answer: ModelPrice,
       async run({ params: { model }, body, by }) {
@@ -179,6 +181,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       summary: 'Remove your own price; the shipped price applies again.',
       params,
+      changes: ({ model }) => [`prices/${model}`],
       answer: noContent,
       status: 204,
       async run({ params: { model }, by }) {

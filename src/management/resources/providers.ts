@@ -8,7 +8,7 @@ import { clearedText } from '../services/channels.ts'
 import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
@@ -41,6 +41,7 @@ const Provider = z.object({
   free: z.boolean(),
   keyless: z.boolean(),
   problem: z.string().nullable(),
+  managedBy,
 })
 const Whole = Provider.extend({ definition }).meta({ id: 'Provider' })
 const Written = Whole.extend({ cleared: z.array(z.string()).readonly(), warnings })
@@ -111,6 +112,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       who: admin,
       summary: 'Remove your own definition. The shipped provider that it replaced applies again.',
       params,
+      changes: ({ provider }) => [`providers/${provider}`],
       answer: z.object({ cleared: z.array(z.string()).readonly(), warnings }),
       async run({ params: { provider }, by }) {
         const cleared = await parts.writeQueue(() => removeProvider(parts, by, provider))
@@ -133,6 +135,7 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       who: admin,
       summary: 'Change fields of your own definition; null removes a field. A change of the host removes credentials.',
       params,
+      changes: ({ provider }) => [`providers/${provider}`],
       body: z.strictObject({ definition }),
       answer: Written,
       async run({ params: { provider }, body, by }) {
@@ -151,6 +154,7 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       who: admin,
       summary: 'Add models to your own definition, in the form of a provider file. Its other models stay.',
       params,
+      changes: ({ provider }) => [`providers/${provider}`],
       body: z.strictObject({
         models: z
           .array(z.looseObject({ id: z.string().min(1).max(200) }))

@@ -10,7 +10,7 @@ import { requireDone } from './list-queries.ts'
 
 const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be a domain such as example.com, in lower case')
 
-const fields = {
+export const siteFields = {
   siteName: z.string().trim().min(1).max(100),
   notice: z.string().max(2_000).meta({ description: 'Shown to everybody; empty: no notice' }),
   registration: z.enum(['off', 'open']),
@@ -44,16 +44,23 @@ const reserved = {
   invitations: 'owner',
 } as const
 
-const Settings = z.object(fields).meta({ id: 'Settings' })
+const Settings = z
+  .object({
+    ...siteFields,
+    managed: z.array(z.string()).meta({
+      description: 'The settings that the configuration file of the gateway has; they can only be changed there',
+    }),
+  })
+  .meta({ id: 'Settings' })
 const Changes = z.strictObject(
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.nullable().optional()])) as {
-    [Name in keyof typeof fields]: z.ZodOptional<z.ZodNullable<(typeof fields)[Name]>>
+  Object.fromEntries(Object.entries(siteFields).map(([name, field]) => [name, field.nullable().optional()])) as {
+    [Name in keyof typeof siteFields]: z.ZodOptional<z.ZodNullable<(typeof siteFields)[Name]>>
   },
 )
 
-export function settingEndpoints({ queryWorker, writer, site }: ManagementParts): readonly WebEndpoint[] {
+export function settingEndpoints({ queryWorker, writer, site, ownership }: ManagementParts): readonly WebEndpoint[] {
   const show = async () => ({
-    body: { ...site.current, allowedDomains: [...site.current.allowedDomains] },
+    body: { ...site.current, allowedDomains: [...site.current.allowedDomains], managed: [...ownership.settings] },
     version: await queryWorker.query('siteVersion', {}),
   })
   return [
@@ -71,6 +78,7 @@ export function settingEndpoints({ queryWorker, writer, site }: ManagementParts)
       who: { site: 'admin' },
       summary: 'Change settings; null resets a setting to its default.',
       body: Changes,
+      changes: (_, body) => Object.keys(body).map(name => `settings/${name}`),
       reserved,
       answer: Settings,
       async run({ body, by }) {

@@ -7,10 +7,10 @@ import type { Actor } from '../actor.ts'
 import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, noContent } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, noContent } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
-const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
+export const newTierName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
 const pricePerMille = z
   .number()
@@ -24,20 +24,21 @@ const accountConcurrency = z.number().int().min(1).max(1_000_000).meta({
   description: 'Calls at the same time of all keys of one account together',
 })
 
+/** What a tier sets. */
+export const tierSettings = { qpm, pricePerMille, accountQpm, accountConcurrency }
+
 const Tier = z
   .object({
-    name,
-    qpm,
-    pricePerMille,
-    accountQpm,
-    accountConcurrency,
+    name: newTierName,
+    ...tierSettings,
+    managedBy,
     keys: z
       .number()
       .nullable()
       .meta({ description: 'The number of keys with this tier; null for members, who may not see it.' }),
   })
   .meta({ id: 'Tier' })
-const params = z.object({ tier: name })
+const params = z.object({ tier: newTierName })
 
 const inUse = (): Refusal =>
   new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
@@ -82,7 +83,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       who: { site: 'admin' },
       summary: 'Create a tier.',
       body: z.strictObject({
-        name,
+        name: newTierName,
         qpm,
         pricePerMille: pricePerMille.default(1000),
         accountQpm: accountQpm.optional(),
@@ -103,7 +104,8 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       who: { site: 'admin' },
       summary: 'Change a tier. The change applies from the next call of its keys on.',
       params,
-      body: z.strictObject({ qpm, pricePerMille, accountQpm, accountConcurrency }).partial(),
+      changes: ({ tier }) => [`tiers/${tier}`],
+      body: z.strictObject(tierSettings).partial(),
       answer: Tier,
       async run({ params: { tier }, body, by, actor }) {
         requireDone(await writer.run('setTier', { name: tier, isNew: false, ...body }, by), {
@@ -120,6 +122,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       who: { site: 'admin' },
       summary: 'Remove a tier that no key has.',
       params,
+      changes: ({ tier }) => [`tiers/${tier}`],
       answer: noContent,
       status: 204,
       async run({ params: { tier }, by }) {

@@ -7,16 +7,18 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
-import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
+import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
+import { isStrongWebhookSecret, mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
 import type { Actor } from '../actor.ts'
 import { operator, subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
 import type { WebhookInput } from '../webhooks/new-webhook.ts'
-import { InvalidWebhookUrl, insertWebhook, webhookOrigin } from '../webhooks/new-webhook.ts'
+import { InvalidWebhookUrl, insertWebhook, originOf, webhookOrigin } from '../webhooks/new-webhook.ts'
+import { secretFrom } from './channel-schemas.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Webhook = z
@@ -26,12 +28,18 @@ const Webhook = z
     url: z.string().meta({ description: 'Support sees only the origin, because the rest may be a secret.' }),
     events: z.array(z.enum(siteEvents)),
     disabled: z.boolean(),
+    secretFrom,
+    secretMark: z
+      .string()
+      .nullable()
+      .meta({ description: 'Tells whether two secrets are the same; null for a generated secret' }),
     waiting: z.number().meta({ description: 'The number of pending deliveries.' }),
     dropped: z
       .number()
       .meta({ description: 'The number of events that were dropped, because too many deliveries were pending.' }),
     author: z.string(),
     created: time,
+    managedBy,
   })
   .meta({ id: 'Webhook' })
 
@@ -54,13 +62,29 @@ const Delivery = z
   })
   .meta({ id: 'WebhookDelivery' })
 
-const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
+export const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
   z
     .array(z.enum(events))
     .min(1)
     .refine(some => new Set(some).size === some.length, 'must not contain an event twice')
 
-const url = z.string().min(1).max(bounds.webhookUrlCharsMax)
+/** A secret that a configuration file refers to. */
+const ownSecret = {
+  secret: z
+    .string()
+    .refine(isStrongWebhookSecret, 'must have 32 to 200 visible characters')
+    .optional()
+    .meta({
+      writeOnly: true,
+      description: 'Default: a generated secret',
+      examples: ['whsec_a-long-random-text-of-at-least-32-characters'],
+    }),
+  secretFrom: secretFrom.optional(),
+}
+/** Members of an account would choose a secret that can be guessed. */
+const reserved = { secret: 'admin', secretFrom: 'admin' } as const
+
+export const webhookUrl = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
 
 /** Path and query may contain a secret of the receiver, so support does not see them. */
@@ -180,7 +204,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       path: '/api/web/webhooks',
       who: { site: 'admin' },
       summary: 'Create a webhook for events of all accounts and of the site.',
-      body: z.strictObject({ url, events: eventList(siteEvents) }),
+      body: z.strictObject({ url: webhookUrl, events: eventList(siteEvents), ...ownSecret }),
       answer: withSecret,
       status: 201,
       run: ({ body, ...ask }) => make({ ...body, accountId: null, scope: null }, ask),
@@ -191,7 +215,8 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Create a webhook for events of an account.',
       params: z.object({ account: idOf('acc') }),
-      body: z.strictObject({ url, events: eventList(accountEvents) }),
+      body: z.strictObject({ url: webhookUrl, events: eventList(accountEvents), ...ownSecret }),
+      reserved,
       answer: withSecret,
       status: 201,
       run: ({ params: { account }, body, ...ask }) => make({ ...body, accountId: account, scope: ask.scope }, ask),
@@ -209,11 +234,14 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Change, disable or enable a webhook.',
       params,
+      changes: ({ webhook }) => [`webhooks/${textId('hook', webhook)}`],
       body: z.strictObject({
-        url: url.optional(),
+        url: webhookUrl.optional(),
         events: eventList(siteEvents).optional(),
         disabled: z.boolean().optional(),
+        ...ownSecret,
       }),
+      reserved,
       answer: Webhook,
       async run({ params: { webhook: id }, body: { events, ...body }, scope, by, actor }) {
         const { accountId } = requireFound(await queryWorker.query('webhook', { id, scope }))
@@ -225,7 +253,9 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const { url: newUrl } = body
         const address =
           newUrl === undefined ? {} : { url: newUrl, origin: await refuseBadUrl(() => webhookOrigin(parts, newUrl)) }
-        const input = { id, scope, ...address, events: events?.join(), disabled: body.disabled }
+        const secret = body.secret as WebhookSecretText | undefined
+        const sealed = secret === undefined ? {} : { secret: sealWebhookSecret(seal, id, secret), ...originOf(body) }
+        const input = { id, scope, ...address, events: events?.join(), disabled: body.disabled, ...sealed }
         requireDone(await writer.run('setWebhook', input, by), { unknown: resourceUnknown })
         return show(id, { scope, actor })
       },
@@ -236,6 +266,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Create a new secret for a webhook. Deliveries are signed with it from now on.',
       params,
+      changes: ({ webhook }) => [`webhooks/${textId('hook', webhook)}`],
       answer: withSecret,
       async run({ params: { webhook: id }, scope, by, actor }) {
         const secret = mintWebhookSecret()
@@ -251,6 +282,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Remove a webhook and its pending deliveries.',
       params,
+      changes: ({ webhook }) => [`webhooks/${textId('hook', webhook)}`],
       answer: noContent,
       status: 204,
       async run({ params: { webhook: id }, scope, by }) {

@@ -20,7 +20,10 @@ export interface ChannelView {
   readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
   /** Why the channel cannot be used, and what to do. */
   readonly problem: string | null
+  readonly disabled: boolean
   readonly credential: { readonly fingerprint: string; readonly origin: string } | null
+  /** Where a configuration file says that the credential is. */
+  readonly credentialFrom: string | null
   readonly weight: number
   readonly priority: number
   readonly requestsPerMinute: number | null
@@ -29,6 +32,8 @@ export interface ChannelView {
   readonly foreignIds: boolean
   readonly proxy: boolean
   readonly tags: readonly string[]
+  /** Its tags without those of its provider. */
+  readonly ownTags: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly parameters: ChannelParameters
   readonly times: Readonly<Record<string, number>>
@@ -46,7 +51,7 @@ export function channelViews(parts: ManagementParts): readonly ChannelView[] {
   const ids = [...new Set([...inCatalogue.keys(), ...rules.keys()])].sort()
   return ids.map(id => {
     const row = inCatalogue.has(id) ? catalogue.rulesOf(id) : rules.get(id)!
-    return viewOf(parts, row, { channel: inCatalogue.get(id), stored: byId.get(id) })
+    return viewOf(parts, row, { channel: inCatalogue.get(id), stored: byId.get(id), rule: rules.get(id) })
   })
 }
 
@@ -56,15 +61,17 @@ export function channelView(parts: ManagementParts, id: string): ChannelView | u
   const stored = parts.rules.current.stored.find(row => row.id === id)
   const rule = parts.rules.current.channels.find(row => row.channel === id)
   const row = channel === undefined ? rule : catalogue.rulesOf(id)
-  return row && viewOf(parts, row, { channel, stored })
+  return row && viewOf(parts, row, { channel, stored, rule })
 }
 
 interface ChannelSources {
   readonly channel: Channel | undefined
   readonly stored: StoredChannel | undefined
+  /** Its own rules, without the tags of its provider. */
+  readonly rule?: ChannelRow | undefined
 }
 
-function viewOf(parts: ManagementParts, row: ChannelRow, { channel, stored }: ChannelSources): ChannelView {
+function viewOf(parts: ManagementParts, row: ChannelRow, { channel, stored, rule }: ChannelSources): ChannelView {
   const id = row.channel
   const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds, proxy, proxyLost } = row
   const problem = proxyLost
@@ -79,13 +86,16 @@ function viewOf(parts: ManagementParts, row: ChannelRow, { channel, stored }: Ch
     ownBaseUrl: stored?.baseUrl ?? null,
     state: problem !== undefined ? 'unusable' : channel === undefined ? 'gone' : row.disabled ? 'disabled' : 'enabled',
     problem: problem ?? null,
+    disabled: row.disabled,
     credential: credentialOf(id, { channel, stored }),
+    credentialFrom: stored?.credentialFrom ?? null,
     weight,
     priority,
     requestsPerMinute,
     tokensPerMinute,
     concurrency,
     tags,
+    ownTags: rule?.tags ?? [],
     foreignIds,
     proxy: proxy !== null || proxyLost === true,
     headers: stored?.headers ?? {},

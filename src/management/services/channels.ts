@@ -15,7 +15,10 @@ import { checkSetting } from './channel-checks.ts'
 import { deadRoutes, readRules } from './rule-check.ts'
 
 /** The settings that every channel has, also one whose key is in the environment. */
-export type ChannelRule = Omit<ChannelChange, 'channel' | 'proxy' | 'version' | 'setting' | 'origin' | 'credential'>
+export type ChannelRule = Omit<
+  ChannelChange,
+  'channel' | 'proxy' | 'version' | 'setting' | 'origin' | 'credential' | 'credentialFrom'
+>
 
 export interface NewChannels extends ChannelRule {
   readonly provider: string
@@ -24,6 +27,8 @@ export interface NewChannels extends ChannelRule {
   /** Gets a number at its end if there are several channels. */
   readonly name?: string | undefined
   readonly setting: Partial<Omit<ChannelSettings, 'name'>>
+  /** Where a configuration file says that the credential is. */
+  readonly credentialFrom?: string | null | undefined
 }
 
 export interface ChangedChannel extends ChannelRule {
@@ -31,6 +36,7 @@ export interface ChangedChannel extends ChannelRule {
   readonly version?: number | undefined
   readonly setting?: Partial<ChannelSettings>
   readonly credential?: Secret | undefined
+  readonly credentialFrom?: string | null | undefined
   /** Null removes the proxy. */
   readonly proxy?: Secret | null | undefined
 }
@@ -121,7 +127,7 @@ function changeOf(parts: ManagementParts, row: StoredChannel | undefined, wanted
   if (row === undefined) {
     if (isStoredChannelId(channel) || !isKnownChannel(parts, channel))
       throw refusal('resource_unknown', `Unknown channel "${channel}".`)
-    if (setting === undefined && credential === undefined) return change
+    if (setting === undefined && credential === undefined && rule.credentialFrom === undefined) return change
     throw refusal(
       'state_unfit',
       'The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.',

@@ -58,7 +58,7 @@ function faultOf(check: () => void): string | undefined {
 export function memberProblem(
   { name, members }: RouteRow,
   names: ModelAliases,
-  { providers }: Catalogue,
+  { providers }: Pick<Catalogue, 'providers'>,
 ): string | undefined {
   for (const { model: member } of members) {
     if (member !== name && names.resolve(member) !== undefined) continue

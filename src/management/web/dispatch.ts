@@ -12,7 +12,9 @@ import { isAtLeast, operator, refuseServiceToken, resolveScope, settersOf, subje
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
+import { markOwned } from '../services/file-ownership.ts'
 import { bearsServiceToken } from './bearer-check.ts'
+import { issueText } from './issue-text.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
 
@@ -23,6 +25,8 @@ export interface WebRequest {
   readonly address: string
   /** The signed-in actor; undefined under /api/auth. */
   readonly actor: Actor | undefined
+  /** The name of the operator in the audit log, if it is not `cli`. */
+  readonly author?: string
   header(name: string): string | undefined
   /** The query string, without the question mark. */
   readonly search: string
@@ -74,6 +78,8 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(ask.search), 'query')
     const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
+    const changes = endpoint.changes?.(params as never, body as never) ?? []
+    await parts.ownership.refuseChange(changes, { scope, queryWorker: parts.queryWorker })
     const expects = versionOf(ask.header('if-match'))
     const result = await endpoint.run({
       actor,
@@ -84,13 +90,13 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       query: query as never,
       body: body as never,
       by: {
-        actor: actor === nobody ? 'nobody' : subjectOf(actor),
+        actor: ask.author ?? (actor === nobody ? 'nobody' : subjectOf(actor)),
         ...(actor !== operator && { address: ask.address, request: ask.requestId }),
         ...(expects !== undefined && { expectedVersion: expects }),
       },
       header: name => ask.header(name),
     })
-    return result instanceof Response ? result : reply(endpoint, result, ask, query)
+    return result instanceof Response ? result : reply(endpoint, result, { ask, query, ownership: parts.ownership })
   }
 }
 
@@ -218,19 +224,6 @@ const invalidText = (issue: Issue | undefined, param: string, part: RequestPart)
   return `${subject} is not valid: ${issue === undefined ? 'it cannot be read' : issueText(issue)}.`
 }
 
-const typeNames: Readonly<Record<string, string>> = { int: 'a whole number', array: 'a list', object: 'an object' }
-const unitNames: Readonly<Record<string, string>> = { string: ' characters', array: ' items' }
-
-/** What the value must be. Zod's own messages are not sentences. */
-function issueText(issue: Issue): string {
-  if (issue.code === 'invalid_value') return `it must be one of: ${issue.values.join(', ')}`
-  if (issue.code === 'invalid_type') return `it must be ${typeNames[issue.expected] ?? `a ${issue.expected}`}`
-  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message
-  const bound = issue.code === 'too_small' ? `at least ${issue.minimum}` : `at most ${issue.maximum}`
-  const unit = unitNames[issue.origin]
-  return unit === undefined ? `it must be ${bound}` : `it must have ${bound}${unit}`
-}
-
 /** A malformed id is the id of nothing. If the segment must be one of a few words, the error lists them. */
 function unknownSegment(issue: Issue | undefined): Refusal {
   if (issue?.code !== 'invalid_value') return new Refusal('resource_unknown', 'malformed id')
@@ -264,7 +257,17 @@ function versionOf(header: string | undefined): number | undefined {
   return version === undefined ? 0 : Number(version)
 }
 
-function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, ask: WebRequest, query: unknown): WebResponse {
+interface ReplyParts {
+  readonly ask: WebRequest
+  readonly query: unknown
+  readonly ownership: ManagementParts['ownership']
+}
+
+function reply(
+  endpoint: WebEndpoint,
+  answer: EndpointAnswer<unknown>,
+  { ask, query, ownership }: ReplyParts,
+): WebResponse {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
   const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }
@@ -272,7 +275,9 @@ function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, ask: WebR
   if (endpoint.method === 'GET' && etag.etag !== undefined && ask.header('if-none-match') === etag.etag) {
     return { status: 304, body: '', headers }
   }
-  return { status, body: JSON.stringify(endpoint.answer.parse(answer.body)), headers }
+  const shown = endpoint.answer.parse(answer.body)
+  markOwned(endpoint.path, shown, ownership)
+  return { status, body: JSON.stringify(shown), headers }
 }
 
 /** A header that says that the page is smaller than requested. */

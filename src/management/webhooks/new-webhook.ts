@@ -1,7 +1,8 @@
 // Creates a webhook: checks its URL, creates its secret and encrypts it.
 
+import { Secret } from '../../base/secrets/secret.ts'
 import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
-import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
+import { markWebhookSecret, mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import type { OperationResult } from '../../store/engine/operations.ts'
 import type { Scope } from '../../store/queries/paging.ts'
@@ -13,6 +14,9 @@ export interface WebhookInput {
   readonly scope: Scope | null
   readonly url: string
   readonly events: readonly string[]
+  /** Undefined: a generated secret. */
+  readonly secret?: string | undefined
+  readonly secretFrom?: string | null | undefined
 }
 
 /** The URL cannot be used for a webhook; the message says why. */
@@ -38,8 +42,15 @@ export async function insertWebhook(
   by: AuditActor,
 ): Promise<CreatedWebhook> {
   const { accountId, scope, url, events } = wanted
-  const [id, secret] = [parts.mintId(), mintWebhookSecret()]
+  const [id, secret] = [parts.mintId(), (wanted.secret as WebhookSecretText | undefined) ?? mintWebhookSecret()]
   const sealed = sealWebhookSecret(parts.seal, id, secret)
   const fields = { url, origin: webhookOrigin(parts, url), events: events.join(), secret: sealed, author: by.actor }
-  return { id, secret, result: await parts.writer.run('createWebhook', { id, accountId, scope, ...fields }, by) }
+  const input = { id, accountId, scope, ...fields, ...originOf(wanted) }
+  return { id, secret, result: await parts.writer.run('createWebhook', input, by) }
 }
+
+/** What is kept about a secret that a configuration file has given. */
+export const originOf = ({ secret, secretFrom = null }: Pick<WebhookInput, 'secret' | 'secretFrom'>) =>
+  secret === undefined
+    ? { secretFrom: null, secretMark: null }
+    : { secretFrom, secretMark: markWebhookSecret(new Secret(secret)) }

@@ -48,7 +48,7 @@ const clearedChannels = (result: object): Readonly<Record<string, unknown>> =>
 /** The highest version of all prices of a model. */
 const PRICE = 'SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1'
 /** Only the origin of the URL is logged, because its path may be a secret of the receiver. */
-const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
+const WEBHOOK = `SELECT id, account_id, origin, events, disabled, secret_from, version FROM webhook WHERE id = ?1`
 const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
 const webhookRow = {
   row: WEBHOOK,

@@ -1,5 +1,6 @@
 // The operations that create and change accounts and budgets.
 
+import type { Database } from 'bun:sqlite'
 import { matchesGlob } from '../../base/text/glob.ts'
 import type { HandlersOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
@@ -28,8 +29,10 @@ export interface FundingOperations {
       readonly name: string
       /** Whether the account belongs to one person or to a team. */
       readonly type: 'personal' | 'team'
+      /** Refuses the name of another account of a team. */
+      readonly uniqueName?: boolean
     }
-    result: { done: 'created' | 'tier_unknown' }
+    result: { done: 'created' | 'tier_unknown' | 'id_taken' | 'name_taken' }
   }
   setAccount: {
     /** An actor with a scope can only narrow the rights of the account. */
@@ -57,11 +60,22 @@ export const fundingOperations = (books: Books): FundingHandlers => ({
   setBudget: buildSetBudget(books),
 })
 
+/** Accounts and keys have ids from one range, because budgets are stored by the id of either. */
+export function buildIdCheck(db: Database): (id: number) => boolean {
+  const find = db.query('SELECT 1 FROM account WHERE id = ?1 UNION ALL SELECT 1 FROM api_key WHERE id = ?1')
+  return id => find.get(id) !== null
+}
+
 function buildCreateAccount({ db, nowMs }: Books): FundingHandlers['createAccount'] {
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const insert = rowInserter(db, 'account', accountColumns)
-  return function createAccount({ kind = 'prepaid', frozen = false, ...account }) {
+  const isTaken = buildIdCheck(db)
+  // The first comparison uses the index of names.
+  const findName = db.query("SELECT 1 FROM account WHERE name = ?1 COLLATE NOCASE AND name = ?1 AND type = 'team'")
+  return function createAccount({ kind = 'prepaid', frozen = false, uniqueName = false, ...account }) {
     const { tier = null } = account
+    if (isTaken(account.id)) return { done: 'id_taken' }
+    if (uniqueName && findName.get(account.name) !== null) return { done: 'name_taken' }
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
     insert({ ...account, kind, frozenMs: frozen ? nowMs() : null, createdMs: nowMs() })
     return { done: 'created' }

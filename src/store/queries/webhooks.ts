@@ -12,6 +12,8 @@ const columns = {
   url: ['w.url', text],
   events: ['w.events', list],
   disabled: ['w.disabled', flag],
+  secretFrom: ['w.secret_from', nullable(text)],
+  secretMark: ['w.secret_mark', nullable(text)],
   dropped: ['w.dropped', number],
   waiting: ['(SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL)', number],
   author: ['w.author', text],

@@ -40,7 +40,7 @@ function channelRows({ db, nowMs }: Books) {
 
   /** Writes a change. Returns whether the credential was deleted because it was for another origin. */
   function write(change: ChannelChange, author: string): boolean {
-    const { channel, setting = {}, origin, credential, version: _, ...rules } = change
+    const { channel, setting = {}, origin, credential, credentialFrom, version: _, ...rules } = change
     const { headers, parameters, times, ...plain } = setting
     const row = find.get(channel)!
     // A credential for one origin is never kept for another.
@@ -52,7 +52,8 @@ function channelRows({ db, nowMs }: Books) {
       parameters: parameters && JSON.stringify(parameters),
       times: times && JSON.stringify(times),
       ...(credential && { origin, credential: credential.sealed, fingerprint: credential.fingerprint }),
-      ...(isCleared && { origin: null, credential: null, fingerprint: null }),
+      credentialFrom: credential ? (credentialFrom ?? null) : credentialFrom,
+      ...(isCleared && { origin: null, credential: null, fingerprint: null, credentialFrom: null }),
       author,
       changedMs: nowMs(),
     })
@@ -142,7 +143,7 @@ function providerOperations({ db, nowMs }: Books): Pick<ChannelHandlers, 'setPro
   const remove = db.query('DELETE FROM provider WHERE id = ?1')
   const findUser = db.query('SELECT 1 FROM channel WHERE provider = ?1')
   const clear = db.query(
-    `UPDATE channel SET credential = NULL, fingerprint = NULL, origin = NULL, changed_ms = ?3
+    `UPDATE channel SET credential = NULL, fingerprint = NULL, origin = NULL, credential_from = NULL, changed_ms = ?3
      WHERE provider = ?1 AND base_url IS NULL AND credential IS NOT NULL AND origin IS NOT ?2 RETURNING id`,
   )
   const clearCredentials = (id: string, origin: string | null): string[] =>

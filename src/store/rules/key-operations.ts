@@ -6,6 +6,7 @@ import type { ScopedInput } from '../engine/scope-check.ts'
 import { buildScopeCheck } from '../engine/scope-check.ts'
 import type { Books } from '../ledger/books.ts'
 import { buildGiveCredit } from '../ledger/credit.ts'
+import { buildIdCheck } from '../ledger/funding-operations.ts'
 import { buildAccountReader } from '../ledger/ledger-operations.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { readAmount } from '../ledger/money-text.ts'
@@ -41,7 +42,7 @@ export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, ScopedI
 export interface KeyOperations {
   createKey: {
     input: KeyInsert
-    result: { done: 'created' | 'tier_unknown' | 'account_unknown' | 'name_taken' | 'too_many' }
+    result: { done: 'created' | 'tier_unknown' | 'account_unknown' | 'name_taken' | 'id_taken' | 'too_many' }
   }
   setKey: {
     input: KeyChange & ScopedInput & { readonly id: number }
@@ -91,10 +92,12 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
   const readAccount = buildAccountReader(db)
   const isInScope = buildScopeCheck(db)
   const hasName = nameFinder(books)
+  const isTaken = buildIdCheck(db)
   const giveCredit = buildGiveCredit(books)
 
   /** Why the key cannot be created; undefined where it can. */
-  function problem(key: KeyInsert): 'account_unknown' | 'name_taken' | 'too_many' | undefined {
+  function problem(key: KeyInsert): 'account_unknown' | 'name_taken' | 'id_taken' | 'too_many' | undefined {
+    if (isTaken(key.id)) return 'id_taken'
     if (!key.existing) return undefined
     const kind = readAccount(key.accountId)?.kind
     if (kind === undefined || kind === 'operator' || !isInScope(key.scope, key.accountId)) return 'account_unknown'

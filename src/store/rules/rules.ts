@@ -103,6 +103,8 @@ export interface StoredChannel extends ChannelSettings {
   readonly credentialLost?: true
   /** The only part of the credential that is shown. */
   readonly fingerprint: string | null
+  /** Where a configuration file says that the credential is: `env:NAME` or `file:path`. */
+  readonly credentialFrom?: string | null
 }
 
 /** A provider that an operator has defined, in the format of a provider file. */
@@ -145,6 +147,8 @@ export interface ChannelChange extends Partial<Omit<ChannelRow, 'channel' | 'pro
   /** The origin of its requests after the change. A credential that was given for another origin is deleted. */
   readonly origin?: string
   readonly credential?: SealedCredential
+  /** Where the credential comes from. A new credential without it comes from no file. */
+  readonly credentialFrom?: string | null | undefined
 }
 
 /** An encrypted credential for the `origin` of the same change. */

@@ -56,6 +56,7 @@ export const storedChannelColumns = {
   origin: ['origin', nullable(text), 'update', 'audit'],
   credential: ['credential', nullable(sealed), 'update'],
   fingerprint: ['fingerprint', nullable(text), 'update', 'audit'],
+  credentialFrom: ['credential_from', nullable(text), 'update', 'audit'],
   headers: ['headers', text, 'update', 'audit'],
   parameters: ['parameters', text, 'update', 'audit'],
   times: ['times', text, 'update', 'audit'],

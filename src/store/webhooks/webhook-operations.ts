@@ -27,6 +27,9 @@ export interface WebhookOperations {
       /** Encrypted, in base64. */
       readonly secret: string
       readonly author: string
+      /** Where a configuration file says that the secret is, and a mark of the secret. */
+      readonly secretFrom?: string | null
+      readonly secretMark?: string | null
     }
     result: { done: 'created' | 'account_unknown' | 'too_many' }
   }
@@ -38,6 +41,9 @@ export interface WebhookOperations {
       readonly origin?: string | undefined
       readonly events?: string | undefined
       readonly secret?: string | undefined
+      /** Of the new secret. */
+      readonly secretFrom?: string | null
+      readonly secretMark?: string | null
       readonly disabled?: boolean | undefined
     }
     result: { done: 'set' | 'unknown' }
@@ -103,28 +109,33 @@ function editOperations(
   const count = db.query('SELECT count(*) AS n FROM webhook WHERE account_id IS ?1')
   const hasAccount = buildFindAccount(books)
   const insert = db.query(
-    `INSERT INTO webhook (id, account_id, url, origin, events, secret, author, created_ms)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+    `INSERT INTO webhook (id, account_id, url, origin, events, secret, author, created_ms, secret_from, secret_mark)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
   )
   const update = db.query(
     `UPDATE webhook SET url = coalesce($url, url), origin = coalesce($origin, origin),
        events = coalesce($events, events), secret = coalesce($secret, secret),
+       secret_from = iif($secret IS NULL, secret_from, $secretFrom),
+       secret_mark = iif($secret IS NULL, secret_mark, $secretMark),
        disabled = coalesce($disabled, disabled) WHERE id = $id AND `.concat(IN_SCOPE),
   )
   const remove = db.query('DELETE FROM webhook WHERE id = $id AND '.concat(IN_SCOPE))
   return {
-    createWebhook({ id, accountId, scope, url, origin, events, secret, author }) {
+    createWebhook({ id, accountId, scope, url, origin, events, secret, author, ...noted }) {
       if (accountId === null ? scope !== null : !hasAccount(accountId, scope)) return { done: 'account_unknown' }
       const countMax = accountId === null ? bounds.webhooksOfSiteMax : bounds.webhooksOfAccountMax
       if (Number((count.get(accountId) as { n: bigint }).n) >= countMax) return { done: 'too_many' }
-      insert.run(id, accountId, url, origin, events, Buffer.from(secret, 'base64'), author, nowMs())
+      const { secretFrom = null, secretMark = null } = noted
+      const sealed = Buffer.from(secret, 'base64')
+      insert.run(id, accountId, url, origin, events, sealed, author, nowMs(), secretFrom, secretMark)
       return { done: 'created' }
     },
-    setWebhook({ id, scope, url = null, origin = null, events = null, secret, disabled }) {
+    setWebhook({ id, scope, url = null, origin = null, events = null, secret, disabled, ...noted }) {
       const sealed = secret === undefined ? null : Buffer.from(secret, 'base64')
       const state = disabled === undefined ? null : Number(disabled)
-      const values = { id, url, origin, events, secret: sealed, disabled: state, ...valuesOf(scope) }
-      return { done: update.run(values).changes > 0 ? 'set' : 'unknown' }
+      const { secretFrom = null, secretMark = null } = noted
+      const values = { id, url, origin, events, secret: sealed, secretFrom, secretMark, disabled: state }
+      return { done: update.run({ ...values, ...valuesOf(scope) }).changes > 0 ? 'set' : 'unknown' }
     },
     removeWebhook({ id, scope }) {
       return { done: remove.run({ id, ...valuesOf(scope) }).changes > 0 ? 'removed' : 'unknown' }
