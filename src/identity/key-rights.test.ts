@@ -11,7 +11,7 @@ const all: KeyRights = { allows: null, accountAllows: null, denies: null, requir
 
 function may(rights: Partial<KeyRights>, model: string, asked = model): boolean {
   try {
-    checkModelAllowed({ ...all, ...rights }, asked, model)
+    checkModelAllowed({ ...all, ...rights }, { requested: asked, names: asked === model ? [model] : [asked, model] })
     return true
   } catch (fault) {
     expect(fault).toBeInstanceOf(Refusal)
@@ -40,6 +40,15 @@ test('patterns match the requested name and the own name, also to deny', () => {
   expect(may({ allows: ['clever'] }, 'openai/gpt-4o', 'smart')).toBe(false)
   expect(may({ denies: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(false)
   expect(may({ allows: ['*'], denies: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+})
+
+test('a spelling that the caller has chosen can forbid a model, but not allow it', () => {
+  const check = (rights: Partial<KeyRights>): void =>
+    checkModelAllowed({ ...all, ...rights }, { requested: 'gpt-5-latest', names: ['openai/gpt-5', 'gpt-5'] })
+  expect(() => check({ allows: ['*-latest'] })).toThrow('model_forbidden')
+  expect(() => check({ allows: ['gpt-5'], denies: ['*-latest'] })).toThrow('model_forbidden')
+  expect(() => check({ denies: ['gpt-5'] })).toThrow('model_forbidden')
+  expect(() => check({ allows: ['gpt-5'] })).not.toThrow()
 })
 
 test('a channel must have every tag that the key requires', () => {

@@ -136,7 +136,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = call
         exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
-        named = stages.targets.namesOf(call.model)
+        named = stages.targets.namesOf(call.model, caller)
       } catch (fault) {
         countRefused(stages.limitRate, caller, fault)
         throw fault

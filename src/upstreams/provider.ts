@@ -6,6 +6,8 @@ import { noTraits } from '../base/money/model-traits.ts'
 import type { Price } from '../base/money/price.ts'
 import { canBeFree, parseIncluded, parsePrice } from '../base/money/price.ts'
 import { parseOperatorAddress } from '../http/address/operator-address.ts'
+import type { MakerPattern } from './makers.ts'
+import { readMakerPattern } from './makers.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isSigningMethod } from './signing.ts'
@@ -87,6 +89,10 @@ export interface Provider {
   readonly included: readonly string[]
   /** Properties of its data handling, such as `eu` or `no-training`. Default none. */
   readonly tags: readonly string[]
+  /** Who made its models, and how its ids become the makers' own names. Default: the makers are not known. */
+  readonly makers: readonly MakerPattern[]
+  /** Names that people still use for a model that took the place of another, each with the id of the new model. */
+  readonly formerNames: ReadonlyMap<string, string>
   /** Whether it serves models that are not listed here (a local server, an aggregator). Default false. */
   readonly openModels: boolean
   /** Whether all its models are free, as on a self-hosted server. Default false. */
@@ -119,6 +125,8 @@ const PROVIDER_FIELDS = [
   'times',
   'included',
   'tags',
+  'makers',
+  'formerNames',
   'openModels',
   'free',
   'keyless',
@@ -184,6 +192,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
   const times = parseTimeouts(json.times ?? {}, { defaults: defaultTimeouts, of: 'provider', fail })
+  const models = parseModels(json.models, { free, traits, times, dialects: Object.keys(speaks) }, fail)
   return {
     id,
     name: checkName(string('name')),
@@ -201,11 +210,13 @@ function readProvider(json: Json, fail: Fail): Provider {
     times,
     included: parseIncluded(json.included ?? [], '"included"', fail),
     tags: parseTags(json.tags ?? [], fail),
+    makers: parseMakers(json.makers ?? {}, fail),
+    formerNames: parseFormerNames(json.formerNames ?? {}, models, fail),
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),
     builtIn: flag('builtIn'),
-    models: parseModels(json.models, { free, traits, times, dialects: Object.keys(speaks) }, fail),
+    models,
   }
 }
 
@@ -279,6 +290,33 @@ function parseTags(value: unknown, fail: Fail): readonly string[] {
   return isList
     ? (value as string[])
     : fail('"tags" must be a list of words of at most 40 lower-case letters, digits and dashes')
+}
+
+const MAKERS_MAX = 200
+
+function parseMakers(value: unknown, fail: Fail): readonly MakerPattern[] {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const entries = isMap ? Object.entries(value) : fail('"makers" must be an object of patterns such as "openai/*"')
+  if (entries.length > MAKERS_MAX) fail(`"makers" may have at most ${MAKERS_MAX} patterns`)
+  return entries.map(([pattern, target]) => {
+    try {
+      return readMakerPattern(pattern, target)
+    } catch (fault) {
+      return fail(`"makers": ${(fault as Error).message}`)
+    }
+  })
+}
+
+function parseFormerNames(value: unknown, models: ReadonlyMap<string, Model>, fail: Fail): ReadonlyMap<string, string> {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const entries = isMap ? Object.entries(value) : fail('"formerNames" must be an object of names and model ids')
+  return new Map(
+    entries.map(([name, id]): [string, string] => {
+      if (!isVisible(name)) fail('"formerNames": a name must have 1 to 200 visible ASCII characters')
+      const isListed = typeof id === 'string' && models.has(id)
+      return [name, isListed ? id : fail(`"formerNames": "${name}" must be the id of a listed model`)]
+    }),
+  )
 }
 
 /** Each dialect has one path, or two if streams have their own. */

@@ -204,7 +204,7 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
       const told = (await faultOf(ask({}, 'wk-no'))) as InstanceType<Sdk['APIError']>
       expect([told.type, told.code, told.param]).toEqual(['authentication_error', 'invalid_api_key', null])
       const other = (await faultOf(ask({ model: 'nothing' }))) as InstanceType<Sdk['APIError']>
-      expect([other.status, other.code, other.param]).toEqual([400, 'model_malformed', 'model'])
+      expect([other.status, other.code, other.param]).toEqual([404, 'model_not_found', 'model'])
     })
   })
 })

@@ -41,7 +41,7 @@ test('a pattern stands for many', async () => {
 
 test('a name that nobody gave is told to be none', async () => {
   const answer = await shores.ask(key, 'smart')
-  expect([answer.status, ((await answer.json()) as Told).error.code]).toEqual([400, 'model_malformed'])
+  expect([answer.status, ((await answer.json()) as Told).error.code]).toEqual([404, 'model_not_found'])
 })
 
 test('what is laid down holds for the next call, and what is taken away too', async () => {
@@ -50,7 +50,7 @@ test('what is laid down holds for the next call, and what is taken away too', as
   await shores.name('smart', 'far/echo')
   expect(routeOf(await shores.ask(key, 'smart'))).toContain('far→echo')
   await shores.weir('routes remove', { name: 'smart' })
-  expect((await shores.ask(key, 'smart')).status).toBe(400)
+  expect((await shores.ask(key, 'smart')).status).toBe(404)
 })
 
 interface Told {

@@ -223,7 +223,7 @@ describe('bad input', () => {
     ['a second model in capitals', heard, type, `${whisper}${file}${field('Model', 'x')}--b--`, 400, 'field_duplicate'],
     ['a model that is a file', heard, type, `${file.replace('"file"', '"model"')}--b--`, 400, 'field_invalid'],
     ['a model with a boundary in it', heard, type, `${file}${bounded}--b--`, 400, 'field_invalid'],
-    ['a model without a provider', heard, type, `${file}${field('model', 'whisper-1')}--b--`, 400, 'model_malformed'],
+    ['a model without a name', heard, type, `${file}${field('model', 'openai/')}--b--`, 400, 'model_malformed'],
     ['no sound', heard, type, `${whisper}--b--`, 400, 'field_missing'],
     ['a sound elsewhere', heard, type, `${file}${whisper}${field('url', 'https://a.test')}--b--`, 400, 'field_invalid'],
     ['a stream of 7', heard, type, `${file}${whisper}${field('stream', '7')}--b--`, 400, 'field_invalid'],

@@ -120,7 +120,11 @@ export class TaskCreator {
   #read(request: TaskRequest) {
     try {
       const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
-      return { call, named: this.#parts.targets.namesOf(call.model), claim: readClaim(request, request.body) }
+      return {
+        call,
+        named: this.#parts.targets.namesOf(call.model, request.caller),
+        claim: readClaim(request, request.body),
+      }
     } catch (fault) {
       countRefused(this.#parts.limitRate, request.caller, fault)
       throw fault
