@@ -142,7 +142,7 @@ function buildPublicModels(parts: PublicParts): PublicModels {
   const offers = [...parts.catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
   const models = offers.map(listedModel)
   const names = listedNames(parts.rules.current.routes, models)
-  const listed = [...listedBareNames(parts, models, names), ...models, ...names]
+  const listed = [...models, ...names, ...listedBareNames(parts, models, names)]
   const cards = new Map(listed.map(model => [model.id, modelCard(model)]))
   const ids = [...cards.keys()]
   return {
