@@ -27,6 +27,8 @@ import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { openMetrics } from './boot/start-metrics.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { buildListModels } from './features/channel-tests/list-models.ts'
+import { LocalServers } from './features/local-servers/local-servers.ts'
 import type { HttpClient } from './http/client/http-client.ts'
 import { openHttpClient } from './http/client/http-client.ts'
 import { openDecodeQueue } from './http/server/body.ts'
@@ -42,6 +44,7 @@ import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
 import { buildSessionCheck } from './management/web/session-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
+import { buildSendUpstreamQuery } from './pipeline/attempt/upstream-query.ts'
 import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
@@ -161,12 +164,15 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const answersHeldBytesMax = answersHeldBytes(config)
+  const localServers = openLocalServers(config, { catalogue, upstreams, deadlines, log, world })
+  opened.push(localServers)
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
     catalogue,
     prices,
     upstreams,
     ledger: countingLedger,
     store,
+    localServers,
     activeCalls: underWay,
     gate,
     deadlines,
@@ -235,6 +241,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
+  localServers.start(server.port)
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
   drain.connect({
@@ -262,6 +269,18 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     drain: (delayMs = 0) => drain.begin(delayMs),
   }
 }
+
+type LocalServerSources = Pick<GatewayParts, 'catalogue' | 'upstreams' | 'world'> & Pick<CallParts, 'deadlines' | 'log'>
+
+const openLocalServers = (config: Config, { catalogue, upstreams, deadlines, log, world }: LocalServerSources) =>
+  new LocalServers({
+    catalogue,
+    listModels: buildListModels(buildSendUpstreamQuery(upstreams.send, deadlines)),
+    ports: config.localServers,
+    everyMs: world.localServersEveryMs,
+    log,
+    nowMs: world.clock.nowMs,
+  })
 
 /** The documentation pages are built by their first request. */
 function openPages(): () => Promise<Pages> {

@@ -36,6 +36,8 @@ export interface Runtime {
   readonly silence?: SilenceTimes
   /** The interval at which due tasks are looked for. */
   readonly tasksEveryMs: number
+  /** The interval at which local servers and their models are looked for. */
+  readonly localServersEveryMs: number
   readonly bodyBounds: BodyBounds
   /** The most bytes of one stream event. */
   readonly eventBytesMax: number
@@ -62,6 +64,7 @@ export const defaultRuntime: Runtime = {
   clock: systemClock,
   tasksEveryMs: 1_000,
   webhooksEveryMs: 1_000,
+  localServersEveryMs: 60_000,
   bodyBounds: defaultBodyBounds,
   eventBytesMax: bounds.frameBytesMax,
   passwordCost,

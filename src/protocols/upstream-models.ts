@@ -13,6 +13,8 @@ interface Listing {
 
 export interface ModelIdPage {
   readonly ids: readonly string[]
+  /** Who owns the models, as OpenAI's format says it. */
+  readonly owners?: readonly string[]
   /** The query parameter that asks for the next page. Undefined: this was the last page. */
   readonly next?: string
 }
@@ -27,8 +29,9 @@ function idsIn(list: unknown, read: (row: Row) => unknown): readonly string[] | 
 
 /** OpenAI's format, which most servers use. Some servers send the array without the object around it. */
 function readOpenai(json: unknown): ModelIdPage | undefined {
-  const ids = idsIn(isObject(json) ? json.data : json, ({ id }) => id)
-  return ids && { ids }
+  const rows = isObject(json) ? json.data : json
+  const ids = idsIn(rows, ({ id }) => id)
+  return ids && { ids, owners: idsIn(rows, row => row.owned_by) ?? [] }
 }
 
 function readAnthropic(json: unknown): ModelIdPage | undefined {

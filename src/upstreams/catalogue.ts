@@ -57,6 +57,8 @@ export interface Catalogue extends Channels {
   readonly providers: ReadonlyMap<string, Provider>
   /** What names without a provider mean. Another object after each change that concerns it. */
   readonly index: ModelIndex
+  /** The channel that a local server gets when it is found at this address. Undefined for another provider. */
+  localChannel(providerId: string, baseUrl: string): Channel | undefined
   /** Replaces what one source has found, from the next lookup on. */
   setFound(source: string, found: FoundProviders): void
   /** Every known price, by the model name that callers use. */
@@ -122,7 +124,9 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     channels.setProviders(
       [...sources.values()].map(source => {
         const fleet = fleetOf(source, providerReader.environmentChannels(source, shippedChannels), opened)
-        const server = fleet.listed.length > 0 ? undefined : foundServers.channelOf(source, [...found.values()])
+        const baseUrl = [...found.values()].flatMap(one => one.get(source.provider.id)?.baseUrl ?? []).at(0)
+        const isFound = fleet.listed.length === 0 && baseUrl !== undefined
+        const server = isFound ? foundServers.channelAt(source, baseUrl) : undefined
         return server === undefined ? fleet : { ...fleet, listed: [server] }
       }),
     )
@@ -158,6 +162,10 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     },
     get index() {
       return currentIndex()
+    },
+    localChannel(providerId, baseUrl) {
+      const source = sources.get(providerId)
+      return source && foundServers.channelAt(source, baseUrl)
     },
     setFound(source, newlyFound) {
       found.set(source, newlyFound)
@@ -221,10 +229,9 @@ class FoundServers {
     this.#parts = parts
   }
 
-  channelOf(source: ProviderSource, found: readonly FoundProviders[]): Channel | undefined {
-    const { id, baseUrlEnv } = source.provider
-    const baseUrl = found.map(providers => providers.get(id)?.baseUrl).find(url => url !== undefined)
-    if (baseUrl === undefined) return undefined
+  channelAt(source: ProviderSource, baseUrl: string): Channel | undefined {
+    const { id, baseUrlEnv, localServer } = source.provider
+    if (localServer === undefined || !source.hasEnvironment) return undefined
     const key = `${id} ${baseUrl}`
     if (!this.#channels.has(key)) {
       const env = { ...this.#parts.env, [baseUrlEnv]: baseUrl }

@@ -58,6 +58,12 @@ export interface DialectPaths {
   readonly stream: string
 }
 
+/** How a server on the machine of the gateway is recognised. */
+export interface LocalServer {
+  /** The `owned_by` of all of its models. Another program at the port of the server writes something else. */
+  readonly ownedBy?: string
+}
+
 export interface Provider {
   readonly id: string
   readonly name: string
@@ -99,6 +105,8 @@ export interface Provider {
   readonly free: boolean
   /** Whether it needs no key; then a channel exists as soon as the base URL variable is set. Default false. */
   readonly keyless: boolean
+  /** The gateway looks for this server on its own machine, at the port of its base URL. */
+  readonly localServer?: LocalServer
   /** Whether this process itself answers, at an address that is known after its start. Default false. */
   readonly builtIn: boolean
   readonly models: ReadonlyMap<string, Model>
@@ -130,6 +138,7 @@ const PROVIDER_FIELDS = [
   'openModels',
   'free',
   'keyless',
+  'localServer',
   'builtIn',
   'models',
 ]
@@ -215,6 +224,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),
+    ...(json.localServer !== undefined && { localServer: parseLocalServer(json, baseUrl, fail) }),
     builtIn: flag('builtIn'),
     models,
   }
@@ -230,6 +240,14 @@ function checkAddress(text: string, fail: Fail): void {
   } catch (fault) {
     fail(`"baseUrl" ${(fault as Error).message}`)
   }
+}
+
+function parseLocalServer(json: Json, baseUrl: string, fail: Fail): LocalServer {
+  const { ownedBy } = readObject(json.localServer, { what: '"localServer"', known: ['ownedBy'] }, fail)
+  if (ownedBy !== undefined && typeof ownedBy !== 'string') fail('"localServer.ownedBy" must be a string')
+  const isLocal = json.keyless === true && /^http:\/\/127\.0\.0\.1:\d+(\/|$)/.test(baseUrl)
+  if (!isLocal) fail('"localServer" needs "keyless" and a "baseUrl" that begins with http://127.0.0.1:<port>')
+  return typeof ownedBy === 'string' ? { ownedBy } : {}
 }
 
 function parseAliases(value: unknown, fail: Fail): readonly string[] {

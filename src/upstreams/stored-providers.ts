@@ -19,6 +19,9 @@ export function readStoredProvider(text: string, shipped: ReadonlyMap<string, Pr
   if (!hasEnvironment && /[{}]/.test(provider.baseUrl)) {
     throw new ProviderFileError(`${SOURCE_NAME}: "baseUrl" may contain only the variables of the shipped file`)
   }
+  if (provider.localServer !== undefined && replaced?.localServer === undefined) {
+    throw new ProviderFileError(`${SOURCE_NAME}: "localServer" is allowed only where the shipped file has it`)
+  }
   return { provider, file: SOURCE_NAME, hasEnvironment }
 }
 

@@ -30,14 +30,14 @@ let told: readonly CheckFinding[] = []
 
 async function start(folder?: string): Promise<void> {
   harness = await startHarness({
-    env: { METRICS_PORT: '0', WEIR_MEMORY_MB: '1000', WEIR_BALLAST_MB: '0' },
+    env: { METRICS_PORT: '0', WEIR_MEMORY_MB: '1000', WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' },
     world: { memoryBytes: () => memory * 1000 * MIB },
     ...(folder !== undefined && { folder }),
   })
 }
 
 const examined = (folder = harness.folder): Promise<DoctorFacts> =>
-  collectFacts(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), Date.now())
+  collectFacts(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }), Date.now())
 
 /** The ids of the rows that have something to say. */
 async function idsTold(seen?: DoctorFacts): Promise<readonly string[]> {
@@ -284,7 +284,7 @@ describe('at the command line', () => {
 
   test('what is wrong, the heaviest first, with the command to run; the exit code says if anything is', async () => {
     const folder = freshFolder()
-    const served = await serve(folder, { WEIR_BALLAST_MB: '0', METRICS_PORT: '0' })
+    const served = await serve(folder, { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', METRICS_PORT: '0' })
     const first = await weir(folder, 'doctor')
     expect([first.code, first.stderr]).toEqual([1, ''])
     expect(first.stdout).toContain(

@@ -55,7 +55,9 @@ async function restart(aheadMs = 0, everyMs = 10): Promise<void> {
 /** What a crash leaves is made by hand, in the folder that a gateway has left. */
 async function whileDown(change: (store: Store) => Promise<unknown>): Promise<void> {
   await harness.stop()
-  const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'error' }))
+  const store = await openStore(
+    readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', LOG_LEVEL: 'error' }),
+  )
   await change(store)
   await store.close()
 }

@@ -76,7 +76,9 @@ describe('what nobody can understand stops the start, and can be mended without 
     const fault = await startHarness({ folder }).catch((thrown: unknown) => thrown)
     expect(fault).toBeInstanceOf(ConfigError)
     expect((fault as Error).message).toMatch(says)
-    const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'silent' }))
+    const store = await openStore(
+      readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', LOG_LEVEL: 'silent' }),
+    )
     await operatorOf(() => store.manage).weir(command, input)
     await store.close()
     harness = await startHarness({ folder })

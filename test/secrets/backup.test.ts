@@ -10,7 +10,7 @@ import { files, kinds, marksIn, secretsIn } from './ground.ts'
 
 afterAll(cleanUp)
 
-const quiet = { WEIR_BALLAST_MB: '0' }
+const quiet = { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }
 const places = (): readonly [string, string, string] => {
   const place = freshFolder()
   return [join(place, 'data'), join(place, 'copy'), join(place, 'back')]

@@ -18,7 +18,7 @@ import { files, kinds, marksIn, sealedWith, secretsIn } from './ground.ts'
 afterAll(cleanUp)
 
 const ROWS = 2_000
-const quiet = { WEIR_BALLAST_MB: '0' }
+const quiet = { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }
 const wordsOf = (callId: number): string => `{"status":200,"contentType":"text/plain"}\nwords of ${callId}`
 const placeOf = (callId: number) => ({ table: 'kept_answer', row: callId, column: 'sealed' })
 

@@ -55,6 +55,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     WEIR_DATA: folder,
     LOG_LEVEL: 'debug',
     WEIR_BALLAST_MB: '0',
+    // What runs on the machine of the tests is none of their business.
+    WEIR_LOCAL_SERVERS: 'off',
     // Each channel once: that the same may be tried again is for tests that are about it.
     WEIR_ATTEMPTS: String(Math.min(3, (options.upstreamKeys ?? '').split(',').length)),
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
