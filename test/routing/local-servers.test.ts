@@ -2,7 +2,7 @@
 // such server is left alone. The ports are those of the tests, never the usual ones.
 
 import { afterEach, expect, test } from 'bun:test'
-import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { gate, script } from '../../tools/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -175,7 +175,8 @@ test('the name of a maker’s model is not answered by a server that calls its o
   const server = await startServer(['gpt-4o-mini', 'tiny-river'], 'library')
   const harness = await start(`ollama=${server.port}`)
   await untilListed(harness, 'ollama/gpt-4o-mini')
-  const answer = await ask(harness, 'gpt-4o-mini')
-  expect(routeOf(answer)).toContain('openai→gpt-4o-mini')
+  expect(routeOf(await ask(harness, 'gpt-4o-mini'))).toContain('openai→gpt-4o-mini')
+  harness.upstream.planModel('gpt-4o-mini', fail(500))
+  expect((await ask(harness, 'gpt-4o-mini')).status).toBe(502) // not even where the maker fails
   expect(server.requests.filter(({ path }) => path.endsWith('/chat/completions'))).toEqual([])
 })
