@@ -173,7 +173,7 @@ test('off: no server is asked, whether configured or not', async () => {
 
 test('the name of a maker’s model is not answered by a server that calls its own model so', async () => {
   const server = await startServer(['gpt-4o-mini', 'tiny-river'], 'library')
-  const harness = await start(`ollama=${server.port}`)
+  const harness = await start(`ollama=${server.port}`, { WEIR_ATTEMPTS: '3' })
   await untilListed(harness, 'ollama/gpt-4o-mini')
   expect(routeOf(await ask(harness, 'gpt-4o-mini'))).toContain('openai→gpt-4o-mini')
   harness.upstream.planModel('gpt-4o-mini', fail(500))
