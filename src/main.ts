@@ -22,12 +22,14 @@ import { watchGateway } from './boot/gateway-status.ts'
 import { readCatalogue } from './boot/load-catalogue.ts'
 import type { Store } from './boot/open-store.ts'
 import { openStore } from './boot/open-store.ts'
+import { buildPublishModels } from './boot/publish-models.ts'
 import type { Runtime } from './boot/runtime.ts'
 import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { openMetrics } from './boot/start-metrics.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildListModels } from './features/channel-tests/list-models.ts'
+import { ListedModels } from './features/listed-models/listed-models.ts'
 import { LocalServers } from './features/local-servers/local-servers.ts'
 import type { HttpClient } from './http/client/http-client.ts'
 import { openHttpClient } from './http/client/http-client.ts'
@@ -164,15 +166,27 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const answersHeldBytesMax = answersHeldBytes(config)
-  const localServers = openLocalServers(config, { catalogue, upstreams, deadlines, log, world })
-  opened.push(localServers)
+  const { localServers, listedModels } = openDiscovery({
+    config,
+    catalogue,
+    prices,
+    store,
+    upstreams,
+    deadlines,
+    log,
+    world,
+  })
+  opened.push(localServers, listedModels)
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
     catalogue,
     prices,
     upstreams,
     ledger: countingLedger,
     store,
-    localServers,
+    async refreshModels(code) {
+      const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
+      return changes.includes(true)
+    },
     activeCalls: underWay,
     gate,
     deadlines,
@@ -270,17 +284,18 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   }
 }
 
-type LocalServerSources = Pick<GatewayParts, 'catalogue' | 'upstreams' | 'world'> & Pick<CallParts, 'deadlines' | 'log'>
+type DiscoverySources = Omit<GatewayParts, 'opened'> & Pick<CallParts, 'deadlines' | 'log'>
 
-const openLocalServers = (config: Config, { catalogue, upstreams, deadlines, log, world }: LocalServerSources) =>
-  new LocalServers({
-    catalogue,
-    listModels: buildListModels(buildSendUpstreamQuery(upstreams.send, deadlines)),
-    ports: config.localServers,
-    everyMs: world.localServersEveryMs,
-    log,
-    nowMs: world.clock.nowMs,
-  })
+/** What finds models that no provider file lists. */
+function openDiscovery({ config, catalogue, prices, store, upstreams, deadlines, log, world }: DiscoverySources) {
+  const listModels = buildListModels(buildSendUpstreamQuery(upstreams.send, deadlines))
+  const shared = { catalogue, listModels, log, nowMs: world.clock.nowMs }
+  const publish = buildPublishModels({ catalogue, prices, store })
+  return {
+    localServers: new LocalServers({ ...shared, ports: config.localServers, everyMs: world.localServersEveryMs }),
+    listedModels: new ListedModels({ ...shared, everyMs: world.listedModelsEveryMs, publish }),
+  }
+}
 
 /** The documentation pages are built by their first request. */
 function openPages(): () => Promise<Pages> {

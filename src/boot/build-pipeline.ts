@@ -12,7 +12,6 @@ import { parsePriceRow } from '../billing/price-book.ts'
 import { TokenCounter } from '../billing/token-counter.ts'
 import { buildRunOrExplain } from '../features/explain/dry-run.ts'
 import { FileService } from '../features/files/files.ts'
-import type { LocalServers } from '../features/local-servers/local-servers.ts'
 import { buildBackground } from '../features/stored-responses/background.ts'
 import { buildCompaction } from '../features/stored-responses/compaction.ts'
 import { buildPreviousResponses } from '../features/stored-responses/previous-response.ts'
@@ -74,7 +73,7 @@ export interface CallParts {
   readonly prices: PriceBook
   readonly upstreams: Pick<HttpClient, 'send'>
   readonly store: Store
-  readonly localServers: Pick<LocalServers, 'refreshFor'>
+  readonly refreshModels: Stages['refreshModels']
   readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
@@ -91,7 +90,6 @@ export interface CallParts {
 /** Builds everything that answers calls. */
 export function buildCalls(parts: CallParts) {
   const { catalogue, prices, upstreams, ledger, store, activeCalls, gate, deadlines, runtime, log, silence } = parts
-  const { localServers } = parts
   const { nowMs, dateMs } = runtime.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
@@ -128,7 +126,7 @@ export function buildCalls(parts: CallParts) {
     references,
     idempotency: buildIdempotencyCheck({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ targets, prices, dateMs }),
-    refreshModels: code => localServers.refreshFor(code),
+    refreshModels: parts.refreshModels,
     previousResponses,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({

@@ -177,8 +177,9 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     get problems() {
       return problems
     },
-    prices: () => pricesOf(providersIn(sources)),
-    pricesWith: definitions => pricesOf(providersIn(providerReader.readAll(definitions).sources)),
+    prices: () => pricesOf(providers),
+    pricesWith: definitions =>
+      pricesOf(withFoundModels(providersIn(providerReader.readAll(definitions).sources), [...found.values()])),
     configure,
     fileOf: id => shipped.get(id)?.file,
     shippedOrigin: id => providerReader.originOf(shipped.get(id)),

@@ -8,6 +8,8 @@ import { canBeFree, parseIncluded, parsePrice } from '../base/money/price.ts'
 import { parseOperatorAddress } from '../http/address/operator-address.ts'
 import type { MakerPattern } from './makers.ts'
 import { readMakerPattern } from './makers.ts'
+import type { ModelListFields } from './model-list.ts'
+import { readModelListFields } from './model-list.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isSigningMethod } from './signing.ts'
@@ -95,6 +97,8 @@ export interface Provider {
   readonly included: readonly string[]
   /** Properties of its data handling, such as `eu` or `no-training`. Default none. */
   readonly tags: readonly string[]
+  /** Where its own list of models has their prices. Default: it has none. */
+  readonly modelList?: ModelListFields
   /** Who made its models, and how its ids become the makers' own names. Default: the makers are not known. */
   readonly makers: readonly MakerPattern[]
   /** Names that people still use for a model that took the place of another, each with the id of the new model. */
@@ -134,6 +138,7 @@ const PROVIDER_FIELDS = [
   'included',
   'tags',
   'makers',
+  'modelList',
   'formerNames',
   'openModels',
   'free',
@@ -220,6 +225,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     included: parseIncluded(json.included ?? [], '"included"', fail),
     tags: parseTags(json.tags ?? [], fail),
     makers: parseMakers(json.makers ?? {}, fail),
+    ...(json.modelList !== undefined && { modelList: parseModelList(json.modelList, fail) }),
     formerNames: parseFormerNames(json.formerNames ?? {}, models, fail),
     openModels: flag('openModels'),
     free,
@@ -323,6 +329,14 @@ function parseMakers(value: unknown, fail: Fail): readonly MakerPattern[] {
       return fail(`"makers": ${(fault as Error).message}`)
     }
   })
+}
+
+function parseModelList(value: unknown, fail: Fail): ModelListFields {
+  try {
+    return readModelListFields(value)
+  } catch (fault) {
+    return fail(`"modelList" ${(fault as Error).message}`)
+  }
 }
 
 function parseFormerNames(value: unknown, models: ReadonlyMap<string, Model>, fail: Fail): ReadonlyMap<string, string> {

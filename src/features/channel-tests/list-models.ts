@@ -19,6 +19,8 @@ export class ModelListUnavailable extends Error {}
 export interface UpstreamModels {
   readonly ids: readonly string[]
   readonly owners: ReadonlySet<string>
+  /** What the list says of each model, where it says more than ids. */
+  readonly rows: ReadonlyMap<string, Readonly<Record<string, unknown>>>
 }
 
 export type ListModels = (provider: Provider, channel: Channel, msMax?: number) => Promise<UpstreamModels>
@@ -60,11 +62,13 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
     if (listing === undefined)
       throw new ModelListUnavailable(`It is unknown at which address ${provider.name} lists its models.`)
     const [ids, owners] = [new Set<string>(), new Set<string>()]
+    const rows = new Map<string, Readonly<Record<string, unknown>>>()
     let next: string | undefined
     try {
       for (let pages = 0; pages < bounds.modelListPagesMax && ids.size < bounds.modelsListedMax; pages++) {
         const page = await pageOf(listing, next, { provider, channel, msMax })
         for (const id of page.ids) if (isCallable(id) && ids.size < bounds.modelsListedMax) ids.add(id)
+        for (const [id, row] of page.rows ?? []) if (ids.has(id)) rows.set(id, row)
         for (const owner of page.owners ?? []) if (owners.size < OWNERS_MAX) owners.add(owner)
         if (page.next === undefined || page.next === next) break
         next = page.next
@@ -73,7 +77,7 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
       if (!(fault instanceof UpstreamQueryFailed)) throw fault
       throw new ModelListUnavailable(scrubUpstreamError({ status: 0, message: fault.message }, channel).message)
     }
-    return { ids: [...ids].sort(), owners }
+    return { ids: [...ids].sort(), owners, rows }
   }
 }
 
