@@ -53,37 +53,45 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     const hasChannel = channelsOf(provider.id).length > 0
     for (const model of provider.models.values()) all.push(indexedModel(provider, model, hasChannel))
   }
-  const byName = new Map<string, IndexedModel[]>()
-  const add = (name: string, model: IndexedModel): void => {
-    const known = byName.get(name)
-    if (known === undefined) byName.set(name, [model])
-    else if (!known.includes(model)) known.push(model)
-  }
-  const prefixes = vendorPrefixes(all)
-  const addMade = (bareName: string, model: IndexedModel): void => {
-    add(bareName, model)
-    for (const prefix of prefixes.get(model.maker) ?? []) add(`${prefix}/${bareName}`, model)
-  }
-  for (const [bareName, models] of namesWithForms(all)) for (const model of models) addMade(bareName, model)
+  const byName = namesWithForms(all)
   for (const model of all) {
     const { id } = model.model
-    if (normalizeName(id) !== normalizeName(model.bareName)) add(normalizeName(id), model)
-    for (const [former, current] of model.provider.formerNames)
-      if (current === id) addMade(normalizeName(former), model)
+    if (id !== model.bareName) addModel(byName, normalizeName(id), model)
+    for (const [former, current] of model.provider.formerNames) {
+      if (current === id) addModel(byName, normalizeName(former), model)
+    }
   }
-  const meanings = new Map<string, readonly IndexedModel[]>()
-  for (const [name, models] of byName) meanings.set(name, relevantModels(models))
+  const makersByPrefix = vendorPrefixes(all)
 
-  const ownNames = spellingsByModel(all, byName)
-  let bareNames: ReadonlyMap<string, readonly IndexedModel[]> | undefined
+  function find(name: string): readonly IndexedModel[] | undefined {
+    const key = normalizeName(name)
+    const slash = key.indexOf('/')
+    const maker = slash < 0 ? undefined : makersByPrefix.get(key.slice(0, slash))
+    const made =
+      maker === undefined ? [] : (byName.get(key.slice(slash + 1)) ?? []).filter(model => model.maker === maker)
+    const models = new Set([...made, ...(byName.get(key) ?? [])])
+    return models.size === 0 ? undefined : relevantModels([...models])
+  }
+
+  let bareNames: ReturnType<typeof listBareNames> | undefined
   return {
-    find: name => meanings.get(normalizeName(name)),
+    find,
     makersOf,
-    bareNamesOf: (provider, id) =>
-      ownNames.get(`${provider.id}/${id}`) ?? [...withLowerCase([findMaker(provider.makers, id).bareName])],
-    bareNames: () => (bareNames ??= listBareNames(all, meanings)),
+    bareNamesOf(provider, id) {
+      const model = byName.get(normalizeName(id))?.find(one => one.provider.id === provider.id && one.model.id === id)
+      return model ? spellingsOf(model, byName) : [...withLowerCase([findMaker(provider.makers, id).bareName])]
+    },
+    bareNames: () => (bareNames ??= listBareNames(all, find)),
     nearest: (name, count) => nearestModels(name, count, all),
   }
+}
+
+type ModelsByName = Map<string, IndexedModel[]>
+
+function addModel(names: ModelsByName, name: string, model: IndexedModel): void {
+  const known = names.get(name)
+  if (known === undefined) names.set(name, [model])
+  else if (!known.includes(model)) known.push(model)
 }
 
 function indexedModel(provider: Provider, model: Model, hasChannel: boolean): IndexedModel {
@@ -114,10 +122,10 @@ function relevantModels(models: readonly IndexedModel[]): readonly IndexedModel[
 }
 
 /**
- * The words that services put before the models of a maker ("x-ai/…", "deepseek-ai/…"), by maker; its own id is one. A
- * word that stands before models of several makers says nothing.
+ * The maker that a word before a slash means ("x-ai/…", "deepseek-ai/…"); the id of a maker is one. A word that stands
+ * before models of several makers says nothing.
  */
-function vendorPrefixes(all: readonly IndexedModel[]): ReadonlyMap<string, ReadonlySet<string>> {
+function vendorPrefixes(all: readonly IndexedModel[]): ReadonlyMap<string, string | undefined> {
   const makers = new Map<string, string | undefined>()
   for (const { maker, model } of all) {
     if (maker === '') continue
@@ -127,11 +135,7 @@ function vendorPrefixes(all: readonly IndexedModel[]): ReadonlyMap<string, Reado
     const prefix = normalizeName(model.id.slice(0, slash))
     makers.set(prefix, makers.has(prefix) && makers.get(prefix) !== maker ? undefined : maker)
   }
-  const prefixes = new Map<string, Set<string>>()
-  for (const [prefix, maker] of makers) {
-    if (maker !== undefined) prefixes.set(maker, (prefixes.get(maker) ?? new Set()).add(prefix))
-  }
-  return prefixes
+  return makers
 }
 
 /** A name's parts: what it begins with, and whether a date or a word follows. */
@@ -162,12 +166,12 @@ function longDate(date: string): string {
 }
 
 /** The models of one provider with one base name, by their form or their date. */
-type Forms = Map<string, IndexedModel[]>
+type Forms = ModelsByName
 
 const ownName = ({ bareName }: IndexedModel): string => normalizeName(bareName)
 
 /** Every bare name that a model can be asked by, with the models of all providers that it means. */
-function namesWithForms(all: readonly IndexedModel[]): ReadonlyMap<string, readonly IndexedModel[]> {
+function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
   const families = new Map<string, { readonly byProvider: Map<string, Forms>; newest: string }>()
   for (const model of all) {
     const { base, form, date } = formOf(ownName(model))
@@ -176,12 +180,11 @@ function namesWithForms(all: readonly IndexedModel[]): ReadonlyMap<string, reado
     if (date > family.newest) family.newest = date
     const forms: Forms = family.byProvider.get(model.provider.id) ?? new Map()
     family.byProvider.set(model.provider.id, forms)
-    const key = date === '' ? form : date
-    forms.set(key, [...(forms.get(key) ?? []), model])
+    addModel(forms, date === '' ? form : date, model)
   }
-  const names = new Map<string, IndexedModel[]>()
-  const add = (name: string, models: readonly IndexedModel[] | undefined): void => {
-    if (models !== undefined) names.set(name, [...(names.get(name) ?? []), ...models])
+  const names: ModelsByName = new Map()
+  const add = (name: string, models: readonly IndexedModel[] = []): void => {
+    for (const model of models) addModel(names, name, model)
   }
   for (const [base, { byProvider, newest }] of families) {
     const allForms = [...byProvider.values()]
@@ -193,49 +196,40 @@ function namesWithForms(all: readonly IndexedModel[]): ReadonlyMap<string, reado
       add(`${base}-latest`, latest ?? plain ?? dated ?? preview)
       add(`${base}-preview`, preview)
       for (const name of newestNames) add(name, dated ?? plain)
-      for (const models of forms.values()) {
-        for (const model of models) if (formOf(ownName(model)).form === 'dated') add(ownName(model), [model])
+      for (const [form, models] of forms) {
+        if (/^\d/.test(form)) for (const model of models) addModel(names, ownName(model), model)
       }
     }
   }
 
-  for (const [name, models] of names) names.set(name, [...new Set(models)])
   return names
 }
 
 const withLowerCase = (names: Iterable<string>): ReadonlySet<string> =>
   new Set([...names].flatMap(name => [name, name.toLowerCase()]))
 
-/** By the model's own name: its names without a provider, in every spelling that a provider uses. */
-function spellingsByModel(
-  all: readonly IndexedModel[],
-  byName: ReadonlyMap<string, readonly IndexedModel[]>,
-): ReadonlyMap<string, readonly string[]> {
-  const spellings = new Map<string, Set<string>>()
-  const add = (spelling: string): void => {
-    const key = normalizeName(spelling)
-    spellings.set(key, (spellings.get(key) ?? new Set()).add(spelling))
-  }
-  const baseOf = (model: IndexedModel): string => model.bareName.slice(0, formOf(ownName(model)).base.length)
-  for (const model of all) {
-    add(model.bareName)
-    add(baseOf(model))
-    for (const former of model.provider.formerNames.keys()) add(former)
-  }
-  return new Map(
-    all.map(model => {
-      const { provider, bareName, name } = model
-      const former = [...provider.formerNames].flatMap(([old, id]) => (id === model.model.id ? [old] : []))
-      const names = [bareName, baseOf(model), ...former].filter(one => byName.get(normalizeName(one))?.includes(model))
-      return [name, [...withLowerCase(names.flatMap(one => [...spellings.get(normalizeName(one))!]))]]
-    }),
-  )
+/** The names that are written in a model's own row: its bare name, the same without a date or word, former names. */
+function writtenNames(model: IndexedModel): readonly string[] {
+  const { bareName, provider } = model
+  const former = [...provider.formerNames].flatMap(([old, id]) => (id === model.model.id ? [old] : []))
+  return [bareName, bareName.slice(0, formOf(ownName(model)).base.length), ...former]
+}
+
+/** The names of a model without a provider, in every spelling that a provider uses. */
+function spellingsOf(model: IndexedModel, byName: ModelsByName): readonly string[] {
+  const names = writtenNames(model).flatMap(written => {
+    const key = normalizeName(written)
+    const models = byName.get(key) ?? []
+    if (!models.includes(model)) return [] // the name means another model
+    return models.flatMap(writtenNames).filter(other => normalizeName(other) === key)
+  })
+  return [...withLowerCase(names)]
 }
 
 /** Under the spelling of the first model: the maker's own, if it has a channel. */
 function listBareNames(
   all: readonly IndexedModel[],
-  meanings: ReadonlyMap<string, readonly IndexedModel[]>,
+  find: ModelIndex['find'],
 ): ReadonlyMap<string, readonly IndexedModel[]> {
   const names = new Map<string, readonly IndexedModel[]>()
   const seen = new Set<string>()
@@ -244,7 +238,7 @@ function listBareNames(
     // A name with a slash is an id that only its own provider uses.
     if (!hasChannel || seen.has(key) || key.includes('/')) continue
     seen.add(key)
-    const models = meanings.get(key) ?? []
+    const models = find(key) ?? []
     const spelling = models.find(model => normalizeName(model.bareName) === key)?.bareName
     if (spelling !== undefined && makersOf(models).length < 2) names.set(spelling, models)
   }

@@ -27,7 +27,8 @@ export function readStoredProvider(text: string, shipped: ReadonlyMap<string, Pr
 
 const signingMethods = ({ sign }: Provider): readonly string[] => Object.values(sign)
 
-function sharesEnvironment(provider: Provider, replaced: Provider): boolean {
+/** Whether both have the same address and get their keys in the same way. */
+export function sharesEnvironment(provider: Provider, replaced: Provider): boolean {
   const names = ['baseUrl', 'keyEnv', 'baseUrlEnv', 'keyless'] as const
   if (names.some(name => provider[name] !== replaced[name])) return false
   return signingMethods(provider).every(method => signingMethods(replaced).includes(method))

@@ -9,6 +9,7 @@ import { printLine, runWithoutArguments } from './command.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
+import { providerRows } from './providers.ts'
 import { recordRows } from './records.ts'
 import { remoteRows } from './remote.ts'
 import { ruleRows } from './rules.ts'
@@ -32,6 +33,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...bookRows,
   ...ruleRows,
   ...channelRows,
+  ...providerRows,
   ...webhookRows,
   ...secretRows,
   ...systemRows,
@@ -56,7 +58,7 @@ export const commandGroups: readonly (readonly [title: string, words: readonly s
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
   ['Calls', ['records', 'record', 'bodies']],
-  ['Rules and channels', ['limits', 'routes', 'channels']],
+  ['Rules and channels', ['limits', 'routes', 'channels', 'providers']],
   ['Notifications', ['webhooks']],
   ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'rotate']],
   ['Remote gateway', ['login', 'api', 'logout']],

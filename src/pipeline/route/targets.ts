@@ -106,6 +106,7 @@ export class Targets {
   /** Applies to new calls; running calls keep what they have. The health of unchanged channels stays. */
   setRules({ routes }: Pick<Rules, 'routes'>): void {
     this.#aliases = compileAliases(routes)
+    this.#index = this.#parts.catalogue.index // built here, so that no call waits for it
     this.#clear()
   }
 
