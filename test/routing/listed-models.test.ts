@@ -105,6 +105,7 @@ test('a price of the operator, and one of the provider file, come before that of
 test.each([
   ['no price', { id: 'acme/x' }],
   ['a price of 0', row('acme/x', '0', '0')],
+  ['a price that rounds to 0', row('acme/x', '1e-15', '1e-15')],
   ['half a price', row('acme/x', '0.000001', '')],
   ['a negative price', row('acme/x', '-1', '-1')],
   ['a price in words', row('acme/x', 'cheap', 'cheap')],

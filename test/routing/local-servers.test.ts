@@ -163,6 +163,13 @@ test('a configured server is not looked for elsewhere, its models are listed, an
 
 const nowUnreachable = (answer: Response): void => expect(answer.status).toBeGreaterThanOrEqual(500)
 
+test('a misspelt name of a server is in the log', async () => {
+  const harness = await start('olama=1')
+  const [warning] = harness.logs.filter(line => line.includes('WEIR_LOCAL_SERVERS'))
+  expect(warning).toContain('olama')
+  expect(warning).toContain('ollama')
+})
+
 test('off: no server is asked, whether configured or not', async () => {
   const server = await startServer(['tiny-river'], 'library')
   const harness = await start('off', { OLLAMA_BASE_URL: server.url })

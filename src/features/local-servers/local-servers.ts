@@ -43,6 +43,7 @@ export class LocalServers {
   /** `ownPort`: the port of this gateway, which is not taken for a server of models. */
   start(ownPort: number): void {
     this.#ownPort = ownPort
+    this.#warnOfUnknown()
     this.#timer = setInterval(() => void this.#refresh(), this.#parts.everyMs)
     this.#timer.unref()
     void this.#refresh()
@@ -59,6 +60,15 @@ export class LocalServers {
   close(): void {
     this.#closed = true
     clearInterval(this.#timer)
+  }
+
+  #warnOfUnknown(): void {
+    const { catalogue, ports, log } = this.#parts
+    const servers = [...catalogue.providers.values()].flatMap(one => (one.localServer === undefined ? [] : [one.id]))
+    for (const provider of typeof ports === 'string' ? [] : ports.keys()) {
+      if (servers.includes(provider)) continue
+      log.warn('WEIR_LOCAL_SERVERS names a provider that is no local server', { provider, allowed: servers.join() })
+    }
   }
 
   /** Looks at all servers at once, or joins the search that is running. */
