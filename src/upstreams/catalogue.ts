@@ -232,7 +232,7 @@ class FoundServers {
 
   channelAt(source: ProviderSource, baseUrl: string): Channel | undefined {
     const { id, baseUrlEnv, localServer } = source.provider
-    if (localServer === undefined || !source.hasEnvironment) return undefined
+    if (localServer === undefined) return undefined
     const key = `${id} ${baseUrl}`
     if (!this.#channels.has(key)) {
       const env = { ...this.#parts.env, [baseUrlEnv]: baseUrl }
