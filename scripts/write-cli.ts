@@ -23,6 +23,8 @@ Every command of \`weir\`, with its usage and what it does. This page is generat
 - From a checkout the program is \`bin/weir\`, or \`npm run weir --\`.
 - Commands use the data folder \`WEIR_DATA\` and the other [settings](settings.md) of the environment. If a gateway runs on
   that folder, it carries out the command; otherwise the command opens the folder itself.
+- With a [service token](../guides/service-tokens.md) in \`WEIR_TOKEN\` and the address of a gateway in \`WEIR_URL\`, commands
+  work on that gateway instead. Commands that need the machine of the gateway refuse this.
 - Commands that print an answer take \`--json\`: the answer of the endpoint to which the command sends its request
   ([management API](../guides/management-api.md)).
 - Exit codes: 0 success; 1 the command failed or found a problem; 2 wrong usage.

@@ -18,7 +18,7 @@ const number = (count: number): string => count.toLocaleString('en-US')
 
 const classes: Readonly<Record<BodyClass, { readonly auth: string; readonly who: string; readonly of: string }>> = {
   stranger: { auth: 'nobody', who: 'nobody', of: 'of one network (IPv6: a /64)' },
-  person: { auth: 'token', who: 'a person, by a management token', of: 'of one person' },
+  person: { auth: 'token', who: 'a person or a program, by a session token or service token', of: 'of one person' },
   caller: { auth: 'key', who: 'an account, by an API key', of: 'of one account, all its keys together' },
 }
 

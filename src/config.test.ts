@@ -1,4 +1,4 @@
-// Every setting reaches the configuration, and .env.example names all of them with what holds without them.
+// Tests that every setting reaches the configuration, and that .env.example names every setting with its default.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -31,12 +31,12 @@ const settings = {
   METRICS_PORT: ['9464', { metrics: { host: '127.0.0.1', port: 9_464 } }],
 } as const
 
-test.each(Object.entries(settings))('%s=%j', (name, [value, wanted]) => {
-  expect(readConfig({})).not.toMatchObject(wanted)
-  expect(readConfig({ [name]: value })).toMatchObject(wanted)
+test.each(Object.entries(settings))('the setting %s=%j is read', (name, [value, expected]) => {
+  expect(readConfig({})).not.toMatchObject(expected)
+  expect(readConfig({ [name]: value })).toMatchObject(expected)
 })
 
-test('private hosts and the way out are read, and what cannot be meant is said', () => {
+test('private hosts and the proxy are read, and invalid values are refused with the name of the setting', () => {
   const env = { WEIR_PRIVATE_HOSTS: 'ollama, 10.0.0.0/8', WEIR_PROXY: 'http://u:p@gate:81' }
   const { privateHosts, proxy } = readConfig(env)
   expect([
@@ -55,20 +55,20 @@ test('private hosts and the way out are read, and what cannot be meant is said',
   expect(() => readConfig({ WEIR_PROXY: 'https://u:hush@gate' })).toThrow(/^(?!.*hush)/)
 })
 
-test('metrics have a host of their own, and a port that is not set has none', () => {
+test('metrics have their own host, and none without a port', () => {
   expect(readConfig({ METRICS_PORT: '1', METRICS_HOST: '::1' }).metrics).toEqual({ host: '::1', port: 1 })
   expect(readConfig({ METRICS_HOST: '::1' }).metrics).toBeUndefined()
 })
 
-test('.env.example names every setting, with what holds without it', () => {
+test('.env.example names every setting with its default', () => {
   const text = readFileSync(join(import.meta.dir, '..', '.env.example'), 'utf8')
-  const named = new Map([...text.matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]))
-  const read = [...readFileSync(join(import.meta.dir, 'config.ts'), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z]+)*)'/g)]
-  const names = read.map(([, name]) => name!)
+  const examples = new Map([...text.matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]))
+  const matches = [...readFileSync(join(import.meta.dir, 'config.ts'), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z]+)*)'/g)]
+  const names = matches.map(([, name]) => name!)
   expect(names.length).toBeGreaterThan(15)
-  expect(names.filter(name => !named.has(name))).toEqual([])
-  for (const name of names.filter(one => one !== 'METRICS_PORT')) {
-    const given = readConfig({ [name]: named.get(name) })
-    expect([name, { ...given, env: {} }]).toEqual([name, { ...readConfig({}), env: {} }])
+  expect(names.filter(name => !examples.has(name))).toEqual([])
+  for (const name of names.filter(setting => setting !== 'METRICS_PORT')) {
+    const config = readConfig({ [name]: examples.get(name) })
+    expect([name, { ...config, env: {} }]).toEqual([name, { ...readConfig({}), env: {} }])
   }
 })

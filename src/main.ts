@@ -44,13 +44,14 @@ import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
 import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
-import { buildSessionCheck } from './management/web/session-check.ts'
+import { buildBearerCheck } from './management/web/bearer-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
 import { buildSendUpstreamQuery } from './pipeline/attempt/upstream-query.ts'
 import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
+import { buildReservations } from './pipeline/settle/reservation.ts'
 import { LargeBodyReader } from './protocols/request/large-json.ts'
 import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
@@ -154,8 +155,10 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
   const checkpoint = buildCheckpoint({ ledger, log, everyMs })
+  const reservations = buildReservations(ledger)
   const underWay: ActiveCalls = new ActiveCalls(world.clock.nowMs, (exchange, nowMs) => {
     checkpoint(exchange, nowMs)
+    reservations.check(exchange)
     keyEnds.check(exchange)
   })
   const keyEnds = new KeyRevocations({ activeCalls: underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
@@ -182,6 +185,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     prices,
     upstreams,
     ledger: countingLedger,
+    reservations,
     store,
     async refreshModels(code) {
       const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
@@ -223,7 +227,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     drain,
     onRefused,
     recognise: buildRecogniseKey({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
-    checkSession: buildSessionCheck(store.management),
+    checkBearer: buildBearerCheck(store.management),
     trustedProxies: config.trustedProxies,
     corsOrigin: config.corsOrigin,
     bodyBudget: inflow,

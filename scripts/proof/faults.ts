@@ -5,13 +5,13 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { callers, requestOf } from '../../test/dialects/speaking.ts'
+import { callers, requestOf } from '../../test/dialects/raw-callers.ts'
 import type { Cell } from '../../test/faults/cells.ts'
 import { allCells, cellName, faultName } from '../../test/faults/cells.ts'
 import { FaultGateway } from '../../test/faults/gateway.ts'
-import type { Judged } from '../../test/faults/judging.ts'
-import { judge, LARGE } from '../../test/faults/judging.ts'
-import { judgedOf, listenForUnhandled, runCells } from '../../test/faults/running.ts'
+import type { RecordedRun } from '../../test/faults/run-checks.ts'
+import { checkRun, LARGE } from '../../test/faults/run-checks.ts'
+import { listenForUnhandled, recordedRunOf, runCells } from '../../test/faults/runs.ts'
 import { openRaw } from '../../test/forwarding/caller.ts'
 import { cleanUp, freshFolder, serve, stopServed } from '../../test/front/weir-process.ts'
 import { faultIds, faultKinds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
@@ -42,11 +42,11 @@ interface Tally {
 
 const freshTally = (): Tally => ({ cells: 0, verdicts: new Map(), slowestMs: 0 })
 
-async function tellCell(cell: Cell, judgedCell: () => Judged, tally: Tally): Promise<void> {
+async function tellCell(cell: Cell, judgedCell: () => RecordedRun, tally: Tally): Promise<void> {
   tally.cells++
   try {
     const judged = judgedCell()
-    const verdict = await judge(judged)
+    const verdict = await checkRun(judged)
     tally.verdicts.set(verdict, (tally.verdicts.get(verdict) ?? 0) + 1)
     tally.slowestMs = Math.max(tally.slowestMs, judged.ms)
   } catch (fault) {
@@ -59,7 +59,7 @@ async function tellGateway(gateway: FaultGateway): Promise<void> {
   const { harness } = gateway
   for (const caller of callers) {
     for (const stream of [false, true]) {
-      const { status } = await gateway.askWell(caller, stream).whole()
+      const { status } = await gateway.askHealthy(caller, stream).whole()
       if (status !== 200) violated(`a good call of ${caller} got ${status} afterwards`)
     }
   }
@@ -67,7 +67,7 @@ async function tellGateway(gateway: FaultGateway): Promise<void> {
   const { byAccount, byRecords } = await gateway.left()
   if (byAccount !== byRecords) violated(`the account has ${byAccount} left, by its records ${byRecords}`)
   if (harness.openHolds() > 0) violated(`${harness.openHolds()} open holds`)
-  for (const fault of unhandled.heard) violated(`nobody caught: ${String(fault)}`)
+  for (const fault of unhandled.caught) violated(`nobody caught: ${String(fault)}`)
 }
 
 async function runMatrix(cells: readonly Cell[]): Promise<ReadonlyMap<string, Tally>> {
@@ -76,7 +76,8 @@ async function runMatrix(cells: readonly Cell[]): Promise<ReadonlyMap<string, Ta
   try {
     const runs = await runCells(gateway, cells)
     const records = gateway.records()
-    for (const cell of cells) await tellCell(cell, () => judgedOf(cell, runs, records), tallies.get(cell.fault.id)!)
+    for (const cell of cells)
+      await tellCell(cell, () => recordedRunOf(cell, runs, records), tallies.get(cell.fault.id)!)
     await tellGateway(gateway)
   } finally {
     await gateway.stop()

@@ -14,7 +14,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`)
 say(`seed ${seed}`)
 let escaped = 0
 for (const bug of bugs.filter(({ name }) => name.includes(values.only ?? ''))) {
-  const { after, said, seconds } = await catchBug(bug, seed)
+  const { after, violation: said, seconds } = await catchBug(bug, seed)
   if (after === undefined) escaped++
   const verdict = after === undefined ? 'NOT SEEN' : `${after} ${bug.by === 'kills' ? 'kills' : 'rounds'}`
   say(`${bug.name.padEnd(34)} ${verdict.padEnd(10)} ${seconds.toFixed(1)} s   ${said.slice(0, 150)}`)

@@ -5,6 +5,7 @@
 // @ai-sdk/google 4.0.117 (Apache-2.0), read 2026-11-15, and the vendors' pages on what each model reads.
 
 import type { Effort, Modality, ModelTraits } from '../../src/base/money/model-traits.ts'
+import { mediaTokensOf } from './media-tokens.ts'
 
 export type Rule = readonly [family: RegExp, traits: ModelTraits]
 
@@ -108,8 +109,12 @@ const families: Readonly<Record<string, readonly Rule[]>> = {
 }
 
 export function traitsOf(provider: string, model: string): ModelTraits | undefined {
-  return families[provider]?.find(([family]) => family.test(model))?.[1]
+  const traits = families[provider]?.find(([family]) => family.test(model))?.[1]
+  const mediaTokens = readsMedia(traits) ? mediaTokensOf(provider, model) : undefined
+  return mediaTokens === undefined ? traits : { ...traits, mediaTokens }
 }
+
+const readsMedia = (traits: ModelTraits | undefined): boolean => traits?.reads?.some(kind => kind !== 'text') ?? true
 
 /** Models that do not answer in all the dialects of their provider. */
 const inSomeDialects: readonly (readonly [provider: string, family: RegExp, dialects: readonly string[]])[] = [

@@ -338,7 +338,7 @@ export const bounds = {
   managementBodyBytesMax: 1024 * 1024,
   managementJsonDepthMax: 64,
   managementJsonValuesMax: 100_000,
-  /** A management token. The gateway's own tokens have about 300 characters. */
+  /** A session token. The gateway's own tokens have about 300 characters. */
   tokenCharsMax: 2_000,
   tokenSecondsMax: 600,
   /** A session ends after a week without renewal, and in any case after a month. */
@@ -352,6 +352,9 @@ export const bounds = {
   refreshGraceMsMax: 10_000,
   /** Used refresh tokens of one session that are remembered. If one of them is sent again, the session ends. */
   usedRefreshTokensMax: 64,
+  /** Service tokens of the site, or of one account, without revoked ones; and how often a use of one is stored. */
+  serviceTokensMax: 1_000,
+  tokenUseNotedMsMin: 60_000,
   setUpMsMax: 3_600_000,
   invitationMsMax: 30 * 24 * 3_600_000,
   invitationsOpenMax: 1_000,

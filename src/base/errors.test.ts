@@ -1,4 +1,4 @@
-// The table of errors, and the error that a dialect writes.
+// Tests the table of errors, and the error that a dialect writes.
 
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from './errors.ts'
@@ -29,12 +29,12 @@ const statuses: Readonly<Record<number, readonly ErrorCode[]>> = {
   504: ['upstream_too_slow'],
 }
 
-describe('the table', () => {
-  test.each(Object.entries(statuses))('%s', (status, codes) => {
+describe('the table of errors', () => {
+  test.each(Object.entries(statuses))('has the status %s for its codes', (status, codes) => {
     for (const code of codes) expect([code, errorRows[code].status]).toEqual([code, Number(status)])
   })
 
-  test('every row has an error status and a sentence of its own', () => {
+  test('has an error status and a sentence of its own in every row', () => {
     const messages = new Set<string>()
     for (const [code, { status, message }] of rows) {
       expect([code, status >= 400 && status <= 599]).toEqual([code, true])
@@ -45,7 +45,7 @@ describe('the table', () => {
     expect(messages.size).toBe(rows.length)
   })
 
-  test('errors of the caller are not retried, and all 401 have the kind authentication', () => {
+  test('has no retries for errors of the caller, and the kind authentication for all 401', () => {
     for (const [code, { status, retry, kind }] of rows) {
       if ([400, 401, 402, 404, 405, 413, 415, 426, 431].includes(status)) expect([code, retry]).toEqual([code, false])
       expect([code, kind === 'authentication']).toEqual([code, status === 401])
@@ -53,8 +53,8 @@ describe('the table', () => {
   })
 })
 
-describe('speakRefusal', () => {
-  test('the detail goes to the log and is never shown to the caller', () => {
+describe('buildErrorReply', () => {
+  test('does not show the detail, which is for the log, to the caller', () => {
     const refusal = new Refusal('key_invalid', 'key 7 of account 3 is revoked')
     expect(refusal.message).toContain('account 3')
     expect(JSON.stringify(buildErrorReply(refusal, 'req_1'))).not.toContain('account 3')
@@ -78,9 +78,9 @@ describe('speakRefusal', () => {
     [404, 'not_found'],
     [413, 'too_large'],
     [422, 'invalid_request'],
-  ] as const)('an upstream’s %p keeps its message, with the kind %s', (status, kind) => {
+  ] as const)('keeps the message of an upstream error %p, with the kind %s', (status, kind) => {
     const upstream = { status, message: 'I do not like it.' }
-    const spoken = buildErrorReply(new Refusal('upstream_refused', '', { upstream }), 'req_1')
-    expect(spoken).toMatchObject({ status, kind, message: upstream.message, upstream })
+    const reply = buildErrorReply(new Refusal('upstream_refused', '', { upstream }), 'req_1')
+    expect(reply).toMatchObject({ status, kind, message: upstream.message, upstream })
   })
 })

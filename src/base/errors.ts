@@ -31,7 +31,7 @@ export interface ErrorRow {
 const rows = {
   key_missing: [401, 'authentication', false, 'No API key was sent. Send it as "Authorization: Bearer wk-…".'],
   key_invalid: [401, 'authentication', false, 'This API key is not valid.'],
-  token_invalid: [401, 'authentication', false, 'This needs a valid management token (JWT). See /api/auth/sign-in.'],
+  token_invalid: [401, 'authentication', false, 'This needs a valid session token (/api/auth) or service token.'],
   sign_in_failed: [401, 'authentication', false, 'The address, the password or the code is wrong.'],
   code_needed: [401, 'authentication', false, 'Signing in also needs a code of your authenticator app.'],
   session_over: [401, 'authentication', false, 'This session is over. Sign in again.'],

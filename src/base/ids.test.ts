@@ -1,4 +1,4 @@
-// Ids only grow, stay below 2^53, and come back from their text.
+// Tests that ids only grow, stay below 2^53, and are read back from their text.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -59,11 +59,11 @@ test('texts of ids have equal length and sort like the numbers', () => {
 test.each([
   ...['', 'req', 'req_', 'req_0000000000', 'req_000000000000'],
   ...['key_00000000001', 'req-00000000001', 'req_0000000000i', 'REQ_00000000001'],
-])('%p is no id of ours', text => {
+])('%p is not the text of an id', text => {
   expect(parseTextId('req', text)).toBeUndefined()
 })
 
-test('a text beyond 2^53 is no id', () => {
+test('a text beyond 2^53 is not the text of an id', () => {
   expect(parseTextId('req', `req_${'z'.repeat(11)}`)).toBeUndefined()
   expect(parseTextId('req', textId('req', Number.MAX_SAFE_INTEGER))).toBe(Number.MAX_SAFE_INTEGER)
 })

@@ -1,4 +1,4 @@
-// The exact text formats.
+// Tests the exact text formats of metrics.
 
 import { expect, test } from 'bun:test'
 import { readExposition, valueOf } from '../../test/metrics/exposition.ts'
@@ -8,7 +8,7 @@ import { Metrics } from './metrics.ts'
 function sampleMetrics(): Metrics {
   const metrics = new Metrics()
   const plain = metrics.counter('weir_a_total', 'As.')
-  const of = metrics.counters('weir_b_total', 'Bs.', ['kind', 'of'])
+  const countersByKind = metrics.counters('weir_b_total', 'Bs.', ['kind', 'of'])
   let level = 3
   metrics.gauge('weir_level', 'Level.', () => level)
   metrics.observableCounter('weir_c_total', 'Cs.', () => 7.5)
@@ -27,12 +27,12 @@ function sampleMetrics(): Metrics {
   for (const value of [0.1, 0.5, 9]) times('here').observe(value)
   plain.add()
   plain.add(4)
-  for (const kind of ['x', 'x', 'say "\\"\n']) of(kind, 'y').add()
+  for (const kind of ['x', 'x', 'say "\\"\n']) countersByKind(kind, 'y').add()
   level = 2
   return metrics
 }
 
-const WRITTEN = `# HELP weir_a_total As.
+const EXPECTED_TEXT = `# HELP weir_a_total As.
 # TYPE weir_a_total counter
 weir_a_total 5
 # HELP weir_b_total Bs.
@@ -62,29 +62,29 @@ weir_d_sum{at="here"} 9.6
 weir_d_count{at="here"} 3
 `
 
-test('counters grow, gauges are read, labels are escaped, and a gauge that throws is left out', () => {
+test('the text has counters, gauges and escaped labels, and leaves out a gauge that throws', () => {
   const text = sampleMetrics().write()
-  expect(text).toBe(WRITTEN)
+  expect(text).toBe(EXPECTED_TEXT)
   expect(valueOf(readExposition(text), 'weir_b_total', { kind: 'say "\\"\n' })).toBe(1)
 })
 
 test('OpenMetrics names counters without _total and ends with # EOF', () => {
   const text = sampleMetrics().write('openmetrics')
-  expect(text).toBe(`${WRITTEN.replace(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')}# EOF\n`)
+  expect(text).toBe(`${EXPECTED_TEXT.replace(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')}# EOF\n`)
   readExposition(text, 'openmetrics')
 })
 
 test('the series of a metric are bounded: later ones are counted as other', () => {
   const metrics = new Metrics()
-  const of = metrics.counters('weir_many_total', 'Many.', ['a', 'b'])
+  const manyCounters = metrics.counters('weir_many_total', 'Many.', ['a', 'b'])
   const [times, extra] = [metrics.histograms('weir_long', 'Long.', { labels: ['a'], upTo: [1] }), 500]
-  for (let at = 0; at < bounds.metricSeriesMax + extra; at++) {
-    of(`a${at}`, 'b').add()
-    times(`a${at}`).observe(at)
+  for (let index = 0; index < bounds.metricSeriesMax + extra; index++) {
+    manyCounters(`a${index}`, 'b').add()
+    times(`a${index}`).observe(index)
   }
   metrics.gauge('weir_rows', 'Rows.', {
     labels: ['a'],
-    read: () => Array.from({ length: bounds.metricSeriesMax + extra }, (_, at) => [[`a${at}`], at] as const),
+    read: () => Array.from({ length: bounds.metricSeriesMax + extra }, (_, index) => [[`a${index}`], index] as const),
   })
   const [many, long, rows] = readExposition(metrics.write())
   expect(many!.samples).toHaveLength(bounds.metricSeriesMax + 1)
@@ -93,7 +93,7 @@ test('the series of a metric are bounded: later ones are counted as other', () =
   expect(rows!.samples).toHaveLength(bounds.metricSeriesMax)
 })
 
-test('a name is registered once, and only counters end in _total', () => {
+test('the name of a metric is registered once, and only names of counters end in _total', () => {
   const metrics = new Metrics()
   metrics.counter('weir_a_total', 'As.')
   expect(() => metrics.counter('weir_a_total', 'Again.')).toThrow()

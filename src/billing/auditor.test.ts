@@ -28,17 +28,17 @@ function setUp(freeze?: (id: number) => Promise<void>) {
   return { auditor, lines, frozen }
 }
 
-const off = (owner: bigint | undefined, key: string): AuditFinding =>
+const findingFor = (owner: bigint | undefined, key: string): AuditFinding =>
   createFinding({ check: 'balance', owner, key, text: 'off' })
 
 test('a finding is acted on once, and another finding of the same account again', async () => {
   const { auditor, lines, frozen } = setUp()
   expect(auditor.state).toEqual({ drift: 0, auditedMs: null })
-  await auditor.handleReport(reportOf([off(9n, '5')]))
-  await auditor.handleReport(reportOf([off(9n, '5')]))
+  await auditor.handleReport(reportOf([findingFor(9n, '5')]))
+  await auditor.handleReport(reportOf([findingFor(9n, '5')]))
   expect([frozen, lines.length]).toEqual([[9], 1])
   expect(auditor.state).toEqual({ drift: 1, auditedMs: 7 })
-  await auditor.handleReport(reportOf([off(9n, '5'), off(9n, '6')]))
+  await auditor.handleReport(reportOf([findingFor(9n, '5'), findingFor(9n, '6')]))
   expect([frozen, lines.length]).toEqual([[9, 9], 2])
   expect(auditor.state.drift).toBe(2)
   await auditor.handleReport(reportOf([]))
@@ -47,35 +47,37 @@ test('a finding is acted on once, and another finding of the same account again'
 
 test("a finding without an account, or of the operator's account, is reported and freezes no account", async () => {
   const { auditor, lines, frozen } = setUp()
-  await auditor.handleReport(reportOf([off(undefined, 'a'), off(1n, 'b'), off(4n, 'c'), off(5n, 'd')]))
+  await auditor.handleReport(
+    reportOf([findingFor(undefined, 'a'), findingFor(1n, 'b'), findingFor(4n, 'c'), findingFor(5n, 'd')]),
+  )
   expect([frozen, lines.length, auditor.state.drift]).toEqual([[5], 4, 4])
 })
 
 test('freezing an account is tried again after a failure, and the failure does not stop other accounts from being frozen', async () => {
-  const asked: number[] = []
+  const freezeCalls: number[] = []
   const { auditor, lines } = setUp(async id => {
-    asked.push(id)
-    if (id === 9 && asked.length === 1) throw new Error('storage_away')
+    freezeCalls.push(id)
+    if (id === 9 && freezeCalls.length === 1) throw new Error('storage_away')
   })
-  const report = reportOf([off(9n, '1'), off(10n, '1')])
+  const report = reportOf([findingFor(9n, '1'), findingFor(10n, '1')])
   await auditor.handleReport(report)
-  expect(asked).toEqual([9, 10])
+  expect(freezeCalls).toEqual([9, 10])
   expect(lines.some(line => line.includes('cannot freeze'))).toBeTrue()
   await auditor.handleReport(report)
   await auditor.handleReport(report)
-  expect(asked).toEqual([9, 10, 9])
+  expect(freezeCalls).toEqual([9, 10, 9])
 })
 
 test('passes repeat, also after a failed one, until the auditor is closed', async () => {
   const lines: string[] = []
   const third = Promise.withResolvers<void>()
-  let looks = 0
+  let passes = 0
   const auditor = buildAuditor({
     async auditNew() {
-      looks++
-      if (looks === 1) throw new Error('busy')
-      if (looks === 3) third.resolve()
-      return reportOf([off(9n, 'x')])
+      passes++
+      if (passes === 1) throw new Error('busy')
+      if (passes === 3) third.resolve()
+      return reportOf([findingFor(9n, 'x')])
     },
     freeze: async () => {},
     everyMs: 1,
@@ -86,7 +88,7 @@ test('passes repeat, also after a failed one, until the auditor is closed', asyn
   auditor.close()
   expect(lines.filter(line => line.includes('audit failed'))).toHaveLength(1)
   expect(lines.filter(line => line.includes('the ledger is inconsistent'))).toHaveLength(1)
-  const seen = looks
+  const passesAtClose = passes
   await new Promise(resolve => setTimeout(resolve, 20))
-  expect(looks).toBe(seen)
+  expect(passes).toBe(passesAtClose)
 })

@@ -31,7 +31,7 @@ const cases = fc.array(
   ),
   { maxLength: 3 },
 )
-const price = fc.tuple(rates, cases).map(([stated, some]) => priceOf({ ...stated, cases: some }))
+const price = fc.tuple(rates, cases).map(([stated, caseList]) => priceOf({ ...stated, cases: caseList }))
 const usage = fc
   .record(Object.fromEntries([...buckets, ...units].map(name => [name, fc.integer({ min: 1, max: 10_000 })])), {
     requiredKeys: ['input', 'output'],
@@ -41,8 +41,8 @@ const usage = fc
 const noon = Date.UTC(2026, 10, 15, 12)
 
 function callOf({ amount, lines }: Bill, { price: billed, perMille }: { price: Price; perMille?: bigint }): BilledCall {
-  const told = lines.map(({ what, count, rate: each }) => [what, count, formatUsd(each)])
-  return { atMs: noon, amount, price: billed, lines: JSON.stringify(told), used: true, perMille }
+  const lineRows = lines.map(({ what, count, rate: each }) => [what, count, formatUsd(each)])
+  return { atMs: noon, amount, price: billed, lines: JSON.stringify(lineRows), used: true, perMille }
 }
 
 describe('a bill', () => {
@@ -57,37 +57,37 @@ describe('a bill', () => {
     fc.assert(
       fc.property(situation, ({ usage: used, from, perMille, serviceClass }) => {
         const billed = computeBill(used, { price: from, version: 1, perMille, serviceClass, atMs: noon })
-        const again = recompute(callOf(billed, { price: from, perMille }), { price: from })
-        expect(again).toBe(billed.amount)
+        const recomputed = recompute(callOf(billed, { price: from, perMille }), { price: from })
+        expect(recomputed).toBe(billed.amount)
       }),
       { numRuns: 300 },
     )
   })
 
   test('at another price is what the call would have cost, if it can be known', () => {
-    let known = 0
+    let knownCount = 0
     fc.assert(
       fc.property(situation, price, ({ usage: used, from, perMille, serviceClass }, to) => {
         const named = from.cases.some(one => one.class === serviceClass) ? serviceClass : undefined
-        const at = (one: Price) =>
+        const billAt = (one: Price) =>
           computeBill(used, { price: one, version: 1, perMille, serviceClass: named, atMs: noon })
-        const would = recompute(callOf(at(from), { price: from, perMille }), { price: to })
-        if (typeof would === 'string') return expect(['units_uncounted', 'class_unknown']).toContain(would)
-        known++
-        return expect(would).toBe(at(to).amount)
+        const recomputed = recompute(callOf(billAt(from), { price: from, perMille }), { price: to })
+        if (typeof recomputed === 'string') return expect(['units_uncounted', 'class_unknown']).toContain(recomputed)
+        knownCount++
+        return expect(recomputed).toBe(billAt(to).amount)
       }),
       { numRuns: 300 },
     )
-    expect(known).toBeGreaterThan(20)
+    expect(knownCount).toBeGreaterThan(20)
   })
 
   test('with another multiplier has the same lines', () => {
     fc.assert(
       fc.property(situation, fc.integer({ min: 0, max: 5_000 }), ({ usage: used, from, perMille }, other) => {
-        const at = (each: bigint) =>
+        const billAt = (each: bigint) =>
           computeBill(used, { price: from, version: 1, perMille: each, serviceClass: undefined, atMs: noon })
-        const would = recompute(callOf(at(perMille), { price: from, perMille }), { perMille: BigInt(other) })
-        expect(would).toBe(at(BigInt(other)).amount)
+        const recomputed = recompute(callOf(billAt(perMille), { price: from, perMille }), { perMille: BigInt(other) })
+        expect(recomputed).toBe(billAt(BigInt(other)).amount)
       }),
       { numRuns: 100 },
     )
@@ -95,24 +95,24 @@ describe('a bill', () => {
 
   const plain = priceOf({ input: '2', output: '8' })
   const dearer = priceOf({ input: '3', output: '8' })
-  const at = (used: { input: number; output: number }, perMille: bigint): Bill =>
+  const billAt = (used: { input: number; output: number }, perMille: bigint): Bill =>
     computeBill(used, { price: plain, version: 1, perMille, serviceClass: undefined, atMs: noon })
 
   test('shows its own multiplier when the tier of its key has changed', () => {
-    const billed = at({ input: 1_000_000, output: 1_000 }, 1_250n)
+    const billed = billAt({ input: 1_000_000, output: 1_000 }, 1_250n)
     const call = callOf(billed, { price: plain, perMille: 1_000n })
     expect(recompute(call, { price: plain })).toBe(billed.amount)
     expect(recompute({ ...call, perMille: undefined }, { price: plain })).toBe(billed.amount)
   })
 
   test('that fits several multipliers is not guessed', () => {
-    const call = callOf(at({ input: 1, output: 0 }, 1_250n), { price: priceOf({ input: '0.000001', output: '8' }) })
+    const call = callOf(billAt({ input: 1, output: 0 }, 1_250n), { price: priceOf({ input: '0.000001', output: '8' }) })
     const tiny = { ...call, amount: 1n, lines: '[["input",1,"0.000001"]]' }
     expect(recompute(tiny, { price: plain })).toBe('multiplier_unknown')
   })
 
   test('that does not follow from its lines is left out', () => {
-    const call = callOf(at({ input: 1_000, output: 10 }, 1_000n), { price: plain, perMille: 1_000n })
+    const call = callOf(billAt({ input: 1_000, output: 10 }, 1_000n), { price: plain, perMille: 1_000n })
     expect(recompute({ ...call, amount: 0n }, { price: plain })).toBe('billed_otherwise')
     expect(recompute({ ...call, lines: '[["input",1000,"7"],["output",10,"8"]]' }, { price: plain })).toBe(
       'billed_otherwise',

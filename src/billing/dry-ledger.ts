@@ -2,7 +2,6 @@
 
 import type { AccountReader, KeyAccount } from '../store/ledger/account-reader.ts'
 import type { HoldOutcome, HoldRequest } from './ledger.ts'
-import { requiredFunds } from './ledger.ts'
 
 export interface DryLedgerParts {
   readonly accounts: Pick<AccountReader, 'findByKey'>
@@ -19,28 +18,31 @@ export function availableOf(row: KeyAccount): bigint | null {
 
 /** Checks in the same order as the ledger: budgets, the account, its balance. */
 export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: HoldRequest) => Promise<HoldOutcome> {
-  return async function dryHold({ keyId, amount, uncountedPart }) {
+  return async function dryHold({ keyId, amount, wants = 0n }) {
     const row = accounts.findByKey(keyId, dateMs())
     if (row === undefined) throw new Error(`key ${keyId} has no account`)
-    const shortage = amount > 0n ? findShortBudget(row, amount) : undefined
+    const shortage = amount > 0n ? findShortBudget(row, amount, wants) : undefined
     if (shortage !== undefined) return shortage
     if (row.frozen) return { done: 'account_frozen' }
     const { kind, balance, creditLimit, held } = row
     if (kind === 'postpaid') return { done: 'held' }
     const available = balance + creditLimit - held
     if (available < amount) return { done: 'balance_too_low', available: `${available}` }
-    if (available < requiredFunds(uncountedPart)) return { done: 'count_first', available: `${available}` }
+    if (available < wants) return { done: 'hold_less', available: `${available}` }
     return { done: 'held' }
   }
 }
 
 /** The budget with the least money left, if that is not enough for the amount. */
-function findShortBudget({ budgets }: KeyAccount, amount: bigint): HoldOutcome | undefined {
+function findShortBudget({ budgets }: KeyAccount, amount: bigint, wants: bigint): HoldOutcome | undefined {
   let least: { readonly available: bigint; readonly budget: string } | undefined
   for (const { scope, span, cap, spent, held } of budgets) {
     const available = cap - spent - held
     if (least === undefined || available < least.available) least = { available, budget: `${scope}, ${span}` }
   }
-  if (least === undefined || least.available >= amount) return undefined
+  if (least === undefined) return undefined
+  if (least.available >= amount) {
+    return least.available < wants ? { done: 'hold_less', available: `${least.available}` } : undefined
+  }
   return { done: 'budget_too_low', available: `${least.available}`, budget: least.budget }
 }

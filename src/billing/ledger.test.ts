@@ -8,14 +8,14 @@ import { buildLedger, refusalOfHold } from './ledger.ts'
 
 /** A writer that returns one result and records its inputs. */
 function writerOf(result: unknown) {
-  const asked: unknown[] = []
+  const operations: unknown[] = []
   const run = (...args: readonly unknown[]): Promise<never> => {
-    asked.push(args)
+    operations.push(args)
     return result instanceof Error ? Promise.reject(result) : Promise.resolve(result as never)
   }
   const shortfalls: unknown[] = []
   const onShortfall = (...args: readonly unknown[]): void => void shortfalls.push(args)
-  return { asked, shortfalls, ledger: buildLedger({ writer: { run }, onShortfall }) }
+  return { operations, shortfalls, ledger: buildLedger({ writer: { run }, onShortfall }) }
 }
 
 const faultOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -33,14 +33,14 @@ const draft = {
   endUser: null,
   tags: null,
 }
-const asks = (amount: bigint) => ({ callId: 7, accountId: 1, keyId: 2, amount: nanos(amount), draft })
+const holdRequest = (amount: bigint) => ({ callId: 7, accountId: 1, keyId: 2, amount: nanos(amount), draft })
 
-test('a hold passes its amount, and ten times the part that a token count could make smaller', async () => {
-  const { asked, ledger } = writerOf({ done: 'held' })
-  expect(await ledger.hold(asks(9_007_199_254_740_993n))).toEqual({ done: 'held' })
-  await ledger.hold({ ...asks(5n), uncountedPart: nanos(3n) })
+test('a hold passes its amount, and how much must be available', async () => {
+  const { operations, ledger } = writerOf({ done: 'held' })
+  expect(await ledger.hold(holdRequest(9_007_199_254_740_993n))).toEqual({ done: 'held' })
+  await ledger.hold({ ...holdRequest(5n), wants: 30n })
   const common = { callId: 7, accountId: 1, keyId: 2, kind: 'call', draft }
-  expect(asked).toEqual([
+  expect(operations).toEqual([
     ['hold', { ...common, amount: '9007199254740993', wants: '0' }],
     ['hold', { ...common, amount: '5', wants: '30' }],
   ])
@@ -48,7 +48,7 @@ test('a hold passes its amount, and ten times the part that a token count could 
 
 test.each([
   [{ done: 'balance_too_low', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
-  [{ done: 'count_first', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
+  [{ done: 'hold_less', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
   [
     { done: 'budget_too_low', available: '-5', budget: 'key, day' },
     'budget_too_low',
@@ -67,26 +67,26 @@ test('a frozen account is refused, and a successful hold is not', () => {
 
 test('an unknown account is an internal error, not a refusal', async () => {
   const { ledger } = writerOf({ done: 'account_unknown' })
-  const fault = await faultOf(ledger.hold(asks(1n)))
+  const fault = await faultOf(ledger.hold(holdRequest(1n)))
   expect(fault).toBeInstanceOf(Error)
   expect(fault).not.toBeInstanceOf(Refusal)
 })
 
 test('errors of the writer are passed on', async () => {
-  const lost = new Error('gone')
-  const { ledger } = writerOf(lost)
-  expect(await faultOf(ledger.hold(asks(1n)))).toBe(lost)
-  expect(await faultOf(ledger.settle({} as RecordRow, nanos(1n)))).toBe(lost)
+  const writerError = new Error('gone')
+  const { ledger } = writerOf(writerError)
+  expect(await faultOf(ledger.hold(holdRequest(1n)))).toBe(writerError)
+  expect(await faultOf(ledger.settle({} as RecordRow, nanos(1n)))).toBe(writerError)
 })
 
 test('settle passes the record and its cost, and reports a shortfall', async () => {
   const record = { callId: 7 } as RecordRow
-  const whole = writerOf({ done: 'settled', charged: '5', shortfall: '0' })
-  await whole.ledger.settle(record, nanos(5n))
-  expect(whole.asked).toEqual([['settle', { record, cost: '5' }]])
-  expect(whole.shortfalls).toEqual([])
+  const inFull = writerOf({ done: 'settled', charged: '5', shortfall: '0' })
+  await inFull.ledger.settle(record, nanos(5n))
+  expect(inFull.operations).toEqual([['settle', { record, cost: '5' }]])
+  expect(inFull.shortfalls).toEqual([])
   const short = writerOf({ done: 'settled', charged: '5', shortfall: '3' })
   await short.ledger.settle(record, nanos(8n), { idempotency: 'release' })
-  expect(short.asked).toEqual([['settle', { record, cost: '8', idempotency: 'release' }]])
+  expect(short.operations).toEqual([['settle', { record, cost: '8', idempotency: 'release' }]])
   expect(short.shortfalls).toEqual([[7, nanos(3n)]])
 })

@@ -4,7 +4,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import { formatUsd, noMoney } from '../base/money/money.ts'
-import type { OperationInput } from '../store/engine/operations.ts'
+import type { OperationInput, OperationResult } from '../store/engine/operations.ts'
 import type { Writer } from '../store/engine/writer.ts'
 import type { CheckpointData, HoldInput, HoldResult, RecordRow } from '../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../store/ledger/money-text.ts'
@@ -13,8 +13,8 @@ export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'
   readonly amount: Nanos
   /** `call` by default. The hold of a task survives a crash. */
   readonly kind?: HoldInput['kind']
-  /** The part of the amount that counting the tokens could make smaller; absent when they are counted. */
-  readonly uncountedPart?: Nanos
+  /** If less than this is available, the hold is refused with `hold_less`: the caller of this function can ask for less. */
+  readonly wants?: bigint
 }
 
 export type HoldOutcome = Exclude<HoldResult, { done: 'account_unknown' }>
@@ -23,8 +23,12 @@ export interface SettleExtras {
   readonly idempotency?: OperationInput<'settle'>['idempotency']
 }
 
+export type ExtendOutcome = OperationResult<'extend'>
+
 export interface Ledger {
   hold(request: HoldRequest): Promise<HoldOutcome>
+  /** Reserves more for a running call: `amount`, or less where money is short, but at least `least`. */
+  extend(callId: number, amount: Nanos, least: Nanos): Promise<ExtendOutcome>
   /** Returns `exists` for a call that was settled before. */
   settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<'settled' | 'exists'>
   /** Refunds a call that was charged although its caller got an error. */
@@ -35,12 +39,6 @@ export interface Ledger {
   record(record: RecordRow): Promise<void>
 }
 
-/** If an uncounted estimate is more than a tenth of the available money, the tokens are counted first. */
-const COARSE_SHARE = 10n
-
-/** The money that must be available to accept an estimate without counting the tokens. */
-export const requiredFunds = (coarse: Nanos = noMoney): bigint => coarse * COARSE_SHARE
-
 export interface LedgerParts {
   readonly writer: Pick<Writer, 'run'>
   /** The cost was higher than the hold, and the account could not pay the difference. */
@@ -49,13 +47,14 @@ export interface LedgerParts {
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ amount, uncountedPart, kind = 'call', ...rest }) {
-      const wants = `${requiredFunds(uncountedPart)}` as const
-      const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants })
+    async hold({ amount, wants = 0n, kind = 'call', ...rest }) {
+      const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants: `${wants}` })
       if (result.done === 'account_unknown')
         throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
       return result
     },
+    extend: (callId, amount, least) =>
+      writer.run('extend', { callId, amount: moneyText(amount), least: moneyText(least) }),
     async settle(record, cost, { idempotency } = {}) {
       const input = { record, cost: moneyText(cost) }
       const result = await writer.run('settle', idempotency === undefined ? input : { ...input, idempotency })
@@ -85,7 +84,7 @@ export const isUndelivered = ({ outcome, rule }: RecordRow): boolean =>
 /** The refusal for a hold that failed; `hint` says what the caller can do. Undefined when the hold succeeded. */
 export function refusalOfHold(held: HoldOutcome, amount: Nanos, hint = ''): Refusal | undefined {
   if (held.done === 'account_frozen') return new Refusal('account_frozen', 'hold')
-  if (held.done !== 'balance_too_low' && held.done !== 'budget_too_low' && held.done !== 'count_first') return undefined
+  if (held.done !== 'balance_too_low' && held.done !== 'budget_too_low' && held.done !== 'hold_less') return undefined
   const available = readMoney(held.available)
   const availableUsd = formatUsd(available > 0n ? available : noMoney)
   const source = held.done === 'budget_too_low' ? ` of the budget (${held.budget})` : ''

@@ -27,19 +27,19 @@ function start(prices: Record<string, string>, rows: readonly PriceRow[] = []) {
 }
 
 /** The current version and input rate. */
-function inForce(book: ReturnType<typeof start>['book'], model: string): readonly [number, string] | undefined {
+function currentPrice(book: ReturnType<typeof start>['book'], model: string): readonly [number, string] | undefined {
   const current = book.current(model)
   return current && [current.version, `${current.price.rates.input / 1_000_000_000n}`]
 }
 
-const operator = (version: number, model: string, input: string): PriceRow => ({
+const operatorRow = (version: number, model: string, input: string): PriceRow => ({
   version,
   model,
   origin: 'operator',
   price: priceText(priceOf(input)),
   author: 'ann',
 })
-const withdrawn = (version: number, model: string): PriceRow => ({
+const withdrawnRow = (version: number, model: string): PriceRow => ({
   version,
   model,
   origin: 'withdrawn',
@@ -54,7 +54,7 @@ describe('a shipped price', () => {
       { version: 1, model: 'a/x', origin: 'shipped', price: '{"input":"1.00","output":"1.00"}', author },
       { version: 2, model: 'a/y', origin: 'shipped', price: '{"input":"2.00","output":"1.00"}', author },
     ])
-    expect(inForce(first.book, 'a/y')).toEqual([2, '2'])
+    expect(currentPrice(first.book, 'a/y')).toEqual([2, '2'])
     expect(start({ 'a/x': '1', 'a/y': '2.0' }, first.rows).rows).toEqual(first.rows)
   })
 
@@ -62,7 +62,7 @@ describe('a shipped price', () => {
     const first = start({ 'a/x': '1' })
     const second = start({ 'a/x': '3' }, first.rows)
     const third = start({ 'a/x': '1' }, second.rows)
-    expect([first, second, third].map(({ book }) => inForce(book, 'a/x'))).toEqual([
+    expect([first, second, third].map(({ book }) => currentPrice(book, 'a/x'))).toEqual([
       [1, '1'],
       [2, '3'],
       [3, '1'],
@@ -71,52 +71,52 @@ describe('a shipped price', () => {
 
   test('is unknown when it is no longer shipped', () => {
     const { rows } = start({ 'a/x': '1' })
-    expect(inForce(start({}, rows).book, 'a/x')).toBeUndefined()
-    expect(inForce(start({ 'a/x': '1' }, rows).book, 'a/x')).toEqual([1, '1'])
+    expect(currentPrice(start({}, rows).book, 'a/x')).toBeUndefined()
+    expect(currentPrice(start({ 'a/x': '1' }, rows).book, 'a/x')).toEqual([1, '1'])
   })
 })
 
 describe("an operator's price", () => {
   test('overrides the shipped price, also after that has changed, until it is withdrawn', () => {
     const { rows } = start({ 'a/x': '1' })
-    const set = [...rows, operator(2, 'a/x', '9')]
-    expect(inForce(start({ 'a/x': '1' }, set).book, 'a/x')).toEqual([2, '9'])
+    const set = [...rows, operatorRow(2, 'a/x', '9')]
+    expect(currentPrice(start({ 'a/x': '1' }, set).book, 'a/x')).toEqual([2, '9'])
     const later = start({ 'a/x': '3' }, set)
-    expect(inForce(later.book, 'a/x')).toEqual([2, '9'])
+    expect(currentPrice(later.book, 'a/x')).toEqual([2, '9'])
     expect(later.rows.at(-1)).toMatchObject({ version: 3, origin: 'shipped' })
-    expect(inForce(start({ 'a/x': '3' }, [...later.rows, withdrawn(4, 'a/x')]).book, 'a/x')).toEqual([3, '3'])
+    expect(currentPrice(start({ 'a/x': '3' }, [...later.rows, withdrawnRow(4, 'a/x')]).book, 'a/x')).toEqual([3, '3'])
   })
 
   test('may be added while the gateway runs, also for a model without a price', () => {
     const { book } = start({ 'a/x': '1' })
-    expect(inForce(book, 'b/open')).toBeUndefined()
+    expect(currentPrice(book, 'b/open')).toBeUndefined()
     const { revision } = book
-    book.add(operator(2, 'b/open', '4'))
-    book.add(operator(3, 'a/x', '5'))
-    book.add(operator(4, 'a/x', '6'))
-    expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([
+    book.add(operatorRow(2, 'b/open', '4'))
+    book.add(operatorRow(3, 'a/x', '5'))
+    book.add(operatorRow(4, 'a/x', '6'))
+    expect([currentPrice(book, 'b/open'), currentPrice(book, 'a/x')]).toEqual([
       [2, '4'],
       [4, '6'],
     ])
-    book.add(withdrawn(5, 'a/x'))
-    book.add(withdrawn(6, 'b/open'))
-    expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([undefined, [1, '1']])
+    book.add(withdrawnRow(5, 'a/x'))
+    book.add(withdrawnRow(6, 'b/open'))
+    expect([currentPrice(book, 'b/open'), currentPrice(book, 'a/x')]).toEqual([undefined, [1, '1']])
     expect(book.revision).toBe(revision + 5)
   })
 
   test('is refused when it is invalid, and changes nothing', () => {
     const { book } = start({ 'a/x': '1' })
-    const bad = (price: string) => () => book.add({ ...operator(2, 'a/x', '1'), price })
+    const bad = (price: string) => () => book.add({ ...operatorRow(2, 'a/x', '1'), price })
     expect(bad('{"input":"-1","output":"1"}')).toThrow('"price.input" must be')
     expect(bad('{"input":')).toThrow('price version 2 of a/x: not valid JSON')
-    expect(inForce(book, 'a/x')).toEqual([1, '1'])
+    expect(currentPrice(book, 'a/x')).toEqual([1, '1'])
   })
 })
 
 test('opening the book writes the new prices and uses their versions', async () => {
-  const asked: unknown[] = []
+  const operations: unknown[] = []
   const run = (...args: readonly unknown[]): Promise<never> => {
-    asked.push(args)
+    operations.push(args)
     return Promise.resolve({ done: 'added', versions: [7] } as never)
   }
   const { rows } = start({ 'a/x': '1' })
@@ -124,17 +124,17 @@ test('opening the book writes the new prices and uses their versions', async () 
   const book = await openPriceBook({ shipped, rows, writer: { run }, author })
   const price = '{"input":"2.00","output":"1.00"}'
   const fresh = { prices: [{ model: 'a/y', origin: 'shipped', price, author }] }
-  expect(asked).toEqual([['addPrices', fresh, { actor: author }]])
-  expect([inForce(book, 'a/x'), inForce(book, 'a/y')]).toEqual([
+  expect(operations).toEqual([['addPrices', fresh, { actor: author }]])
+  expect([currentPrice(book, 'a/x'), currentPrice(book, 'a/y')]).toEqual([
     [1, '1'],
     [7, '2'],
   ])
   await openPriceBook({ shipped: shippedAt({ 'a/x': '1' }), rows, writer: { run }, author })
-  expect(asked).toHaveLength(1)
+  expect(operations).toHaveLength(1)
 })
 
 test('rows out of order are an internal error', () => {
-  expect(() => findNewPrices(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow(
+  expect(() => findNewPrices(new Map(), [operatorRow(2, 'a', '1'), operatorRow(1, 'a', '1')], author)).toThrow(
     'in the order of their versions',
   )
 })
@@ -151,7 +151,7 @@ test('for any history of releases and operators, the last change is current', ()
     fc.property(fc.array(step, { maxLength: 12 }), steps => {
       let { rows, book } = start({})
       let shipped: Record<string, string> = {}
-      const said = new Map<string, string>()
+      const operatorPrices = new Map<string, string>()
       for (const one of steps) {
         const version = (rows.at(-1)?.version ?? 0) + 1
         if (one.kind === 'release') {
@@ -159,14 +159,14 @@ test('for any history of releases and operators, the last change is current', ()
           ;({ rows, book } = start(shipped, rows))
           continue
         }
-        const row = one.kind === 'set' ? operator(version, one.model, one.input) : withdrawn(version, one.model)
-        if (one.kind === 'set') said.set(one.model, one.input)
-        else said.delete(one.model)
+        const row = one.kind === 'set' ? operatorRow(version, one.model, one.input) : withdrawnRow(version, one.model)
+        if (one.kind === 'set') operatorPrices.set(one.model, one.input)
+        else operatorPrices.delete(one.model)
         rows = [...rows, row]
         book.add(row)
       }
       for (const name of ['a/x', 'a/y', 'b/z']) {
-        expect(inForce(book, name)?.[1]).toBe((said.get(name) ?? shipped[name]) as string)
+        expect(currentPrice(book, name)?.[1]).toBe((operatorPrices.get(name) ?? shipped[name]) as string)
         const version = book.current(name)?.version
         if (version !== undefined) expect(rows.find(row => row.version === version)?.model).toBe(name)
       }

@@ -33,7 +33,7 @@ function pricedAs(fields: object, rest: Partial<CallPrice> = {}): CallPrice {
 
 const price = pricedAs({ cacheRead: '0.075' })
 
-/** As plain numbers, to compare them with. */
+/** The cost as a plain bigint, so that it can be compared with one. */
 const cost = (used: Partial<Usage>, each: CallPriceOrFree, served?: string): bigint =>
   computeBill({ input: 0, output: 0, ...used }, each, served).amount
 const bound = (size: CallSize, each: CallPriceOrFree): bigint => upperBound(size, each)
@@ -49,8 +49,8 @@ describe('a bill', () => {
   test('lists its lines, and they add up to its amount', () => {
     const fees = pricedAs({ perRequest: '0.005', perSearch: '0.01' }, { perMille: 1_500n })
     const { amount, lines } = computeBill({ input: 10, cacheRead: 2, output: 3, searches: 4 }, fees)
-    const told: unknown = lines
-    expect(told).toEqual([
+    const found: unknown = lines
+    expect(found).toEqual([
       { what: 'input', count: 10, rate: 150_000_000n },
       { what: 'cacheRead', count: 2, rate: 150_000_000n },
       { what: 'output', count: 3, rate: 600_000_000n },
@@ -130,7 +130,7 @@ describe('a case', () => {
   })
 
   test('of hours may span midnight, and the time of admission decides', () => {
-    const at = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
+    const timeAt = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
     const night = { cases: [{ hours: ['16:30', '00:30'], input: '0.05' }] }
     const day = { cases: [{ hours: ['08:00', '16:00'], input: '0.05' }] }
     const rows = [
@@ -144,15 +144,15 @@ describe('a case', () => {
       [day, 16, 0, 150n],
     ] as const
     for (const [fields, hour, minute, expected] of rows) {
-      const told = cost({ input: 1 }, pricedAs(fields, { atMs: at(hour, minute) }))
-      expect([hour, minute, told]).toEqual([hour, minute, expected])
+      const found = cost({ input: 1 }, pricedAs(fields, { atMs: timeAt(hour, minute) }))
+      expect([hour, minute, found]).toEqual([hour, minute, expected])
     }
   })
 
   test('of a future day begins on that day', () => {
-    const coming = { cases: [{ from: '2027-01-01', input: '1' }] }
-    expect(cost({ input: 1 }, pricedAs(coming, { atMs: Date.UTC(2027, 0, 1) - 1 }))).toBe(150n)
-    expect(cost({ input: 1 }, pricedAs(coming, { atMs: Date.UTC(2027, 0, 1) }))).toBe(1_000n)
+    const futureCase = { cases: [{ from: '2027-01-01', input: '1' }] }
+    expect(cost({ input: 1 }, pricedAs(futureCase, { atMs: Date.UTC(2027, 0, 1) - 1 }))).toBe(150n)
+    expect(cost({ input: 1 }, pricedAs(futureCase, { atMs: Date.UTC(2027, 0, 1) }))).toBe(1_000n)
   })
 
   test('that is listed later wins, and does not change rates that it does not name', () => {
@@ -180,10 +180,10 @@ describe('the class of service', () => {
   })
 
   test('that was served can only make a bill smaller', () => {
-    const asked = pricedAs(priority, { serviceClass: 'priority' })
-    expect(cost({ input: 1 }, asked, 'priority')).toBe(1_000n)
-    expect(cost({ input: 1 }, asked, 'default')).toBe(150n)
-    expect(cost({ input: 1 }, asked, 'never heard of')).toBe(1_000n)
+    const priorityCall = pricedAs(priority, { serviceClass: 'priority' })
+    expect(cost({ input: 1 }, priorityCall, 'priority')).toBe(1_000n)
+    expect(cost({ input: 1 }, priorityCall, 'default')).toBe(150n)
+    expect(cost({ input: 1 }, priorityCall, 'never heard of')).toBe(1_000n)
     expect(cost({ input: 1 }, pricedAs(priority), 'priority')).toBe(150n)
     const flex = { cases: [{ class: 'flex', input: '0.05' }] }
     expect(cost({ input: 1 }, pricedAs(flex, { serviceClass: 'flex' }), 'default')).toBe(50n)
@@ -191,19 +191,19 @@ describe('the class of service', () => {
 })
 
 describe('a unit', () => {
-  const spoken = { input: '0', output: '0', perCharacter: '0.000015' }
+  const speechPrice = { input: '0', output: '0', perCharacter: '0.000015' }
 
   test('is billed at its own rate, and only where the price has one', () => {
-    const each = pricedAs({ ...spoken, perImage: '0.04', perSecond: '0.0001' })
+    const each = pricedAs({ ...speechPrice, perImage: '0.04', perSecond: '0.0001' })
     const used = { input: 0, output: 0, images: 2, characters: 3, seconds: 5 }
-    const told = computeBill(used, each).lines.map(line => `${line.count} ${line.what}`)
-    expect(told).toEqual(['2 image', '3 character', '5 second'])
+    const found = computeBill(used, each).lines.map(line => `${line.count} ${line.what}`)
+    expect(found).toEqual(['2 image', '3 character', '5 second'])
     expect(cost(used, each)).toBe(80_000_000n + 45_000n + 500_000n)
     expect(computeBill(used, pricedAs({})).lines).toEqual([])
   })
 
   test('is no basis for a call that is counted in other units', () => {
-    const { price } = pricedAs(spoken)
+    const { price } = pricedAs(speechPrice)
     expect([hasBasis(price, { characters: 1 }), hasBasis(price, { images: 1 }), hasBasis(price, undefined)]).toEqual([
       ...[true, false, false],
     ])
@@ -234,14 +234,14 @@ const prices = fc.record({
     { maxLength: 3 },
   ),
 }) as unknown as fc.Arbitrary<Price>
-const priceds: fc.Arbitrary<CallPrice> = fc.record({
+const callPrices: fc.Arbitrary<CallPrice> = fc.record({
   price: prices,
   version: fc.constant(1),
   perMille: fc.bigInt(0n, 5_000n),
   serviceClass: fc.constantFrom(undefined, 'priority', 'flex'),
   atMs: fc.integer({ min: noon - 10, max: noon + 10 }),
 })
-const flat = priceds.map(each => ({ ...each, price: { ...each.price, cases: [] } }))
+const flat = callPrices.map(each => ({ ...each, price: { ...each.price, cases: [] } }))
 const counts = Object.fromEntries([...buckets, ...units].map(field => [field, fc.nat(1_000)]))
 const usages = fc.record(counts, { requiredKeys: ['input', 'output'] }) as unknown as fc.Arbitrary<Usage>
 const fields = [...buckets, ...units] as const
@@ -275,7 +275,7 @@ describe('for every usage and price', () => {
 
   test('the amount is the exact sum of the lines, rounded up once', () => {
     fc.assert(
-      fc.property(usages, priceds, (used, each) => {
+      fc.property(usages, callPrices, (used, each) => {
         const { amount, lines } = computeBill(used, each)
         const exact = lines.reduce((sum, line) => sum + BigInt(line.count) * line.rate, 0n) * each.perMille
         return amount * 1_000_000_000n >= exact && (amount - 1n) * 1_000_000_000n < exact
@@ -286,7 +286,7 @@ describe('for every usage and price', () => {
 
   test('the multiplier is applied before the rounding', () => {
     fc.assert(
-      fc.property(usages, priceds, fc.bigInt(1n, 10n), (used, each, times) => {
+      fc.property(usages, callPrices, fc.bigInt(1n, 10n), (used, each, times) => {
         const [once, often] = [cost(used, each), cost(used, { ...each, perMille: each.perMille * times })]
         return often <= once * times && often > (once - 1n) * times
       }),
@@ -300,10 +300,10 @@ describe('for every usage and price', () => {
 
   /** The smallest size that covers a usage, and a little more. */
   function sizeOf(used: Usage, each: { choices: number; spare: number }): CallSize {
-    const written = outputBuckets.reduce((sum, bucket) => sum + (used[bucket] ?? 0), 0)
+    const outputCount = outputBuckets.reduce((sum, bucket) => sum + (used[bucket] ?? 0), 0)
     return {
       inputTokensMax: inputTokens(used) + each.spare,
-      outputTokensMax: Math.ceil(written / each.choices),
+      outputTokensMax: Math.ceil(outputCount / each.choices),
       choices: each.choices,
       searchesMax: used.searches ?? 0,
       units: { ...used, searches: 0 },
@@ -313,8 +313,8 @@ describe('for every usage and price', () => {
 
   test('the bound covers every usage within the size, whatever class was served', () => {
     fc.assert(
-      fc.property(usages, priceds, fc.tuple(sizes, served), (used, each, [some, named]) => {
-        const size = sizeOf(used, some)
+      fc.property(usages, callPrices, fc.tuple(sizes, served), (used, each, [sizing, named]) => {
+        const size = sizeOf(used, sizing)
         const textOnly = !used.inputAudio && !used.inputImage && !used.cacheReadAudio && !used.cacheReadImage
         return cost(used, each, named) <= bound({ ...size, textOnly }, each)
       }),
@@ -324,13 +324,18 @@ describe('for every usage and price', () => {
 
   test('the affordable cap is the largest whose bound fits', () => {
     fc.assert(
-      fc.property(usages, priceds, fc.tuple(sizes, fc.bigInt(0n, 10_000_000_000n)), (used, each, [some, funds]) => {
-        const size = sizeOf(used, some)
-        const most = affordableOutput(size, each, funds as Nanos)
-        const fits = (outputTokensMax: number): boolean => bound({ ...size, outputTokensMax }, each) <= funds
-        if (most === 0) return size.outputTokensMax === 0 || !fits(1)
-        return fits(most) && (most === size.outputTokensMax || !fits(most + 1))
-      }),
+      fc.property(
+        usages,
+        callPrices,
+        fc.tuple(sizes, fc.bigInt(0n, 10_000_000_000n)),
+        (used, each, [sizing, funds]) => {
+          const size = sizeOf(used, sizing)
+          const most = affordableOutput(size, each, funds as Nanos)
+          const fits = (outputTokensMax: number): boolean => bound({ ...size, outputTokensMax }, each) <= funds
+          if (most === 0) return size.outputTokensMax === 0 || !fits(1)
+          return fits(most) && (most === size.outputTokensMax || !fits(most + 1))
+        },
+      ),
       runs(10_000),
     )
   })

@@ -13,7 +13,7 @@ const bytes = (text: string): Uint8Array => Buffer.from(text)
 const faults: string[] = []
 const opened: TokenCounter[] = []
 
-/** By default with enough time for a busy machine. */
+/** Opens a counter. Its default timeouts are long enough for a busy machine. */
 function open(options: Partial<TokenCounterOptions> = {}): TokenCounter {
   const counter = new TokenCounter(detail => faults.push(detail), { startMs: 30_000, countMs: 30_000, ...options })
   opened.push(counter)
@@ -45,7 +45,7 @@ describe('counts', () => {
     expect(characters!.tokens).toBeLessThanOrEqual(1_000)
   })
 
-  const said = {
+  const samples = {
     English: 'Hello, my name is a river. I come from the hills, and it is nice to meet you! ',
     Russian: 'Привет, меня зовут река. Я — с гор, приятно познакомиться! ',
     Arabic: 'مرحبًا، اسمي جي بي تي. أنا نوع جديد من نموذج اللغة، سررت بلقائك! ',
@@ -54,12 +54,15 @@ describe('counts', () => {
     Gujarati: 'હેલો, મારું નામ છે. હું એક નવા પ્રકારનું ભાષા મોડલ છું. તમને મળીને સારું લાગ્યું! ',
     Telugu: 'నమస్కారము, నా పేరు. నేను ఒక్క కొత్త రకమైన భాషా మోడల్ ని. మిమ్మల్ని కలిసినందుకు సంతోషం! ',
   }
-  test.each(Object.entries(said))('%s for an older vocabulary, and for less than its bytes', async (_name, one) => {
-    const text = one.repeat(50)
-    const most = tokensAtMost((await counter.count(bytes(text)))!)
-    expect(most).toBeGreaterThanOrEqual(countOlder(text))
-    expect(most).toBeLessThan(Buffer.byteLength(text))
-  })
+  test.each(Object.entries(samples))(
+    '%s for an older vocabulary, and for less than its bytes',
+    async (_name, sample) => {
+      const text = sample.repeat(50)
+      const most = tokensAtMost((await counter.count(bytes(text)))!)
+      expect(most).toBeGreaterThanOrEqual(countOlder(text))
+      expect(most).toBeLessThan(Buffer.byteLength(text))
+    },
+  )
 
   test('several texts at once, each separately', async () => {
     const texts = ['one', 'one two', 'one two three']
@@ -91,7 +94,7 @@ describe('counts', () => {
   })
 })
 
-describe('is bounded in time', () => {
+describe('the time of a count is limited:', () => {
   test('bytes that are not counted in time are reported', async () => {
     const counter = open({ countMs: 500 })
     await counter.count(bytes('abc'))

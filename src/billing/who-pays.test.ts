@@ -11,9 +11,17 @@ const reported: Usage = { input: 7, cacheRead: 2, output: 5 }
 const early: Usage = { input: 7, cacheRead: 2, output: 0 }
 const estimated: Usage = { input: 70, output: 50 }
 
-type Charged = 'none' | 'reported' | 'estimated' | 'input' | 'mixed' | 'thought' | 'counted thought' | 'input thought'
+type Charged =
+  | 'none'
+  | 'reported'
+  | 'estimated'
+  | 'input'
+  | 'mixed'
+  | 'reported + reasoning'
+  | 'estimated + reasoning'
+  | 'input + reasoning'
 
-/** The unseen reasoning tokens in cases that may have some. */
+/** The hidden reasoning tokens of calls that may have some. */
 const HIDDEN = 20
 
 const charged: Readonly<Record<Charged, readonly [Usage, UsageSource]>> = {
@@ -22,17 +30,18 @@ const charged: Readonly<Record<Charged, readonly [Usage, UsageSource]>> = {
   estimated: [estimated, 'estimated'],
   input: [{ input: 70, output: 0 }, 'estimated'],
   mixed: [{ ...early, output: 50 }, 'estimated'],
-  'thought': [{ ...reported, reasoning: HIDDEN }, 'estimated'],
-  'counted thought': [{ ...estimated, reasoning: HIDDEN }, 'estimated'],
-  'input thought': [{ input: 70, output: 0, reasoning: HIDDEN }, 'estimated'],
+  'reported + reasoning': [{ ...reported, reasoning: HIDDEN }, 'estimated'],
+  'estimated + reasoning': [{ ...estimated, reasoning: HIDDEN }, 'estimated'],
+  'input + reasoning': [{ input: 70, output: 0, reasoning: HIDDEN }, 'estimated'],
 }
 
 /**
- * What was seen: `-` nothing went upstream, `>` the request did, `<` content came, `<<` from a second attempt, `<!` it
- * was written to the caller. With `t` the provider may run tools, with `?` the model may have thought unseen.
+ * How far the call came: `-` nothing was sent upstream, `>` the request was sent, `<` content arrived, `<<` content arrived
+ * from a second attempt, `<!` content was delivered to the caller. `t`: the provider may run tools. `?`: the model may
+ * have reasoned without showing it.
  */
-type Seen = '-' | '>' | '>t' | '>?' | '>t?' | '<' | '<<' | '<!' | '<!?' | '<t' | '<t?' | '<?'
-type Row = readonly [Outcome, Seen, rule: string, withUsage: Charged, withoutUsage: Charged]
+type Progress = '-' | '>' | '>t' | '>?' | '>t?' | '<' | '<<' | '<!' | '<!?' | '<t' | '<t?' | '<?'
+type Row = readonly [Outcome, Progress, rule: string, withUsage: Charged, withoutUsage: Charged]
 
 const rows: readonly Row[] = [
   ['completed', '>', 'completed_empty', 'reported', 'none'],
@@ -42,40 +51,40 @@ const rows: readonly Row[] = [
   ['client_left', '<', 'left_reading', 'reported', 'estimated'],
   ['client_left', '<<', 'left_reading', 'reported', 'estimated'],
   ['client_left', '-', 'left_unsent', 'none', 'none'],
-  ['client_left', '>?', 'left_waiting', 'thought', 'input thought'],
-  ['client_left', '<?', 'left_reading', 'thought', 'counted thought'],
+  ['client_left', '>?', 'left_waiting', 'reported + reasoning', 'input + reasoning'],
+  ['client_left', '<?', 'left_reading', 'reported + reasoning', 'estimated + reasoning'],
   ['refused', '-', 'refused', 'none', 'none'],
   ['refused', '>', 'refused', 'none', 'none'],
   ['refused', '<', 'refused', 'none', 'none'],
   ['refused', '<!', 'refused_answered', 'reported', 'estimated'],
-  ['refused', '<!?', 'refused_answered', 'thought', 'counted thought'],
+  ['refused', '<!?', 'refused_answered', 'reported + reasoning', 'estimated + reasoning'],
   ['upstream_failed', '-', 'upstream_failed', 'none', 'none'],
   ['upstream_failed', '>', 'upstream_failed', 'none', 'none'],
   ['upstream_failed', '>t?', 'upstream_failed', 'none', 'none'],
   ['upstream_failed', '<', 'upstream_broke_off', 'reported', 'none'],
   ['upstream_failed', '<?', 'upstream_broke_off', 'reported', 'none'],
   ['upstream_failed', '<t', 'upstream_broke_off_tools', 'reported', 'estimated'],
-  ['upstream_failed', '<t?', 'upstream_broke_off_tools', 'thought', 'counted thought'],
+  ['upstream_failed', '<t?', 'upstream_broke_off_tools', 'reported + reasoning', 'estimated + reasoning'],
   ['over_bound', '-', 'over_bound', 'none', 'none'],
   ['over_bound', '>?', 'over_bound', 'none', 'none'],
   ['over_bound', '>t', 'over_bound_tools', 'reported', 'input'],
-  ['over_bound', '>t?', 'over_bound_tools', 'thought', 'input thought'],
+  ['over_bound', '>t?', 'over_bound_tools', 'reported + reasoning', 'input + reasoning'],
   ['over_bound', '<', 'over_bound_answered', 'reported', 'estimated'],
-  ['over_bound', '<?', 'over_bound_answered', 'thought', 'counted thought'],
+  ['over_bound', '<?', 'over_bound_answered', 'reported + reasoning', 'estimated + reasoning'],
   ['too_long', '-', 'too_long', 'none', 'none'],
   ['too_long', '>', 'too_long', 'none', 'none'],
   ['too_long', '>t', 'too_long_tools', 'reported', 'input'],
   ['too_long', '<', 'too_long_answered', 'reported', 'estimated'],
-  ['too_long', '<?', 'too_long_answered', 'thought', 'counted thought'],
+  ['too_long', '<?', 'too_long_answered', 'reported + reasoning', 'estimated + reasoning'],
   ['drained', '-', 'drained', 'none', 'none'],
   ['drained', '>', 'drained', 'none', 'none'],
   ['drained', '<', 'drained_delivered', 'reported', 'estimated'],
-  ['drained', '<?', 'drained_delivered', 'thought', 'counted thought'],
+  ['drained', '<?', 'drained_delivered', 'reported + reasoning', 'estimated + reasoning'],
   ['revoked', '-', 'revoked', 'none', 'none'],
   ['revoked', '>', 'revoked_waiting', 'reported', 'input'],
-  ['revoked', '>?', 'revoked_waiting', 'thought', 'input thought'],
+  ['revoked', '>?', 'revoked_waiting', 'reported + reasoning', 'input + reasoning'],
   ['revoked', '<', 'revoked_answered', 'reported', 'estimated'],
-  ['revoked', '<?', 'revoked_answered', 'thought', 'counted thought'],
+  ['revoked', '<?', 'revoked_answered', 'reported + reasoning', 'estimated + reasoning'],
   ['gateway_fault', '-', 'gateway_fault', 'none', 'none'],
   ['gateway_fault', '>', 'gateway_fault', 'none', 'none'],
   ['gateway_fault', '<', 'gateway_fault', 'none', 'none'],
@@ -86,56 +95,56 @@ const rows: readonly Row[] = [
   ['replayed', '<', 'replayed', 'none', 'none'],
 ]
 
-const seenAs = (outcome: Outcome, seen: Seen, usage: Usage | undefined): FinishedCall => ({
+const finishedCall = (outcome: Outcome, progress: Progress, usage: Usage | undefined): FinishedCall => ({
   outcome,
-  isForwarded: seen !== '-',
-  hasContent: seen.startsWith('<'),
-  fellBack: seen === '<<',
+  isForwarded: progress !== '-',
+  hasContent: progress.startsWith('<'),
+  fellBack: progress === '<<',
   reported: usage,
   isReportOutdated: false,
-  isDelivered: seen.includes('!'),
-  hasProviderTools: seen.includes('t'),
+  isDelivered: progress.includes('!'),
+  hasProviderTools: progress.includes('t'),
   estimate: () => estimated,
-  estimateHidden: () => (seen.includes('?') ? HIDDEN : 0),
+  estimateHidden: () => (progress.includes('?') ? HIDDEN : 0),
 })
 
 const expected = (rule: string, kind: Charged) => ({ rule, usage: charged[kind][0], source: charged[kind][1] })
 
-test.each(rows)('%s, seen %s: %s charges %s with usage and %s without', (...row) => {
-  const [outcome, seen, rule, known, unknown] = row
-  expect(decideCharge(seenAs(outcome, seen, reported))).toEqual(expected(rule, known))
-  expect(decideCharge(seenAs(outcome, seen, undefined))).toEqual(expected(rule, unknown))
+test.each(rows)('%s at %s: rule %s charges %s with a usage report and %s without one', (...row) => {
+  const [outcome, progress, rule, withReport, withoutReport] = row
+  expect(decideCharge(finishedCall(outcome, progress, reported))).toEqual(expected(rule, withReport))
+  expect(decideCharge(finishedCall(outcome, progress, undefined))).toEqual(expected(rule, withoutReport))
 })
 
 test('a completed answer is charged as reported, or estimated under a rule of its own', () => {
-  expect(decideCharge(seenAs('completed', '<', reported))).toEqual(expected('completed', 'reported'))
-  expect(decideCharge(seenAs('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
+  expect(decideCharge(finishedCall('completed', '<', reported))).toEqual(expected('completed', 'reported'))
+  expect(decideCharge(finishedCall('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
 })
 
 test('the result of a task is charged as reported, or by its size under a rule of its own', () => {
-  expect(decideCharge(seenAs('task_succeeded', '<', reported))).toEqual(expected('task_reported', 'reported'))
-  expect(decideCharge(seenAs('task_succeeded', '<', undefined))).toEqual(expected('task_unreported', 'estimated'))
+  expect(decideCharge(finishedCall('task_succeeded', '<', reported))).toEqual(expected('task_reported', 'reported'))
+  expect(decideCharge(finishedCall('task_succeeded', '<', undefined))).toEqual(expected('task_unreported', 'estimated'))
 })
 
 test('a report that came before the first content, or has no output, does not make the content free', () => {
-  expect(decideCharge(seenAs('completed', '<', early))).toEqual(expected('completed', 'mixed'))
-  expect(decideCharge(seenAs('completed', '<<', early))).toEqual(expected('completed_fallback', 'mixed'))
-  expect(decideCharge(seenAs('client_left', '<', early))).toEqual(expected('left_reading', 'mixed'))
-  expect(decideCharge(seenAs('too_long', '<', early))).toEqual(expected('too_long_answered', 'mixed'))
-  expect(decideCharge(seenAs('client_left', '>', early)).usage).toEqual(early)
+  expect(decideCharge(finishedCall('completed', '<', early))).toEqual(expected('completed', 'mixed'))
+  expect(decideCharge(finishedCall('completed', '<<', early))).toEqual(expected('completed_fallback', 'mixed'))
+  expect(decideCharge(finishedCall('client_left', '<', early))).toEqual(expected('left_reading', 'mixed'))
+  expect(decideCharge(finishedCall('too_long', '<', early))).toEqual(expected('too_long_answered', 'mixed'))
+  expect(decideCharge(finishedCall('client_left', '>', early)).usage).toEqual(early)
 })
 
 test('content after the last report is estimated', () => {
-  const stale = (usage: Usage): FinishedCall => ({ ...seenAs('completed', '<', usage), isReportOutdated: true })
+  const stale = (usage: Usage): FinishedCall => ({ ...finishedCall('completed', '<', usage), isReportOutdated: true })
   expect(decideCharge(stale(reported))).toMatchObject({ usage: { ...reported, output: 50 }, source: 'estimated' })
-  const thought = { input: 7, output: 5, reasoning: 20 }
-  expect(decideCharge(stale(thought)).usage).toEqual({ ...thought, output: 30 })
+  const withReasoning = { input: 7, output: 5, reasoning: 20 }
+  expect(decideCharge(stale(withReasoning)).usage).toEqual({ ...withReasoning, output: 30 })
   expect(decideCharge(stale({ input: 7, output: 500 }))).toMatchObject({ usage: { output: 500 }, source: 'reported' })
 })
 
-describe('always', () => {
+describe('for any call,', () => {
   const failures = ['refused', 'upstream_failed', 'over_bound', 'too_long', 'drained', 'gateway_fault'] as const
-  const ended = fc.record({
+  const failedCall = fc.record({
     outcome: fc.constantFrom(...failures),
     isForwarded: fc.boolean(),
     hasContent: fc.boolean(),
@@ -146,28 +155,28 @@ describe('always', () => {
     hasProviderTools: fc.boolean(),
   })
 
-  test('an error without output is free, and a failed upstream is never estimated, except for calls with tools', () => {
+  test('an error without output is free, and the usage of a failed upstream is never estimated, except for calls with tools', () => {
     fc.assert(
-      fc.property(ended, ({ wasWritten, ...rest }) => {
-        const seen = {
+      fc.property(failedCall, ({ wasWritten, ...rest }) => {
+        const call = {
           ...rest,
           isDelivered: rest.hasContent && wasWritten,
           estimate: () => estimated,
           estimateHidden: () => HIDDEN,
         }
-        const { usage, source } = decideCharge(seen)
-        if (!seen.hasContent && !seen.hasProviderTools) expect([usage, source]).toEqual([noUsage, 'none'])
-        if (seen.outcome === 'upstream_failed' && !seen.hasProviderTools) expect(source).not.toBe('estimated')
+        const { usage, source } = decideCharge(call)
+        if (!call.hasContent && !call.hasProviderTools) expect([usage, source]).toEqual([noUsage, 'none'])
+        if (call.outcome === 'upstream_failed' && !call.hasProviderTools) expect(source).not.toBe('estimated')
       }),
     )
   })
 
   test('content that was sent to a caller is never free, unless the upstream failed and reported nothing', () => {
     fc.assert(
-      fc.property(ended, fc.constantFrom('client_left', 'revoked', ...failures), (seen, outcome) => {
-        const written = { ...seen, outcome, isForwarded: true, hasContent: true, isDelivered: true }
-        const { usage } = decideCharge({ ...written, estimate: () => estimated, estimateHidden: () => 0 })
-        if (outcome !== 'upstream_failed' || seen.hasProviderTools) expect(outputTokens(usage)).toBeGreaterThan(0)
+      fc.property(failedCall, fc.constantFrom('client_left', 'revoked', ...failures), (call, outcome) => {
+        const delivered = { ...call, outcome, isForwarded: true, hasContent: true, isDelivered: true }
+        const { usage } = decideCharge({ ...delivered, estimate: () => estimated, estimateHidden: () => 0 })
+        if (outcome !== 'upstream_failed' || call.hasProviderTools) expect(outputTokens(usage)).toBeGreaterThan(0)
       }),
     )
   })
@@ -180,13 +189,13 @@ describe('always', () => {
     const estimate = (): never => {
       throw new Error('estimated')
     }
-    for (const seen of ['>', '<', '<<'] as const) {
-      expect(decideCharge({ ...seenAs('completed', seen, reported), estimate }).usage).toEqual(reported)
+    for (const progress of ['>', '<', '<<'] as const) {
+      expect(decideCharge({ ...finishedCall('completed', progress, reported), estimate }).usage).toEqual(reported)
     }
   })
 
   test('a crash is charged by the recovery and nowhere else', () => {
-    expect(() => decideCharge(seenAs('gateway_crash', '<', reported))).toThrow('recovery')
+    expect(() => decideCharge(finishedCall('gateway_crash', '<', reported))).toThrow('recovery')
   })
 
   test('every outcome has a last rule without a condition, and every rule has its own id', () => {

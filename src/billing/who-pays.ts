@@ -17,6 +17,7 @@ export const outcomes = {
     'A bound of the gateway ended the answer: it was too large or too deeply nested, or silent for too long in the ' +
     'middle.',
   too_long: 'The call reached the maximum duration of a call and was cut off.',
+  out_of_funds: 'The balance or a budget was used up while the answer arrived, so that the answer was stopped.',
   drained: 'The gateway was shut down and could not wait for the call.',
   revoked: 'The call was cut off because its key was revoked.',
   gateway_fault: 'The gateway had an internal error, or could not write to its ledger.',
@@ -313,6 +314,22 @@ const rows = [
     'answered',
     'reported_or_bound',
     'The answer was delivered up to the time limit. A longer answer must not be cheaper than a shorter one.',
+    'Yes, and the caller pays for what it received and for the reasoning.',
+  ],
+  [
+    'out_of_funds_waiting',
+    'out_of_funds',
+    'unanswered',
+    'reported_or_waited',
+    'The provider reads the request, reasons, and bills both to the operator.',
+    'Yes, with little money and a model that reasons for long; the caller gets nothing and pays all that was reserved.',
+  ],
+  [
+    'out_of_funds',
+    'out_of_funds',
+    'answered',
+    'reported_or_bound',
+    'The answer was delivered up to the last token that was reserved. The upstream has not failed.',
     'Yes, and the caller pays for what it received and for the reasoning.',
   ],
   [

@@ -18,6 +18,7 @@ import { buildPreviousResponses } from '../features/stored-responses/previous-re
 import { buildStoredResponseRequests } from '../features/stored-responses/requests.ts'
 import { settleWithResponse } from '../features/stored-responses/store-response.ts'
 import { buildStoringUpstreams } from '../features/stored-responses/upstream-responses.ts'
+import { settleUnlessStarted } from '../features/tasks/settle-task.ts'
 import { TaskService } from '../features/tasks/tasks.ts'
 import { buildFactorLearning } from '../features/token-counts/learned-factors.ts'
 import { buildCountCall } from '../features/token-counts/token-counts.ts'
@@ -57,6 +58,7 @@ import { ChannelPicker } from '../pipeline/route/channel-picker.ts'
 import { ReferenceCheck, settleWithReferences } from '../pipeline/route/references.ts'
 import { Targets } from '../pipeline/route/targets.ts'
 import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
+import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
@@ -68,6 +70,7 @@ import type { Runtime } from './runtime.ts'
 
 export interface CallParts {
   readonly ledger: Ledger
+  readonly reservations: Reservations
   readonly silence: SilenceTimes
   readonly catalogue: Catalogue
   readonly prices: PriceBook
@@ -97,8 +100,9 @@ export function buildCalls(parts: CallParts) {
   const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
   const bodyStorage = buildBodyStorage({ seal, bodies: store.bodies })
+  const deduct = buildDeduct(ledger)
   const settling = buildSettler({
-    deduct: buildDeduct(ledger),
+    deduct,
     bodyStorage,
     log,
     unsettledMax: runtime.unsettledMax,
@@ -133,6 +137,7 @@ export function buildCalls(parts: CallParts) {
       channelPicker,
       send: upstreams.send,
       deadlines,
+      reservations: parts.reservations,
       memory: new AnswerMemory(parts.answerMemoryBytesMax, runtime.eventBytesMax),
       times: runtime.attemptTimes,
       reasoning: vault.reasoning,
@@ -146,17 +151,23 @@ export function buildCalls(parts: CallParts) {
   const disconnects = new Disconnects(deadlines)
   const settleReferences = settleWithReferences(settling.settle, { references: vault.references, log })
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
-  const replies = buildReplies({ settle, log, silence: silenceTimes, deadlines, disconnects, stallMs })
+  const { reservations } = parts
+  const replyParts = { settle, reservations, log, silence: silenceTimes, deadlines, disconnects, stallMs }
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
-  const shared = { activeCalls, gate, settler: settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
+  const pipeline: PipelineParts = {
+    stages,
+    replies: buildReplies(replyParts),
+    background,
+    disconnects: notifyEnd({ disconnects, channelPicker, learning }),
+    activeCalls,
+    gate,
+    settler: settling,
+    nowMs,
+    dateMs,
+    onEnd: summarizeCalls(parts),
+  }
   const runCall = buildRunOrExplain({
-    pipeline: {
-      ...shared,
-      stages,
-      replies,
-      background,
-      disconnects: notifyEnd({ disconnects, channelPicker, learning }),
-    },
+    pipeline,
     targets,
     channelPicker,
     countTokens: counter.count,
@@ -192,20 +203,20 @@ export function buildCalls(parts: CallParts) {
       deadlines,
     }),
   })
+  const settleUnstarted = settleUnlessStarted(settle, { tasks: vault.tasks, bodyStorage, log, dateMs })
   const tasks = new TaskService({
+    pipeline: { ...pipeline, replies: buildReplies({ ...replyParts, settle: settleUnstarted }) },
+    hold: buildHold({
+      ledger: { hold: request => ledger.hold({ ...request, kind: 'task' }) },
+      countTokens: counter.count,
+    }),
     tasks: vault.tasks,
-    ledger,
+    deduct,
     catalogue,
     log,
-    nowMs,
     dateMs,
-    limitRate,
-    refuseUnread,
     channelPicker,
     queryUpstream,
-    route: stages.route,
-    targets,
-    references,
     everyMs: runtime.tasksEveryMs,
     chance: runtime.random,
     priceOf: version => readPrice(store, version),

@@ -12,7 +12,7 @@ export interface DrainParts {
   /** How long active calls may last, counted from the signal. */
   readonly windowMs: number
   readonly activeCalls: ActiveCalls
-  readonly tasks: Pick<TaskService, 'abortStarts' | 'close'>
+  readonly tasks: Pick<TaskService, 'close'>
   readonly server: HttpServer
   readonly settler: Settler
   readonly log: Log
@@ -60,9 +60,8 @@ export class Drain {
   }
 
   #endRest(): void {
-    const { activeCalls, tasks } = this.#parts!
-    activeCalls.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the drain window is over') })
-    tasks.abortStarts()
+    const refusal = new Refusal('draining', 'the drain window is over')
+    this.#parts!.activeCalls.endAll({ outcome: 'drained', refusal })
   }
 
   async #run(parts: DrainParts, delayMs: number): Promise<void> {

@@ -95,6 +95,7 @@ export function requireChange(body: CommandFields, options: readonly string[]): 
 export const UNKNOWN_KEY = 'Unknown key. Use the key itself (wk-…) or its id (key_…).'
 export const UNKNOWN_ACCOUNT = 'Unknown account. Use its id (acc_…) or one of its keys (wk-…, key_…).'
 export const UNKNOWN_USER = 'There is no person with this email address or id. See: weir users list'
+export const UNKNOWN_TOKEN = 'There is no service token with this name or id. See: weir tokens list'
 export const UNKNOWN_CALL = 'There is no record of this call: it is still running, or it does not exist.'
 
 /** The id of a key, from the key itself or its id. */
@@ -124,6 +125,16 @@ export async function findUser(send: Send, given: Given): Promise<string> {
   const found = (data as readonly CommandFields[]).find(user => user.email === email)
   if (found !== undefined) return text(found.id)
   throw new Problem(UNKNOWN_USER)
+}
+
+/** The id of a service token, from the id or the name. A revoked token is found by its id only. */
+export async function findServiceToken(send: Send, given: Given): Promise<string> {
+  if (/^tok_/.test(text(given))) return text(given)
+  const { data } = await send.get('/api/web/service-tokens', { name: given })
+  const found = (data as readonly CommandFields[]).filter(({ name, state }) => name === given && state !== 'revoked')
+  if (found.length === 1) return text(found[0]!.id)
+  if (found.length === 0) throw new Problem(UNKNOWN_TOKEN)
+  throw new Problem(`Several service tokens have this name. Use the id: ${found.map(({ id }) => id).join(', ')}.`)
 }
 
 export const optionally = async <T>(given: Given, find: (given: Given) => Promise<T>): Promise<T | undefined> =>

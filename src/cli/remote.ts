@@ -1,12 +1,13 @@
-// Sends requests to a remote gateway in the session of `weir login`. The cookie that renews the session is kept in a
-// file that only its owner can read; access tokens live for one command.
+// Sends requests to a remote gateway: with the token in WEIR_TOKEN, or in the session of `weir login`. The cookie that
+// renews the session is kept in a file that only its owner can read; access tokens live for one command.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Secret } from '../base/secrets/secret.ts'
-import type { CommandFields } from './connect.ts'
-import { Problem } from './connect.ts'
+import type { ControlHandler } from '../http/server/control-socket.ts'
+import type { CommandFields, ConnectOptions } from './connect.ts'
+import { Problem, withConnection } from './connect.ts'
 
 interface StoredSession {
   readonly url: string
@@ -34,6 +35,63 @@ export function parseOrigin(value: unknown): string {
   return url.origin
 }
 
+/** A gateway elsewhere, and the token for it. */
+interface RemoteGateway {
+  readonly url: string
+  readonly token: Secret
+}
+
+/** The gateway of WEIR_TOKEN; undefined without this variable. `url`: where it is, if the command says that. */
+function remoteGateway(url: string | undefined): RemoteGateway | undefined {
+  const token = process.env.WEIR_TOKEN?.trim()
+  if (!token) return undefined
+  const given = url ?? process.env.WEIR_URL
+  if (!given) {
+    throw new Problem('WEIR_TOKEN is set. Set WEIR_URL, too: the URL of the gateway, such as https://weir.example.com')
+  }
+  const gateway = { url: parseOrigin(given), token: new Secret(token) }
+  warnIfUnencrypted(gateway.url)
+  return gateway
+}
+
+/** Requests to this URL may cross a network without encryption. */
+export function warnIfUnencrypted(url: string): void {
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'http:' || /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) return
+  process.stderr.write(`weir: warning: ${url} is not encrypted: others can read the credential and all requests\n`)
+}
+
+/** Runs a command with a function that sends requests: to the gateway of WEIR_TOKEN, or to the one of this machine. */
+export async function withGateway<T>(
+  options: ConnectOptions,
+  run: (request: ControlHandler) => Promise<T>,
+): Promise<T> {
+  const gateway = remoteGateway(undefined)
+  if (gateway !== undefined) return await run(buildRemoteHandler(gateway))
+  // A missing secret must not turn a change of the remote gateway into one of this machine.
+  if (process.env.WEIR_URL) throw new Problem('WEIR_URL is set, but WEIR_TOKEN is missing or empty.')
+  return await withConnection(options, run)
+}
+
+const MANAGEMENT = '/api/web/'
+
+function buildRemoteHandler({ url, token }: RemoteGateway): ControlHandler {
+  return async ({ method, path, query = {}, body }) => {
+    if (!path.startsWith(MANAGEMENT)) {
+      throw new Problem('This command works only on the machine of the gateway. Run it there, without WEIR_TOKEN.')
+    }
+    // Ids of channels contain characters that have a meaning in a URL.
+    const encoded = path.split('/').map(encodeURIComponent).join('/')
+    const search = new URLSearchParams(query).toString()
+    const target = search === '' ? encoded : `${encoded}?${search}`
+    const text = method === 'GET' || method === 'DELETE' ? undefined : JSON.stringify(body ?? {})
+    const response = await request(url, { method, path: target, body: text, token })
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+    if (response.status >= 400 && !isJson) throw new Problem(errorText({ status: response.status, text: '' }))
+    return response
+  }
+}
+
 export async function signIn(url: string, body: CommandFields): Promise<CommandFields> {
   const response = await send(url, { method: 'POST', path: '/api/auth/sign-in', body: JSON.stringify(body) })
   const answer = parseResponse(response)
@@ -58,16 +116,25 @@ export interface RemoteRequest {
   readonly body?: string | undefined
 }
 
-/** Returns the response body unchanged. */
-export async function sendRemoteRequest(ask: RemoteRequest): Promise<string> {
+/** Returns the response body unchanged. `at`: the URL of the gateway; only needed with WEIR_TOKEN. */
+export async function sendRemoteRequest(ask: RemoteRequest, at: string | undefined): Promise<string> {
+  const gateway = remoteGateway(at)
+  const response =
+    gateway === undefined ? await sendInSession(ask, at) : await send(gateway.url, { ...ask, token: gateway.token })
+  if (response.status >= 400) throw new Problem(errorText(response))
+  return response.text
+}
+
+async function sendInSession(ask: RemoteRequest, at: string | undefined): Promise<RemoteResponse> {
   const { url, cookie } = loadSession()
+  if (at !== undefined && parseOrigin(at) !== url) {
+    throw new Problem(`You are signed in at ${url}. For another gateway, set WEIR_TOKEN, or sign in there: weir login`)
+  }
   const renewed = await send(url, { method: 'POST', path: '/api/auth/refresh', cookie })
   if (renewed.status === 401) throw new Problem(`You are no longer signed in at ${url}. See: weir login`)
   const { accessToken } = parseResponse(renewed)
   if (renewed.cookie !== undefined) saveSession({ url, cookie: renewed.cookie })
-  const response = await send(url, { ...ask, token: new Secret(String(accessToken)) })
-  if (response.status >= 400) throw new Problem(errorText(response))
-  return response.text
+  return await send(url, { ...ask, token: new Secret(String(accessToken)) })
 }
 
 interface AuthorizedRequest extends RemoteRequest {
@@ -75,24 +142,35 @@ interface AuthorizedRequest extends RemoteRequest {
   readonly token?: Secret
 }
 
-async function send(url: string, { method, path, body, cookie, token }: AuthorizedRequest): Promise<RemoteResponse> {
+async function send(url: string, ask: AuthorizedRequest): Promise<RemoteResponse> {
+  const response = await request(url, ask)
+  const newCookie = /(?:^|,\s*)weir_refresh=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1]
+  const text = await response.text().catch(fault => {
+    throw requestFailed(url, fault)
+  })
+  return { status: response.status, text, cookie: newCookie ? new Secret(newCookie) : undefined }
+}
+
+const requestFailed = (url: string, fault: unknown): Problem =>
+  new Problem(`The request to ${url} failed: ${(fault as Error).message}`)
+
+/** Resolves when the head of the response has arrived; an export may take long after that. */
+async function request(url: string, { method, path, body, cookie, token }: AuthorizedRequest): Promise<Response> {
   const headers = {
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...(cookie !== undefined && { cookie: `weir_refresh=${cookie.reveal()}`, origin: url }),
     ...(token !== undefined && { authorization: `Bearer ${token.reveal()}` }),
   }
-  const signal = AbortSignal.timeout(REQUEST_MS_MAX)
+  const abort = new AbortController()
+  const timer = setTimeout(() => abort.abort(new Error('it took too long')), REQUEST_MS_MAX)
   try {
-    // Redirects are refused: the password and the cookie are for this gateway only.
-    const response = await fetch(`${url}${path}`, { method, headers, body: body ?? null, redirect: 'error', signal })
-    const newCookie = /(?:^|,\s*)weir_refresh=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1]
-    return {
-      status: response.status,
-      text: await response.text(),
-      cookie: newCookie ? new Secret(newCookie) : undefined,
-    }
+    // Redirects are refused: the password, the cookie and the token are for this gateway only.
+    const options = { method, headers, body: body ?? null, redirect: 'error', signal: abort.signal } as const
+    return await fetch(`${url}${path}`, options)
   } catch (fault) {
-    throw new Problem(`The request to ${url} failed: ${(fault as Error).message}`)
+    throw requestFailed(url, fault)
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -105,7 +183,7 @@ function parseResponse(response: RemoteResponse): CommandFields {
   }
 }
 
-function errorText({ status, text }: RemoteResponse): string {
+function errorText({ status, text }: Pick<RemoteResponse, 'status' | 'text'>): string {
   try {
     const { error } = JSON.parse(text) as { error: { message: string; code?: string } }
     return `${status} ${error.code ?? ''}: ${error.message}`

@@ -5,8 +5,6 @@ import type { Gateway } from '../main.ts'
 import { startGateway } from '../main.ts'
 import { buildSend } from './send.ts'
 
-const FIRST_CREDIT_USD = '10'
-
 /**
  * A supervisor signals the whole process group, and npm forwards the signal that it gets, so one request to stop
  * reaches this process several times within milliseconds. Only after this time does a signal count as a second request.
@@ -63,7 +61,7 @@ async function greet(gateway: Gateway, say: (line: string) => void): Promise<voi
   const lines = [`Weir is listening on ${url}`]
   if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (gateway.firstStart) {
-    const { key } = await buildSend(gateway.manage).machine('first-key', { credit: FIRST_CREDIT_USD })
+    const { key } = await buildSend(gateway.manage).machine('first-key')
     lines.push('', ...keyLines(url, String(key)))
   }
   say(lines.length === 1 ? lines[0]! : `\n${lines.join('\n')}\n`)
@@ -82,7 +80,9 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
 }
 
 const keyLines = (url: string, key: string): readonly string[] => [
-  `  API key (shown once, $${FIRST_CREDIT_USD} of credit)  ${key}`,
+  `  API key (shown once)    ${key}`,
+  '',
+  'Its calls are priced and recorded, and have no limit; "bin/weir budgets set wk-… day 5" sets one.',
   '',
   'Try it:',
   '',

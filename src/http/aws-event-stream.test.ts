@@ -1,4 +1,4 @@
-// Reads messages of the vendor's own codec, however they are split, and refuses everything else.
+// Tests reading messages of the vendor's own codec, however they are split, and that everything else is refused.
 
 import { describe, expect, test } from 'bun:test'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
@@ -29,13 +29,13 @@ function read(...chunks: readonly Uint8Array[]): readonly string[] {
   return chunks.flatMap(bytes => stream.push(bytes)).map(String)
 }
 
-test('an event becomes an event with its name and its data', () => {
+test('a message becomes a server-sent event with its name and its data', () => {
   const data = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Grüße"}}'
   expect(read(chunk(data))).toEqual([`event: content_block_delta\ndata: ${data}\n\n`])
   expect(read(chunk('{"index":0,"type":"ping"}'))).toEqual(['event: ping\ndata: {"index":0,"type":"ping"}\n\n'])
 })
 
-test('a name that could end its line is left out, and breaks in data are spaces', () => {
+test('a name that could end its line is left out, and line breaks in data become spaces', () => {
   expect(read(chunk('{"type":"a\\nb"}'))).toEqual(['data: {"type":"a\\nb"}\n\n'])
   expect(read(chunk('{\r\n"a":1}'))).toEqual(['data: {  "a":1}\n\n'])
 })
@@ -54,7 +54,7 @@ test.each([
   ['modelTimeoutException', 'timeout_error'],
   ['modelStreamErrorException', 'api_error'],
   ['toString', 'api_error'],
-])('%s is an error event of type %s', (name, type) => {
+])('the exception %s becomes an error event of the type %s', (name, type) => {
   const [frame = ''] = read(exception(name, '{"message":"Too\\nmany"}'))
   expect(frame).toStartWith('event: error\ndata: ')
   expect(JSON.parse(frameData(Buffer.from(frame))!)).toEqual({ type: 'error', error: { type, message: 'Too\nmany' } })
@@ -84,28 +84,28 @@ test('headers of all types are skipped', () => {
 test('any split of the bytes gives the same events', () => {
   const pieces = ['{"type":"message_start"}', '{"type":"ping"}', '{"type":"message_stop","x":"äöü"}']
   const bytes = Buffer.concat([...pieces.map(chunk), exception('throttlingException', '{"message":"m"}')])
-  const whole = read(bytes)
-  expect(whole).toHaveLength(4)
+  const expected = read(bytes)
+  expect(expected).toHaveLength(4)
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 30 }), cuts => {
       const ends = [0, ...cuts.sort((a, b) => a - b), bytes.length]
-      expect(read(...ends.slice(1).map((end, index) => bytes.subarray(ends[index], end)))).toEqual([...whole])
+      expect(read(...ends.slice(1).map((end, index) => bytes.subarray(ends[index], end)))).toEqual([...expected])
     }),
   )
-  expect(read(...Array.from(bytes, byte => Uint8Array.of(byte)))).toEqual([...whole])
+  expect(read(...Array.from(bytes, byte => Uint8Array.of(byte)))).toEqual([...expected])
 })
 
 describe('a broken stream', () => {
-  test('with any byte changed is refused, or stays incomplete', () => {
+  test('with any byte changed is refused', () => {
     const bytes = chunk('{"type":"ping"}')
-    for (let at = 0; at < bytes.length; at++) {
+    for (let position = 0; position < bytes.length; position++) {
       const changed = Buffer.from(bytes)
-      changed[at]! ^= 1
+      changed[position]! ^= 1
       expect(() => read(changed)).toThrow(Refusal)
     }
   })
 
-  test('that ends in the middle of a message gives nothing of it', () => {
+  test('that ends in the middle of a message returns nothing of the message', () => {
     const stream = new AwsEventStream(1024)
     expect(stream.push(chunk('{}').subarray(0, -1))).toEqual([])
     expect(stream.end()).toBeUndefined()
@@ -125,7 +125,7 @@ describe('a broken stream', () => {
 test.each([
   ['lengths that do not fit', (bytes: Buffer) => bytes.writeUInt32BE(15, 0)],
   ['headers longer than the message', (bytes: Buffer) => bytes.writeUInt32BE(bytes.length, 4)],
-])('%s are refused even with a right checksum', (_, change) => {
+])('%s are refused even with a valid checksum', (_, change) => {
   const bytes = Buffer.from(chunk('{}'))
   change(bytes)
   bytes.writeUInt32BE(Bun.hash.crc32(bytes.subarray(0, 8)), 8)

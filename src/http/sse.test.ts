@@ -1,4 +1,4 @@
-// Frames do not depend on how the bytes are split, and no byte is lost or changed.
+// Tests that frames do not depend on how the bytes are split, and that no byte is lost or changed.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -10,23 +10,23 @@ const MIB = 1024 * 1024
 /** The frames of the bytes when they arrive in these pieces and then end. */
 function split(pieces: readonly Uint8Array[]): string[] {
   const splitter = new SseSplitter(MIB)
-  // Read at once: a frame may be a view of memory that the next piece overwrites.
+  // Each frame is read at once, because it may be a view of memory that the next piece overwrites.
   const frames = pieces.flatMap(piece => splitter.push(piece).map(String))
   const last = splitter.end()
   expect(splitter.end()).toBeUndefined()
   return last?.isEnded ? [...frames, String(last.frame)] : frames
 }
 
-/** What a reader makes of the bytes: the data of each event, the last one with or without its blank line. */
+/** The data of each event, the last one with or without its blank line. */
 function dataOf(pieces: readonly Uint8Array[]): (string | undefined)[] {
   const splitter = new SseSplitter(MIB)
   const data = pieces.flatMap(piece => splitter.push(piece).map(frameData))
   const last = splitter.end()
-  return [...data, last && frameData(last.frame)].filter(one => one !== undefined)
+  return [...data, last && frameData(last.frame)].filter(data => data !== undefined)
 }
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
-const whole = (text: string): string[] => split([bytes(text)])
+const splitText = (text: string): string[] => split([bytes(text)])
 const byteByByte = (data: Buffer): Uint8Array[] => Array.from(data, byte => Uint8Array.of(byte))
 
 /** Lines of a stream with every kind of ending, mixed. */
@@ -38,7 +38,7 @@ const streams = fc
   .array(fc.tuple(lines, endings), { maxLength: 30 })
   .map(parts => parts.map(([line, ending]) => line + ending).join(''))
 
-/** The frames by the standard's own words: lines end with CRLF, LF or CR, and a blank line ends an event. */
+/** The frames by the definition of the standard: lines end with CRLF, LF or CR, and a blank line ends an event. */
 function framesByStandard(text: string): string[] {
   const frames: string[] = []
   let frame = ''
@@ -52,8 +52,8 @@ function framesByStandard(text: string): string[] {
   return frames
 }
 
-/** A LF that comes after its CR was taken for a line end stands alone: it means nothing, and is put back here. */
-function joined(frames: readonly string[]): string[] {
+/** Appends to its frame each LF that arrived after its CR was taken for a line end, and so became a frame of its own. */
+function joinLoneLineFeeds(frames: readonly string[]): string[] {
   const list: string[] = []
   for (const frame of frames) {
     if (frame === '\n' && list.at(-1)?.endsWith('\r')) list.push(list.pop()! + frame)
@@ -63,16 +63,16 @@ function joined(frames: readonly string[]): string[] {
 }
 
 describe('SseSplitter', () => {
-  test('the data of any stream is the same, whichever way its lines end and its bytes are cut', () => {
+  test('returns the same data for any line ends and any split of the bytes', () => {
     const line = fc.constantFrom('data: a', 'data:b', 'data: Grüße 😀', 'data', 'event: x', ': c', 'retry: 9')
     const events = fc.array(fc.array(line, { minLength: 1, maxLength: 4 }), { maxLength: 8 })
     const write = (list: readonly (readonly string[])[], next: () => string): string =>
       list.map(rows => rows.map(row => row + next()).join('') + next()).join('')
     fc.assert(
       fc.property(events, fc.array(endings, { minLength: 1 }), fc.nat(7), fc.boolean(), (list, ends, size, isCut) => {
-        let at = 0
-        // A LF behind a bare CR would be the other half of one line end.
-        const mixed = write(list, () => ends[at++ % ends.length]!).replace(/\r(?=\n\n)/g, '')
+        let index = 0
+        // A LF after a bare CR would be the second half of one line end.
+        const mixed = write(list, () => ends[index++ % ends.length]!).replace(/\r(?=\n\n)/g, '')
         const plain = write(list, () => '\n')
         const text = isCut ? mixed.replace(/[\r\n]+$/, '') : mixed
         const data = bytes(text)
@@ -86,15 +86,17 @@ describe('SseSplitter', () => {
     )
   })
 
-  test('any split of the bytes gives the same frames', () => {
+  test('returns the same frames for any split of the bytes', () => {
     fc.assert(
-      fc.property(streams, fc.array(fc.nat(400), { maxLength: 20 }), (text, places) => {
+      fc.property(streams, fc.array(fc.nat(400), { maxLength: 20 }), (text, positions) => {
         const data = bytes(text)
-        const cuts = [0, ...places.map(place => Math.min(place, data.length)), data.length].sort((a, b) => a - b)
+        const cuts = [0, ...positions.map(position => Math.min(position, data.length)), data.length].sort(
+          (a, b) => a - b,
+        )
         const pieces = cuts.slice(1).map((end, index) => data.subarray(cuts[index], end))
-        const expected = whole(text)
+        const expected = splitText(text)
         for (const cut of [pieces, byteByByte(data)]) {
-          expect(joined(split(cut))).toEqual(joined(expected))
+          expect(joinLoneLineFeeds(split(cut))).toEqual(joinLoneLineFeeds(expected))
           expect(split(cut).join('')).toBe(expected.join(''))
           expect(dataOf(cut)).toEqual(dataOf([data]))
         }
@@ -104,19 +106,19 @@ describe('SseSplitter', () => {
     )
   })
 
-  test('the frames are those of the standard', () => {
+  test('returns the frames of the standard', () => {
     fc.assert(
-      fc.property(streams, text => expect(whole(text)).toEqual(framesByStandard(text))),
+      fc.property(streams, text => expect(splitText(text)).toEqual(framesByStandard(text))),
       { numRuns: 500 },
     )
   })
 
-  test.each(['\n', '\r\n', '\r'])('two events with %j at the end of each line', ending => {
+  test.each(['\n', '\r\n', '\r'])('returns two events with %j at the end of each line', ending => {
     const events = [`event: a${ending}data: 1${ending}${ending}`, `data: 2${ending}${ending}`]
-    expect(whole(events.join(''))).toEqual(events)
+    expect(splitText(events.join(''))).toEqual(events)
   })
 
-  test('a CR that ends a chunk waits: its LF may come with the next', () => {
+  test('waits after a CR that ends a chunk, because its LF may come with the next one', () => {
     const splitter = new SseSplitter(MIB)
     const push = (text: string): string[] => splitter.push(bytes(text)).map(String)
     expect(push('data: 1\r\n\r')).toEqual([])
@@ -125,7 +127,7 @@ describe('SseSplitter', () => {
     expect(push('x\r')).toEqual([])
   })
 
-  test('in a stream whose lines end with CR, an event is returned when it is complete', () => {
+  test('returns a complete event at once in a stream whose lines end with CR', () => {
     const splitter = new SseSplitter(MIB)
     const push = (text: string): string[] => splitter.push(bytes(text)).map(String)
     expect(push('data: 3\r')).toEqual([])
@@ -134,16 +136,16 @@ describe('SseSplitter', () => {
     expect(splitter.end()).toBeUndefined()
   })
 
-  test('at the end it waits no longer', () => {
-    expect(whole('data: 1\r\rdata: 2\r\r')).toEqual(['data: 1\r\r', 'data: 2\r\r'])
-    expect(whole('data: 1\r\n\r')).toEqual(['data: 1\r\n\r'])
+  test('does not wait at the end of the stream', () => {
+    expect(splitText('data: 1\r\rdata: 2\r\r')).toEqual(['data: 1\r\r', 'data: 2\r\r'])
+    expect(splitText('data: 1\r\n\r')).toEqual(['data: 1\r\n\r'])
   })
 
-  test('a blank line with nothing before it is kept, as a frame of its own', () => {
-    expect(whole('\n\ndata: 1\n\n')).toEqual(['\n', '\n', 'data: 1\n\n'])
+  test('returns a blank line without an event as a frame of its own', () => {
+    expect(splitText('\n\ndata: 1\n\n')).toEqual(['\n', '\n', 'data: 1\n\n'])
   })
 
-  test.each(['', '\n', '\r', '\r\n'])('an event that ends with %j is given once, with a blank line', ending => {
+  test.each(['', '\n', '\r', '\r\n'])('returns a last event that ends with %j once, with a blank line', ending => {
     const splitter = new SseSplitter(MIB)
     expect(splitter.push(bytes(`data: 1\n\ndata: 2${ending}`)).map(String)).toEqual(['data: 1\n\n'])
     const { frame, isEnded } = splitter.end()!
@@ -153,11 +155,11 @@ describe('SseSplitter', () => {
     expect(splitter.end()).toBeUndefined()
   })
 
-  test('an empty stream has no rest', () => {
+  test('returns no last frame of an empty stream', () => {
     expect(new SseSplitter(MIB).end()).toBeUndefined()
   })
 
-  test('the rest of a chunk continues with the next', () => {
+  test('continues the rest of a chunk with the next one', () => {
     const splitter = new SseSplitter(MIB)
     const frames = [splitter.push(bytes('data: 1\n\ndata: 2')), splitter.push(bytes('\n\n'))]
     expect(frames.map(list => list.map(String))).toEqual([['data: 1\n\n'], ['data: 2\n\n']])
@@ -177,24 +179,24 @@ describe('an event beyond the bound', () => {
     }
   }
   const inPieces = (data: Buffer, size: number): Uint8Array[] =>
-    Array.from({ length: Math.ceil(data.length / size) }, (_, at) => data.subarray(at * size, (at + 1) * size))
+    Array.from({ length: Math.ceil(data.length / size) }, (_, index) => data.subarray(index * size, (index + 1) * size))
 
-  test.each([16_384, 65_536, MIB - 1])('comes in pieces of %p bytes', size => {
+  test.each([16_384, 65_536, MIB - 1])('is refused in pieces of %p bytes', size => {
     expect(isRefused(inPieces(long(MIB), size))).toBe(false)
     expect(isRefused(inPieces(Buffer.concat([long(MIB + size + 1), long(9)]), size))).toBe(true)
   })
 
-  test('comes in one piece', () => {
+  test('is refused in one piece', () => {
     expect(isRefused([long(MIB)])).toBe(false)
     expect(isRefused([long(MIB + 1)])).toBe(true)
   })
 
-  test('never ends', () => {
+  test('is refused if it never ends', () => {
     const piece = Buffer.alloc(100_000, 'x')
     expect(isRefused(Array.from({ length: 12 }, () => piece))).toBe(true)
   })
 
-  test('many smaller events are accepted', () => {
+  test('is not the sum of many smaller events, which are accepted', () => {
     expect(isRefused([Buffer.concat(Array.from({ length: 40 }, () => long(100_000)))])).toBe(false)
   })
 })

@@ -1,16 +1,16 @@
-// Where a request may have a key, and which one counts if there are several.
+// Tests where a request may have a key, and which one counts if there are several.
 
 import { describe, expect, test } from 'bun:test'
-import { findKey, hasKeyValue } from './key-carriers.ts'
+import { findKey, hasKeyValue, hasServiceToken } from './key-carriers.ts'
 
-type Sent = Readonly<Record<string, string>>
+type RequestFields = Readonly<Record<string, string>>
 
-/** `?key` stands for the query, everything else for a header. */
-const carriers = (sent: Sent) => ({
-  header: (name: string) => sent[name],
-  query: (name: string) => sent[`?${name}`] ?? null,
+/** A name with `?` is a query parameter, every other name a header. */
+const carriers = (fields: RequestFields) => ({
+  header: (name: string) => fields[name],
+  query: (name: string) => fields[`?${name}`] ?? null,
 })
-const find = (sent: Sent): string | undefined => findKey(carriers(sent))
+const find = (fields: RequestFields): string | undefined => findKey(carriers(fields))
 
 const order = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key', '?key'] as const
 const value = (carrier: string, key: string): string => (carrier === 'authorization' ? `Bearer ${key}` : key)
@@ -19,31 +19,39 @@ test.each(order)('%s carries a key', carrier => {
   expect(find({ [carrier]: value(carrier, 'wk-a') })).toBe('wk-a')
 })
 
-test.each(['Bearer wk-a', 'bearer wk-a', 'BEARER wk-a', 'Bearer   wk-a', ' Bearer wk-a '])('%j is a bearer', text => {
-  expect(find({ authorization: text.trim() })).toBe('wk-a')
-})
+test.each(['Bearer wk-a', 'bearer wk-a', 'BEARER wk-a', 'Bearer   wk-a', ' Bearer wk-a '])(
+  'the Authorization header %j carries a key',
+  text => {
+    expect(find({ authorization: text.trim() })).toBe('wk-a')
+  },
+)
 
 test.each(['Basic wk-a', 'Bearer sk-a', 'Bearer', 'Bearer ', 'Bearerwk-a', 'Token wk-a', '', 'Bearer WK-a'])(
-  '%j is none of ours',
+  'the Authorization header %j carries no key',
   text => {
     expect(find({ authorization: text })).toBeUndefined()
   },
 )
 
-describe('of two', () => {
-  const pairs = order.flatMap((first, at) => order.slice(at + 1).map(second => [first, second] as const))
+describe('of two keys in a request, that in', () => {
+  const pairs = order.flatMap((first, index) => order.slice(index + 1).map(second => [first, second] as const))
 
-  test.each(pairs)('%s counts before %s', (first, second) => {
+  test.each(pairs)('%s counts before that in %s', (first, second) => {
     expect(find({ [second]: value(second, 'wk-b'), [first]: value(first, 'wk-a') })).toBe('wk-a')
   })
 
-  test.each(pairs)('%s with another vendor’s key is skipped for %s', (first, second) => {
+  test.each(pairs)('%s is skipped for that in %s if it is the key of another vendor', (first, second) => {
     expect(find({ [first]: value(first, 'sk-other'), [second]: value(second, 'wk-b') })).toBe('wk-b')
   })
 })
 
-test('detects whether any key was sent', () => {
+test('a request has a key value if any carrier is not empty', () => {
   expect(hasKeyValue(carriers({}))).toBe(false)
   expect(hasKeyValue(carriers({ authorization: '', '?key': '' }))).toBe(false)
   for (const carrier of order) expect(hasKeyValue(carriers({ [carrier]: 'x' }))).toBe(true)
+})
+
+test('detects a service token in each place of a key', () => {
+  for (const carrier of order) expect(hasServiceToken(carriers({ [carrier]: value(carrier, 'wst-a') }))).toBe(true)
+  for (const carrier of order) expect(hasServiceToken(carriers({ [carrier]: value(carrier, 'wk-wst-a') }))).toBe(false)
 })

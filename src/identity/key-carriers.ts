@@ -2,6 +2,7 @@
 // with `wk-` counts, because real clients send two keys at once, one of them often of another vendor.
 
 import { keyPrefix } from './key-format.ts'
+import { serviceTokenPrefix } from './service-token-format.ts'
 
 export interface KeyCarriers {
   header(name: string): string | undefined
@@ -22,9 +23,15 @@ export function findKey(carriers: KeyCarriers): string | undefined {
 }
 
 /** Whether the request has any value where a key may be: the error then says that the key is wrong, not missing. */
-export function hasKeyValue(carriers: KeyCarriers): boolean {
-  const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key']
-  return names.some(name => carriers.header(name)) || Boolean(carriers.query('key'))
+export const hasKeyValue = (carriers: KeyCarriers): boolean => valuesOf(carriers).length > 0
+
+/** Whether the request has a service token where a key may be: the error then says where the token belongs. */
+export const hasServiceToken = (carriers: KeyCarriers): boolean =>
+  valuesOf(carriers).some(value => value.replace(BEARER, '').startsWith(serviceTokenPrefix))
+
+function valuesOf(carriers: KeyCarriers): readonly string[] {
+  const headers = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key'].map(name => carriers.header(name))
+  return [...headers, carriers.query('key')].filter(value => typeof value === 'string' && value !== '') as string[]
 }
 
 function keyIn(value: string | null | undefined): string | undefined {

@@ -1,4 +1,4 @@
-// The cache of keys: bounded, expiring, and never outdated after a change.
+// Tests the cache of keys: bounded, expiring, and never outdated after a change.
 
 import { describe, expect, test } from 'bun:test'
 import type { KeyRow } from '../store/engine/reader.ts'
@@ -14,7 +14,7 @@ const row = (id: number, revoked = false): KeyRow => ({
   hasOwnLimit: false,
   pricePerMille: 1000,
   revoked,
-  clamps: false,
+  strictCap: false,
   strict: false,
   allows: null,
   accountAllows: null,
@@ -32,49 +32,49 @@ const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32)
 
 const key = mintKey()
 
-interface Bench {
+interface TestDirectory {
   readonly keys: KeyDirectory
   readonly rows: Map<string, KeyRow>
-  readonly asked: string[]
+  readonly lookups: string[]
   nowMs: number
   put(name: number, value: KeyRow): void
 }
 
-function bench(bounds: { knownMax?: number; unknownMax?: number } = {}): Bench {
+function openDirectory(bounds: { knownMax?: number; unknownMax?: number } = {}): TestDirectory {
   const rows = new Map<string, KeyRow>()
-  const asked: string[] = []
-  const made: Bench = {
+  const lookups: string[] = []
+  const directory: TestDirectory = {
     rows,
-    asked,
+    lookups,
     nowMs: 0,
     put: (name, value) => void rows.set(digest(name).toString('latin1'), value),
     keys: new KeyDirectory({
-      find(wanted) {
-        const name = Buffer.from(wanted).toString('latin1')
-        asked.push(name)
+      find(keyDigest) {
+        const name = Buffer.from(keyDigest).toString('latin1')
+        lookups.push(name)
         return rows.get(name)
       },
-      nowMs: () => made.nowMs,
+      nowMs: () => directory.nowMs,
       knownMax: bounds.knownMax ?? 10,
       unknownMax: bounds.unknownMax ?? 10,
       unknownMs: 5_000,
     }),
   }
-  return made
+  return directory
 }
 
 describe('a known key', () => {
   test('is read from the store once', async () => {
-    const { keys, asked, put } = bench()
+    const { keys, lookups, put } = openDirectory()
     put(1, row(1))
     expect(keys.getCached(digest(1))).toBeUndefined()
     expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
     for (let call = 0; call < 100; call++) expect(keys.getCached(digest(1))).toEqual(row(1))
-    expect(asked).toHaveLength(1)
+    expect(lookups).toHaveLength(1)
   })
 
   test('is read again after any change', async () => {
-    const { keys, put } = bench()
+    const { keys, put } = openDirectory()
     put(1, row(1))
     await keys.lookUp(digest(1), key)
     put(1, row(1, true))
@@ -85,7 +85,7 @@ describe('a known key', () => {
   })
 
   test('is distinguished from keys with similar digests', async () => {
-    const { keys, put } = bench()
+    const { keys, put } = openDirectory()
     put(1, row(1))
     await keys.lookUp(digest(1), key)
     expect(keys.getCached(Buffer.from(digest(1)).fill(0xff, 31))).toBeUndefined()
@@ -93,20 +93,20 @@ describe('a known key', () => {
 })
 
 describe('an unknown key', () => {
-  test('is answered from memory for a while, and no longer', async () => {
-    const made = bench()
-    await made.keys.lookUp(digest(1), key)
-    made.nowMs = 4_999
-    expect(made.keys.getCached(digest(1))).toBe('unknown')
-    made.nowMs = 5_000
-    expect(made.keys.getCached(digest(1))).toBeUndefined()
-    made.put(1, row(1))
-    expect(await made.keys.lookUp(digest(1), key)).toEqual(row(1))
-    expect(made.keys.getCached(digest(1))).toEqual(row(1))
+  test('is cached for a while, and no longer', async () => {
+    const directory = openDirectory()
+    await directory.keys.lookUp(digest(1), key)
+    directory.nowMs = 4_999
+    expect(directory.keys.getCached(digest(1))).toBe('unknown')
+    directory.nowMs = 5_000
+    expect(directory.keys.getCached(digest(1))).toBeUndefined()
+    directory.put(1, row(1))
+    expect(await directory.keys.lookUp(digest(1), key)).toEqual(row(1))
+    expect(directory.keys.getCached(digest(1))).toEqual(row(1))
   })
 
   test('that is created meanwhile is known immediately', async () => {
-    const { keys, put } = bench()
+    const { keys, put } = openDirectory()
     await keys.lookUp(digest(1), key)
     put(1, row(1))
     keys.clear()
@@ -115,18 +115,18 @@ describe('an unknown key', () => {
   })
 
   test('that is looked up again is cached from then on', async () => {
-    const made = bench()
-    await made.keys.lookUp(digest(1), key)
-    made.nowMs = 5_000
-    await made.keys.lookUp(digest(1), key)
-    made.nowMs = 9_999
-    expect(made.keys.getCached(digest(1))).toBe('unknown')
+    const directory = openDirectory()
+    await directory.keys.lookUp(digest(1), key)
+    directory.nowMs = 5_000
+    await directory.keys.lookUp(digest(1), key)
+    directory.nowMs = 9_999
+    expect(directory.keys.getCached(digest(1))).toBe('unknown')
   })
 })
 
-describe('memory', () => {
-  test('holds as many keys as it may, and drops the oldest', async () => {
-    const { keys, put } = bench({ knownMax: 3, unknownMax: 2 })
+describe('the cache', () => {
+  test('has a bounded number of keys, and drops the oldest', async () => {
+    const { keys, put } = openDirectory({ knownMax: 3, unknownMax: 2 })
     for (let name = 0; name < 100; name++) put(name, row(name))
     for (let name = 0; name < 100; name++) {
       await keys.lookUp(digest(name), key)
@@ -142,28 +142,28 @@ describe('memory', () => {
     expect(keys.getCached(digest(1_098))).toBe('unknown')
   })
 
-  test('many unknown keys do not displace known ones', async () => {
-    const { keys, put } = bench({ knownMax: 2, unknownMax: 2 })
+  test('keeps known keys when many unknown keys are looked up', async () => {
+    const { keys, put } = openDirectory({ knownMax: 2, unknownMax: 2 })
     put(1, row(1))
     await keys.lookUp(digest(1), key)
     for (let name = 100; name < 200; name++) await keys.lookUp(digest(name), key)
     expect(keys.getCached(digest(1))).toEqual(row(1))
   })
 
-  test('a key that was dropped is read again', async () => {
-    const { keys, put, asked } = bench({ knownMax: 1 })
+  test('reads a key again that was dropped', async () => {
+    const { keys, put, lookups } = openDirectory({ knownMax: 1 })
     put(1, row(1))
     put(2, row(2))
     await keys.lookUp(digest(1), key)
     await keys.lookUp(digest(2), key)
     expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
-    expect(asked).toHaveLength(3)
+    expect(lookups).toHaveLength(3)
   })
 })
 
 describe('a lookup that is running while a key changes', () => {
-  /** The store answers when the test says so. */
-  function slow(): { keys: KeyDirectory; answer(value: KeyRow | undefined): void } {
+  /** A directory whose store answers when the test calls `answer`. */
+  function openSlowDirectory(): { keys: KeyDirectory; answer(value: KeyRow | undefined): void } {
     const waiting: ((value: KeyRow | undefined) => void)[] = []
     const keys = new KeyDirectory({
       find: () => new Promise(resolve => waiting.push(resolve)),
@@ -176,26 +176,26 @@ describe('a lookup that is running while a key changes', () => {
   }
 
   test('is used once and not cached: it may have read the key before it was revoked', async () => {
-    const { keys, answer } = slow()
-    const looked = keys.lookUp(digest(1), key)
+    const { keys, answer } = openSlowDirectory()
+    const lookup = keys.lookUp(digest(1), key)
     keys.clear()
     answer(row(1))
-    expect(await looked).toEqual(row(1))
+    expect(await lookup).toEqual(row(1))
     expect(keys.getCached(digest(1))).toBeUndefined()
     expect(keys.cached).toBe(0)
   })
 
   test('is not cached either if it found nothing: the key may have been created since', async () => {
-    const { keys, answer } = slow()
-    const looked = keys.lookUp(digest(1), key)
+    const { keys, answer } = openSlowDirectory()
+    const lookup = keys.lookUp(digest(1), key)
     keys.clear()
     answer(undefined)
-    expect(await looked).toBeUndefined()
+    expect(await lookup).toBeUndefined()
     expect(keys.getCached(digest(1))).toBeUndefined()
   })
 
   test('is cached if it began after the change', async () => {
-    const { keys, answer } = slow()
+    const { keys, answer } = openSlowDirectory()
     const before = keys.lookUp(digest(1), key)
     keys.clear()
     const after = keys.lookUp(digest(1), key)

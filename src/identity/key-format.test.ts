@@ -1,4 +1,4 @@
-// The format of a key: typing errors are found by the checksum, and all other characters are random.
+// Tests the format of a key: typing errors are found by the checksum, and all other characters are random.
 
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const pepper = new Secret('p'.repeat(32))
 const seeded = fc.uint8Array({ minLength: 64, maxLength: 64 }).map(seed => {
   let draw = 0
-  // Spread over all byte values, also those that minting must throw away.
+  // The random bytes have all values, also those that minting must discard.
   return mintKey(length => Uint8Array.from({ length }, () => (seed[draw++ % 64]! * 31 + draw * 7) % 256))
 })
 
@@ -34,17 +34,17 @@ describe('a minted key', () => {
     )
   })
 
-  test('uses every character alike', () => {
+  test('has every character equally often', () => {
     const counts = new Map<string, number>()
     for (let made = 0; made < 2_000; made++) {
       for (const char of mintKey().slice(3, 33)) counts.set(char, (counts.get(char) ?? 0) + 1)
     }
     expect(counts.size).toBe(62)
-    // 968 each on average with a deviation of 31: nine deviations either way happen by no chance.
+    // Each occurs 968 times on average with a deviation of 31: nine deviations do not happen by chance.
     for (const [char, count] of counts) expect([char, count > 690 && count < 1_250]).toEqual([char, true])
   })
 
-  test('is never the same', () => {
+  test('is different each time', () => {
     expect(new Set(Array.from({ length: 5_000 }, () => mintKey())).size).toBe(5_000)
   })
 })
@@ -52,10 +52,10 @@ describe('a minted key', () => {
 describe('parseKey refuses', () => {
   test('every typo of one character', () => {
     const key = mintKey()
-    for (let at = 0; at < key.length; at++) {
+    for (let index = 0; index < key.length; index++) {
       for (const char of `${BASE62}-_ ä`) {
-        if (char === key[at]) continue
-        const typo = key.slice(0, at) + char + key.slice(at + 1)
+        if (char === key[index]) continue
+        const typo = key.slice(0, index) + char + key.slice(index + 1)
         expect([typo, parseKey(typo)]).toEqual([typo, undefined])
       }
     }
@@ -63,11 +63,11 @@ describe('parseKey refuses', () => {
 
   test('swapped neighbours, and missing or doubled characters', () => {
     fc.assert(
-      fc.property(seeded, fc.nat(37), (key, at) => {
-        const swapped = key.slice(0, at) + key[at + 1] + key[at] + key.slice(at + 2)
+      fc.property(seeded, fc.nat(37), (key, index) => {
+        const swapped = key.slice(0, index) + key[index + 1] + key[index] + key.slice(index + 2)
         if (swapped !== key) expect(parseKey(swapped)).toBeUndefined()
-        expect(parseKey(key.slice(0, at) + key.slice(at + 1))).toBeUndefined()
-        expect(parseKey(key.slice(0, at) + key[at] + key.slice(at))).toBeUndefined()
+        expect(parseKey(key.slice(0, index) + key.slice(index + 1))).toBeUndefined()
+        expect(parseKey(key.slice(0, index) + key[index] + key.slice(index))).toBeUndefined()
       }),
     )
   })
@@ -87,7 +87,7 @@ describe('parseKey refuses', () => {
     expect(parseKey(text)).toBeUndefined()
   })
 
-  test('a key with something around it, or of another kind with a good checksum', () => {
+  test('a key with text around it, or with another prefix or case', () => {
     const key = mintKey()
     const others = [key.replace('wk-', 'sk-'), key.toUpperCase()]
     for (const text of [` ${key}`, `${key} `, `${key}\n`, `Bearer ${key}`, ...others]) {
@@ -98,11 +98,11 @@ describe('parseKey refuses', () => {
 
 describe('the stored digest of a key', () => {
   test('depends on the key and on the pepper', () => {
-    const [one, other] = [mintKey(), mintKey()]
-    expect(digestKey(one, pepper)).toEqual(digestKey(one, pepper))
-    expect(digestKey(one, pepper)).not.toEqual(digestKey(other, pepper))
-    expect(digestKey(one, pepper)).not.toEqual(digestKey(one, new Secret('q'.repeat(32))))
-    expect(digestKey(one, pepper)).toHaveLength(32)
+    const [key, otherKey] = [mintKey(), mintKey()]
+    expect(digestKey(key, pepper)).toEqual(digestKey(key, pepper))
+    expect(digestKey(key, pepper)).not.toEqual(digestKey(otherKey, pepper))
+    expect(digestKey(key, pepper)).not.toEqual(digestKey(key, new Secret('q'.repeat(32))))
+    expect(digestKey(key, pepper)).toHaveLength(32)
   })
 
   test('is not a plain hash of the key, nor of key and pepper', () => {
@@ -113,7 +113,7 @@ describe('the stored digest of a key', () => {
     }
   })
 
-  test('its suffix is part of the checksum, of which nothing can be guessed', () => {
+  test('is shown with a suffix of four characters of the checksum', () => {
     const key = mintKey()
     expect(keySuffix(key)).toBe(key.slice(35))
     expect(keySuffix(key)).toHaveLength(4)

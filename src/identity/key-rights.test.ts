@@ -1,4 +1,4 @@
-// When, from where and for what a key may be used, and which models and channels.
+// Tests when, from where and for what a key may be used, and which models and channels it may use.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
@@ -9,9 +9,9 @@ import { checkModelAllowed, keyProblem, mayUseChannel } from './key-rights.ts'
 
 const all: KeyRights = { allows: null, accountAllows: null, denies: null, requires: null }
 
-function may(rights: Partial<KeyRights>, model: string, asked = model): boolean {
+function isAllowed(rights: Partial<KeyRights>, model: string, requested = model): boolean {
   try {
-    checkModelAllowed({ ...all, ...rights }, { requested: asked, names: asked === model ? [model] : [asked, model] })
+    checkModelAllowed({ ...all, ...rights }, { requested, names: requested === model ? [model] : [requested, model] })
     return true
   } catch (fault) {
     expect(fault).toBeInstanceOf(Refusal)
@@ -21,25 +21,30 @@ function may(rights: Partial<KeyRights>, model: string, asked = model): boolean 
 }
 
 test.each([
-  ['nothing is said', {}, 'any/thing', true],
-  ['it is allowed', { allows: ['openai/*', 'smart'] }, 'openai/gpt-4o', true],
-  ['another of the list allows it', { allows: ['openai/*', 'smart'] }, 'smart', true],
-  ['it is not on the list', { allows: ['openai/*'] }, 'anthropic/claude', false],
-  ['it is denied', { denies: ['openai/o1*'] }, 'openai/o1-pro', false],
-  ['it is not denied', { denies: ['openai/o1*'] }, 'openai/gpt-4o', true],
-  ['denied weighs more than allowed', { allows: ['openai/*'], denies: ['openai/o1*'] }, 'openai/o1', false],
-  ['allowed and not denied', { allows: ['openai/*'], denies: ['openai/o1*'] }, 'openai/gpt-4o', true],
-  ['names are told apart by case', { allows: ['openai/*'] }, 'OpenAI/gpt-4o', false],
-] as const)('%s', (...[, rights, model, is]) => {
-  expect(may(rights, model)).toBe(is)
+  ['without lists', {}, 'any/thing', true],
+  ['with a pattern that allows it', { allows: ['openai/*', 'smart'] }, 'openai/gpt-4o', true],
+  ['with a later pattern that allows it', { allows: ['openai/*', 'smart'] }, 'smart', true],
+  ['without a pattern that allows it', { allows: ['openai/*'] }, 'anthropic/claude', false],
+  ['with a pattern that denies it', { denies: ['openai/o1*'] }, 'openai/o1-pro', false],
+  ['without a pattern that denies it', { denies: ['openai/o1*'] }, 'openai/gpt-4o', true],
+  ['with patterns that allow and deny it', { allows: ['openai/*'], denies: ['openai/o1*'] }, 'openai/o1', false],
+  [
+    'with a pattern that allows it, and none that denies it',
+    { allows: ['openai/*'], denies: ['openai/o1*'] },
+    'openai/gpt-4o',
+    true,
+  ],
+  ['with a pattern in other case', { allows: ['openai/*'] }, 'OpenAI/gpt-4o', false],
+] as const)('the rights of a key %s decide about a model', (...[, rights, model, expected]) => {
+  expect(isAllowed(rights, model)).toBe(expected)
 })
 
-test('patterns match the requested name and the own name, also to deny', () => {
-  expect(may({ allows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
-  expect(may({ allows: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(true)
-  expect(may({ allows: ['clever'] }, 'openai/gpt-4o', 'smart')).toBe(false)
-  expect(may({ denies: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(false)
-  expect(may({ allows: ['*'], denies: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+test('patterns match the requested name and the own name of a model, also to deny it', () => {
+  expect(isAllowed({ allows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
+  expect(isAllowed({ allows: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(true)
+  expect(isAllowed({ allows: ['clever'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+  expect(isAllowed({ denies: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+  expect(isAllowed({ allows: ['*'], denies: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(false)
 })
 
 test('a spelling that the caller has chosen can forbid a model, but not allow it', () => {
@@ -60,11 +65,11 @@ test('a channel must have every tag that the key requires', () => {
 
 describe('an account’s rights', () => {
   test('apply in addition to the key’s own, by either name', () => {
-    expect(may({ accountAllows: ['openai/*'] }, 'openai/gpt-4o')).toBe(true)
-    expect(may({ accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
-    expect(may({ allows: ['*'], accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
-    expect(may({ allows: ['openai/gpt*'], accountAllows: ['openai/*'] }, 'openai/o1')).toBe(false)
-    expect(may({ allows: ['smart'], accountAllows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
+    expect(isAllowed({ accountAllows: ['openai/*'] }, 'openai/gpt-4o')).toBe(true)
+    expect(isAllowed({ accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
+    expect(isAllowed({ allows: ['*'], accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
+    expect(isAllowed({ allows: ['openai/gpt*'], accountAllows: ['openai/*'] }, 'openai/o1')).toBe(false)
+    expect(isAllowed({ allows: ['smart'], accountAllows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
   })
 })
 
@@ -85,7 +90,7 @@ describe('a key', () => {
     untilMs: null,
     endpoints: null,
     addresses: null,
-    clamps: false,
+    strictCap: false,
     strict: false,
     keepsBodies: false,
   }
@@ -93,8 +98,8 @@ describe('a key', () => {
     address: () => address,
     endpoint,
   })
-  const problem = (more: Partial<KnownKey>, asked = use(), atMs = 1_000): unknown =>
-    keyProblem({ ...key, ...more }, asked, atMs)
+  const problem = (more: Partial<KnownKey>, keyUse = use(), atMs = 1_000): unknown =>
+    keyProblem({ ...key, ...more }, keyUse, atMs)
 
   test('is valid until the exact time at which it, or its old text, expires', () => {
     for (const date of ['expiresMs', 'untilMs'] as const) {
@@ -106,10 +111,10 @@ describe('a key', () => {
     expect(problem({ expiresMs: 1_000, untilMs: 2_000 })).toBe('key_invalid')
   })
 
-  test('that has ended gets the same error as an unknown one, from any address', () => {
+  test('that has ended gets the same error as an unknown key, from any address', () => {
     const ranges = new AddressRanges(['10.0.0.0/8'])
-    for (const over of [{ revoked: true }, { disabled: true }, { expiresMs: 1 }, { untilMs: 1 }]) {
-      expect(problem({ ...over, ranges, endpoints: [] })).toBe('key_invalid')
+    for (const ended of [{ revoked: true }, { disabled: true }, { expiresMs: 1 }, { untilMs: 1 }]) {
+      expect(problem({ ...ended, ranges, endpoints: [] })).toBe('key_invalid')
     }
   })
 
@@ -124,7 +129,7 @@ describe('a key', () => {
   })
 
   test('without address ranges does not read the address', () => {
-    const asked = { endpoint: 'chat' as const, address: () => expect.unreachable() as never }
-    expect(problem({ endpoints: ['chat'], expiresMs: 2_000 }, asked)).toBeUndefined()
+    const keyUse = { endpoint: 'chat' as const, address: () => expect.unreachable() as never }
+    expect(problem({ endpoints: ['chat'], expiresMs: 2_000 }, keyUse)).toBeUndefined()
   })
 })

@@ -1,4 +1,4 @@
-// The limits of sign-in attempts, and that nobody can lock out another person.
+// Tests the limits of sign-in attempts, and that nobody can lock out another person.
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
@@ -9,59 +9,59 @@ import { SignInLimits } from './sign-in-limits.ts'
 function limitsAt(nowMs = 1_000_000) {
   const clock = { nowMs }
   const limits = new SignInLimits(() => clock.nowMs)
-  const tries = (name: string, place: string, isKnown = false): (() => void) | undefined => {
+  const trySignIn = (name: string, network: string, isKnown = false): (() => void) | undefined => {
     try {
-      return limits.countOrRefuse({ name, network: place, isKnown })
+      return limits.countOrRefuse({ name, network, isKnown })
     } catch {
       return undefined
     }
   }
-  const count = (times: number, one: () => unknown): number =>
-    Array.from({ length: times }, one).filter(went => went !== undefined).length
-  return { clock, tries, count }
+  const count = (times: number, attempt: () => unknown): number =>
+    Array.from({ length: times }, attempt).filter(result => result !== undefined).length
+  return { clock, trySignIn, count }
 }
 
 describe('attempts are counted', () => {
   test('for one name from one address, and the limit refills', () => {
-    const { clock, tries, count } = limitsAt()
-    expect(count(30, () => tries('a', 'here'))).toBe(10)
+    const { clock, trySignIn, count } = limitsAt()
+    expect(count(30, () => trySignIn('a', 'here'))).toBe(10)
     clock.nowMs += 60_000
-    expect(count(30, () => tries('a', 'here'))).toBe(1)
+    expect(count(30, () => trySignIn('a', 'here'))).toBe(1)
     clock.nowMs += 600_000
-    expect(count(30, () => tries('a', 'here'))).toBe(10)
+    expect(count(30, () => trySignIn('a', 'here'))).toBe(10)
   })
 
   test('for one address, whatever names it tries', () => {
-    const { tries, count } = limitsAt()
+    const { trySignIn, count } = limitsAt()
     let name = 0
-    expect(count(100, () => tries(`name ${name++}`, 'here'))).toBe(50)
+    expect(count(100, () => trySignIn(`name ${name++}`, 'here'))).toBe(50)
   })
 
   test('for one name, from any number of addresses', () => {
-    const { tries, count } = limitsAt()
-    let place = 0
-    expect(count(1_000, () => tries('a', `place ${place++}`))).toBe(30)
+    const { trySignIn, count } = limitsAt()
+    let network = 0
+    expect(count(1_000, () => trySignIn('a', `place ${network++}`))).toBe(30)
   })
 
-  test('not if they succeed', () => {
-    const { tries, count } = limitsAt()
-    for (let at = 0; at < 1_000; at++) tries('a', 'here')!()
-    expect(count(30, () => tries('a', 'here'))).toBe(10)
+  test('only if they fail', () => {
+    const { trySignIn, count } = limitsAt()
+    for (let index = 0; index < 1_000; index++) trySignIn('a', 'here')!()
+    expect(count(30, () => trySignIn('a', 'here'))).toBe(10)
   })
 })
 
 test('a person at a known address is not locked out by attempts from other addresses', () => {
-  const { tries, count } = limitsAt()
-  let place = 0
-  expect(count(10_000, () => tries('a', `place ${place++}`))).toBe(30)
-  expect(tries('a', 'home', false)).toBeUndefined()
-  expect(tries('a', 'home', true)).toBeDefined()
-  expect(count(30, () => tries('a', 'home', true))).toBe(9)
+  const { trySignIn, count } = limitsAt()
+  let network = 0
+  expect(count(10_000, () => trySignIn('a', `place ${network++}`))).toBe(30)
+  expect(trySignIn('a', 'home', false)).toBeUndefined()
+  expect(trySignIn('a', 'home', true)).toBeDefined()
+  expect(count(30, () => trySignIn('a', 'home', true))).toBe(9)
 })
 
-test('only the latest names are remembered', () => {
-  const tries = new AttemptCounter(rateOf(1, 60_000), () => 1_000_000)
-  for (let at = 0; at <= bounds.attemptCountersMax; at++) tries.count(`name ${at}`)
-  expect(tries.waitMs('name 0')).toBe(0)
-  expect(tries.waitMs('name 1')).toBe(60_000)
+test('attempts are remembered for a bounded number of names, the latest ones', () => {
+  const counter = new AttemptCounter(rateOf(1, 60_000), () => 1_000_000)
+  for (let index = 0; index <= bounds.attemptCountersMax; index++) counter.count(`name ${index}`)
+  expect(counter.waitMs('name 0')).toBe(0)
+  expect(counter.waitMs('name 1')).toBe(60_000)
 })

@@ -11,7 +11,7 @@ import { AttemptCounter, refuseDuringWait } from './attempt-limits.ts'
 const TEN_MINUTES_MS = 600_000
 
 /** For one address; for one name from one address; for one name from all addresses that it was not used from before. */
-const ADDRESS_RATE = rateOf(50, TEN_MINUTES_MS)
+export const ADDRESS_RATE = rateOf(50, TEN_MINUTES_MS)
 const PAIR_RATE = rateOf(10, TEN_MINUTES_MS)
 const NAME_RATE = rateOf(30, TEN_MINUTES_MS)
 

@@ -1,4 +1,4 @@
-// A management token is accepted only if the gateway signed it, it is valid now, and it is unchanged.
+// Tests that a management token is accepted only if the gateway signed it, it is valid now, and it is unchanged.
 
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
@@ -61,39 +61,39 @@ describe('a token of the gateway', () => {
   })
 })
 
-describe('of several secrets', () => {
+describe('with several secrets', () => {
   const rings = { old: ring.newest, fresh: buildSecretRing('t'.repeat(43)).newest }
 
-  test('the newest signs, and tokens of all are accepted', async () => {
-    const changing = buildSecretRing('s'.repeat(43))
-    const make = (): Promise<string> => mintToken(changing, { ...holder, nowMs, lifeSeconds: 600 })
+  test('the newest one signs, and tokens of all are accepted', async () => {
+    const changingRing = buildSecretRing('s'.repeat(43))
+    const make = (): Promise<string> => mintToken(changingRing, { ...holder, nowMs, lifeSeconds: 600 })
     const first = await make()
-    changing.replace([rings.fresh, rings.old])
+    changingRing.replace([rings.fresh, rings.old])
     const second = await make()
-    for (const token of [first, second]) expect(await verifyToken(changing, token, nowMs)).toEqual(holder)
+    for (const token of [first, second]) expect(await verifyToken(changingRing, token, nowMs)).toEqual(holder)
     expect(await verify(second)).toBeUndefined()
-    changing.replace([rings.fresh])
-    expect(await verifyToken(changing, first, nowMs)).toBeUndefined()
-    expect(await verifyToken(changing, second, nowMs)).toEqual(holder)
+    changingRing.replace([rings.fresh])
+    expect(await verifyToken(changingRing, first, nowMs)).toBeUndefined()
+    expect(await verifyToken(changingRing, second, nowMs)).toEqual(holder)
   })
 
   test.each([
-    ['no mark', undefined],
-    ['a mark of none', '00000000'],
-    ['an empty mark', ''],
-    ['the mark of another of ours', fingerprintOf(rings.fresh)],
-    ['a path', '../../etc/passwd'],
-    ['a name that objects have', '__proto__'],
-  ])('%s is refused', async (_, kid) => {
-    const both = buildSecretRing('t'.repeat(43), 's'.repeat(43))
+    ['without a fingerprint of its secret', undefined],
+    ['with the fingerprint of no secret', '00000000'],
+    ['with an empty fingerprint', ''],
+    ['with the fingerprint of another secret of the gateway', fingerprintOf(rings.fresh)],
+    ['with a path as its fingerprint', '../../etc/passwd'],
+    ['with the name of an object property as its fingerprint', '__proto__'],
+  ])('a token %s is refused', async (_, kid) => {
+    const ringOfBoth = buildSecretRing('t'.repeat(43), 's'.repeat(43))
     const header = { alg: 'HS256', typ: 'weir+jwt', ...(kid !== undefined && { kid }) }
-    const own = new TextEncoder().encode(secret.reveal())
-    const token = await new SignJWT(good).setProtectedHeader(header).sign(own)
-    expect(await verifyToken(both, token, nowMs)).toBeUndefined()
+    const key = new TextEncoder().encode(secret.reveal())
+    const token = await new SignJWT(good).setProtectedHeader(header).sign(key)
+    expect(await verifyToken(ringOfBoth, token, nowMs)).toBeUndefined()
   })
 })
 
-describe('is refused', () => {
+describe('a token is refused:', () => {
   const forgeries: readonly [string, Forgery][] = [
     ['another secret', { key: 't'.repeat(43) }],
     ['an empty secret', { key: '\0' }],
@@ -102,17 +102,17 @@ describe('is refused', () => {
     ['another audience', { claims: { aud: 'weir:calls' } }],
     ['no audience', { claims: { aud: undefined } }],
     ['a token of another type', { header: { typ: 'JWT' } }],
-    ['expired', { claims: { exp: nowSeconds - 31 } }],
+    ['an expiry in the past', { claims: { exp: nowSeconds - 31 } }],
     ['an expiry in a year', { claims: { exp: nowSeconds + 31_536_000 } }],
     ['no expiry', { claims: { exp: undefined } }],
     ['no start', { claims: { nbf: undefined } }],
     ['no time of issue', { claims: { iat: undefined } }],
     ['no subject', { claims: { sub: undefined } }],
     ['no session', { claims: { sid: undefined } }],
-    ['a session that is no text', { claims: { sid: { admin: true } } }],
+    ['a session that is not a string', { claims: { sid: { admin: true } } }],
     ['no version', { claims: { ver: undefined } }],
-    ['a version that is no number', { claims: { ver: '3' } }],
-    ['a longer hash with our own secret', { header: { alg: 'HS512' } }],
+    ['a version that is not a number', { claims: { ver: '3' } }],
+    ['HS512 with the secret of the gateway', { header: { alg: 'HS512' } }],
     ['HS384', { header: { alg: 'HS384' } }],
   ]
 
@@ -122,9 +122,9 @@ describe('is refused', () => {
     expect(await verify(token)).toBeUndefined()
   })
 
-  test('no type at all', async () => {
-    const own = new TextEncoder().encode(secret.reveal())
-    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: ring.newestFingerprint }).sign(own)
+  test('no type', async () => {
+    const key = new TextEncoder().encode(secret.reveal())
+    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: ring.newestFingerprint }).sign(key)
     expect(await verify(token)).toBeUndefined()
   })
 
@@ -132,23 +132,23 @@ describe('is refused', () => {
     const token = new UnsecuredJWT(good).encode()
     const [, payload] = token.split('.')
     const head = Buffer.from('{"alg":"none","typ":"weir+jwt"}').toString('base64url')
-    const ours = (await mint()).split('.')
-    for (const text of [token, `${head}.${payload}.`, `${head}.${payload}.${ours[2]}`, `${head}.${payload}`]) {
+    const validParts = (await mint()).split('.')
+    for (const text of [token, `${head}.${payload}.`, `${head}.${payload}.${validParts[2]}`, `${head}.${payload}`]) {
       expect(await verify(text)).toBeUndefined()
     }
   })
 
   const signatureOf = (token: string): Buffer => Buffer.from(token.split('.')[2]!, 'base64url')
 
-  test('every character of the payload and the signature changed', async () => {
+  test('any character of the payload or the signature changed', async () => {
     const token = await mint()
     const from = token.indexOf('.') + 1
-    for (let at = from; at < token.length; at++) {
-      if (token[at] === '.') continue
-      const changed = token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)
-      // The last character of 32 bytes in base64 carries two bits that mean nothing.
-      if (at === token.length - 1 && signatureOf(changed).equals(signatureOf(token))) continue
-      expect([at, await verify(changed)]).toEqual([at, undefined])
+    for (let index = from; index < token.length; index++) {
+      if (token[index] === '.') continue
+      const changed = token.slice(0, index) + (token[index] === 'A' ? 'B' : 'A') + token.slice(index + 1)
+      // The last character of 32 bytes in base64 has two unused bits.
+      if (index === token.length - 1 && signatureOf(changed).equals(signatureOf(token))) continue
+      expect([index, await verify(changed)]).toEqual([index, undefined])
     }
   })
 

@@ -1,5 +1,6 @@
-// Management tokens (JWT). The algorithm is fixed, and all claims that the gateway sets are required. The signing
-// secret is looked up in the ring by its fingerprint (`kid`), so a token cannot bring a key of its own.
+// Session tokens (JWT), for people who are signed in. The algorithm is fixed, and all claims that the gateway sets are
+// required. The signing secret is looked up in the ring by its fingerprint (`kid`), so a token cannot bring a key of its
+// own.
 //
 // jose is loaded by the first token: a gateway that only serves calls does not need its 3 MB.
 

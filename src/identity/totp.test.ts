@@ -1,4 +1,4 @@
-// Codes of an authenticator, by the examples of the RFCs.
+// Tests the codes of an authenticator with the examples of the RFCs.
 
 import { describe, expect, test } from 'bun:test'
 import { Secret } from '../base/secrets/secret.ts'
@@ -14,7 +14,7 @@ import {
   totpStepOfCode,
 } from './totp.ts'
 
-/** RFC 6238, appendix B. */
+/** The examples of RFC 6238, appendix B. */
 const secret = new Secret(encodeBase32(Buffer.from('12345678901234567890')))
 const examples: readonly [seconds: number, code: string][] = [
   [59, '94287082'],
@@ -25,12 +25,12 @@ const examples: readonly [seconds: number, code: string][] = [
   [20_000_000_000, '65353130'],
 ]
 
-test.each(examples)('at %d seconds it is %s', (seconds, code) => {
+test.each(examples)('the code at %d seconds is %s', (seconds, code) => {
   expect(totpCodeOf(secret, totpStepAt(seconds * 1_000), 8)).toBe(code)
   expect(totpCodeOf(secret, totpStepAt(seconds * 1_000))).toBe(code.slice(2))
 })
 
-test('base32 is that of RFC 4648, and comes back', () => {
+test('base32 is that of RFC 4648, and is decoded again', () => {
   const pairs = [
     ['', ''],
     ['f', 'MY'],
@@ -48,19 +48,21 @@ describe('a code', () => {
   const nowMs = 1_234_567_890_000
   test('is accepted a step early and a step late, and returns its step', () => {
     const step = totpStepAt(nowMs)
-    for (const off of [-1, 0, 1]) expect(totpStepOfCode(secret, totpCodeOf(secret, step + off), nowMs)).toBe(step + off)
-    for (const off of [-2, 2]) expect(totpStepOfCode(secret, totpCodeOf(secret, step + off), nowMs)).toBeUndefined()
+    for (const offset of [-1, 0, 1])
+      expect(totpStepOfCode(secret, totpCodeOf(secret, step + offset), nowMs)).toBe(step + offset)
+    for (const offset of [-2, 2])
+      expect(totpStepOfCode(secret, totpCodeOf(secret, step + offset), nowMs)).toBeUndefined()
   })
 })
 
-test('secrets and recovery codes are random, and as long as they must be', () => {
+test('secrets and recovery codes are random and have their format', () => {
   expect(mintTotpSecret().reveal()).toMatch(/^[A-Z2-7]{32}$/)
   expect(mintTotpSecret().reveal()).not.toBe(mintTotpSecret().reveal())
   expect(mintRecoveryCode()).toMatch(/^([a-z2-7]{4}-){3}[a-z2-7]{4}$/)
   const code = mintRecoveryCode()
   expect(parseRecoveryCode(code.toUpperCase().replaceAll('-', ' '))).toBe(code)
-  const wrong = ['', '123456', 'abcd-efgh-ijkl-mno1', `${code}a`]
-  expect(wrong.map(parseRecoveryCode)).toEqual(wrong.map(() => undefined))
+  const invalid = ['', '123456', 'abcd-efgh-ijkl-mno1', `${code}a`]
+  expect(invalid.map(parseRecoveryCode)).toEqual(invalid.map(() => undefined))
 })
 
 test('the URL for an authenticator contains site and address, escaped', () => {

@@ -38,6 +38,6 @@ test.each([
   [{ tier: '' }, 'tier'],
   [{ model: '' }, 'model'],
   [{ model: 'a'.repeat(257) }, 'model'],
-] as const)('%o is refused', (change, words) => {
-  expect(() => checkLimit({ ...good, ...change })).toThrow(words)
+] as const)('a limit with %o is refused', (change, message) => {
+  expect(() => checkLimit({ ...good, ...change })).toThrow(message)
 })

@@ -1,4 +1,4 @@
-// The actor of a management request: a person's roles, and which accounts they may reach.
+// The actor of a management request, a person or a service token: its roles, and which accounts it may reach.
 
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
@@ -16,28 +16,56 @@ export type AccountRole = (typeof accountRoles)[number]
 export const rankOf = (role: AccountRole): number => accountRoles.indexOf(role) + 1
 
 export interface Actor {
-  /** 0: the operator at the command line, who is not a person in the database. */
+  /** 0: the operator at the command line, who is not a person in the database. -1: no person. */
   readonly personId: number
   readonly role: SiteRole
   readonly sessionId: number
+  /** Set if the actor is a service token. `accountId`: the only account that it reaches; null: its role decides. */
+  readonly token?: { readonly id: number; readonly accountId: number | null }
 }
+
+/** The actor of a valid service token. It is no person and has no session. */
+export const tokenActor = (id: number, role: SiteRole, accountId: number | null): Actor => ({
+  personId: -1,
+  role,
+  sessionId: -1,
+  token: { id, accountId },
+})
+
+/** The id by which the store looks up the rights of an actor. No person has the id of a token. */
+export const actorIdOf = ({ personId, token }: Actor): number => token?.id ?? personId
+
+/** The name of an actor in the audit log. */
+export const subjectOf = ({ personId, token }: Actor): string =>
+  token === undefined ? actorSubject(personId) : textId('tok', token.id)
 
 /** The operator at the command line. Only requests from this machine have this actor: a session is never 0. */
 export const operator: Actor = { personId: 0, role: 'owner', sessionId: 0 }
 
-/** The name of an actor in tokens and in the audit log. */
+/** The name of a person in session tokens and in the audit log. */
 export const actorSubject = (personId: number): string => (personId === 0 ? 'cli' : textId('usr', personId))
 
 /**
- * Who may use an endpoint. `site`: people with this site role or a higher one. `account`: people with this role, or a
- * higher one, in the account that the request is about; support may read every account, admins and owners may change
- * every account. `person`: everybody who is signed in. `nobody`: everybody, without signing in.
+ * Who may use an endpoint. `site`: actors with this site role or a higher one; with `onlyPeople`, no service tokens.
+ * `account`: actors with this role, or a higher one, in the account that the request is about; support may read every
+ * account, admins and owners may change every account. `actor`: everybody who is signed in, and every service token.
+ * `person`: everybody who is signed in, but no service tokens. `nobody`: everybody, without signing in.
  */
 export type EndpointAccess =
-  | { readonly site: Exclude<SiteRole, 'member'> }
+  | { readonly site: Exclude<SiteRole, 'member'>; readonly onlyPeople?: true }
   | { readonly account: AccountRole }
+  | 'actor'
   | 'person'
   | 'nobody'
+
+/** Whether an endpoint is closed to service tokens: it signs people in, or is about their own profile or password. */
+export const isForPeople = (who: EndpointAccess): boolean =>
+  who === 'person' || who === 'nobody' || (typeof who === 'object' && 'site' in who && who.onlyPeople === true)
+
+export const refuseServiceToken = (who: EndpointAccess): void => {
+  if (!isForPeople(who)) return
+  throw new Refusal('role_too_low', 'a service token', { hint: 'Service tokens cannot use this endpoint.' })
+}
 
 /** Who may set a reserved field, as a text. */
 export const settersOf = (least: string): string =>
@@ -48,11 +76,12 @@ export const isAtLeast = (role: SiteRole, least: SiteRole): boolean =>
 
 /** The accounts that the actor may reach; null: all accounts. Throws if the actor may not use the endpoint at all. */
 export function resolveScope(who: EndpointAccess, actor: Actor, isRead: boolean): Scope | null {
-  if (who === 'nobody' || who === 'person') return { personId: actor.personId, rank: 1 }
+  if (actor.token !== undefined) refuseServiceToken(who)
+  if (who === 'nobody' || who === 'person' || who === 'actor') return { actorId: actorIdOf(actor), rank: 1 }
   if ('site' in who) {
     if (isAtLeast(actor.role, who.site)) return null
     throw new Refusal('role_too_low', `needs ${who.site}`)
   }
   if (isAtLeast(actor.role, isRead ? 'support' : 'admin')) return null
-  return { personId: actor.personId, rank: rankOf(who.account) }
+  return { actorId: actorIdOf(actor), rank: rankOf(who.account) }
 }

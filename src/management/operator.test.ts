@@ -1,16 +1,17 @@
-// What the operator's requests are answered when the ledger refuses or fails, and which paths they reach.
+// Tests the answers to requests of the operator when the ledger fails, and which paths the operator reaches.
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import { buildOperator } from './operator.ts'
 
-const failing = (fault: Error) => buildOperator(() => Promise.reject(fault), { fails: () => Promise.reject(fault) })
+const operatorWith = (fault: Error) =>
+  buildOperator(() => Promise.reject(fault), { fails: () => Promise.reject(fault) })
 
 test.each(['/api/web/keys', '/machine/fails'])(
-  '%s: an unavailable ledger warns that the change may have been made',
+  'the answer of %s while the ledger is unavailable warns that the change may have been made',
   async path => {
-    const manage = failing(new Refusal('storage_away', 'the ledger took too long'))
-    const answer = await manage({ method: 'POST', path })
+    const operator = operatorWith(new Refusal('storage_away', 'the ledger took too long'))
+    const answer = await operator({ method: 'POST', path })
     const { error } = (await answer.json()) as { error: { code: string; hint: string } }
     expect([answer.status, error.code]).toEqual([503, 'storage_away'])
     expect(error.hint).toBe(
@@ -21,11 +22,11 @@ test.each(['/api/web/keys', '/machine/fails'])(
 )
 
 test('a bug is not turned into a refusal', async () => {
-  await expect(failing(new TypeError('oops'))({ method: 'GET', path: '/api/web/keys' })).rejects.toThrow(TypeError)
+  await expect(operatorWith(new TypeError('oops'))({ method: 'GET', path: '/api/web/keys' })).rejects.toThrow(TypeError)
 })
 
 test('only the management interface and the machine commands can be reached', async () => {
-  const manage = failing(new TypeError('reached'))
+  const operator = operatorWith(new TypeError('reached'))
   for (const path of [
     '/api/auth/sign-in',
     '/api/auth/setup',
@@ -35,6 +36,6 @@ test('only the management interface and the machine commands can be reached', as
     'fails',
     '',
   ]) {
-    expect([path, (await manage({ method: 'POST', path })).status]).toEqual([path, 404])
+    expect([path, (await operator({ method: 'POST', path })).status]).toEqual([path, 404])
   }
 })

@@ -4,7 +4,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { KeyCarriers } from '../identity/key-carriers.ts'
-import { findKey, hasKeyValue } from '../identity/key-carriers.ts'
+import { findKey, hasKeyValue, hasServiceToken } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'
 import { digestKey, parseKey } from '../identity/key-format.ts'
 import type { KeyUse } from '../identity/key-rights.ts'
@@ -35,12 +35,17 @@ export function buildRecogniseKey({ keys, pepper, dateMs }: AuthenticateParts): 
   }
 }
 
+const TOKEN_HINT = 'A service token (wst-…) works on /api/web only. Calls need an API key (wk-…).'
+
+function noKey(bearer: KeyedRequest): Refusal {
+  if (hasServiceToken(bearer)) return new Refusal('key_invalid', 'a service token', { hint: TOKEN_HINT })
+  return new Refusal(hasKeyValue(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
+}
+
 export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
   return async function authenticate(bearer) {
     const sent = findKey(bearer)
-    if (sent === undefined) {
-      throw new Refusal(hasKeyValue(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
-    }
+    if (sent === undefined) throw noKey(bearer)
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
     const digest = digestKey(key, parts.pepper.newest)
@@ -57,7 +62,7 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
       limitsKeyId: row.limitsKeyId,
       hasOwnLimit: row.hasOwnLimit,
       perMille: BigInt(row.pricePerMille),
-      clamps: row.clamps,
+      strictCap: row.strictCap,
       strict: row.strict,
       keepsBodies: row.keepsBodies,
       explains: row.explains,

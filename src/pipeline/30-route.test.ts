@@ -16,14 +16,14 @@ const file = (id: string, rest: object): { name: string; text: string } => {
   return { name: id, text: JSON.stringify({ ...head, speaks: { 'openai-chat': '/chat' }, sign: 'bearer', ...rest }) }
 }
 const plain = { input: '1', output: '2' }
-const searching = { ...plain, perSearch: '0' }
+const searchPrice = { ...plain, perSearch: '0' }
 const tiered = { ...plain, cases: [{ class: 'priority', input: '2' }] }
 const files = [
   file('paid', {
     openModels: true,
     models: [
       ...[{ id: 'plain', price: plain }, { id: 'tiered', price: tiered }, { id: 'unpriced' }],
-      { id: 'searching', price: searching },
+      { id: 'searching', price: searchPrice },
     ],
   }),
   file('own', { free: true, openModels: true, models: [{ id: 'local', price: plain }] }),
@@ -34,8 +34,8 @@ const rows = findNewPrices(shippedTexts(shipped), [], 'weir').map((row, index) =
 const prices = buildPriceBook(shipped, rows)
 const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const permit = { caller: { perMille: 1_200n, ...rights } } as Permit
-const lanes = new Targets({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
-const route = buildRoute({ targets: lanes, prices, dateMs: () => 5_000 })
+const targets = new Targets({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
+const route = buildRoute({ targets, prices, dateMs: () => 5_000 })
 
 const callTo = (model: string, more: Partial<Call> = {}): Call =>
   ({ model, searchesMax: 0, textOnly: true, bodyBytes: 100, choices: 1, ...more }) as Call
@@ -45,11 +45,11 @@ function routeTo(provider: string, model: string, serviceClass?: string): Route 
   return route(permit, { call, protocol: protocols['openai-chat'] })
 }
 
-const first = ({ candidates }: Route): Candidate => candidates[0]!
+const firstCandidate = ({ candidates }: Route): Candidate => candidates[0]!
 
-function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
+function refusalOf(...args: Parameters<typeof routeTo>): Refusal {
   try {
-    routeTo(...asked)
+    routeTo(...args)
   } catch (fault) {
     if (fault instanceof Refusal) return fault
   }
@@ -57,16 +57,16 @@ function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
 }
 
 test('everything that a bill depends on is fixed', () => {
-  const found: unknown = first(routeTo('paid', 'tiered', 'priority')).price
+  const found: unknown = firstCandidate(routeTo('paid', 'tiered', 'priority')).price
   const price = shipped.get('paid/tiered')!
   expect(found).toEqual({ price, version: 2, perMille: 1_200n, serviceClass: 'priority', atMs: 5_000 })
 })
 
 test('all names of the standard class mean the same', () => {
   for (const name of [undefined, 'auto', 'default', 'standard']) {
-    expect(first(routeTo('paid', 'plain', name)).price?.serviceClass).toBeUndefined()
+    expect(firstCandidate(routeTo('paid', 'plain', name)).price?.serviceClass).toBeUndefined()
   }
-  expect(first(routeTo('paid', 'plain', 'flex')).price?.serviceClass).toBe('flex')
+  expect(firstCandidate(routeTo('paid', 'plain', 'flex')).price?.serviceClass).toBe('flex')
 })
 
 test('a class that may be more expensive needs a price of its own', () => {
@@ -84,23 +84,23 @@ test('an unknown price is never zero', () => {
 
 test('a search needs a price, which may be zero', () => {
   const protocol = protocols['openai-chat']
-  const asks = (model: string) => (): Route =>
+  const routeSearch = (model: string) => (): Route =>
     route(permit, { call: callTo(`paid/${model}`, { searchesMax: 1 }), protocol })
-  expect(asks('plain')).toThrow('service_unpriced')
-  expect(first(asks('searching')()).price?.price.rates.perSearch).toBe(0n as never)
+  expect(routeSearch('plain')).toThrow('service_unpriced')
+  expect(firstCandidate(routeSearch('searching')()).price?.price.rates.perSearch).toBe(0n as never)
 })
 
 test('a translated call leaves out a search whose price is unknown', () => {
   const protocol = protocols['openai-responses']
-  const ask = (model: string): Candidate =>
-    first(route(permit, { call: callTo(`paid/${model}`, { searchesMax: 1 }), protocol }))
-  expect(ask('plain').withoutSearch).toBe(true)
-  expect(ask('searching').withoutSearch).toBeUndefined()
+  const routeSearch = (model: string): Candidate =>
+    firstCandidate(route(permit, { call: callTo(`paid/${model}`, { searchesMax: 1 }), protocol }))
+  expect(routeSearch('plain').withoutSearch).toBe(true)
+  expect(routeSearch('searching').withoutSearch).toBeUndefined()
 })
 
 test('a free provider is free, whatever its models cost elsewhere', () => {
-  expect(first(routeTo('own', 'local', 'priority')).price).toBeUndefined()
-  expect(first(routeTo('own', 'open')).price).toBeUndefined()
+  expect(firstCandidate(routeTo('own', 'local', 'priority')).price).toBeUndefined()
+  expect(firstCandidate(routeTo('own', 'open')).price).toBeUndefined()
 })
 
 test('a price that an operator adds applies from then on', () => {
@@ -110,17 +110,17 @@ test('a price that an operator adds applies from then on', () => {
     }),
   )
   prices.add({ version: 9, model: 'paid/open', origin: 'operator', price, author: 'ann' })
-  expect(first(routeTo('paid', 'open')).price?.version).toBe(9)
+  expect(firstCandidate(routeTo('paid', 'open')).price?.version).toBe(9)
   prices.add({ version: 10, model: 'paid/open', origin: 'withdrawn', price: '', author: 'ann' })
   expect(refusalOf('paid', 'open').code).toBe('price_unknown')
 })
 
 test('a narrowed route has the candidates that are left, with the channels that are left', () => {
   const found = routeTo('paid', 'plain')
-  const other = { ...first(found), option: { ...first(found).option, name: 'paid/other' } }
-  const both = { ...found, candidates: [first(found), other] } as Route
-  const left = narrowRoute(both, candidate => candidate.option.name === 'paid/other')!
-  expect(left.candidates.map(({ option }) => option.name)).toEqual(['paid/other'])
-  expect(first(left).option.channels).toBe(first(left).channels)
+  const other = { ...firstCandidate(found), option: { ...firstCandidate(found).option, name: 'paid/other' } }
+  const both = { ...found, candidates: [firstCandidate(found), other] } as Route
+  const narrowed = narrowRoute(both, candidate => candidate.option.name === 'paid/other')!
+  expect(narrowed.candidates.map(({ option }) => option.name)).toEqual(['paid/other'])
+  expect(firstCandidate(narrowed).option.channels).toBe(firstCandidate(narrowed).channels)
   expect(narrowRoute(both, () => false)).toBeUndefined()
 })

@@ -16,24 +16,24 @@ import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { capFor, newAttempt, newCallParts } from './exchange.ts'
 import { sizeOf } from './route/call-size.ts'
 
-interface Shape {
+interface ModelShape {
   readonly rate: number
   readonly contextTokens: number | undefined
   readonly outputTokensMax: number | undefined
   readonly capsThought: boolean
 }
 
-interface Scene {
-  readonly shapes: readonly Shape[]
+interface HoldCase {
+  readonly shapes: readonly ModelShape[]
   readonly funds: number
   readonly count: TokenCount | undefined
-  readonly clamps: boolean
+  readonly strictCap: boolean
   readonly bytes: number
-  readonly asked: number | undefined
-  readonly seen: boolean
+  readonly maxTokens: number | undefined
+  readonly hasImage: boolean
 }
 
-function candidateOf(shape: Shape, index: number, call: ReturnType<typeof callOf>): Candidate {
+function candidateOf(shape: ModelShape, index: number, call: ReturnType<typeof callOf>): Candidate {
   const { rate: perToken, contextTokens, outputTokensMax, capsThought } = shape
   const rate = (BigInt(perToken) * 1_000_000n) as NanosPerMillion
   const price = { price: { rates: { input: rate, output: rate }, cases: [] }, version: index, perMille: 1_000n }
@@ -42,29 +42,29 @@ function candidateOf(shape: Shape, index: number, call: ReturnType<typeof callOf
   return { provider: { id: 'p', can: { capsThought } }, model, price, size, option: { index } } as unknown as Candidate
 }
 
-function callOf({ bytes, asked, seen }: Scene) {
+function callOf({ bytes, maxTokens, hasImage }: HoldCase) {
   const text = 'x'.repeat(bytes)
-  const content = seen
+  const content = hasImage
     ? [
         { type: 'text', text },
         { type: 'image_url', image_url: { url: 'https://a.b/c' } },
       ]
     : text
-  const cap = asked === undefined ? {} : { max_tokens: asked }
+  const cap = maxTokens === undefined ? {} : { max_tokens: maxTokens }
   return readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages: [{ role: 'user', content }], ...cap })))
 }
 
 /** A ledger with this balance, without credit. */
-async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<Hold | undefined> {
-  const candidates = scene.shapes.map((shape, index) => candidateOf(shape, index, call))
-  const available = `${scene.funds}` as MoneyText
+async function holdWith(holdCase: HoldCase, call: ReturnType<typeof callOf>): Promise<Hold | undefined> {
+  const candidates = holdCase.shapes.map((shape, index) => candidateOf(shape, index, call))
+  const available = `${holdCase.funds}` as MoneyText
   const stage = buildHold({
     ledger: {
-      hold: async ({ amount }) => (amount <= scene.funds ? { done: 'held' } : { done: 'count_first', available }),
+      hold: async ({ amount }) => (amount <= holdCase.funds ? { done: 'held' } : { done: 'hold_less', available }),
     },
-    countTokens: async () => scene.count,
+    countTokens: async () => holdCase.count,
   })
-  const permit = { caller: { keyId: 1, accountId: 2, clamps: scene.clamps } }
+  const permit = { caller: { keyId: 1, accountId: 2, strictCap: holdCase.strictCap } }
   const route = { permit, candidates } as unknown as Route
   const exchange = {
     ...newCallParts(),
@@ -76,47 +76,47 @@ async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<
   return await stage(route, call, exchange as unknown as Exchange).catch(() => undefined)
 }
 
-const some = (max: number): fc.Arbitrary<number | undefined> =>
+const optionalUpTo = (max: number): fc.Arbitrary<number | undefined> =>
   fc.option(fc.integer({ min: 1, max }), { nil: undefined })
-const shapes: fc.Arbitrary<Shape> = fc.record({
+const shapes: fc.Arbitrary<ModelShape> = fc.record({
   rate: fc.integer({ min: 0, max: 20 }),
-  contextTokens: some(50_000),
-  outputTokensMax: some(20_000),
+  contextTokens: optionalUpTo(50_000),
+  outputTokensMax: optionalUpTo(20_000),
   capsThought: fc.boolean(),
 })
 const counts = fc.record({ tokens: fc.nat(5_000), extraTokens: fc.nat(50), uncountedBytes: fc.nat(500) })
-const scenes: fc.Arbitrary<Scene> = fc.record({
+const holdCases: fc.Arbitrary<HoldCase> = fc.record({
   shapes: fc.array(shapes, { minLength: 1, maxLength: 4 }),
   funds: fc.oneof(fc.nat(20_000), fc.nat(2_000_000)),
   count: fc.option(counts, { nil: undefined }),
-  clamps: fc.boolean(),
+  strictCap: fc.boolean(),
   bytes: fc.oneof(fc.nat(50), fc.integer({ min: 1_024, max: 20_000 })),
-  asked: some(5_000),
-  seen: fc.boolean(),
+  maxTokens: optionalUpTo(5_000),
+  hasImage: fc.boolean(),
 })
 
 test('the hold covers each candidate that is left', async () => {
   const held = { all: 0, narrowed: 0, capped: 0 }
-  const covers = async (scene: Scene): Promise<void> => {
-    const call = callOf(scene)
-    const hold = await holdWith(scene, call)
+  const checkCoverage = async (holdCase: HoldCase): Promise<void> => {
+    const call = callOf(holdCase)
+    const hold = await holdWith(holdCase, call)
     if (hold === undefined) return
     held.all++
-    if (hold.route.candidates.length < scene.shapes.length) held.narrowed++
+    if (hold.route.candidates.length < holdCase.shapes.length) held.narrowed++
     if (hold.cap !== undefined) held.capped++
-    expect(hold.amount).toBeLessThanOrEqual(scene.funds as never)
-    for (const way of hold.route.candidates) {
-      const cap = capFor(hold, way)
-      const own = sizeOf(call, way.model, way.provider.can)
-      const counted = hold.inputTokens === undefined ? Infinity : tokensAtMost(scene.count!)
+    expect(hold.amount).toBeLessThanOrEqual(holdCase.funds as never)
+    for (const candidate of hold.route.candidates) {
+      const cap = capFor(hold, candidate)
+      const own = sizeOf(call, candidate.model, candidate.provider.can)
+      const counted = hold.inputTokens === undefined ? Infinity : tokensAtMost(holdCase.count!)
       const inputTokensMax = Math.min(own.inputTokensMax, counted)
       const outputTokensMax = Math.min(own.outputTokensMax, cap ?? Infinity)
-      const most = { ...own, inputTokensMax, outputTokensMax }
-      expect(way.size).toEqual(most)
-      expect(upperBound(most, way.price)).toBeLessThanOrEqual(hold.amount)
+      const reduced = { ...own, inputTokensMax, outputTokensMax }
+      expect(candidate.size).toEqual(reduced)
+      expect(upperBound(reduced, candidate.price)).toBeLessThanOrEqual(hold.amount)
       expect(cap ?? 0).toBeLessThanOrEqual(own.outputTokensMax)
     }
   }
-  await fc.assert(fc.asyncProperty(scenes, covers), { numRuns: 2_000 })
+  await fc.assert(fc.asyncProperty(holdCases, checkCoverage), { numRuns: 2_000 })
   expect(Math.min(held.all, held.narrowed, held.capped)).toBeGreaterThan(20)
 })

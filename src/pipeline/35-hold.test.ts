@@ -23,180 +23,196 @@ function chatOf(bytes: number, more: object = {}) {
   return readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages, ...more })))
 }
 
-interface Scene {
+interface HoldScript {
   readonly held: readonly (HoldOutcome | Error)[]
   readonly count?: TokenCount | undefined | Promise<undefined>
-  readonly clamps?: boolean
+  /** The key lets its answers be cut. */
+  readonly cuts?: boolean
   readonly call?: ReturnType<typeof chatOf>
   readonly stop?: Stop<StopReason>
 }
 
-interface Played {
-  readonly asked: readonly HoldRequest[]
+interface StageRun {
+  readonly requests: readonly HoldRequest[]
   readonly counted: number
   readonly hold: Hold | undefined
   readonly fault: unknown
   readonly mayHold: boolean
 }
 
-const room = (done: 'balance_too_low' | 'count_first', available: bigint): HoldOutcome => ({
+const insufficient = (done: 'balance_too_low' | 'hold_less', available: bigint): HoldOutcome => ({
   done,
   available: `${available}` as MoneyText,
 })
 const held: HoldOutcome = { done: 'held' }
-const taken: HoldOutcome = { done: 'running', callId: 1 }
+const alreadyRunning: HoldOutcome = { done: 'running', callId: 1 }
 
-/** Runs the stage. The ledger returns the answers in order, and a further request fails the test. */
-async function play(scene: Scene): Promise<Played> {
-  const asked: HoldRequest[] = []
+/** Runs the stage. The ledger returns the results of the script in order, and a further request fails the test. */
+async function runStage(script: HoldScript): Promise<StageRun> {
+  const requests: HoldRequest[] = []
   let counted = 0
   const stage = buildHold({
     ledger: {
       async hold(request) {
-        const result = scene.held[asked.length]
-        asked.push(request)
-        if (result === undefined) throw new Error('asked too often')
+        const result = script.held[requests.length]
+        requests.push(request)
+        if (result === undefined) throw new Error('too many hold requests')
         if (result instanceof Error) throw result
         return result
       },
     },
     countTokens: async () => {
       counted++
-      return await scene.count
+      return await script.count
     },
   })
-  const caller = { keyId: 1, accountId: 2, clamps: scene.clamps ?? false }
+  const caller = { keyId: 1, accountId: 2, strictCap: script.cuts !== true }
   const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
   const model: Model = { id: 'b', outputTokensMax: 1_000 }
-  const call = scene.call ?? chatOf(10_000)
+  const call = script.call ?? chatOf(10_000)
   const candidate = { provider: { id: 'a', can }, model, price: priced, size: sizeOf(call, model, can) }
   const route = { permit: { caller }, candidates: [candidate] } as unknown as Route
   const basics = { ...newCallParts(), callId: 9, protocol: { name: 'x' }, attempt: newAttempt() }
-  const exchange = { ...basics, lifetime: { stop: scene.stop ?? new Stop() } } as unknown as Exchange
+  const exchange = { ...basics, lifetime: { stop: script.stop ?? new Stop() } } as unknown as Exchange
   let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
   try {
     hold = await stage(route, call, exchange)
   } catch (thrown) {
     fault = thrown
   }
-  return { asked, counted, hold, fault, mayHold: exchange.settlement.mayHaveHold }
+  return { requests, counted, hold, fault, mayHold: exchange.settlement.mayHaveHold }
 }
 
 const can = { capsThought: true }
-const amounts = ({ asked }: Played): readonly bigint[] => asked.map(({ amount }) => amount)
+const amounts = ({ requests }: StageRun): readonly bigint[] => requests.map(({ amount }) => amount)
 const bytes = BigInt(chatOf(10_000).bodyBytes)
 
 describe('a hold', () => {
-  test('that fits is requested once, with the part that a count could reduce', async () => {
-    const played = await play({ held: [held] })
-    expect(played).toMatchObject({ counted: 0, mayHold: true, hold: { amount: bytes + 1_000n } })
-    expect(played.asked).toMatchObject([
-      { callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, uncountedPart: bytes },
+  test('that fits is requested once, if ten times the part that a count could reduce is available', async () => {
+    const run = await runStage({ held: [held] })
+    expect(run).toMatchObject({ counted: 0, mayHold: true, hold: { amount: bytes + 1_000n } })
+    expect(run.requests).toMatchObject([
+      { callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, wants: bytes * 10n },
     ])
-    expect(played.hold).not.toHaveProperty('cap')
-    expect(played.hold).not.toHaveProperty('inputTokens')
+    expect(run.hold).not.toHaveProperty('cap')
+    expect(run.hold).not.toHaveProperty('inputTokens')
   })
 
-  test('of a short text, or of more than text, is not counted', async () => {
+  test('for a short text, or for an image, is refused without a token count', async () => {
     const image = [{ role: 'u', content: [{ type: 'image_url', image_url: { url: 'x'.repeat(9_000) } }] }]
     for (const call of [chatOf(10), chatOf(0, { messages: image })]) {
-      const played = await play({ held: [room('balance_too_low', 500n)], call })
-      expect(played).toMatchObject({ counted: 0, mayHold: false, fault: { code: 'balance_too_low' } })
-      expect(played.asked).toMatchObject([{ uncountedPart: 0n }])
+      const run = await runStage({ held: [insufficient('balance_too_low', 500n)], call })
+      expect(run).toMatchObject({ counted: 0, mayHold: false, fault: { code: 'balance_too_low' } })
+      expect(run.requests).toMatchObject([{ wants: 0n }])
     }
   })
 
-  test('that is refused is counted with a margin and requested again', async () => {
+  test('that is refused is requested again with a token count and a margin', async () => {
     const count = { tokens: 1_000, extraTokens: 6, uncountedBytes: 40 }
-    const played = await play({ held: [room('count_first', 20_000n), held], count })
-    expect(amounts(played)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
-    expect(played.asked[1]!.uncountedPart).toBe(0n as never)
-    expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
+    const run = await runStage({ held: [insufficient('hold_less', 20_000n), held], count })
+    expect(amounts(run)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
+    expect(run.requests[1]!.wants).toBe(0n)
+    expect(run).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
   })
 
-  test('still uses bytes if the count fails or is larger', async () => {
+  test('is still computed from bytes if the token count fails or is larger', async () => {
     for (const count of [undefined, { tokens: 1_000_000, extraTokens: 0, uncountedBytes: 0 }]) {
-      const played = await play({ held: [room('count_first', 20_000n), held], count })
-      expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
-      expect(played.hold!.amount).toBe((bytes + 1_000n) as never)
+      const run = await runStage({ held: [insufficient('hold_less', 20_000n), held], count })
+      expect(amounts(run)).toEqual([bytes + 1_000n, bytes + 1_000n])
+      expect(run.hold!.amount).toBe((bytes + 1_000n) as never)
     }
   })
 
-  test('is not counted if the funds do not cover one token of output', async () => {
-    const played = await play({ held: [room('balance_too_low', 0n)], clamps: true })
-    expect(played).toMatchObject({ counted: 0, fault: { code: 'balance_too_low' } })
+  test('is refused without a token count if the funds do not cover one token of output', async () => {
+    const run = await runStage({ held: [insufficient('balance_too_low', 0n)], cuts: true })
+    expect(run).toMatchObject({ counted: 0, fault: { code: 'balance_too_low' } })
   })
 
   test('ends when the caller disconnects, without waiting for a count', async () => {
     const stop = new Stop<StopReason>()
-    const playing = play({ held: [room('count_first', 20_000n)], count: new Promise(() => {}), stop })
+    const running = runStage({ held: [insufficient('hold_less', 20_000n)], count: new Promise(() => {}), stop })
     await Promise.resolve()
     stop.stop(callerLeft)
-    expect(await playing).toMatchObject({ counted: 1, fault: callerLeft, mayHold: false, asked: [{}] })
+    expect(await running).toMatchObject({ counted: 1, fault: callerLeft, mayHold: false, requests: [{}] })
   })
 })
 
-describe('a clamp', () => {
+describe('a cap by the funds', () => {
   const short = chatOf(10)
-  const own = BigInt(short.bodyBytes)
+  const inputCost = BigInt(short.bodyBytes)
 
   test('requests what the funds cover, and follows changing funds at most three times', async () => {
-    const falling = [900n, 800n, 700n, 600n].map(more => room('balance_too_low', own + more))
-    const played = await play({ held: falling, clamps: true, call: short })
-    expect(amounts(played)).toEqual([own + 1_000n, own + 900n, own + 800n, own + 700n])
-    expect(played).toMatchObject({ mayHold: false, fault: { code: 'balance_too_low' } })
-    expect((played.fault as Refusal).extras.hint).toContain('With max_tokens of at most 600 it would fit.')
+    const fallingFunds = [900n, 800n, 700n, 600n].map(more => insufficient('balance_too_low', inputCost + more))
+    const run = await runStage({ held: fallingFunds, cuts: true, call: short })
+    expect(amounts(run)).toEqual([inputCost + 1_000n, inputCost + 900n, inputCost + 800n, inputCost + 700n])
+    expect(run).toMatchObject({ mayHold: false, fault: { code: 'balance_too_low' } })
+    expect((run.fault as Refusal).extras.hint).toContain('With max_tokens of at most 600 it would fit.')
   })
 
   test('puts the cap into the hold', async () => {
-    const results = [room('balance_too_low', own + 900n), room('balance_too_low', own + 800n), held]
-    const played = await play({ held: results, clamps: true, call: short })
-    expect(played.hold).toMatchObject({ cap: 800, amount: own + 800n })
+    const results = [
+      insufficient('balance_too_low', inputCost + 900n),
+      insufficient('balance_too_low', inputCost + 800n),
+      held,
+    ]
+    const run = await runStage({ held: results, cuts: true, call: short })
+    expect(run.hold).toMatchObject({ cap: 800, amount: inputCost + 800n })
   })
 
-  test('does not apply to a key without the option, nor below the minimum', async () => {
-    expect(await play({ held: [room('balance_too_low', own + 900n)], call: short })).toMatchObject({ asked: [{}] })
-    const stump = room('balance_too_low', own + 255n)
-    expect(await play({ held: [stump], clamps: true, call: short })).toMatchObject({ asked: [{}], hold: undefined })
-    const least = room('balance_too_low', own + 256n)
-    expect(await play({ held: [least, held], clamps: true, call: short })).toMatchObject({ hold: { cap: 256 } })
+  test('does not apply to a key with strictCap, nor below the minimum', async () => {
+    expect(await runStage({ held: [insufficient('balance_too_low', inputCost + 900n)], call: short })).toMatchObject({
+      requests: [{}],
+    })
+    const tooLittle = insufficient('balance_too_low', inputCost + 255n)
+    expect(await runStage({ held: [tooLittle], cuts: true, call: short })).toMatchObject({
+      requests: [{}],
+      hold: undefined,
+    })
+    const least = insufficient('balance_too_low', inputCost + 256n)
+    expect(await runStage({ held: [least, held], cuts: true, call: short })).toMatchObject({ hold: { cap: 256 } })
   })
 })
 
 describe('whether a hold may exist', () => {
-  test('no, after a clear refusal', async () => {
-    const frozen = await play({ held: [{ done: 'account_frozen' }], clamps: true })
-    expect(frozen).toMatchObject({ mayHold: false, fault: { code: 'account_frozen' }, asked: [{}] })
-    const shed = await play({ held: [new Refusal('overloaded', 'x')] })
-    expect(shed).toMatchObject({ mayHold: false, fault: { code: 'overloaded' } })
+  test('it may not, after a clear refusal', async () => {
+    const frozen = await runStage({ held: [{ done: 'account_frozen' }], cuts: true })
+    expect(frozen).toMatchObject({ mayHold: false, fault: { code: 'account_frozen' }, requests: [{}] })
+    const overloaded = await runStage({ held: [new Refusal('overloaded', 'x')] })
+    expect(overloaded).toMatchObject({ mayHold: false, fault: { code: 'overloaded' } })
   })
 
-  test('yes, if the ledger did not answer', async () => {
-    expect(await play({ held: [new Refusal('storage_away', 'x')] })).toMatchObject({ mayHold: true })
-    expect(await play({ held: [room('count_first', 9n), new Error('gone')] })).toMatchObject({ mayHold: true })
+  test('it may, if the ledger did not answer', async () => {
+    expect(await runStage({ held: [new Refusal('storage_away', 'x')] })).toMatchObject({ mayHold: true })
+    expect(await runStage({ held: [insufficient('hold_less', 9n), new Error('gone')] })).toMatchObject({
+      mayHold: true,
+    })
   })
 
   test('an unexpected answer of the ledger is never taken for a hold', async () => {
-    expect(await play({ held: [taken], clamps: true })).toMatchObject({ hold: undefined, mayHold: false, asked: [{}] })
+    expect(await runStage({ held: [alreadyRunning], cuts: true })).toMatchObject({
+      hold: undefined,
+      mayHold: false,
+      requests: [{}],
+    })
   })
 })
 
 describe('the size of a call', () => {
   const text = chatOf(10_000)
   const image = chatOf(0, { messages: [{ role: 'u', content: [{ type: 'image_url' }] }] })
-  const of = (inputTokensMax: number, outputTokensMax = 32_768) => ({ inputTokensMax, outputTokensMax })
+  const sizeWith = (inputTokensMax: number, outputTokensMax = 32_768) => ({ inputTokensMax, outputTokensMax })
   const capped = (cap: number) => chatOf(1, { max_tokens: cap })
   const limited = { outputTokensMax: 500 }
   const rows: Readonly<Record<string, readonly [call: typeof text, limits: Partial<Model>, size: object]>> = {
-    'text, nothing known': [text, {}, of(text.bodyBytes)],
-    'text, a larger context': [text, { contextTokens: 100_000 }, of(text.bodyBytes)],
-    'text, a smaller context': [text, { contextTokens: 5_000 }, of(5_000)],
-    'an image, nothing known': [image, {}, of(131_072)],
-    'an image, a context': [image, { contextTokens: 5_000 }, of(5_000)],
-    'no cap, a limit': [text, limited, of(text.bodyBytes, 500)],
-    'a cap below the limit': [capped(7), limited, of(capped(7).bodyBytes, 7)],
-    'a cap beyond it': [capped(999), limited, of(capped(999).bodyBytes, 500)],
-    'a cap, no limit': [capped(99_999), {}, of(capped(99_999).bodyBytes, 99_999)],
+    'text, no known limits': [text, {}, sizeWith(text.bodyBytes)],
+    'text, a larger context': [text, { contextTokens: 100_000 }, sizeWith(text.bodyBytes)],
+    'text, a smaller context': [text, { contextTokens: 5_000 }, sizeWith(5_000)],
+    'an image, no known limits': [image, {}, sizeWith(131_072)],
+    'an image, a context': [image, { contextTokens: 5_000 }, sizeWith(5_000)],
+    'no cap, a limit': [text, limited, sizeWith(text.bodyBytes, 500)],
+    'a cap below the limit': [capped(7), limited, sizeWith(capped(7).bodyBytes, 7)],
+    'a cap above the limit': [capped(999), limited, sizeWith(capped(999).bodyBytes, 500)],
+    'a cap, no limit': [capped(99_999), {}, sizeWith(capped(99_999).bodyBytes, 99_999)],
   }
 
   test.each(Object.entries(rows))('%s', (_name, [call, limits, size]) => {

@@ -1,15 +1,18 @@
-// Route → Hold: reserves the highest possible cost of the call, durably, before any byte goes upstream.
+// Route → Hold: reserves money for the call, durably, before any byte goes upstream.
 //
-// There are three bounds. Each is tried only if the funds do not cover the one before:
-// 1. Every byte of text is a token. This bound covers the most expensive candidate, so that any of them may be used.
-// 2. The tokens are counted. This bound covers the preferred candidate; more expensive candidates are dropped.
-// 3. For keys that allow it, the output is cut to what the funds cover. More expensive candidates are dropped as well.
+// There are several bounds. Each is tried only if the funds do not cover the one before, or are not much larger:
+// 1. The highest possible cost. Every byte of text is a token, and the most expensive candidate is covered.
+// 2. For a call whose answer can be stopped at any time: its input and a first slice of output. Further slices are
+//    reserved while the answer arrives (settle/reservation.ts). A plain call is then streamed by the upstream.
+// 3. The same with counted tokens, for the preferred candidate; more expensive candidates are dropped.
+// 4. What the funds cover: a smaller slice, or a cap on the output where the answer cannot be stopped.
+// Keys with strictCap have bounds 1 and 3 only: their calls are refused rather than cut.
 
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
-import { noMoney } from '../base/money/money.ts'
+import { nanos } from '../base/money/money.ts'
 import type { HoldOutcome, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
@@ -17,19 +20,24 @@ import { affordableOutput, estimateTokens, inputBound, upperBound } from '../bil
 import type { CountTokens } from '../billing/token-counter.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/neutral/call.ts'
+import { FUNDS_SHARE } from '../store/ledger/hold-types.ts'
 import { readMoney } from '../store/ledger/money-text.ts'
 import { withCandidates } from './30-route.ts'
 import { draftOf } from './80-record.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
+import { LAST_TOKENS_MIN, outputTokensOf, sizedFor, sliceTokens } from './settle/reservation.ts'
 
 /** For a smaller body a count costs more than it could save. */
 const COUNTED_BYTES_MIN = 1_024
 
-/** A shorter answer would be useless. */
-const CLAMPED_TOKENS_MIN = 256
+/** Unless so many times the uncounted bound of the input is available, the tokens are counted first. */
+const COUNTED_SHARE = 10n
+
+/** A shorter capped answer would be useless. */
+const CAPPED_TOKENS_MIN = 256
 /** The funds may change between the refusal, which says what is available, and the next attempt. */
-const CLAMP_TRIES_MAX = 3
+const TRIES_MAX = 3
 
 /** Errors after which nothing can be reserved. After any other error a hold may exist. */
 const NEVER_HELD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'storage_full'])
@@ -45,62 +53,96 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   const reserve = buildReserve(ledger)
 
   /** Tries the smaller bounds after the first one was refused. */
-  async function holdLess(exchange: Exchange, route: Route, { call, held, isFirst }: RefusedBound): Promise<Hold> {
+  async function holdLess(
+    exchange: Exchange,
+    route: Route,
+    { call, held, isFirst, slices }: RefusedBound,
+  ): Promise<Hold> {
     const { size, price } = route.candidates[0]!
+    const input: CountedInput = {}
     let finer = size
     let last = held
-    let [inputTokens, inputTokensMax]: [number?, number?] = []
     async function tryHold(sized: CallSize, cap?: number): Promise<Hold | undefined> {
       const amount = upperBound(sized, price)
-      last = await reserve(exchange, route, { amount, coarse: noMoney })
+      last = await reserve(exchange, route, { amount, wants: 0n })
       if (last.done !== 'held') return undefined
+      const { tokens: inputTokens } = input
       return {
-        ...affordable(route, { amount, held, inputTokensMax, cap }),
+        ...affordable(route, { amount, held, slices, inputTokensMax: input.tokensMax, cap }),
         call,
         ...(inputTokens !== undefined && { inputTokens }),
-        ...(cap !== undefined && { cap }),
+        ...(cap !== undefined && slices === undefined && { cap }),
+        ...(slices !== undefined && { slices }),
       } as Hold
     }
-    if (!isFirst && isInsufficient(last)) {
-      const preferred = await tryHold(size)
+    /** With slices, only a first slice of the output. */
+    const bounded = (sized: CallSize): CallSize =>
+      slices === undefined || !isInsufficient(last) ? sized : firstSlice(sized, price, readMoney(last.available))
+    if ((!isFirst || slices !== undefined) && isInsufficient(last)) {
+      const preferred = await tryHold(bounded(size))
       if (preferred !== undefined) return preferred
     }
     if (isCountable(call) && isInsufficient(last) && couldFit(size, price, last)) {
       const count = await exchange.lifetime.stop.race(countTokens(call.body))
       if (count !== undefined) {
-        inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
-        inputTokensMax = tokensAtMost(count)
-        finer = narrower(size, { inputTokensMax })
+        input.tokens = count.tokens + estimateTokens(count.uncountedBytes)
+        input.tokensMax = tokensAtMost(count)
+        finer = narrower(size, { inputTokensMax: input.tokensMax })
       }
-      const counted = await tryHold(finer)
+      const counted = await tryHold(bounded(finer))
       if (counted !== undefined) return counted
     }
-    const clamps = route.permit.caller.clamps && !call.uncapped
-    for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && isInsufficient(last); tries++) {
-      const cap = affordableOutput(finer, price, readMoney(last.available))
-      if (cap < CLAMPED_TOKENS_MIN) break
-      const clamped = await tryHold(narrower(finer, { cap }), cap)
-      if (clamped !== undefined) return clamped
+    const mayCut = slices !== undefined || !(route.permit.caller.strictCap || call.uncapped)
+    const tokensMin = slices === undefined ? CAPPED_TOKENS_MIN : LAST_TOKENS_MIN
+    for (let tries = 0; mayCut && tries < TRIES_MAX && isInsufficient(last); tries++) {
+      const sized = slices === undefined ? finer : sizedFor(finer, outputTokensOf(finer))
+      const cap = affordableOutput(sized, price, readMoney(last.available))
+      if (cap < Math.min(tokensMin, sized.outputTokensMax)) break
+      const cut = await tryHold({ ...sized, outputTokensMax: cap }, cap)
+      if (cut !== undefined) return cut
     }
     const hint = call.uncapped ? '' : hintOf(finer, last, { price, capName: exchange.protocol.capFieldName })
     throw refusalOfHold(last, upperBound(finer, price), hint) ?? holdFailure(exchange, last)
   }
 
   return async function hold(route, call, exchange) {
+    const slices = slicesOf(route, call, exchange)
     const { size, price } = mostExpensive(route.candidates)
-    const coarse = isCountable(call) ? inputBound(size, price) : noMoney
+    const uncounted = isCountable(call) ? inputBound(size, price) * COUNTED_SHARE : 0n
     const amount = upperBound(size, price)
-    const held = await reserve(exchange, route, { amount, coarse })
+    const share = slices === undefined ? 0n : amount * FUNDS_SHARE
+    const held = await reserve(exchange, route, { amount, wants: share > uncounted ? share : uncounted })
     if (held.done === 'held') return { route, call, amount } as Hold
     const isFirst = boundOf(route.candidates[0]!) === amount
-    return await holdLess(exchange, route, { call, held, isFirst })
+    return await holdLess(exchange, route, { call, held, isFirst, slices })
   }
 }
+
+/** How a call reserves its money in slices; undefined where the answer cannot be stopped at any time. */
+function slicesOf({ permit, candidates }: Route, call: Call, { protocol }: Exchange): Hold['slices'] {
+  if (permit.caller.strictCap || protocol.codec === undefined || protocol.mayNotStream) return undefined
+  const canStream = ({ upstreamProtocol, provider }: Candidate): boolean =>
+    upstreamProtocol.codec !== undefined && provider.speaks[upstreamProtocol.name]?.stream !== undefined
+  if (!candidates.every(canStream)) return undefined
+  if (call.stream) return 'streamed'
+  return call.state?.background || call.units !== undefined ? undefined : 'collected'
+}
+
+/** The size with the output of a first slice: a share of the funds, so that other calls can run at the same time. */
+function firstSlice(size: CallSize, price: Candidate['price'], available: Nanos): CallSize {
+  const most = Math.min(sliceTokens.most, outputTokensOf(size))
+  const output = { inputTokensMax: 0, outputTokensMax: most, choices: 1, searchesMax: 0 }
+  const share = affordableOutput(output, price, nanos(available > 0n ? available / FUNDS_SHARE : 0n))
+  return sizedFor(size, Math.min(most, Math.max(sliceTokens.least, share)))
+}
+
+/** What the ledger can compare: more than any account has. */
+const WANTS_MAX = 2n ** 61n
 
 type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldOutcome>
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
-  return async function reserve(exchange, route, { amount, coarse }) {
+  return async function reserve(exchange, route, { amount, wants }) {
     const { callId } = exchange
     const { claim } = exchange.options
     const { accountId, keyId } = route.permit.caller
@@ -109,7 +151,15 @@ function buildReserve(ledger: HoldParts['ledger']): Reserve {
     try {
       const idempotency = claim && { idempotency: claim.key }
       const draft = draftOf(exchange)
-      held = await ledger.hold({ callId, accountId, keyId, amount, uncountedPart: coarse, draft, ...idempotency })
+      held = await ledger.hold({
+        callId,
+        accountId,
+        keyId,
+        amount,
+        wants: wants < WANTS_MAX ? wants : WANTS_MAX,
+        draft,
+        ...idempotency,
+      })
     } catch (fault) {
       exchange.settlement.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
       throw fault
@@ -137,17 +187,35 @@ function narrower(size: CallSize, { inputTokensMax = Infinity, cap = Infinity }:
   return { ...size, inputTokensMax: Math.min(input, inputTokensMax), outputTokensMax: Math.min(output, cap) }
 }
 
+interface CountedInput {
+  tokens?: number
+  tokensMax?: number
+}
+
 interface HeldAmount extends Narrowing {
   readonly amount: Nanos
   /** The answer of the ledger to the larger amount. */
   readonly held: HoldOutcome
+  readonly slices: Hold['slices']
 }
 
 /** Keeps those candidates only that the amount covers. Each candidate has its own model's limits. */
-function affordable(route: Route, { amount, held, ...known }: HeldAmount): Pick<Hold, 'route' | 'amount' | 'skipped'> {
+function affordable(
+  route: Route,
+  { amount, held, slices, inputTokensMax, cap }: HeldAmount,
+): Pick<Hold, 'route' | 'amount' | 'skipped'> {
+  // With slices the output is bounded by its slices, so that a candidate keeps its own size.
+  const known = slices === undefined ? { inputTokensMax, cap } : { inputTokensMax }
   const sized = route.candidates.map(candidate => ({ ...candidate, size: narrower(candidate.size, known) }))
-  const covered = sized.filter(candidate => boundOf(candidate) <= amount)
-  const [first, ...more] = sized.filter(candidate => !covered.includes(candidate)).map(boundOf)
+  const leastOf = (candidate: Candidate): Nanos =>
+    slices === undefined
+      ? boundOf(candidate)
+      : boundOf({
+          ...candidate,
+          size: sizedFor(candidate.size, Math.min(LAST_TOKENS_MIN, outputTokensOf(candidate.size))),
+        })
+  const covered = sized.filter(candidate => leastOf(candidate) <= amount)
+  const [first, ...more] = sized.filter(candidate => !covered.includes(candidate)).map(leastOf)
   const cheapest = more.reduce((least, one) => (one < least! ? one : least), first)
   const skipped = cheapest === undefined ? undefined : refusalOfHold(held, cheapest)
   return { route: withCandidates(route, covered), amount, ...(skipped !== undefined && { skipped }) }
@@ -155,8 +223,8 @@ function affordable(route: Route, { amount, held, ...known }: HeldAmount): Pick<
 
 interface Bound {
   readonly amount: Nanos
-  /** The part of the amount that a token count could reduce. */
-  readonly coarse: Nanos
+  /** If less than this is available, the ledger refuses, and a smaller bound is tried. */
+  readonly wants: bigint
 }
 
 interface RefusedBound {
@@ -164,6 +232,7 @@ interface RefusedBound {
   readonly held: HoldOutcome
   /** The refused amount was the preferred candidate's own bound, not that of a more expensive one. */
   readonly isFirst: boolean
+  readonly slices: Hold['slices']
 }
 
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>

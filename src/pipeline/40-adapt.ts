@@ -5,6 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { OutgoingRequest } from '../http/client/request.ts'
 import type { Call } from '../protocols/neutral/call.ts'
+import type { Conversation } from '../protocols/neutral/conversation.ts'
 import { Losses } from '../protocols/neutral/losses.ts'
 import { packReasoningState, unpackReasoningState } from '../protocols/neutral/reasoning-state.ts'
 import type { Channel } from '../upstreams/channel.ts'
@@ -19,7 +20,7 @@ import type { AttemptContext } from './attempt/translation.ts'
 import { findTranslation, originOf, writeTranslated } from './attempt/translation.ts'
 import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
 import type { Hold } from './exchange.ts'
-import { capFor } from './exchange.ts'
+import { asksForStream, capFor } from './exchange.ts'
 
 export interface AdaptedCall {
   readonly request: OutgoingRequest
@@ -61,11 +62,17 @@ async function adaptTranslated(
 ): Promise<AdaptedCall> {
   const { hold, exchange } = context
   exchange.conversation ??= translation.callerCodec.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
-  const { conversation } = exchange
+  const conversation = hold.slices === 'collected' ? streamed(exchange.conversation) : exchange.conversation
   const media = await parts.resolveMedia(conversation, translation.upstreamCodec, exchange)
   const body = Buffer.from(writeTranslated(translation, context, { conversation, media }))
   return { request: await buildRequest(context, body), translation }
 }
+
+/** The request for a stream, where the caller wants a plain answer. */
+const streamed = (conversation: Conversation): Conversation => ({
+  ...conversation,
+  settings: { ...conversation.settings, stream: true },
+})
 
 /** Finds the reasoning state that the caller's dialect could not carry and that the vault stored for its account. */
 function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call['recall']> {
@@ -118,14 +125,14 @@ function buildUnsigned(
   body: Uint8Array,
   forwarded?: ForwardedHeaders,
 ): OutgoingRequest {
-  const { call } = hold
+  const stream = asksForStream(hold)
   const { provider, model, upstreamProtocol } = candidate
   const paths = provider.speaks[upstreamProtocol.name]!
   return {
-    url: channel.baseUrl + pathFor(call.stream ? paths.stream : paths.plain, model.id),
+    url: channel.baseUrl + pathFor(stream ? paths.stream : paths.plain, model.id),
     headers: {
       'content-type': 'application/json',
-      'accept': call.stream ? 'text/event-stream' : 'application/json',
+      'accept': stream ? 'text/event-stream' : 'application/json',
       ...fixedHeaders,
       ...upstreamProtocol.headers,
       ...forwarded,
@@ -150,6 +157,7 @@ function writeSameDialect({ hold, candidate, channel, exchange }: AttemptContext
     capField: outputCap,
     origin: originOf(channel.id, model),
     losses,
+    ...(hold.slices === 'collected' && { stream: true }),
     ...(previousResponseId !== undefined && { previous: previousResponseId }),
     ...(cap !== undefined && { cap }),
   })

@@ -33,8 +33,14 @@ test('a gateway fault opens no circuit breaker and holds no slot of the channel'
     }),
     onChannelFreed() {},
   }
-  const nothing = { onForward() {}, onAttemptFailed() {}, times: { firstContentMs: 1, betweenChunksMs: 1 } }
-  const parts = { ...nothing, channelPicker, deadlines: new Deadlines(() => 0) } as unknown as ForwardParts
+  const noHooks = { onForward() {}, onAttemptFailed() {}, times: { firstContentMs: 1, betweenChunksMs: 1 } }
+  const reservations = { begin() {} }
+  const parts = {
+    ...noHooks,
+    reservations,
+    channelPicker,
+    deadlines: new Deadlines(() => 0),
+  } as unknown as ForwardParts
   const forward = buildForward(parts)
   for (let call = 0; call < 9; call++) {
     const timings = new Timings(() => 0)

@@ -37,6 +37,7 @@ export function buildForward(parts: ForwardParts): Forward {
   ): Promise<OpenedResponse> {
     const { timings, attempts } = exchange
     exchange.attempt = newAttempt(candidate)
+    parts.reservations.begin(hold, exchange)
     const responseLimits: ResponseLimits = {}
     const addAttempt = (verdict: AttemptVerdict, more?: Partial<FinishedAttempt>): void => {
       attempts.push({

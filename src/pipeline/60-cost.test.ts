@@ -32,7 +32,7 @@ function exchangeOf(terms: object | undefined) {
 
 const completed = { outcome: 'completed', status: 200 } as const
 
-test('a bill has the rates of the class that was served, if that is cheaper than the one asked for', () => {
+test('a bill has the rates of the class that was served, if that class is cheaper than the requested one', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   noteUsage(meter, { input: 10, cacheRead: 4, output: 3 })
   const lines = (input: bigint, output: bigint): unknown => [
@@ -40,8 +40,8 @@ test('a bill has the rates of the class that was served, if that is cheaper than
     { what: 'cacheRead', count: 4, rate: 100_000_000n },
     { what: 'output', count: 3, rate: output },
   ]
-  const asked: unknown = cost(exchange, completed)
-  expect(asked).toMatchObject({ amount: 48_600n, lines: lines(2_000_000_000n, 4_000_000_000n), rule: 'completed' })
+  const requested: unknown = cost(exchange, completed)
+  expect(requested).toMatchObject({ amount: 48_600n, lines: lines(2_000_000_000n, 4_000_000_000n), rule: 'completed' })
   noteFrame(meter, { kind: 'usage', outputBytes: 0, finishes: 0, serviceClass: 'default' }, 1)
   const served: unknown = cost(exchange, completed)
   expect(served).toMatchObject({ amount: 24_600n, lines: lines(1_000_000_000n, 2_000_000_000n), source: 'reported' })
@@ -89,8 +89,8 @@ test('an estimate never exceeds the hold', () => {
 })
 
 test('a provider that was asked to search, answered, and does not report searches has searched once', () => {
-  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  const searchPrice = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const { exchange, meter } = exchangeOf({ price: { ...searchPrice, serviceClass: undefined } })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
   noteUsage(meter, { input: 0, output: 3 })
   const once = { what: 'search', count: 1, rate: 10_000_000_000_000n }
@@ -101,9 +101,12 @@ test('a provider that was asked to search, answered, and does not report searche
 })
 
 test('where usage reports searches, no reported search means none', () => {
-  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const spoken = { tellsSearches: true }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, upstreamProtocol: spoken })
+  const searchPrice = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const upstreamProtocol = { tellsSearches: true }
+  const { exchange, meter } = exchangeOf({
+    price: { ...searchPrice, serviceClass: undefined },
+    upstreamProtocol: upstreamProtocol,
+  })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
   expect(cost(exchange, completed)).toMatchObject({ source: 'estimated', usage: { searches: 1 } })
   noteUsage(meter, { input: 0, output: 3 })
@@ -111,8 +114,8 @@ test('where usage reports searches, no reported search means none', () => {
 })
 
 test('a search that the translation dropped is not charged', () => {
-  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  const searchPrice = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const { exchange, meter } = exchangeOf({ price: { ...searchPrice, serviceClass: undefined } })
   const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
   Object.assign(exchange.attempt, { translation })
@@ -138,41 +141,41 @@ test('a call that found no route, or is free, costs nothing', () => {
 
 test('returned text counts as seconds of speech, however short the file claims to be', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
-  const heard = (seconds: number, secondsMax = seconds): object => ({
+  const audioCall = (seconds: number, secondsMax = seconds): object => ({
     inputBytes: 400,
     units: { seconds: secondsMax },
     unitsGuess: { seconds },
     secondTextBytes: 20,
   })
-  Object.assign(exchange, { call: heard(1) })
+  Object.assign(exchange, { call: audioCall(1) })
   meter.outputBytes = 40_000
   expect(cost(exchange, completed).usage.seconds).toBe(534)
   // The longest possible length of the file bounds slow speech only.
-  Object.assign(exchange, { call: heard(1, 1_000) })
+  Object.assign(exchange, { call: audioCall(1, 1_000) })
   expect(cost(exchange, completed).usage.seconds).toBe(1_000)
-  Object.assign(exchange, { call: heard(3_000) })
+  Object.assign(exchange, { call: audioCall(3_000) })
   expect(cost(exchange, completed).usage.seconds).toBe(3_000)
   // Twenty characters of three bytes per second.
-  Object.assign(exchange, { call: heard(10) })
+  Object.assign(exchange, { call: audioCall(10) })
   meter.outputBytes = 600
   expect(cost(exchange, completed).usage.seconds).toBe(10)
 })
 
 const waits: readonly (readonly [string, readonly (readonly [number, number])[], string])[] = [
-  ['never', [], 'upstream_broke_off'],
-  ['a moment', [[98_000, 98_500]], 'upstream_broke_off'],
-  ['two seconds', [[97_000, 99_000]], 'upstream_broke_off_slow'],
+  ['no wait', [], 'upstream_broke_off'],
+  ['one short wait', [[98_000, 98_500]], 'upstream_broke_off'],
+  ['a wait of two seconds', [[97_000, 99_000]], 'upstream_broke_off_slow'],
   [
-    'often a little',
+    'several short waits',
     [
       [96_000, 96_600],
       [98_000, 98_600],
     ],
     'upstream_broke_off_slow',
   ],
-  ['long ago', [[1_000, 9_000]], 'upstream_broke_off'],
+  ['a long wait, long ago', [[1_000, 9_000]], 'upstream_broke_off'],
   [
-    'long ago, and a moment',
+    'a long wait, long ago, and a short one',
     [
       [1_000, 9_000],
       [98_000, 98_500],
@@ -181,11 +184,14 @@ const waits: readonly (readonly [string, readonly (readonly [number, number])[],
   ],
 ]
 
-test.each(waits)('an upstream that breaks off after its caller kept it waiting (%s)', (_name, spans, rule) => {
-  const { exchange, meter } = exchangeOf({ price: priced })
-  for (const [from, until] of spans) noteWait(meter, from, until)
-  Object.assign(exchange, { settlement: { endedMs: 100_000 }, timings: { nowMs: () => 100_000 } })
-  const { amount, ...charged } = cost(exchange, { outcome: 'upstream_failed', status: 502 })
-  expect(charged.rule).toBe(rule)
-  expect(amount > 0n).toBe(rule === 'upstream_broke_off_slow')
-})
+test.each(waits)(
+  'the charge for an upstream that breaks off after its caller kept it waiting: %s',
+  (_name, spans, rule) => {
+    const { exchange, meter } = exchangeOf({ price: priced })
+    for (const [from, until] of spans) noteWait(meter, from, until)
+    Object.assign(exchange, { settlement: { endedMs: 100_000 }, timings: { nowMs: () => 100_000 } })
+    const { amount, ...charged } = cost(exchange, { outcome: 'upstream_failed', status: 502 })
+    expect(charged.rule).toBe(rule)
+    expect(amount > 0n).toBe(rule === 'upstream_broke_off_slow')
+  },
+)

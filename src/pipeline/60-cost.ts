@@ -3,13 +3,14 @@
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Unit, Units, Usage } from '../base/money/usage.ts'
 import { noUsage, outputTokens, units } from '../base/money/usage.ts'
+import type { CallPriceOrFree } from '../billing/price.ts'
 import { computeBill, estimateTokens, hasFee } from '../billing/price.ts'
-import type { ChargedUsage } from '../billing/who-pays.ts'
+import type { ChargedUsage, FinishedCall } from '../billing/who-pays.ts'
 import { decideCharge } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import { BYTES_PER_IMAGE, imageTokensDefault } from '../protocols/usage/media-bytes.ts'
 import type { CallEnding, Exchange } from './exchange.ts'
-import { lossesOf, runsTools } from './exchange.ts'
+import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
@@ -18,7 +19,7 @@ import { wasStalledByCaller } from './settle/usage-meter.ts'
 export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { attempts } = exchange
   const { meter, candidate } = exchange.attempt
-  const charged = decideCharge({
+  const finished: FinishedCall = {
     outcome: ending.outcome,
     isForwarded: meter.forwarded,
     hasContent: meter.outputBytes > 0,
@@ -31,16 +32,29 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
       meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.settlement.endedMs ?? exchange.timings.nowMs()),
     estimateHidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateUsage(exchange, meter.outputBytes),
-  })
-  const usage = charged.source === 'none' ? charged.usage : countedUsage(charged, exchange)
+  }
   // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
-  return { ...charged, usage, ...computeBill(usage, candidate?.price, served) }
+  return priceCall(finished, candidate?.price, served, charged => countedUsage(charged, exchange))
 }
 
-/** Adds what is billed per unit. Where the rule charges nothing, no units are charged either. */
+/** Prices a finished call or task. `count` adds what is billed per unit to the charged tokens. */
+export function priceCall(
+  finished: FinishedCall,
+  price: CallPriceOrFree,
+  servedClass: string | undefined,
+  count: (charged: ChargedUsage) => Usage,
+): Cost {
+  const charged = decideCharge(finished)
+  // Where the rule charges nothing, no units are charged either.
+  const usage = charged.source === 'none' ? charged.usage : count(charged)
+  return { ...charged, usage, ...computeBill(usage, price, servedClass) }
+}
+
 function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
-  const counted = withUnits(withSearch(charged, exchange), exchange)
+  const { call, attempt } = exchange
+  const searched = withSearch(charged, exchange)
+  const counted = call === undefined ? searched : withUnits(searched, call, attempt.meter.outputBytes)
   return withToolUses(counted, exchange, charged.source !== 'estimated')
 }
 
@@ -55,19 +69,21 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
   return { ...usage, searches: Math.max(1, meter.uses.searches ?? 0) }
 }
 
+type CountedCall = Pick<Call, 'units' | 'unitsGuess' | 'secondTextBytes'>
+
 /** Takes units that the answer does not report from the request. Images count only if output arrived. */
-function withUnits(usage: Usage, { call, attempt: { meter } }: Exchange): Usage {
-  if (call?.units === undefined && call?.unitsGuess === undefined) return usage
+export function withUnits(usage: Usage, call: CountedCall, outputBytes: number): Usage {
+  if (call.units === undefined && call.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
   for (const unit of units) {
-    const most = call?.units?.[unit]
-    const count = call?.unitsGuess?.[unit] ?? most
+    const most = call.units?.[unit]
+    const count = call.unitsGuess?.[unit] ?? most
     if (count === undefined || usage[unit] !== undefined) continue
-    const seconds = unit === 'seconds' ? speechSeconds(meter.outputBytes, call) : 0
+    const seconds = unit === 'seconds' ? speechSeconds(outputBytes, call) : 0
     const held = Math.min(Math.max(count, seconds), most ?? count)
     // Text in the answer proves that speech was read, however short the file claims to be.
-    const least = seconds === 0 ? 0 : Math.ceil(meter.outputBytes / SECOND_TEXT_BYTES_MAX)
-    if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = Math.max(held, least)
+    const least = seconds === 0 ? 0 : Math.ceil(outputBytes / SECOND_TEXT_BYTES_MAX)
+    if (unit !== 'images' || outputBytes > 0) counted[unit] = Math.max(held, least)
   }
   return { ...usage, ...counted }
 }
@@ -75,9 +91,8 @@ function withUnits(usage: Usage, { call, attempt: { meter } }: Exchange): Usage 
 /** Nobody speaks more than 25 characters per second, and a character has up to three bytes in today's scripts. */
 const SECOND_TEXT_BYTES_MAX = 75
 
-function speechSeconds(outputBytes: number, call: Call | undefined): number {
-  return call?.secondTextBytes === undefined ? 0 : Math.ceil(outputBytes / call.secondTextBytes)
-}
+const speechSeconds = (outputBytes: number, { secondTextBytes }: CountedCall): number =>
+  secondTextBytes === undefined ? 0 : Math.ceil(outputBytes / secondTextBytes)
 
 /** The gateway's own estimate of the usage after so many bytes of output. It never exceeds what the hold covers. */
 export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
@@ -88,10 +103,9 @@ export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
   const input = estimateTokens(call?.inputBytes ?? 0)
   const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
   if (hold === undefined || candidate === undefined) return { input, ...limitTokens(written, Infinity) }
-  const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = candidate.size
   return {
-    input: Math.min(hold.inputTokens ?? input, inputTokensMax),
-    ...limitTokens(written, (outputTokensMax + thoughtTokensMax) * choices),
+    input: Math.min(hold.inputTokens ?? input, candidate.size.inputTokensMax),
+    ...limitTokens(written, outputLimit(exchange, candidate)),
   }
 }
 

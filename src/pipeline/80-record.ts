@@ -17,31 +17,36 @@ export interface CallRecordInput {
 }
 
 export function record(exchange: Exchange, { permit, ending, cost }: CallRecordInput): RecordRow {
-  const { timings, attempts } = exchange
+  const { timings, attempts, startedMs } = exchange
+  const { firstContentMs } = exchange.settlement
   return {
     ...draftOf(exchange),
     requestHash: exchange.requestHash ?? hashUnsent(exchange),
     upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
     ...usageOf(cost),
+    ...endColumns(ending, cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
     accountId: permit.caller.accountId,
     channel: attempts.at(-1)?.channelId ?? null,
     routing: routeReasonText(exchange),
-    status: ending.status,
-    error: ending.error ?? null,
-    outcome: ending.outcome,
-    rule: cost.rule,
-    usageSource: cost.source,
     attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
     timings: JSON.stringify(timings.spent),
-    firstContentMs:
-      exchange.settlement.firstContentMs === undefined
-        ? null
-        : Math.round(exchange.settlement.firstContentMs - exchange.startedMs),
-    durationMs: Math.round(timings.nowMs() - exchange.startedMs),
+    firstContentMs: firstContentMs === undefined ? null : Math.round(firstContentMs - startedMs),
+    durationMs: Math.round(timings.nowMs() - startedMs),
   }
 }
+
+type EndColumns = Pick<RecordRow, 'status' | 'error' | 'outcome' | 'rule' | 'usageSource'>
+
+/** How a call or a task ended. A task ends long after its exchange, and perhaps in another process. */
+export const endColumns = (ending: CallEnding, cost: Cost): EndColumns => ({
+  status: ending.status,
+  error: ending.error ?? null,
+  outcome: ending.outcome,
+  rule: cost.rule,
+  usageSource: cost.source,
+})
 
 const attemptColumns = ({ channelId, verdict, ms }: FinishedAttempt): readonly unknown[] => [
   channelId,

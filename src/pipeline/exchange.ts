@@ -55,8 +55,8 @@ export type Caller = Brand<
     readonly hasOwnLimit: boolean
     /** The tier's price multiplier. */
     readonly perMille: bigint
-    /** Where the funds do not cover a call, its output is cut to what they cover. */
-    readonly clamps: boolean
+    /** Where the funds do not cover the highest possible cost, calls are refused; otherwise their output may be cut. */
+    readonly strictCap: boolean
     /** Calls are refused where a translation would lose something. */
     readonly strict: boolean
     /** Requests and answers of this key are stored. */
@@ -103,13 +103,18 @@ export type Route = Brand<
   'Route'
 >
 
-/** Proves that the highest possible cost is reserved, durably. Created in 35-hold. */
+/** Proves that the highest possible cost is reserved, durably, or a first slice of it. Created in 35-hold. */
 export type Hold = Brand<
   {
     readonly route: Route
     readonly call: Call
-    /** Covers each candidate of the route at its size. */
+    /** Covers each candidate of the route at its size; with slices, the first slice of its output. */
     readonly amount: Nanos
+    /**
+     * The money for the output is reserved in slices while the answer arrives (settle/reservation.ts). `collected`: the
+     * caller wants a plain answer, so the upstream is asked for a stream, which is collected.
+     */
+    readonly slices?: 'streamed' | 'collected'
     /** The refusal of the cheapest candidate that the funds do not cover, if there is one. */
     readonly skipped?: Refusal
     /** The cap on the output of each choice that the funds impose. */
@@ -277,10 +282,26 @@ export interface AnswerStorage {
   referencesOwned?: Promise<void>
 }
 
+/** The money of a call that is reserved in slices. Changed by settle/reservation.ts. */
+export interface Reservation {
+  /** The hold of the call, with all its extensions. */
+  amount: Nanos
+  /** How many output tokens of all choices together the amount covers on the candidate in use. */
+  tokens: number
+  /** The next slice is reserved when no more than this many tokens are left. */
+  reserveAtTokens: number
+  /** The extension that is being written. */
+  extending?: Promise<void> | undefined
+  /** Why the last extension was refused. The call ends when it has used what it has. */
+  refusal?: Refusal
+}
+
 /** How the call ended and what it costs, and how far that is written. */
 export interface SettlementState {
   /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
   mayHaveHold: boolean
+  /** What is reserved so far, for a call whose money is reserved in slices. */
+  reservation?: Reservation
   /** The last checkpoint of what was delivered. */
   checkpoint?: { readonly atMs: number; readonly bytes: number }
   /** When the first content, or a whole plain answer, had arrived. */
@@ -334,6 +355,22 @@ export function runsTools(exchange: Exchange): boolean {
   // Of the tools that a provider runs, a translation passes only the search.
   return call.serverTools === true && candidate.upstreamProtocol.name === call.dialect
 }
+
+/** Whether the upstream is asked for a stream. */
+export const asksForStream = ({ call, slices }: Hold): boolean => call.stream || slices === 'collected'
+
+/** The most output tokens, of all choices together, that may be charged by an estimate. */
+export function outputLimit(exchange: Exchange, { size }: Candidate): number {
+  const { outputTokensMax, thoughtTokensMax = 0, choices } = size
+  const limit = (outputTokensMax + thoughtTokensMax) * choices
+  const { reservation } = exchange.settlement
+  // A call that ran out of funds pays what was reserved. What arrived beyond that was not passed on.
+  return reservation === undefined || fundsRefusal(exchange) === undefined ? limit : Math.min(limit, reservation.tokens)
+}
+
+/** The refusal that ended the call because its funds are used up, where there is one. */
+export const fundsRefusal = ({ lifetime: { stop } }: Exchange): Refusal | undefined =>
+  stop.reason?.outcome === 'out_of_funds' ? stop.reason.refusal : undefined
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
 

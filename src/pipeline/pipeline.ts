@@ -24,7 +24,7 @@ import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
 import type { IdempotencyCheck } from './lifetime/idempotency.ts'
-import { AnsweredBefore, readClaim } from './lifetime/idempotency.ts'
+import { RepeatedRequest, readClaim } from './lifetime/idempotency.ts'
 import type { Replies } from './reply/reply.ts'
 import { narrowToReaders } from './route/modalities.ts'
 import type { ReferenceCheck } from './route/references.ts'
@@ -183,7 +183,10 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       if (!call.state?.background) return await answer()
       return await background.begin(exchange, () => answer().catch(fault => replies.refuse(exchange, fault)))
     } catch (fault) {
-      const stored = fault instanceof AnsweredBefore ? stages.idempotency.storedAnswer(fault) : undefined
+      const stored =
+        fault instanceof RepeatedRequest
+          ? stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
+          : undefined
       if (stored !== undefined) return await replies.replay(exchange, stored)
       timings.fail(limitReason(fault))
       return await replies.refuse(exchange, fault)

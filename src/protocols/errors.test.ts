@@ -11,25 +11,25 @@ const dialects = Object.keys(errorDialects) as ErrorDialectName[]
 const codes = Object.keys(errorRows) as ErrorCode[]
 const requestId = 'req_00000000001'
 
-type Told = { readonly error: Record<string, unknown>; readonly type?: string; readonly request_id?: string }
+type ErrorBody = { readonly error: Record<string, unknown>; readonly type?: string; readonly request_id?: string }
 
 function write(dialect: ErrorDialectName, refusal: Refusal) {
   const written = errorDialects[dialect].writeError(buildErrorReply(refusal, requestId))
-  return { ...written, told: JSON.parse(written.body) as Told }
+  return { ...written, json: JSON.parse(written.body) as ErrorBody }
 }
 
 const cells = dialects.flatMap(dialect => codes.map(code => [dialect, code] as const))
 
 describe('each dialect writes each row', () => {
   test.each(cells)('%s: %s', (dialect, code) => {
-    const { status, body, events, told } = write(dialect, new Refusal(code, 'the detail is for the log'))
+    const { status, body, events, json } = write(dialect, new Refusal(code, 'the detail is for the log'))
     const row = errorRows[code]
-    expect(told.error.message).toBe(row.message)
-    expect(typeof told.error.type).toBe('string')
+    expect(json.error.message).toBe(row.message)
+    expect(typeof json.error.type).toBe('string')
     expect(status).toBe(dialect === 'anthropic-messages' && row.kind === 'overloaded' ? 529 : row.status)
     expect(body).toContain(requestId)
     expect(body).not.toContain('the detail is for the log')
-    if (row.status === 401) expect(told.error.type).toBe('authentication_error')
+    if (row.status === 401) expect(json.error.type).toBe('authentication_error')
     // The event has the same message, and the stream ends after it.
     expect(events).toEndWith('\n\n')
     expect(events).toContain(JSON.stringify(row.message).slice(1, -1))
@@ -37,13 +37,13 @@ describe('each dialect writes each row', () => {
   })
 })
 
-const other = new Refusal('upstream_too_slow', 'x')
+const slowUpstream = new Refusal('upstream_too_slow', 'x')
 
-describe('as the SDKs read it', () => {
+describe('an error has the form that the SDKs read:', () => {
   test('OpenAI: message, type, param and code, and [DONE] after the event', () => {
-    const odd = new Refusal('field_invalid', 'x', { param: 'n', hint: '"n" is odd.' })
-    const { told, events } = write('openai-chat', odd)
-    expect(told).toEqual({
+    const invalidField = new Refusal('field_invalid', 'x', { param: 'n', hint: '"n" is odd.' })
+    const { json, events } = write('openai-chat', invalidField)
+    expect(json).toEqual({
       error: {
         message: 'A field or query parameter has a wrong type or value. "n" is odd.',
         type: 'invalid_request_error',
@@ -57,26 +57,26 @@ describe('as the SDKs read it', () => {
   })
 
   test('OpenAI: an error of the upstream keeps its message and its own codes', () => {
-    const words = { status: 422, message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' }
-    const full = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream: words }))
+    const upstream = { status: 422, message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' }
+    const full = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream }))
     expect(full.status).toBe(422)
-    expect(full.told.error).toEqual({ message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' })
-    const curt = { status: 400, message: 'No.' }
-    const bare = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream: curt }))
-    expect(bare.told.error).toEqual({ message: 'No.', type: 'invalid_request_error', code: null, param: null })
+    expect(full.json.error).toEqual({ message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' })
+    const short = { status: 400, message: 'No.' }
+    const bare = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream: short }))
+    expect(bare.json.error).toEqual({ message: 'No.', type: 'invalid_request_error', code: null, param: null })
   })
 
   test('OpenAI Responses: a named event with the fields at the top level and nested', () => {
-    const { events, told } = write('openai-responses', other)
+    const { events, json } = write('openai-responses', slowUpstream)
     const [name, data] = events.trimEnd().split('\n')
     expect(name).toBe('event: error')
-    const number = { sequence_number: expect.any(Number) }
-    expect(JSON.parse(data!.slice(6))).toEqual({ ...told.error, type: 'error', error: told.error, ...number })
+    const sequenceNumber = { sequence_number: expect.any(Number) }
+    expect(JSON.parse(data!.slice(6))).toEqual({ ...json.error, type: 'error', error: json.error, ...sequenceNumber })
   })
 
   test('Anthropic: an object of the type error, and a named event', () => {
-    const { told, events } = write('anthropic-messages', other)
-    expect(told).toEqual({
+    const { json, events } = write('anthropic-messages', slowUpstream)
+    expect(json).toEqual({
       type: 'error',
       error: { type: 'timeout_error', message: errorRows.upstream_too_slow.message },
       request_id: requestId,
@@ -87,16 +87,16 @@ describe('as the SDKs read it', () => {
   test.each(['overloaded', 'no_channel', 'draining', 'storage_away', 'upstream_rate_limited'] as const)(
     'Anthropic: %s is a 529 of overloaded_error',
     code => {
-      const { status, told } = write('anthropic-messages', new Refusal(code, 'x'))
-      expect([status, told.error.type]).toEqual([529, 'overloaded_error'])
+      const { status, json } = write('anthropic-messages', new Refusal(code, 'x'))
+      expect([status, json.error.type]).toEqual([529, 'overloaded_error'])
     },
   )
 
   test('Gemini: a numeric code, a status name, and details', () => {
-    const { told } = write('gemini', new Refusal('qpm_exceeded', 'x', { retryAfterMs: 1_500 }))
-    expect(told.error).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' })
-    expect(told.error.details).toContainEqual({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '2s' })
-    expect(write('gemini', new Refusal('key_invalid', 'x')).told.error).toMatchObject({
+    const { json } = write('gemini', new Refusal('qpm_exceeded', 'x', { retryAfterMs: 1_500 }))
+    expect(json.error).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' })
+    expect(json.error.details).toContainEqual({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '2s' })
+    expect(write('gemini', new Refusal('key_invalid', 'x')).json.error).toMatchObject({
       code: 401,
       status: 'UNAUTHENTICATED',
       type: 'authentication_error',
@@ -104,19 +104,19 @@ describe('as the SDKs read it', () => {
   })
 
   test('Ark: its own types and codes, and each field is a text', () => {
-    const { told } = write('ark', new Refusal('model_unknown', 'x', { param: 'model' }))
-    expect(told.error).toEqual({
+    const { json } = write('ark', new Refusal('model_unknown', 'x', { param: 'model' }))
+    expect(json.error).toEqual({
       message: errorRows.model_unknown.message,
       type: 'NotFound',
       code: 'InvalidEndpointOrModel.NotFound',
       param: 'model',
     })
-    expect(write('ark', other).told.error.param).toBe('')
+    expect(write('ark', slowUpstream).json.error.param).toBe('')
   })
 })
 
 test('some codes have other names in the OpenAI dialect', () => {
-  const codeOf = (code: ErrorCode): unknown => write('openai-chat', new Refusal(code, 'x')).told.error.code
+  const codeOf = (code: ErrorCode): unknown => write('openai-chat', new Refusal(code, 'x')).json.error.code
   expect([codeOf('key_missing'), codeOf('key_invalid')]).toEqual(['invalid_api_key', 'invalid_api_key'])
   expect([codeOf('model_unknown'), codeOf('provider_unknown')]).toEqual(['model_not_found', 'model_not_found'])
   expect(codeOf('balance_too_low')).toBe('insufficient_balance')

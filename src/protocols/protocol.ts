@@ -107,6 +107,8 @@ export interface Codec {
   readWholeAnswer(json: unknown, source: AnswerSource): Answer
   openEventReader(source: AnswerSource): EventReader
   writeWholeAnswer(answer: Answer, target: AnswerTarget): string
+  /** Notes the ids that an event of a stream gives, for dialects whose later events must repeat them. */
+  noteIds?(json: unknown, ids: UpstreamIds): void
   openEventWriter(target: AnswerTarget): EventWriter
   /** Whether media at a URL must be sent inside the request. Absent: the upstream fetches every URL itself. */
   mustInline?(source: MediaSource, kind: MediaPart['kind']): boolean
@@ -137,6 +139,13 @@ export interface AnswerSource {
   mintCallId(): string
 }
 
+/** The ids in an answer of an upstream. */
+export interface UpstreamIds {
+  answer?: string
+  /** Of items that have no end yet, in the order of their start. */
+  readonly items: string[]
+}
+
 /** The caller that an answer is written for. */
 export interface AnswerTarget {
   /** The gateway's id. Callers do not see the upstream's id. */
@@ -151,6 +160,8 @@ export interface AnswerTarget {
   /** The caller's request, for dialects whose answers repeat it. Released when a writer is open and has content. */
   json: Readonly<Record<string, unknown>>
   readonly losses: Losses
+  /** The upstream's ids, where the caller has got the upstream's own events and the end must agree with them. */
+  readonly upstreamIds?: UpstreamIds
   /**
    * Stores the reasoning state that belongs to a tool call, because callers of this dialect cannot send it back or may
    * lose it. Called once per tool call that has any state: first the state of the thoughts between the previous call

@@ -10,7 +10,7 @@ test.each([
   [[408, 425, 500, 501, 502, 503, 504, 520, 529, 599], 'broken'],
   [[100, 101, 301, 302, 304, 307], 'broken'],
   [[400, 404, 405, 406, 409, 410, 413, 415, 418, 422, 431, 451], 'caller_at_fault'],
-] as const)('%p is %s', (statuses, verdict) => {
+] as const)('the verdict on the statuses %p is %s', (statuses, verdict) => {
   for (const status of statuses) expect([status, judgeStatus(status)]).toEqual([status, verdict])
 })
 
@@ -54,15 +54,15 @@ describe('the verdict on an upstream error', () => {
     // A message may quote the caller's text, but does not begin with it.
     ['caller_at_fault', 400, { message: "Invalid value 'your credit balance is too low'" }],
     ['caller_at_fault', 400, { message: 'field: insufficient balance' }],
-  ])('%s: %p %o', (verdict, status, words) => {
-    expect(judgeError({ status, message: 'No.', ...words })).toBe(verdict)
+  ])('is %s for status %p and %o', (verdict, status, error) => {
+    expect(judgeError({ status, message: 'No.', ...error })).toBe(verdict)
   })
 
-  test('a 403 without an error in the dialect of the upstream comes from a proxy in between', () => {
+  test('is broken for a 403 without an error in the dialect of the upstream, because a proxy in between has sent it', () => {
     expect(judgeError({ status: 403, message: 'The upstream answered with status 403.' }, false)).toBe('broken')
   })
 
-  test('overload', () => {
+  test('recognizes overload', () => {
     for (const status of [503, 529]) expect(isOverloadError({ status })).toBe(true)
     expect(isOverloadError({ status: 500, type: 'overloaded_error' })).toBe(true)
     expect(isOverloadError({ status: 500, code: 'internal' })).toBe(false)

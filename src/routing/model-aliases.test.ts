@@ -6,7 +6,7 @@ import { bounds } from '../base/bounds.ts'
 import type { MemberRow, RouteRow } from '../store/rules/rules.ts'
 import { checkAliases, compileAliases } from './model-aliases.ts'
 
-/** `p/m`; `p/m:2` with a priority; `p/m:2:5` with a priority and a weight. */
+/** A member is `p/m`, `p/m:2` with a priority, or `p/m:2:5` with a priority and a weight. */
 function rowOf(name: string, ...members: readonly string[]): RouteRow {
   return {
     name,
@@ -18,11 +18,11 @@ function rowOf(name: string, ...members: readonly string[]): RouteRow {
   }
 }
 
-const spell = ({ model, priority, weight }: MemberRow): string => `${model}:${priority}:${Number(weight.toFixed(4))}`
-const resolve = (rows: readonly RouteRow[], asked: string): readonly string[] | undefined =>
-  compileAliases(rows).resolve(asked)?.members.map(spell)
+const format = ({ model, priority, weight }: MemberRow): string => `${model}:${priority}:${Number(weight.toFixed(4))}`
+const resolve = (rows: readonly RouteRow[], name: string): readonly string[] | undefined =>
+  compileAliases(rows).resolve(name)?.members.map(format)
 
-describe('a name stands for', () => {
+describe('a configured name', () => {
   const rows = [
     rowOf('fast', 'p/small'),
     rowOf('best', 'p/big:0:3', 'q/big:0:1', 'r/big:5'),
@@ -48,34 +48,34 @@ describe('a name stands for', () => {
     ['gpt-5-mini', ['p/five:0:1', 'q/five-mini:1:1']],
     ['gpt-latest', ['q/gpt:0:1']],
     ['gpt-', ['p/gpt-:0:1', 'azure/gpt-:1:1']],
-  ])('%s', (asked, wanted) => {
+  ])('resolves to its models: %s', (name, expected) => {
     checkAliases(rows)
-    expect(resolve(rows, asked)).toEqual(wanted)
+    expect(resolve(rows, name)).toEqual(expected)
   })
 
-  test('a repeated model counts once: in one priority its weights are added, else its first priority counts', () => {
+  test('has a repeated model once: in one priority its weights are added, else its first priority counts', () => {
     const twice = [rowOf('one', 'p/a:0:1', 'p/b:0:1'), rowOf('two', 'one:0:2', 'p/a:0:3', 'p/b:7')]
     expect(resolve(twice, 'two')).toEqual(['p/a:0:4', 'p/b:0:1'])
   })
 
-  test('a name has its own policy, not that of a nested row', () => {
+  test('has its own policy, not that of a nested row', () => {
     const cheapest: RouteRow = { ...rowOf('outer', 'inner'), policy: 'cheapest' }
     expect(compileAliases([cheapest, rowOf('inner', 'p/a')]).resolve('outer')?.policy).toBe('cheapest')
   })
 
-  test('dollar signs and stars in names are text', () => {
+  test('has dollar signs and stars of the requested name as text', () => {
     expect(resolve([rowOf('x-*', 'p/*')], 'x-$&$1')).toEqual(['p/$&$1:0:1'])
     expect(resolve([rowOf('x-*', 'p/*')], 'x-*')).toEqual(['p/*:0:1'])
   })
 })
 
-describe('refused', () => {
-  const deep = Array.from({ length: 10 }, (_, at) => rowOf(`n${at}`, `n${at + 1}`))
-  const twelve = Array.from({ length: 12 }, (_, at) => at)
+describe('configured names', () => {
+  const deep = Array.from({ length: 10 }, (_, index) => rowOf(`n${index}`, `n${index + 1}`))
+  const twelve = Array.from({ length: 12 }, (_, index) => index)
   const layers = [0, 1, 2, 3].flatMap(layer =>
     twelve.map(row => rowOf(`${layer}-${row}`, ...twelve.map(to => `${layer + 1}-${to}`))),
   )
-  const wide = Array.from({ length: 33 }, (_, at) => `p/m${at}`)
+  const wide = Array.from({ length: 33 }, (_, index) => `p/m${index}`)
 
   test.each<[string, readonly RouteRow[]]>([
     [
@@ -86,7 +86,7 @@ describe('refused', () => {
     ['The names refer to each other in a circle: b1 → a1 → b1.', [rowOf('a*', 'b*'), rowOf('b1', 'a1')]],
     ['leads through more than 8 other names', deep],
     ['leads through more than 8 other names', [rowOf('x*', 'xx*')]],
-    ['leads through more than 8 other names', [rowOf('*', ...Array.from({ length: 32 }, (_, at) => `${at}*`))]],
+    ['leads through more than 8 other names', [rowOf('*', ...Array.from({ length: 32 }, (_, index) => `${index}*`))]],
     ['leads to more than 1000 other names', layers],
     ['stands for 33 models; at most 32 are allowed', [rowOf('a', ...wide)]],
     ['stands for 33 models', [rowOf('a', 'b', 'p/y'), rowOf('b', ...wide.slice(1))]],
@@ -109,11 +109,11 @@ describe('refused', () => {
     ['visible ASCII characters', [rowOf('a', 'p/x\n')]],
     ['is configured twice', [rowOf('a', 'p/x'), rowOf('a', 'p/y')]],
     ['must be one of balanced, weighted', [{ ...rowOf('a', 'p/x'), policy: 'random' as 'weighted' }]],
-  ])('%s', (words, rows) => {
-    expect(() => checkAliases(rows)).toThrow(words)
+  ])('are refused: %s', (message, rows) => {
+    expect(() => checkAliases(rows)).toThrow(message)
   })
 
-  test('the longest chain and the widest group pass', () => {
+  test('are accepted with the longest chain and the widest group', () => {
     checkAliases([...deep.slice(0, 7), rowOf('n7', 'p/x')])
     checkAliases([rowOf('a', ...wide.slice(1))])
     checkAliases([])
@@ -129,22 +129,26 @@ test('for any rows, a name resolves to a bounded list of distinct models, none o
     members: fc.array(member, { minLength: 1, maxLength: 4 }),
   })
   const rowsArb = fc.uniqueArray(row, { selector: ({ name }) => name, maxLength: 7 })
-  const property = fc.property(rowsArb, fc.constantFrom('a', 'b1', 'c', 'c-a', 'aaa', 'p/x', 'zz'), (rows, asked) => {
-    const members = compileAliases(rows).resolve(asked)?.members
-    if (members === undefined) return
-    expect(members.length).toBeLessThanOrEqual(bounds.routeMembersMax)
-    expect(new Set(members.map(({ model }) => model)).size).toBe(members.length)
-    const priorities = [...new Set(members.map(({ priority }) => priority))]
-    expect(priorities).toEqual(priorities.map((_, at) => at))
-    const refused = (() => {
-      try {
-        checkAliases(rows)
-        return false
-      } catch {
-        return true
-      }
-    })()
-    if (!refused && rows.some(({ name }) => name === asked)) expect(members.length).toBeGreaterThan(0)
-  })
+  const property = fc.property(
+    rowsArb,
+    fc.constantFrom('a', 'b1', 'c', 'c-a', 'aaa', 'p/x', 'zz'),
+    (rows, requested) => {
+      const members = compileAliases(rows).resolve(requested)?.members
+      if (members === undefined) return
+      expect(members.length).toBeLessThanOrEqual(bounds.routeMembersMax)
+      expect(new Set(members.map(({ model }) => model)).size).toBe(members.length)
+      const priorities = [...new Set(members.map(({ priority }) => priority))]
+      expect(priorities).toEqual(priorities.map((_, index) => index))
+      const refused = (() => {
+        try {
+          checkAliases(rows)
+          return false
+        } catch {
+          return true
+        }
+      })()
+      if (!refused && rows.some(({ name }) => name === requested)) expect(members.length).toBeGreaterThan(0)
+    },
+  )
   fc.assert(property, { numRuns: 2_000 })
 })

@@ -9,14 +9,14 @@ test.each([
   ['openrouter/anthropic/claude', 'openrouter', 'anthropic/claude'],
   ['a/b:free@x.y_z~1', 'a', 'b:free@x.y_z~1'],
   ['a//b', 'a', '/b'],
-])('%s', (text, provider, model) => {
+])('%s is a model name', (text, provider, model) => {
   expect(parseModelName(text)).toEqual({ provider, model })
 })
 
 test.each([
   ...['', '/', 'gpt-4o', '/gpt-4o', 'openai/', 'open ai/x', 'openai/x y', 'openai/é', 'openai/x\n', 'openai/\u0000'],
   ...['öpenai/x', `openai/${'x'.repeat(250)}`, 'openai/😀'],
-])('%p is refused', text => {
+])('%p is refused as a model name', text => {
   let fault: unknown
   try {
     parseModelName(text)
@@ -37,6 +37,6 @@ test.each(['', '/', '/gpt-4o', 'openai/', 'gpt 4o', 'é', 'x'.repeat(257)])('%p 
   expect(() => checkModelName(text)).toThrow('model_malformed')
 })
 
-test('the longest name that passes', () => {
+test('the longest model name has 256 characters', () => {
   expect(parseModelName(`a/${'x'.repeat(254)}`).model).toHaveLength(254)
 })

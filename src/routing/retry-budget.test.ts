@@ -11,38 +11,38 @@ import { RetryBudget } from './retry-budget.ts'
 const begin = (budget: RetryBudget, times: number, nowMs = 0): RetryLease[] =>
   Array.from({ length: times }, () => budget.begin('m', nowMs))
 
-const granted = (leases: readonly RetryLease[], nowMs = 0): number =>
+const countRetries = (leases: readonly RetryLease[], nowMs = 0): number =>
   leases.filter(lease => lease.mayRetry(nowMs)).length
 
-test('three calls may always be retried, and a fifth of many', () => {
-  expect(granted(begin(new RetryBudget(), 1))).toBe(1)
-  expect(granted(begin(new RetryBudget(), 10))).toBe(3)
-  expect(granted(begin(new RetryBudget(), 100))).toBe(20)
+test('three calls may always be retried, and a fifth of many calls', () => {
+  expect(countRetries(begin(new RetryBudget(), 1))).toBe(1)
+  expect(countRetries(begin(new RetryBudget(), 10))).toBe(3)
+  expect(countRetries(begin(new RetryBudget(), 100))).toBe(20)
   const budget = new RetryBudget()
-  expect([granted(begin(budget, 10)), granted(['x', 'x'].map(name => budget.begin(name, 0)))]).toEqual([3, 2])
+  expect([countRetries(begin(budget, 10)), countRetries(['x', 'x'].map(name => budget.begin(name, 0)))]).toEqual([3, 2])
 })
 
 test('two retries of one call count twice within ten seconds', () => {
   const [lease] = begin(new RetryBudget(), 1)
-  for (let again = 0; again < 30; again++) expect(lease!.mayRetry(0)).toBe(true)
+  for (let attempt = 0; attempt < 30; attempt++) expect(lease!.mayRetry(0)).toBe(true)
   expect([0, 9_999, 10_000].map(nowMs => lease!.mayRetry(nowMs))).toEqual([false, false, true])
 })
 
 test('running retries count, however long ago they began', () => {
   const budget = new RetryBudget()
-  const hanging = begin(budget, 10)
-  expect(granted(hanging)).toBe(3)
+  const hangingLeases = begin(budget, 10)
+  expect(countRetries(hangingLeases)).toBe(3)
   const later = begin(budget, 10, 20_000)
-  expect(granted(later, 20_000)).toBe(1)
-  for (const lease of hanging) lease.end()
-  expect(granted(later, 40_000)).toBe(3)
+  expect(countRetries(later, 20_000)).toBe(1)
+  for (const lease of hangingLeases) lease.end()
+  expect(countRetries(later, 40_000)).toBe(3)
 })
 
 test('retries of hanging calls are limited by active calls, retries of quick failures by recent calls', () => {
   const hanging = new RetryBudget()
   const first = begin(hanging, 100)
-  expect(granted(first)).toBe(20)
-  expect(granted(first, 60_000)).toBe(20)
+  expect(countRetries(first)).toBe(20)
+  expect(countRetries(first, 60_000)).toBe(20)
   const failing = new RetryBudget()
   let retried = 0
   for (let call = 0; call < 1_000; call++) {
@@ -54,7 +54,7 @@ test('retries of hanging calls are limited by active calls, retries of quick fai
   expect(retried).toBeGreaterThan(150)
 })
 
-test('nothing leaks over 100,000 random endings', () => {
+test('no lease leaks over 100,000 random endings', () => {
   const budget = new RetryBudget()
   const chance = chanceOf(20_261_115)
   const open: RetryLease[] = []
@@ -63,9 +63,9 @@ test('nothing leaks over 100,000 random endings', () => {
     nowMs += chance() * 20
     const lease = budget.begin(`m${Math.floor(chance() * 20)}`, nowMs)
     if (chance() < 0.5) lease.mayRetry(nowMs)
-    const fate = chance()
-    if (fate < 0.6) lease.end()
-    else if (fate < 0.9) open.push(lease)
+    const ending = chance()
+    if (ending < 0.6) lease.end()
+    else if (ending < 0.9) open.push(lease)
     // A tenth of the leases is never ended.
     while (open.length > 50) {
       const [ended] = open.splice(Math.floor(chance() * open.length), 1)
@@ -78,7 +78,7 @@ test('nothing leaks over 100,000 random endings', () => {
   nowMs += bounds.channelUseMsMax + 10_000
   for (let name = 0; name < 20; name++) {
     const fresh = budget.begin(`m${name}`, nowMs)
-    for (let again = 0; again < 30; again++) expect(fresh.mayRetry(nowMs)).toBe(true)
+    for (let attempt = 0; attempt < 30; attempt++) expect(fresh.mayRetry(nowMs)).toBe(true)
     expect(fresh.mayRetry(nowMs)).toBe(false)
     fresh.end()
   }
@@ -106,10 +106,10 @@ test('a pause is random between zero and a maximum that doubles, up to four seco
 
 test('one account has at most half of the budget while others call, and all of it alone', () => {
   const [budget, alone] = [new RetryBudget(), new RetryBudget()]
-  const retried = (of: RetryBudget, accountId: number): number => {
+  const retried = (budgetOf: RetryBudget, accountId: number): number => {
     let count = 0
     for (let call = 0; call < 100; call++) {
-      const lease = of.begin('m', 0, accountId)
+      const lease = budgetOf.begin('m', 0, accountId)
       if (lease.mayRetry(0)) count++
       lease.end()
     }

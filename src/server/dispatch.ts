@@ -22,7 +22,8 @@ import { corsHeaders, preflight } from '../http/server/cors.ts'
 import type { Arrival } from '../http/server/server.ts'
 import type { EndpointName } from '../identity/key-rights.ts'
 import type { Gate } from '../limits/gate.ts'
-import type { Actor } from '../management/actor.ts'
+import { subjectOf } from '../management/actor.ts'
+import type { CheckBearer } from '../management/web/bearer-check.ts'
 import type { Authenticate, RecogniseKey } from '../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../pipeline/20-limit-rate.ts'
 import { requestDemand } from '../pipeline/20-limit-rate.ts'
@@ -44,7 +45,7 @@ export interface DispatchParts {
   readonly runCall: RunCall
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
-  checkSession(token: string): Promise<Actor | undefined>
+  readonly checkBearer: CheckBearer
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
@@ -101,7 +102,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     }
     const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed)
     if (call !== undefined && headRefusal === undefined) {
-      return await parts.runCall(new ArrivalIngress(arrival, parts, context), call)
+      const { run = parts.runCall } = endpoint!
+      return await run(new ArrivalIngress(arrival, parts, context), call)
     }
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,
@@ -197,7 +199,7 @@ const callerAsOwner = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', 
 /** The owner in whose body budget a request body counts. */
 function ownerOf({ caller, actor, address }: Pick<EndpointRequest, 'caller' | 'actor' | 'address'>): BodyOwner {
   if (caller !== undefined) return callerAsOwner(caller)
-  if (actor !== undefined) return { class: 'person', name: `person ${actor.personId}` }
+  if (actor !== undefined) return { class: 'person', name: subjectOf(actor) }
   return { class: 'stranger', name: networkOf(address()) }
 }
 
@@ -231,7 +233,7 @@ async function admit(
   { parts, context, isCall }: Admission,
 ): Promise<Admitted> {
   if (auth === 'nobody') return {}
-  if (auth === 'token') return { actor: await admitHolder(arrival, parts) }
+  if (auth === 'token') return { actor: await parts.checkBearer(new ArrivalIngress(arrival, parts, context)) }
   const timings = new Timings(parts.nowMs)
   timings.enter('Auth')
   try {
@@ -244,13 +246,6 @@ async function admit(
     timings.writeTo(context.headers)
     throw fault
   }
-}
-
-async function admitHolder(arrival: Arrival, parts: DispatchParts): Promise<Actor> {
-  const [scheme, token] = (arrival.headers.authorization ?? '').split(' ')
-  const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.checkSession(token) : undefined
-  if (holder === undefined) throw new Refusal('token_invalid', arrival.path)
-  return holder
 }
 
 /** An incoming request as the pipeline sees it. */

@@ -4,9 +4,10 @@ import type { StoredResponseRequest } from '../features/stored-responses/request
 import type { BodyType } from '../http/server/body.ts'
 import type { EndpointName } from '../identity/key-rights.ts'
 import type { Actor } from '../management/actor.ts'
+import type { RunCall } from '../pipeline/pipeline.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
-/** The credential that an endpoint needs. `key`: an API key; `token`: a session token; `nobody`: none. */
+/** The credential that an endpoint needs. `key`: an API key; `token`: a session token or a service token; `nobody`: none. */
 export type EndpointAuth = 'key' | 'token' | 'nobody'
 
 /** `own`: an endpoint about the key itself, which every key may use. */
@@ -27,6 +28,8 @@ interface EndpointRow {
   readonly counted?: boolean
   /** The dialect of a call, which runs through the pipeline. Other endpoints have `answer`. */
   readonly call?: Protocol
+  /** Runs the call instead of the ordinary pipeline. */
+  readonly run?: RunCall
   readonly answer?: EndpointHandler
 }
 
@@ -44,7 +47,7 @@ export interface EndpointRequest extends StoredResponseRequest {
   address(): string
   /** Reads the body within the bounds for this client; JSON by default. */
   readBody(type?: BodyType): Promise<Buffer>
-  /** The person of the session token, if the endpoint needs one. */
+  /** Who the session token or the service token belongs to, if the endpoint needs one. */
   readonly actor?: Actor
 }
 

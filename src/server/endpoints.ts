@@ -10,6 +10,7 @@ import type { Pages } from '../management/openapi/pages.ts'
 import type { ReportKey } from '../management/public/key-report.ts'
 import type { PublicData } from '../management/public/public-data.ts'
 import type { HandleWebRequest } from '../management/web/dispatch.ts'
+import { tasks as taskProtocol } from '../protocols/ark-passthrough/tasks.ts'
 import type { ErrorDialectName } from '../protocols/protocols.ts'
 import { protocols } from '../protocols/protocols.ts'
 import type { Endpoint, EndpointAuth, EndpointHandler, EndpointReply, EndpointRequest } from './endpoint.ts'
@@ -121,7 +122,7 @@ function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
   const ofTasks = { auth: 'key', kind: 'tasks' } as const
   const ofFiles = { auth: 'key', kind: 'files' } as const
   return [
-    { ...ofTasks, method: 'POST', path: taskPath, answer: ask => tasks.create(ask) },
+    { ...ofTasks, method: 'POST', path: taskPath, call: taskProtocol, run: (...call) => tasks.create(...call) },
     { ...ofTasks, counted: true, method: 'GET', path: taskPath, answer: ask => tasks.list(ask) },
     { ...ofTasks, counted: true, method: 'GET', path: `${taskPath}/*`, answer: ask => tasks.get(ask) },
     { ...ofTasks, counted: true, method: 'DELETE', path: `${taskPath}/*`, answer: ask => tasks.delete(ask) },

@@ -1,4 +1,4 @@
-// Tests base URLs as people enter them, and where calls go then.
+// Tests which base URL is used for an address as people enter it.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,8 @@ const providerNamed = (id: string) => {
   const file = join(import.meta.dir, '../../providers', `${id}.json`)
   return parseProvider(readFileSync(file, 'utf8'), file)
 }
-const meant = (id: string, text: string): string => correctAddress(parseOperatorAddress(text), providerNamed(id)).base
+const baseUrlFor = (id: string, text: string): string =>
+  correctAddress(parseOperatorAddress(text), providerNamed(id)).base
 
 test.each([
   ['ollama', 'http://localhost:11434', 'http://localhost:11434/v1'],
@@ -47,11 +48,11 @@ test.each([
   ['azure', 'https://me.openai.azure.com/openai/v1/', 'https://me.openai.azure.com'],
   ['azure', 'https://me.openai.azure.com/openai/v1/chat/completions', 'https://me.openai.azure.com'],
   ['vertex', 'https://aiplatform.example', 'https://aiplatform.example'],
-])('%s at %s', (id, text, base) => {
-  expect(meant(id, text)).toBe(base)
+])('the base URL of %s for %s', (id, text, base) => {
+  expect(baseUrlFor(id, text)).toBe(base)
 })
 
-test('an alias is a path', () => {
+test('an alias of a base path must be a path', () => {
   const file = readFileSync(join(import.meta.dir, '../../providers/ollama.json'), 'utf8')
   const text = JSON.stringify({ ...(JSON.parse(file) as object), basePathAliases: ['api/'] })
   expect(() => parseProvider(text, 'x.json')).toThrow('"basePathAliases" must be a list of paths')

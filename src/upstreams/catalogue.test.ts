@@ -48,9 +48,12 @@ describe('a channel', () => {
     expect(channelsOf({}, { ACME_URL: 'http://127.0.0.1:9' })).toEqual([])
   })
 
-  test.each(['ftp://x', 'x', 'http://a b', 'http://u:p@x', 'http://x?y', 'http://x#y'])('does not move to %s', url => {
-    expect(() => channelsOf({}, { ACME_KEY: 'k', ACME_URL: url })).toThrow(ProviderFileError)
-  })
+  test.each(['ftp://x', 'x', 'http://a b', 'http://u:p@x', 'http://x?y', 'http://x#y'])(
+    'is refused with the base URL %s',
+    url => {
+      expect(() => channelsOf({}, { ACME_KEY: 'k', ACME_URL: url })).toThrow(ProviderFileError)
+    },
+  )
 
   test('needs only an address when the provider needs no key', () => {
     expect(channelsOf({ keyless: true }, {})).toEqual([])
@@ -70,13 +73,13 @@ describe('a channel', () => {
   })
 
   test('takes its address from variables, and does not exist without them', () => {
-    const at = { baseUrl: 'https://api.{ACME_PLACE}.example/{ACME_2}' }
-    expect(channelsOf(at, { ACME_KEY: 'k', ACME_PLACE: 'eu-1' })).toEqual([])
+    const withVariables = { baseUrl: 'https://api.{ACME_PLACE}.example/{ACME_2}' }
+    expect(channelsOf(withVariables, { ACME_KEY: 'k', ACME_PLACE: 'eu-1' })).toEqual([])
     const env = { ACME_KEY: 'k', ACME_PLACE: ' eu-1 ', ACME_2: 'a' }
-    expect(channelsOf(at, env)).toMatchObject([{ baseUrl: 'https://api.eu-1.example/a' }])
-    expect(channelsOf(at, { ACME_KEY: 'k', ACME_URL: 'http://127.0.0.1:9' })).toHaveLength(1)
+    expect(channelsOf(withVariables, env)).toMatchObject([{ baseUrl: 'https://api.eu-1.example/a' }])
+    expect(channelsOf(withVariables, { ACME_KEY: 'k', ACME_URL: 'http://127.0.0.1:9' })).toHaveLength(1)
     for (const ACME_PLACE of ['a/b', 'a@b', 'a?b', 'a b', '{x}']) {
-      expect(() => channelsOf(at, { ...env, ACME_PLACE })).toThrow('ACME_PLACE')
+      expect(() => channelsOf(withVariables, { ...env, ACME_PLACE })).toThrow('ACME_PLACE')
     }
   })
 
@@ -119,11 +122,11 @@ test('a later file replaces a provider', () => {
   expect(catalogue.channelsOf('nobody')).toEqual([])
 })
 
-test('a credential that was set for one origin is used for no other, whoever wrote the row', () => {
+test('a credential that was set for one origin is used for no other origin', () => {
   const files = [{ name: 'acme.json', text: JSON.stringify(base) }]
   const catalogue = buildCatalogue({ files, env: {}, builtInUrl: undefined })
-  const own = { name: 'a', baseUrl: null, headers: {}, parameters: {}, times: {}, fingerprint: 'aaaaaa' }
-  const row = { ...own, id: 'acme#ch_1', provider: 'acme', credential: new Secret('sk-acme') }
+  const fields = { name: 'a', baseUrl: null, headers: {}, parameters: {}, times: {}, fingerprint: 'aaaaaa' }
+  const row = { ...fields, id: 'acme#ch_1', provider: 'acme', credential: new Secret('sk-acme') }
   expect(() => catalogue.checkChannel({ ...row, origin: 'https://acme.example' })).not.toThrow()
   for (const origin of ['https://elsewhere.example', 'http://acme.example', 'https://acme.example:444', null]) {
     expect(() => catalogue.checkChannel({ ...row, origin })).toThrow(UnusableChannel)

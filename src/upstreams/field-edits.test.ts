@@ -1,11 +1,11 @@
-// Tests that fields of a request are changed and no other byte is.
+// Tests that named fields of a request are changed, and no other byte.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { rewriteFields } from './field-edits.ts'
 import { fieldsOf, overrideFields } from './overrides.ts'
 
-const rewritten = (text: string, edits: Record<string, string | undefined>): string =>
+const rewrite = (text: string, edits: Record<string, string | undefined>): string =>
   rewriteFields(Buffer.from(text), new Map(Object.entries(edits))).toString('utf8')
 
 test.each([
@@ -21,8 +21,8 @@ test.each([
   ['{"a":1,"b":2}', { a: undefined, b: undefined, c: '3' }, '{"c":3}'],
   ['{"a":1,"a":2,"b":3}', { a: '9' }, '{"a":9,"b":3}'],
   ['{"a":1,"b":2,"a":3}', { b: '9' }, '{"a":1,"b":9,"a":3}'],
-])('%s with %j is %s', (text, edits, expected) => {
-  expect(rewritten(text, edits)).toBe(expected)
+])('the body %s with the edits %j becomes %s', (text, edits, expected) => {
+  expect(rewrite(text, edits)).toBe(expected)
 })
 
 const spaces = fc.constantFrom('', ' ', '\n', '\t ', '  ')
@@ -35,10 +35,10 @@ const fieldText = ([key, json, before, after]: readonly [string, string, string,
 /** JSON objects with white space wherever it is allowed. */
 const objects = fc
   .array(fc.tuple(name, value, spaces, spaces), { maxLength: 6 })
-  .map(rows => rows.filter(([key], at) => rows.findIndex(([other]) => other === key) === at))
+  .map(rows => rows.filter(([key], index) => rows.findIndex(([other]) => other === key) === index))
   .map(rows => `{${rows.map(fieldText).join()}}`)
 
-describe('for any request', () => {
+describe('for any request,', () => {
   test('the named fields have the new values, and the others are unchanged', () => {
     fc.assert(
       fc.property(objects, fc.dictionary(name, fc.option(value, { nil: undefined })), (text, edits) => {
@@ -47,12 +47,12 @@ describe('for any request', () => {
           if (json === undefined) delete expected[key]
           else expected[key] = JSON.parse(json)
         }
-        expect(JSON.parse(rewritten(text, edits))).toEqual(expected)
+        expect(JSON.parse(rewrite(text, edits))).toEqual(expected)
       }),
     )
   })
 
-  test('set, default and remove give the same result when applied again', () => {
+  test('set, default and remove change their fields, and nothing when they are applied again', () => {
     const changes = { set: { 'a': 1, 'o.s': [2] }, default: { 'b': 3, 'o.d': 4 }, remove: ['c', 'o.r'] }
     const fields = fieldsOf(changes)
     const number = fc.integer()
@@ -63,9 +63,9 @@ describe('for any request', () => {
     )
     fc.assert(
       fc.property(bodies, json => {
-        const { c: _c, ...kept } = json
-        const { r: _r, ...within } = (json.o ?? {}) as Record<string, unknown>
-        const expected = { b: 3, ...kept, a: 1, o: { d: 4, ...within, s: [2] } }
+        const { c: _c, ...rest } = json
+        const { r: _r, ...innerRest } = (json.o ?? {}) as Record<string, unknown>
+        const expected = { b: 3, ...rest, a: 1, o: { d: 4, ...innerRest, s: [2] } }
         const once = overrideFields(Buffer.from(JSON.stringify(json)), fields)!
         expect(JSON.parse(Buffer.from(once.body).toString())).toEqual(expected)
         expect(overrideFields(once.body, fields)).toBeUndefined()

@@ -13,8 +13,8 @@ const files = readdirSync(folder)
 const readProvider = (file: string): Provider => parseProvider(readFileSync(join(folder, file), 'utf8'), file)
 const providers = files.map(readProvider)
 
-/** A dialect of passthrough calls. */
-const isSide = (dialect: string): boolean =>
+/** Whether a dialect is one of passthrough calls. */
+const isPassthrough = (dialect: string): boolean =>
   /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
 test('every provider file parses and is named after its id', () => {
@@ -44,14 +44,14 @@ test('no model with a price is free', () => {
   for (const { id, free, models } of providers) {
     for (const { id: model, price, speaks } of free ? [] : models.values()) {
       expect([id, model, price !== undefined && canBeFree(price)]).toEqual([id, model, false])
-      if (speaks?.every(isSide)) continue // it does not chat, and may be counted in something else than tokens
-      const least = price && [price.rates, ...price.cases.map(one => one.rates)].every(isMoney)
-      expect([id, model, least ?? true]).toEqual([id, model, true])
+      if (speaks?.every(isPassthrough)) continue // it has no chat, and may be billed in other units than tokens
+      const hasRates = price && [price.rates, ...price.cases.map(priceCase => priceCase.rates)].every(areAboveZero)
+      expect([id, model, hasRates ?? true]).toEqual([id, model, true])
     }
   }
 })
 
-const isMoney = (rates: Rates): boolean => Object.values(rates).every(rate => rate > 0n)
+const areAboveZero = (rates: Rates): boolean => Object.values(rates).every(rate => rate > 0n)
 
 test('a cached token never costs more than a fresh one', () => {
   for (const { id, models } of providers) {
@@ -65,13 +65,13 @@ test('a cached token never costs more than a fresh one', () => {
 test('every priced model of the large vendors has a maximum output', () => {
   for (const file of ['anthropic', 'bedrock', 'openai', 'deepseek', 'groq', 'xai', 'mistral', 'google', 'vertex']) {
     for (const { id, price, outputTokensMax, speaks } of readProvider(`${file}.json`).models.values()) {
-      if (speaks?.every(isSide)) continue // it does not chat
+      if (speaks?.every(isPassthrough)) continue // it has no chat
       expect([file, id, !price || outputTokensMax !== undefined]).toEqual([file, id, true])
     }
   }
 })
 
-test('an answer is never longer than the context', () => {
+test('no maximum output is larger than the context', () => {
   for (const { id, models } of providers) {
     for (const { id: model, contextTokens = Infinity, outputTokensMax = 0 } of models.values()) {
       expect([id, model, outputTokensMax <= contextTokens]).toEqual([id, model, true])
@@ -94,9 +94,9 @@ test('maximum outputs are those of the vendors', () => {
     ['bedrock.json', 'us.anthropic.claude-opus-4-1-20250805-v1:0', 32_000],
     ['vertex-anthropic.json', 'claude-sonnet-4-5@20250929', 64_000],
     ['groq.json', 'qwen/qwen3-32b', 40_960],
-    ['mistral.json', 'codestral-latest', 256_000], // no limit but the context; the catalogue's 4,096 is its filler
-    ['openrouter.json', 'openai/gpt-4.1-nano', 32_768], // its maker's, and not the catalogue's guess
-    ['openrouter.json', 'openai/gpt-oss-120b', 131_072], // the most that any of its hosts allows
+    ['mistral.json', 'codestral-latest', 256_000], // only the context limits it; 4,096 is a placeholder of the source
+    ['openrouter.json', 'openai/gpt-4.1-nano', 32_768], // the maximum of its maker, not the guess of the source
+    ['openrouter.json', 'openai/gpt-oss-120b', 131_072], // the highest maximum of its hosts
   ] as const
   for (const [file, model, expected] of rows) {
     const found: unknown = readProvider(file).models.get(model)?.outputTokensMax
@@ -123,7 +123,7 @@ test('the best supported dialect comes first, and each has its signing method', 
   ] as const
   for (const [file, sign] of rows) {
     const provider = readProvider(`${file}.json`)
-    const count = Object.keys(sign).length // behind these stand dialects that are not translated
+    const count = Object.keys(sign).length // after these come dialects that are not translated
     expect([file, ...Object.entries(provider.sign).slice(0, count)]).toEqual([file, ...Object.entries(sign)])
     expect(Object.keys(provider.speaks).slice(0, count)).toEqual(Object.keys(sign))
   }
@@ -146,7 +146,7 @@ test('Claude at another vendor has the quirks of that vendor', () => {
   expect(String(vertex.body)).toBe('{"stream":true,"max_tokens":9,"anthropic_version":"vertex-2023-10-16"}')
 })
 
-test('a model takes over the traits of its provider', () => {
+test('a model inherits the traits of its provider', () => {
   const models = [{ id: 'a', traits: { sampling: false } }, { id: 'b' }]
   const traits = { sampling: true, thinking: 'none' }
   const provider = parseProvider(JSON.stringify({ ...good, traits, models }), 'good.json')
@@ -155,7 +155,7 @@ test('a model takes over the traits of its provider', () => {
   expect(provider.traits).toEqual({ sampling: true, thinking: 'none' })
 })
 
-test('a model takes over the timeouts of its provider, and a provider the defaults', () => {
+test('a model inherits the timeouts of its provider, and a provider the defaults', () => {
   const models = [{ id: 'a', times: { firstContentSeconds: 300, totalSeconds: 900 } }, { id: 'b' }]
   const times = { connectSeconds: 2, betweenChunksSeconds: 90 }
   const provider = parseProvider(JSON.stringify({ ...good, times, models }), 'good.json')
@@ -174,10 +174,13 @@ test('a model takes over the timeouts of its provider, and a provider the defaul
 })
 
 test('models with long reasoning have longer timeouts', () => {
-  const of = (file: string, model: string) => readProvider(file).models.get(model)!.times
-  expect(of('openai.json', 'gpt-5')).toMatchObject({ firstContentMs: 300_000, totalMs: 1_800_000 })
-  expect(of('openai.json', 'gpt-4o')).toBeUndefined()
-  expect(of('anthropic.json', 'claude-opus-4-8')).toMatchObject({ firstContentMs: 300_000, betweenChunksMs: 60_000 })
+  const timesOf = (file: string, model: string) => readProvider(file).models.get(model)!.times
+  expect(timesOf('openai.json', 'gpt-5')).toMatchObject({ firstContentMs: 300_000, totalMs: 1_800_000 })
+  expect(timesOf('openai.json', 'gpt-4o')).toBeUndefined()
+  expect(timesOf('anthropic.json', 'claude-opus-4-8')).toMatchObject({
+    firstContentMs: 300_000,
+    betweenChunksMs: 60_000,
+  })
   expect(readProvider('deepseek.json').times.firstContentMs).toBe(600_000)
 })
 
@@ -234,8 +237,8 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a field of a list that is not there', { modelList: { perTokens: 1, price: {}, colour: 'red' } }, '"colour"'],
   ['a capability that is a number', { can: { keepsResponses: 1 } }, '"can.keepsResponses"'],
   ['a capability that is text', { can: { billsWhenLeft: 'yes' } }, '"can.billsWhenLeft"'],
-  ['a model that bills or not', withModel({ billsWhenLeft: 1 }), '"billsWhenLeft"'],
-  ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
+  ['a flag of a model that is a number', withModel({ billsWhenLeft: 1 }), '"billsWhenLeft"'],
+  ['a capability that is a string', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],
   ['an id in capitals', { id: 'Good' }, '"id"'],
@@ -243,7 +246,7 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['an id with an invisible character', { id: 'go\u200bod' }, '"id"'],
   ['no name', { name: undefined }, '"name"'],
   ['an empty name', { name: '' }, '"name"'],
-  ['a website that is no text', { website: 1 }, '"website"'],
+  ['a website that is not a string', { website: 1 }, '"website"'],
   ['no base URL', { baseUrl: undefined }, '"baseUrl"'],
   ['a base URL with a trailing slash', { baseUrl: 'https://api.good.test/v1/' }, '"baseUrl"'],
   ['a base URL with a query', { baseUrl: 'https://api.good.test/v1?x=1' }, '"baseUrl"'],
@@ -254,7 +257,7 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['no dialects', { speaks: undefined }, '"speaks"'],
   ['an empty list of dialects', { speaks: {} }, '"speaks"'],
   ['a path without a slash', { speaks: { 'openai-chat': 'chat' } }, '"speaks.openai-chat"'],
-  ['a path that is no text', { speaks: { 'openai-chat': true } }, '"speaks.openai-chat"'],
+  ['a path that is not a string', { speaks: { 'openai-chat': true } }, '"speaks.openai-chat"'],
   ['a path with a space', { speaks: { 'openai-chat': '/chat x' } }, '"speaks.openai-chat"'],
   ['the path /../admin (0)', { speaks: { 'openai-chat': '/../admin' } }, '"speaks.openai-chat"'],
   ['the path /a/../../admin (1)', { speaks: { 'openai-chat': '/a/../../admin' } }, '"speaks.openai-chat"'],
@@ -272,54 +275,58 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a count path that goes up', { counts: { 'openai-chat': '/../x' } }, '"counts.openai-chat"'],
   ['three paths', { speaks: { gemini: ['/a', '/b', '/c'] } }, '"speaks.gemini"'],
   ['no signing', { sign: undefined }, '"sign"'],
-  ['an unknown way to sign', { sign: 'wax' }, '"sign"'],
-  ['a way to sign that every object has', { sign: 'constructor' }, '"sign"'],
-  ['a way to sign without what it needs to know', { sign: 'sigv4' }, '"sign"'],
-  ['a way to sign with more than it needs to know', { sign: 'bearer:x' }, '"sign"'],
+  ['an unknown signing method', { sign: 'wax' }, '"sign"'],
+  ['the name of an object property as a signing method', { sign: 'constructor' }, '"sign"'],
+  ['a signing method without its argument', { sign: 'sigv4' }, '"sign"'],
+  ['a signing method with an argument too many', { sign: 'bearer:x' }, '"sign"'],
   ['a dialect that is not signed', { speaks: { a: '/a', b: '/b' }, sign: { a: 'bearer' } }, '"sign"'],
   ['signing of a dialect that is not spoken', { sign: { 'openai-chat': 'bearer', 'b': 'bearer' } }, '"b"'],
-  ['signing by a list', { sign: ['bearer'] }, '"sign"'],
+  ['a list of signing methods', { sign: ['bearer'] }, '"sign"'],
   ['a model of a dialect that is not spoken', withModel({ speaks: ['gemini'] }), 'model "a": "speaks"'],
   ['a model of no dialect', withModel({ speaks: [] }), 'model "a": "speaks"'],
   ['an unknown quirk', { quirks: ['limps'] }, 'limps'],
-  ['a quirk that every object has', { quirks: ['toString'] }, 'toString'],
+  ['the name of an object property as a quirk', { quirks: ['toString'] }, 'toString'],
   ['a quirk without its argument', { quirks: ['anthropicVersionInBody'] }, 'anthropicVersionInBody'],
   ['a quirk with an argument too many', { quirks: ['bodyWithoutModel:x'] }, 'bodyWithoutModel:x'],
-  ['quirks that are no list', { quirks: 'bodyWithoutModel' }, '"quirks"'],
-  ['times that are no object', { times: 5 }, '"times"'],
-  ['an unknown time', { times: { napSeconds: 5 } }, '"napSeconds"'],
-  ['a time of nothing', { times: { connectSeconds: 0 } }, '"times.connectSeconds"'],
-  ['a time before its beginning', { times: { tlsSeconds: -1 } }, '"times.tlsSeconds"'],
-  ['a time of half a second', { times: { firstContentSeconds: 0.5 } }, '"times.firstContentSeconds"'],
-  ['a time that is a text', { times: { betweenChunksSeconds: '5' } }, '"times.betweenChunksSeconds"'],
-  ['a time that never ends', { times: { totalSeconds: 3_601 } }, 'from 1 to 3600'],
-  ['a connection of minutes', { times: { connectSeconds: 61 } }, 'from 1 to 60'],
-  ['a first word after the end', { times: { firstContentSeconds: 601 } }, '"times.totalSeconds"'],
-  ['a silence after the end', withModel({ times: { totalSeconds: 30 } }), 'model "a": "times.firstContentSeconds"'],
-  ['a connection of one model', withModel({ times: { connectSeconds: 5 } }), 'model "a": "times.connectSeconds"'],
-  ['tags that are no list', { tags: 'eu' }, '"tags" must be a list'],
-  ['a tag that is no word', { tags: ['eu', 'No Training'] }, '"tags" must be a list of words'],
-  ['a tag of nothing', { tags: [''] }, '"tags"'],
+  ['quirks that are not a list', { quirks: 'bodyWithoutModel' }, '"quirks"'],
+  ['timeouts that are not an object', { times: 5 }, '"times"'],
+  ['an unknown timeout', { times: { napSeconds: 5 } }, '"napSeconds"'],
+  ['a timeout of zero', { times: { connectSeconds: 0 } }, '"times.connectSeconds"'],
+  ['a negative timeout', { times: { tlsSeconds: -1 } }, '"times.tlsSeconds"'],
+  ['a timeout of half a second', { times: { firstContentSeconds: 0.5 } }, '"times.firstContentSeconds"'],
+  ['a timeout that is a string', { times: { betweenChunksSeconds: '5' } }, '"times.betweenChunksSeconds"'],
+  ['a timeout above the maximum', { times: { totalSeconds: 3_601 } }, 'from 1 to 3600'],
+  ['a connect timeout above the maximum', { times: { connectSeconds: 61 } }, 'from 1 to 60'],
+  ['a timeout of the first content above the total', { times: { firstContentSeconds: 601 } }, '"times.totalSeconds"'],
+  [
+    'a total timeout of a model below that of the first content',
+    withModel({ times: { totalSeconds: 30 } }),
+    'model "a": "times.firstContentSeconds"',
+  ],
+  ['a connect timeout of a model', withModel({ times: { connectSeconds: 5 } }), 'model "a": "times.connectSeconds"'],
+  ['tags that are not a list', { tags: 'eu' }, '"tags" must be a list'],
+  ['a tag that is not a word', { tags: ['eu', 'No Training'] }, '"tags" must be a list of words'],
+  ['an empty tag', { tags: [''] }, '"tags"'],
   ['a tag that is too long', { tags: ['x'.repeat(41)] }, '"tags"'],
   ['an unknown trait', { traits: { clever: true } }, '"clever"'],
   ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
   ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],
   ['a base URL with an open brace', { baseUrl: 'https://{GOOD.test' }, '"baseUrl"'],
   ['a count in a dialect that is not spoken', { counts: { gemini: '/count' } }, '"gemini"'],
-  ['a count at no path', { counts: { 'openai-chat': 'count' } }, '"counts.openai-chat"'],
-  ['a flag that is a text', { openModels: 'true' }, '"openModels"'],
+  ['a count path without a slash', { counts: { 'openai-chat': 'count' } }, '"counts.openai-chat"'],
+  ['a flag that is a string', { openModels: 'true' }, '"openModels"'],
   ['a flag that is a number', { free: 1 }, '"free"'],
-  ['a capability that is a text', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],
-  ['a cap in a field that nobody reads', { can: { outputCap: 'max_output' } }, '"can.outputCap"'],
+  ['another capability that is a string', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],
+  ['a cap in an unknown field', { can: { outputCap: 'max_output' } }, '"can.outputCap"'],
   ['a misspelt field of a model', withModel({ prices: {} }), '"prices"'],
   ['a misspelt field of a price', withPrice({ cacheread: '1' }), '"cacheread"'],
   ['a price that is null', withModel({ price: null }), '"price"'],
   ['a model that is null', { models: [null] }, 'a model'],
   ['a name that is a number', withModel({ name: 5 }), '"name"'],
-  ['a price of nothing', withPrice({ input: '0', output: '0' }), '"free"'],
-  ['a case of nothing', withPrice({ cases: [{ class: 'batch', input: '0', output: '0' }] }), '"free"'],
+  ['a price of zero', withPrice({ input: '0', output: '0' }), '"free"'],
+  ['a case with a price of zero', withPrice({ cases: [{ class: 'batch', input: '0', output: '0' }] }), '"free"'],
   ['no models', { models: undefined }, '"models"'],
-  ['models that are no list', { models: { a: {} } }, '"models"'],
+  ['models that are not a list', { models: { a: {} } }, '"models"'],
   ['a model without an id', { models: [{ name: 'A' }] }, '"id"'],
   ['a model id that is a number', withModel({ id: 1 }), '"id"'],
   ['an empty model id', withModel({ id: '' }), '"id"'],
@@ -330,7 +337,7 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['the same model twice', { models: [{ id: 'a' }, { id: 'a' }] }, 'model "a"'],
   ['a context of no tokens', withModel({ contextTokens: 0 }), 'model "a"'],
   ['a context of half a token', withModel({ contextTokens: 0.5 }), 'model "a"'],
-  ['an output bound that is a text', withModel({ outputTokensMax: '4096' }), 'model "a"'],
+  ['a maximum output that is a string', withModel({ outputTokensMax: '4096' }), 'model "a"'],
   ['a price that is a number', withPrice({ input: 0.15 }), '"price.input"'],
   ['a negative price', withPrice({ output: '-1' }), '"price.output"'],
   ['a price with an exponent', withPrice({ input: '1e3' }), '"price.input"'],

@@ -8,11 +8,11 @@ import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
 
 const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 
-// Few characters and short words, so that one name often begins with another.
-const signs = fc.constantFrom(...'ab', '=', '-', ..."zA9._~:%+/ *()!'@,é")
-const word = fc.string({ unit: signs, minLength: 1, maxLength: 4 })
+// There are few characters and short words, so that one name often begins with another.
+const characters = fc.constantFrom(...'ab', '=', '-', ..."zA9._~:%+/ *()!'@,é")
+const word = fc.string({ unit: characters, minLength: 1, maxLength: 4 })
 const segment = fc.string({ unit: fc.constantFrom(...'abzAZ019_-~:@é%'), minLength: 1, maxLength: 9 })
-const asked = fc.record({
+const requests = fc.record({
   method: fc.constantFrom('POST', 'GET', undefined),
   path: fc.array(segment, { maxLength: 5 }),
   query: fc.dictionary(word, word, { maxKeys: 4 }),
@@ -27,19 +27,19 @@ const asked = fc.record({
 
 test('any request is signed as the vendor signs it', async () => {
   await fc.assert(
-    fc.asyncProperty(asked, async ({ method, path, query, body, type, token, region, service, host, dateMs }) => {
-      const mine = { ...credentials, ...(token !== null && { sessionToken: token }) }
+    fc.asyncProperty(requests, async ({ method, path, query, body, type, token, region, service, host, dateMs }) => {
+      const allCredentials = { ...credentials, ...(token !== null && { sessionToken: token }) }
       const encodedPath = `/${path.map(encodeURIComponent).join('/')}`
       const search = Object.entries(query).map(pair => pair.map(encodeURIComponent).join('='))
       const url = `https://${host}${encodedPath}${search.length > 0 ? `?${search.join('&')}` : ''}`
       const headers = type === null ? {} : { 'content-type': type }
-      const ours = openSigV4({ credentials: mine, region, service, dateMs: () => dateMs })({
+      const ours = openSigV4({ credentials: allCredentials, region, service, dateMs: () => dateMs })({
         ...(method && { method }),
         url,
         headers,
         body,
       })
-      const theirs = await new SignatureV4({ credentials: mine, region, service, sha256: Sha256 }).sign(
+      const theirs = await new SignatureV4({ credentials: allCredentials, region, service, sha256: Sha256 }).sign(
         {
           method: method ?? 'POST',
           protocol: 'https:',
@@ -60,20 +60,20 @@ test('any request is signed as the vendor signs it', async () => {
 test('the signing key of one day is not used on the next', () => {
   let dateMs = Date.parse('2026-11-15T23:59:59Z')
   const parts = { credentials, region: 'us-east-1', service: 'bedrock' }
-  const kept = openSigV4({ ...parts, dateMs: () => dateMs })
+  const sign = openSigV4({ ...parts, dateMs: () => dateMs })
   const request = { url: 'https://a.example/b', headers: {}, body: new Uint8Array() }
-  kept(request)
+  sign(request)
   dateMs += 2_000
-  expect(kept(request)).toEqual(openSigV4({ ...parts, dateMs: () => dateMs })(request))
+  expect(sign(request)).toEqual(openSigV4({ ...parts, dateMs: () => dateMs })(request))
 })
 
-describe('credentials', () => {
-  test('are two or three parts', () => {
+describe('AWS credentials', () => {
+  test('have two or three parts', () => {
     expect(parseAwsCredentials('AK:s/e+c=')).toEqual({ accessKeyId: 'AK', secretAccessKey: 's/e+c=' })
     expect(parseAwsCredentials('AK:s:t==')).toEqual({ accessKeyId: 'AK', secretAccessKey: 's', sessionToken: 't==' })
   })
 
-  test.each(['', 'AK', 'AK:', ':s', 'AK:s:', 'AK:s:t:u', 'A K:s', 'AK:s s'])('are not %p', text => {
+  test.each(['', 'AK', 'AK:', ':s', 'AK:s:', 'AK:s:t:u', 'A K:s', 'AK:s s'])('are refused: %p', text => {
     expect(parseAwsCredentials(text)).toBeUndefined()
   })
 })

@@ -19,14 +19,14 @@ const client = openHttpClient()
 const folder = mkdtempSync(join(tmpdir(), 'weir-signing-'))
 let keys: Awaited<ReturnType<typeof generateKeyPair>>
 let privateKey = ''
-/** The requests to the endpoint, and how it answers. */
-const asked: URLSearchParams[] = []
+/** The forms that the token endpoint received, and its next answer. */
+const forms: URLSearchParams[] = []
 let answer = (): Response | Promise<Response> => new Response('{}', { status: 500 })
 const endpoint = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
-  async fetch(received) {
-    asked.push(new URLSearchParams(await received.text()))
+  async fetch(request) {
+    forms.push(new URLSearchParams(await request.text()))
     return await answer()
   },
 })
@@ -44,8 +44,8 @@ afterAll(async () => {
 })
 
 function channels(sign: string, env: Record<string, string>, dateMs: () => number = () => START_MS) {
-  const at = { baseUrl: new URL(request.url).origin, keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' }
-  const text = JSON.stringify({ id: 'acme', name: 'Acme', ...at, speaks: { chat: '/chat' }, sign, models: [] })
+  const provider = { baseUrl: new URL(request.url).origin, keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' }
+  const text = JSON.stringify({ id: 'acme', name: 'Acme', ...provider, speaks: { chat: '/chat' }, sign, models: [] })
   const signing = { send: client.send, dateMs }
   const files = [{ name: 'acme.json', text }]
   return buildCatalogue({ files, env, builtInUrl: undefined, signing }).channelsOf('acme')
@@ -63,8 +63,8 @@ test('each method that sends the key sends it in one header', () => {
 
 test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])(
   '%p is not a signing method',
-  way => {
-    expect(isSigningMethod(way)).toBe(false)
+  method => {
+    expect(isSigningMethod(method)).toBe(false)
   },
 )
 
@@ -108,7 +108,7 @@ describe('sigv4', () => {
 
 describe('google-token', () => {
   let number = 0
-  const give =
+  const tokenAnswer =
     (more: object = {}) =>
     () =>
       Response.json({ access_token: `token-${++number}`, expires_in: 3600, token_type: 'Bearer', ...more })
@@ -118,9 +118,9 @@ describe('google-token', () => {
   }
 
   function open(dateMs: () => number = () => START_MS, key = account()) {
-    asked.length = 0
+    forms.length = 0
     number = 0
-    answer = give()
+    answer = tokenAnswer()
     const [channel] = channels('google-token', { ACME_KEY: key }, dateMs)
     return { channel: channel!, sign: async () => (await signRequest(channel!, 'chat', request)).authorization }
   }
@@ -128,9 +128,9 @@ describe('google-token', () => {
   test('signs with a token that was fetched with the account', async () => {
     const { sign } = open()
     expect(await sign()).toBe('Bearer token-1')
-    expect(asked).toHaveLength(1)
-    expect(asked[0]!.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer')
-    const { payload, protectedHeader } = await jwtVerify(asked[0]!.get('assertion')!, keys.publicKey, {
+    expect(forms).toHaveLength(1)
+    expect(forms[0]!.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer')
+    const { payload, protectedHeader } = await jwtVerify(forms[0]!.get('assertion')!, keys.publicKey, {
       issuer: 'me@x.example',
       audience: tokenUri,
       currentDate: new Date(START_MS),
@@ -147,55 +147,55 @@ describe('google-token', () => {
     expect(await sign()).toBe('Bearer token-1')
     nowMs += 2_000
     expect(await sign()).toBe('Bearer token-2')
-    expect(asked).toHaveLength(2)
+    expect(forms).toHaveLength(2)
   })
 
   test('fetches once, however many calls need a token', async () => {
     const { sign } = open()
     const all = await Promise.all(Array.from({ length: 20 }, sign))
     expect(new Set(all)).toEqual(new Set(['Bearer token-1']))
-    expect(asked).toHaveLength(1)
+    expect(forms).toHaveLength(1)
   })
 
-  test('a refusal fails this call only, and its text is not passed on', async () => {
+  test('fails one call when the endpoint refuses, and does not pass on its text', async () => {
     const { sign } = open()
     answer = () => new Response('{"error":"invalid_grant: very-private"}', { status: 400 })
     await expect(sign()).rejects.toThrow(/^the token endpoint answered with status 400$/)
-    answer = give()
+    answer = tokenAnswer()
     expect(await sign()).toBe('Bearer token-1')
   })
 
   test.each([
-    ['no JSON', 'x'],
+    ['invalid JSON', 'x'],
     ['no token', '{"expires_in":3600}'],
-    ['a token that is no header', '{"access_token":"a\\r\\nb","expires_in":3600}'],
+    ['a token that is not a valid header', '{"access_token":"a\\r\\nb","expires_in":3600}'],
     ['null', 'null'],
-  ])('an answer with %s is refused', async (_, text) => {
+  ])('refuses an answer with %s', async (_, text) => {
     const { sign } = open()
     answer = () => new Response(text)
     await expect(sign()).rejects.toThrow('no valid token')
   })
 
   test.each([{ expires_in: 0 }, { expires_in: 'soon' }, { expires_in: -1 }, { expires_in: 299 }])(
-    'a token of %p is used once',
+    'uses a token with %p once',
     async more => {
       const { sign } = open()
-      answer = give(more)
+      answer = tokenAnswer(more)
       await sign()
       expect(await sign()).toBe('Bearer token-2')
     },
   )
 
-  test('a lifetime of days is limited', async () => {
+  test('limits a token lifetime of days', async () => {
     let nowMs = START_MS
     const { sign } = open(() => nowMs)
-    answer = give({ expires_in: 1e9 })
+    answer = tokenAnswer({ expires_in: 1e9 })
     await sign()
     nowMs += 3_600_000
     expect(await sign()).toBe('Bearer token-2')
   })
 
-  test('an unreachable endpoint fails the call', async () => {
+  test('fails the call when the endpoint is unreachable', async () => {
     const { sign } = open(() => START_MS, account({ token_uri: 'http://127.0.0.1:1/token' }))
     await expect(sign()).rejects.toThrow()
   })
@@ -203,15 +203,15 @@ describe('google-token', () => {
   test('scrubs its token and its key from texts', async () => {
     const { channel, sign } = open()
     await sign()
-    const clean = channel.key.scrub(`you said token-1 and ${privateKey}`)
-    expect(clean.replaceAll(/[\s=]|-----[A-Z ]+-----/g, '')).toBe('yousaid[secret]and[secret]')
+    const scrubbed = channel.key.scrub(`you said token-1 and ${privateKey}`)
+    expect(scrubbed.replaceAll(/[\s=]|-----[A-Z ]+-----/g, '')).toBe('yousaid[secret]and[secret]')
     expect(Bun.inspect(channel)).not.toInclude('PRIVATE')
   })
 
-  test('the account may be in a file that either variable names', async () => {
+  test('reads the account from a file that either variable names', async () => {
     const file = join(folder, 'account.json')
     writeFileSync(file, account())
-    answer = give()
+    answer = tokenAnswer()
     for (const env of [{ ACME_KEY: file }, { GOOGLE_APPLICATION_CREDENTIALS: file }]) {
       const [channel] = channels('google-token', env)
       expect(await signRequest(channel!, 'chat', request)).toHaveProperty('authorization')
@@ -219,7 +219,7 @@ describe('google-token', () => {
   })
 
   test.each([
-    ['a file that is not there', '/nowhere/account.json'],
+    ['a missing file', '/nowhere/account.json'],
     ['JSON of another kind', '{"type":"authorized_user"}'],
     ['broken JSON', '{"client_email":'],
     ['no private key', '{"client_email":"a@b.example","private_key":"x"}'],
@@ -227,7 +227,7 @@ describe('google-token', () => {
       uri,
       `{"client_email":"a@b.example","private_key":"-- PRIVATE KEY","token_uri":"${uri}"}`,
     ]),
-  ])('%s is refused at the start', (_, key) => {
+  ])('refuses %s at the start', (_, key) => {
     expect(() => channels('google-token', { ACME_KEY: key })).toThrow(ProviderFileError)
   })
 })

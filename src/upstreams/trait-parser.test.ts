@@ -23,6 +23,13 @@ const good: Readonly<Record<string, readonly unknown[]>> = {
   richResults: [false],
   cacheMarks: [true, false],
   system: [false],
+  mediaTokens: [
+    {},
+    { image: { kind: 'fixed', tokens: 16_384 }, audioSecond: 32, videoFrame: 258, pdfPage: 258, pdfPagesMax: 1_000 },
+    { image: { kind: 'tiles', base: 85, tile: 170 } },
+    { image: { kind: 'patches', side: 28, patchesMax: 1_568 } },
+    { image: { kind: 'patches', side: 32, patchesMax: 9, highPatchesMax: 3, multiplier: 1.62, base: 1 } },
+  ],
 }
 
 const bad: Readonly<Record<string, readonly unknown[]>> = {
@@ -40,9 +47,29 @@ const bad: Readonly<Record<string, readonly unknown[]>> = {
   richResults: [null],
   cacheMarks: ['some'],
   system: ['none'],
+  mediaTokens: [
+    [],
+    5,
+    null,
+    { images: {} },
+    { image: 5 },
+    { image: {} },
+    { image: { kind: 'round' } },
+    { image: { kind: 'toString' } },
+    { image: { kind: 'fixed' } },
+    { image: { kind: 'fixed', tokens: 0 } },
+    { image: { kind: 'fixed', tokens: '5' } },
+    { image: { kind: 'fixed', tokens: 5, tile: 5 } },
+    { image: { kind: 'fixed', tokens: 1e9 } },
+    { image: { kind: 'tiles', base: 85 } },
+    { image: { kind: 'patches', side: -1, patchesMax: 5 } },
+    { audioSecond: 0 },
+    { audioSecond: Infinity },
+    { pdfPage: '258' },
+  ],
 }
 
-describe.each(Object.keys(good))('%s', name => {
+describe.each(Object.keys(good))('the trait %s', name => {
   test('is read', () => {
     for (const value of good[name]!) expect(read({ [name]: value })).toEqual({ [name]: value })
   })

@@ -31,6 +31,60 @@ const speed: Check = value =>
     ? undefined
     : `a number of tokens from 1 to ${SPEED_MAX}`
 
+const TOKENS_MAX = 1_000_000
+
+const isNumber = (value: unknown, max: number): boolean => typeof value === 'number' && value > 0 && value <= max
+
+/** Fields of an object, each with the largest number that is allowed. All are above 0; those in `required` must exist. */
+interface NumberFields {
+  readonly max: Readonly<Record<string, number>>
+  readonly required: readonly string[]
+}
+
+const imageRules: Readonly<Record<string, NumberFields>> = {
+  fixed: { max: { tokens: TOKENS_MAX }, required: ['tokens'] },
+  tiles: { max: { base: TOKENS_MAX, tile: TOKENS_MAX }, required: ['base', 'tile'] },
+  patches: {
+    max: { side: 10_000, patchesMax: TOKENS_MAX, highPatchesMax: TOKENS_MAX, multiplier: 1_000, base: TOKENS_MAX },
+    required: ['side', 'patchesMax'],
+  },
+}
+
+function checkNumbers(value: Readonly<Record<string, unknown>>, { max, required }: NumberFields): string | undefined {
+  const isUsable = ([name, number]: readonly [string, unknown]): boolean =>
+    Object.hasOwn(max, name) && isNumber(number, max[name]!)
+  if (Object.entries(value).every(isUsable) && required.every(name => Object.hasOwn(value, name))) return undefined
+  const limits = Object.entries(max).map(
+    ([name, most]) => `${name}${required.includes(name) ? '' : ' (optional)'} up to ${most}`,
+  )
+  return `an object with these numbers above 0: ${limits.join(', ')}`
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function checkImageRule(value: unknown): string | undefined {
+  const { kind, ...numbers } = isRecord(value) ? value : {}
+  const rule = typeof kind === 'string' && Object.hasOwn(imageRules, kind) ? imageRules[kind] : undefined
+  if (rule === undefined) return `an object whose "kind" is one of ${Object.keys(imageRules).join(', ')}`
+  const expected = checkNumbers(numbers, rule)
+  return expected === undefined ? undefined : `for the kind "${String(kind)}" ${expected}`
+}
+
+const mediaNumbers: NumberFields = {
+  max: { audioSecond: 10_000, videoFrame: TOKENS_MAX, pdfPage: TOKENS_MAX, pdfPagesMax: 100_000 },
+  required: [],
+}
+
+function mediaTokens(value: unknown): string | undefined {
+  if (!isRecord(value)) return 'an object'
+  const { image, ...numbers } = value
+  const expectedImage = image === undefined ? undefined : checkImageRule(image)
+  if (expectedImage !== undefined) return `an object whose "image" is ${expectedImage}`
+  const expected = checkNumbers(numbers, mediaNumbers)
+  return expected === undefined ? undefined : `${expected}; and an optional "image"`
+}
+
 /** The check of each trait. */
 const checks: Readonly<Record<keyof ModelTraits, Check>> = {
   reads: someOf(modalities),
@@ -51,6 +105,7 @@ const checks: Readonly<Record<keyof ModelTraits, Check>> = {
   cacheMarks: flag,
   searches: flag,
   system: flag,
+  mediaTokens,
 }
 
 /** `fail` throws an error that names the file and the model. */

@@ -24,13 +24,13 @@ let writer: Writer
 let reader: Reader
 let vault: Vault
 let nowMs: number
-let troubles: string[]
+let problems: string[]
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-vault-'))
   path = join(folder, 'weir.db')
   nowMs = Date.UTC(2026, 10, 15)
-  troubles = []
+  problems = []
   await open()
 })
 afterEach(async () => {
@@ -44,8 +44,8 @@ async function open(secret = 'a'): Promise<void> {
   })
   reader = new Reader(path)
   const seal = new Seal(buildSecretRing(secret.repeat(43)))
-  const onTrouble = (detail: string): void => void troubles.push(detail)
-  vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onProblem: onTrouble })
+  const onProblem = (detail: string): void => void problems.push(detail)
+  vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onProblem })
 }
 
 async function close(): Promise<void> {
@@ -59,8 +59,8 @@ async function restart(secret?: string): Promise<void> {
   await open(secret)
 }
 
-/** Changes made by somebody who has access to the file. */
-function spoil(sql: string): void {
+/** Changes the file as somebody with access to it could. */
+function tamper(sql: string): void {
   const db = new Database(path, { readwrite: true })
   db.run(sql)
   db.close()
@@ -87,60 +87,60 @@ const body = (text: string): ResponseBody => ({
   response: { id: text, object: 'response' },
 })
 
-const of = (id: string, accountId = alice) => ({ accountId, id })
+const keyOf = (id: string, accountId = alice) => ({ accountId, id })
 
 describe('a response', () => {
   test('is returned after a restart, to its account only, and its text is not readable in the file', async () => {
     expect(await vault.responses.put(facts('resp_1'), body('a secret word'))).toBe('kept')
     await restart()
-    expect(vault.responses.get(of('resp_1'))).toEqual({
+    expect(vault.responses.get(keyOf('resp_1'))).toEqual({
       ...facts('resp_1'),
       expiresMs: nowMs + 30 * DAY_MS,
       body: body('a secret word'),
     })
-    expect(vault.responses.get(of('resp_1', bob))).toBeUndefined()
-    expect(await vault.responses.delete(of('resp_1', bob))).toBe(false)
+    expect(vault.responses.get(keyOf('resp_1', bob))).toBeUndefined()
+    expect(await vault.responses.delete(keyOf('resp_1', bob))).toBe(false)
     expect(readFileSync(path).includes('a secret word')).toBe(false)
-    expect(await vault.responses.delete(of('resp_1'))).toBe(true)
-    expect(vault.responses.get(of('resp_1'))).toBeUndefined()
+    expect(await vault.responses.delete(keyOf('resp_1'))).toBe(true)
+    expect(vault.responses.get(keyOf('resp_1'))).toBeUndefined()
   })
 
-  test('does not open in another row or account, nor with another key, and nothing is thrown', async () => {
+  test('cannot be decrypted in another row or account, nor with another key, and nothing is thrown', async () => {
     await vault.responses.put(facts('resp_1'), body('x'))
     await vault.responses.put(facts('resp_2', { channel: 'p#1', upstreamId: 'up' }), body('y'))
-    spoil(`UPDATE kept_response SET account_id = ${bob} WHERE id = 'resp_1'`)
-    expect(vault.responses.get(of('resp_1', bob))).toBeUndefined()
-    expect(troubles).toEqual([expect.stringContaining('was copied from another row')])
-    spoil(`UPDATE kept_response SET account_id = ${alice} WHERE id = 'resp_1'`)
-    expect(vault.responses.get(of('resp_1'))).toBeDefined()
+    tamper(`UPDATE kept_response SET account_id = ${bob} WHERE id = 'resp_1'`)
+    expect(vault.responses.get(keyOf('resp_1', bob))).toBeUndefined()
+    expect(problems).toEqual([expect.stringContaining('was copied from another row')])
+    tamper(`UPDATE kept_response SET account_id = ${alice} WHERE id = 'resp_1'`)
+    expect(vault.responses.get(keyOf('resp_1'))).toBeDefined()
     await restart('b')
-    expect(vault.responses.get(of('resp_1'))).toBeUndefined()
-    expect(vault.responses.get(of('resp_2'))).toMatchObject({ upstreamId: 'up' }) // its upstream still has it
-    expect(troubles.at(-1)).toContain('an encryption key that is not configured')
+    expect(vault.responses.get(keyOf('resp_1'))).toBeUndefined()
+    expect(vault.responses.get(keyOf('resp_2'))).toMatchObject({ upstreamId: 'up' }) // its upstream still stores the response
+    expect(problems.at(-1)).toContain('an encryption key that is not configured')
   })
 
   test('that the upstream stores has a row and no body', async () => {
     await vault.responses.put(facts('resp_up', { upstreamId: 'resp_up' }))
-    const kept = vault.responses.get(of('resp_up'))
-    expect([kept?.channel, kept?.upstreamId, kept?.body]).toEqual(['p#1', 'resp_up', undefined])
+    const stored = vault.responses.get(keyOf('resp_up'))
+    expect([stored?.channel, stored?.upstreamId, stored?.body]).toEqual(['p#1', 'resp_up', undefined])
   })
 
   test('in the background changes until it is finished', async () => {
     await vault.responses.put(facts('resp_1', { status: 'queued' }), body('queued'))
-    expect(await vault.responses.change(of('resp_1'), 'in_progress')).toBe('changed')
-    expect(vault.responses.get(of('resp_1'))).toMatchObject({ status: 'in_progress', body: body('queued') })
-    expect(await vault.responses.change(of('resp_1'), 'completed', body('done'))).toBe('changed')
-    expect(await vault.responses.change(of('resp_1'), 'cancelled')).toBe('over')
-    expect(await vault.responses.change(of('resp_1', bob), 'cancelled')).toBe('unknown')
-    expect(vault.responses.get(of('resp_1'))).toMatchObject({ status: 'completed', body: body('done') })
+    expect(await vault.responses.change(keyOf('resp_1'), 'in_progress')).toBe('changed')
+    expect(vault.responses.get(keyOf('resp_1'))).toMatchObject({ status: 'in_progress', body: body('queued') })
+    expect(await vault.responses.change(keyOf('resp_1'), 'completed', body('done'))).toBe('changed')
+    expect(await vault.responses.change(keyOf('resp_1'), 'cancelled')).toBe('over')
+    expect(await vault.responses.change(keyOf('resp_1', bob), 'cancelled')).toBe('unknown')
+    expect(vault.responses.get(keyOf('resp_1'))).toMatchObject({ status: 'completed', body: body('done') })
   })
 
   test('is deleted after thirty days', async () => {
     await vault.responses.put(facts('resp_1'), body('x'))
     nowMs += 30 * DAY_MS - 1
-    expect(vault.responses.get(of('resp_1'))).toBeDefined()
+    expect(vault.responses.get(keyOf('resp_1'))).toBeDefined()
     nowMs += 1
-    expect(vault.responses.get(of('resp_1'))).toBeUndefined()
+    expect(vault.responses.get(keyOf('resp_1'))).toBeUndefined()
   })
 
   test('that is too large, or has a too long id, is not stored', async () => {
@@ -149,91 +149,94 @@ describe('a response', () => {
     )
     const endless = 'x'.repeat(bounds.storedIdCharsMax + 1)
     expect(await vault.responses.put(facts(endless), body('x'))).toBe('too_large')
-    expect([vault.responses.get(of(endless)), vault.responses.get(of(''))]).toEqual([undefined, undefined])
+    expect([vault.responses.get(keyOf(endless)), vault.responses.get(keyOf(''))]).toEqual([undefined, undefined])
   })
 })
 
 describe('a chain of responses', () => {
-  const link = (at: number, more: Partial<ResponseFacts> = {}, text = String(at)) =>
-    vault.responses.put(facts(`resp_${at}`, { previousId: at === 0 ? null : `resp_${at - 1}`, ...more }), body(text))
+  const link = (index: number, more: Partial<ResponseFacts> = {}, text = String(index)) =>
+    vault.responses.put(
+      facts(`resp_${index}`, { previousId: index === 0 ? null : `resp_${index - 1}`, ...more }),
+      body(text),
+    )
 
   test('is returned from its beginning', async () => {
-    for (let at = 0; at < 3; at++) await link(at)
-    const chain = await vault.responses.chain(of('resp_2'))
+    for (let index = 0; index < 3; index++) await link(index)
+    const chain = await vault.responses.chain(keyOf('resp_2'))
     expect(chain.done === 'found' && chain.links.map(({ id }) => id)).toEqual(['resp_0', 'resp_1', 'resp_2'])
   })
 
   test("names the link that is missing, also when it is another account's", async () => {
     await link(0, { accountId: bob })
     await link(1)
-    expect(await vault.responses.chain(of('resp_1'))).toEqual({ done: 'missing', id: 'resp_0' })
-    expect(await vault.responses.chain(of('resp_9'))).toEqual({ done: 'missing', id: 'resp_9' })
+    expect(await vault.responses.chain(keyOf('resp_1'))).toEqual({ done: 'missing', id: 'resp_0' })
+    expect(await vault.responses.chain(keyOf('resp_9'))).toEqual({ done: 'missing', id: 'resp_9' })
   })
 
-  test('is limited in length, and a circle ends', async () => {
-    await Promise.all(Array.from({ length: bounds.responseChainMax + 1 }, (_, at) => link(at)))
-    const whole = await vault.responses.chain(of(`resp_${bounds.responseChainMax - 1}`))
-    expect(whole.done === 'found' && whole.links.length).toBe(bounds.responseChainMax)
-    expect(await vault.responses.chain(of(`resp_${bounds.responseChainMax}`))).toEqual({ done: 'too_long' })
+  test('is limited in length, also when it is a circle', async () => {
+    await Promise.all(Array.from({ length: bounds.responseChainMax + 1 }, (_, index) => link(index)))
+    const longest = await vault.responses.chain(keyOf(`resp_${bounds.responseChainMax - 1}`))
+    expect(longest.done === 'found' && longest.links.length).toBe(bounds.responseChainMax)
+    expect(await vault.responses.chain(keyOf(`resp_${bounds.responseChainMax}`))).toEqual({ done: 'too_long' })
     await link(0, { previousId: 'resp_5' })
-    expect(await vault.responses.chain(of('resp_5'))).toEqual({ done: 'too_long' })
+    expect(await vault.responses.chain(keyOf('resp_5'))).toEqual({ done: 'too_long' })
   })
 
   test('is limited in bytes', async () => {
     const size = 7 * 1024 * 1024
-    for (let at = 0; at < 5; at++) await link(at, {}, 'x'.repeat(size / 3))
-    expect((await vault.responses.chain(of('resp_3'))).done).toBe('found')
-    expect((await vault.responses.chain(of('resp_4'))).done).toBe('too_long')
+    for (let index = 0; index < 5; index++) await link(index, {}, 'x'.repeat(size / 3))
+    expect((await vault.responses.chain(keyOf('resp_3'))).done).toBe('found')
+    expect((await vault.responses.chain(keyOf('resp_4'))).done).toBe('too_long')
   })
 })
 
 describe('reasoning state', () => {
-  test('is available at once, for its account, and the newest replaces older ones', async () => {
-    vault.reasoning.put(of('call_1'), ['d2VpcjF7old'])
-    vault.reasoning.put(of('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.get(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.get(of('call_1', bob))).toBeUndefined()
+  test('is available at once, to its account only, and the newest replaces older ones', async () => {
+    vault.reasoning.put(keyOf('call_1'), ['d2VpcjF7old'])
+    vault.reasoning.put(keyOf('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.get(keyOf('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.get(keyOf('call_1', bob))).toBeUndefined()
     await restart()
-    expect(vault.reasoning.get(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.get(of('call_1', bob))).toBeUndefined()
+    expect(vault.reasoning.get(keyOf('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.get(keyOf('call_1', bob))).toBeUndefined()
     expect(readFileSync(path).includes('d2VpcjF7')).toBe(false)
     nowMs += bounds.reasoningStateMsMax
-    expect(vault.reasoning.get(of('call_1'))).toBeUndefined()
-    expect([vault.reasoning.dropped, troubles]).toEqual([0, []])
+    expect(vault.reasoning.get(keyOf('call_1'))).toBeUndefined()
+    expect([vault.reasoning.dropped, problems]).toEqual([0, []])
   })
 
   test('expires in memory, too', () => {
-    vault.reasoning.put(of('call_1'), ['x'])
+    vault.reasoning.put(keyOf('call_1'), ['x'])
     nowMs += bounds.reasoningStateMsMax
-    expect(vault.reasoning.get(of('call_1'))).toBeUndefined()
+    expect(vault.reasoning.get(keyOf('call_1'))).toBeUndefined()
   })
 
-  test('that comes faster than the disk writes is kept in memory only, and this is reported once', () => {
+  test('that comes faster than the disk writes is only in memory, and this is reported once', () => {
     const text = 'x'.repeat(200_000)
-    const fit = Math.floor(bounds.reasoningWaitingBytesMax / (text.length + 4))
-    for (let at = 0; at < fit + 3; at++) vault.reasoning.put(of(`call_${at}`), [text])
-    expect([vault.reasoning.dropped, troubles.length]).toEqual([3, 1])
-    expect(vault.reasoning.get(of(`call_${fit + 2}`))).toEqual([text])
+    const fitCount = Math.floor(bounds.reasoningWaitingBytesMax / (text.length + 4))
+    for (let index = 0; index < fitCount + 3; index++) vault.reasoning.put(keyOf(`call_${index}`), [text])
+    expect([vault.reasoning.dropped, problems.length]).toEqual([3, 1])
+    expect(vault.reasoning.get(keyOf(`call_${fitCount + 2}`))).toEqual([text])
   })
 
   test('uses limited memory, and is read from the disk otherwise', async () => {
     const text = 'x'.repeat(200_000)
     const many = Math.ceil(bounds.reasoningCachedBytesMax / text.length) + 10
-    for (let at = 0; at < many; at++) {
-      vault.reasoning.put(of(`call_${at}`), [text, String(at)])
-      if (at % 20 === 19) await writer.run('setSetting', { name: 'x', value: 'x' }) // all before it is written then
+    for (let index = 0; index < many; index++) {
+      vault.reasoning.put(keyOf(`call_${index}`), [text, String(index)])
+      if (index % 20 === 19) await writer.run('setSetting', { name: 'x', value: 'x' }) // everything before this operation is written then
     }
     await writer.run('setSetting', { name: 'x', value: 'x' })
     expect(vault.reasoning.dropped).toBe(0)
-    expect(vault.reasoning.get(of('call_0'))?.[1]).toBe('0')
-    spoil('DELETE FROM kept_reasoning')
-    expect(vault.reasoning.get(of('call_0'))).toBeUndefined()
-    expect(vault.reasoning.get(of(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
+    expect(vault.reasoning.get(keyOf('call_0'))?.[1]).toBe('0')
+    tamper('DELETE FROM kept_reasoning')
+    expect(vault.reasoning.get(keyOf('call_0'))).toBeUndefined()
+    expect(vault.reasoning.get(keyOf(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
   })
 
   test('that is too large is not stored', () => {
-    vault.reasoning.put(of('call_1'), ['x'.repeat(bounds.reasoningStateBytesMax)])
-    expect([vault.reasoning.get(of('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
+    vault.reasoning.put(keyOf('call_1'), ['x'.repeat(bounds.reasoningStateBytesMax)])
+    expect([vault.reasoning.get(keyOf('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
   })
 })
 
@@ -249,33 +252,33 @@ describe('a task', () => {
     admitted: '{}',
     createdMs: 5,
   }
-  const said = Buffer.from('{"status":"running","content":"a secret word"}')
+  const body = Buffer.from('{"status":"running","content":"a secret word"}')
 
   test('is polled until it is finished, also after a restart', async () => {
     expect(await vault.tasks.create(task, nowMs + 10)).toBe('created')
     expect(await vault.tasks.create(task, nowMs + 10)).toBe('exists')
     const change = { callId: 7_000, updatedMs: nowMs, polledMs: nowMs }
-    await vault.tasks.change({ ...change, status: 'running', dueMs: nowMs + 20, upstreamId: 'up-1' }, said)
+    await vault.tasks.change({ ...change, status: 'running', dueMs: nowMs + 20, upstreamId: 'up-1' }, body)
     await restart()
     expect(vault.tasks.listDue(nowMs + 19)).toEqual([])
     const [due] = vault.tasks.listDue(nowMs + 20)
     expect(due).toMatchObject({ id: 'cgt-1', accountId: alice, upstreamId: 'up-1', channel: 'p#1', polledMs: nowMs })
-    expect(due?.body).toEqual(said)
-    expect(await vault.tasks.delete(of('cgt-1'))).toBe('under_way')
+    expect(due?.body).toEqual(body)
+    expect(await vault.tasks.delete(keyOf('cgt-1'))).toBe('under_way')
     expect(await vault.tasks.change({ ...change, status: 'succeeded', dueMs: null })).toBe('changed')
-    expect(vault.tasks.get(of('cgt-1'))).toMatchObject({ status: 'succeeded', body: said })
-    expect(vault.tasks.get(of('cgt-1', bob))).toBeUndefined()
+    expect(vault.tasks.get(keyOf('cgt-1'))).toMatchObject({ status: 'succeeded', body })
+    expect(vault.tasks.get(keyOf('cgt-1', bob))).toBeUndefined()
     expect(vault.tasks.list(alice, { limit: 10, offset: 0 }).total).toBe(1)
     expect(vault.tasks.listDue(nowMs + DAY_MS)).toEqual([])
-    expect(await vault.tasks.delete(of('cgt-1'))).toBe('dropped')
+    expect(await vault.tasks.delete(keyOf('cgt-1'))).toBe('dropped')
   })
 
-  test('keeps its id from being used again', async () => {
+  test('has an id that is not used again after a restart', async () => {
     await vault.tasks.create({ ...task, callId: 2 ** 50 }, nowMs)
     await close()
-    const [again, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
+    const [reopened, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
     expect(start.lastId).toBe(2 ** 50)
-    await again.close()
+    await reopened.close()
     await open()
   })
 
@@ -283,14 +286,17 @@ describe('a task', () => {
     await vault.tasks.create(task, nowMs)
     const change = { callId: 7_000, status: 'failed', dueMs: null, updatedMs: nowMs } as const
     expect(await vault.tasks.change(change, Buffer.alloc(bounds.taskBodyBytesMax + 1))).toBe('changed')
-    expect(vault.tasks.get(of('cgt-1'))?.body).toBeUndefined()
-    expect(troubles).toHaveLength(1)
+    expect(vault.tasks.get(keyOf('cgt-1'))?.body).toBeUndefined()
+    expect(problems).toHaveLength(1)
   })
 })
 
 test('a file belongs to its account and its channel', async () => {
-  await vault.files.add(of('file-1'), { channel: 'p#2', bytes: 3 })
-  expect([vault.files.channelOf(of('file-1')), vault.files.channelOf(of('file-1', bob))]).toEqual(['p#2', undefined])
+  await vault.files.add(keyOf('file-1'), { channel: 'p#2', bytes: 3 })
+  expect([vault.files.channelOf(keyOf('file-1')), vault.files.channelOf(keyOf('file-1', bob))]).toEqual([
+    'p#2',
+    undefined,
+  ])
   expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([
     { files: 1, bytes: 3 },
     { files: 0, bytes: 0 },
@@ -298,8 +304,11 @@ test('a file belongs to its account and its channel', async () => {
   expect(vault.references.channelsOf(alice, ['file:file-1', 'container:file-1'])).toEqual(
     new Map([['file:file-1', 'p#2']]),
   )
-  expect([await vault.files.remove(of('file-1', bob)), await vault.files.remove(of('file-1'))]).toEqual([false, true])
-  expect(vault.files.channelOf(of('file-1'))).toBeUndefined()
+  expect([await vault.files.remove(keyOf('file-1', bob)), await vault.files.remove(keyOf('file-1'))]).toEqual([
+    false,
+    true,
+  ])
+  expect(vault.files.channelOf(keyOf('file-1'))).toBeUndefined()
 })
 
 test('an id of an answer belongs to its account and channel until it expires, also after a restart', async () => {
@@ -319,48 +328,48 @@ test('an id of an answer belongs to its account and channel until it expires, al
   expect(vault.references.channelsOf(alice, ids).size).toBe(0)
 })
 
-describe('a count factor', () => {
+describe('a token count factor', () => {
   test('is one until there are enough samples, then their mean, and survives a restart', async () => {
     expect(vault.factors.get('p/m')).toEqual({ factor: 1, band: 0.3, samples: 0 })
-    for (let at = 0; at < 7; at++) vault.factors.learn('p/m', 100, 150)
+    for (let index = 0; index < 7; index++) vault.factors.learn('p/m', 100, 150)
     expect(vault.factors.get('p/m')).toEqual({ factor: 1, band: 0.3, samples: 7 })
-    for (let at = 0; at < 13; at++) vault.factors.learn('p/m', 1_000, at % 2 === 0 ? 1_400 : 1_600)
-    const learned = vault.factors.get('p/m')
-    expect([learned.factor, learned.samples]).toEqual([expect.closeTo(1.495, 3), 20])
-    expect(learned.band).toBeGreaterThan(0.08)
-    expect(learned.band).toBeLessThan(0.13)
+    for (let index = 0; index < 13; index++) vault.factors.learn('p/m', 1_000, index % 2 === 0 ? 1_400 : 1_600)
+    const beforeRestart = vault.factors.get('p/m')
+    expect([beforeRestart.factor, beforeRestart.samples]).toEqual([expect.closeTo(1.495, 3), 20])
+    expect(beforeRestart.band).toBeGreaterThan(0.08)
+    expect(beforeRestart.band).toBeLessThan(0.13)
     await restart()
-    const again = vault.factors.get('p/m')
-    expect([again.factor, again.band, again.samples]).toEqual([
-      ...[expect.closeTo(learned.factor, 9), expect.closeTo(learned.band, 9)],
+    const afterRestart = vault.factors.get('p/m')
+    expect([afterRestart.factor, afterRestart.band, afterRestart.samples]).toEqual([
+      ...[expect.closeTo(beforeRestart.factor, 9), expect.closeTo(beforeRestart.band, 9)],
       20,
     ])
     expect(vault.factors.get('p/other').samples).toBe(0)
   })
 
   test.each([
-    ['nothing was counted', 0, 100],
-    ['too little was counted', 31, 31],
-    ['nothing was reported', 100, 0],
-    ['far too much was reported', 100, 1_000_000],
-    ['it is no number', 100, Number.NaN],
-    ['it is below nothing', 100, -100],
-  ])('learns nothing where %s', (_why, counted, reported) => {
-    for (let at = 0; at < 10; at++) vault.factors.learn('p/m', counted, reported)
+    ['no tokens were counted', 0, 100],
+    ['too few tokens were counted', 31, 31],
+    ['no tokens were reported', 100, 0],
+    ['far too many tokens were reported', 100, 1_000_000],
+    ['the report is not a number', 100, Number.NaN],
+    ['the report is negative', 100, -100],
+  ])('learns nothing if %s', (_why, counted, reported) => {
+    for (let index = 0; index < 10; index++) vault.factors.learn('p/m', counted, reported)
     expect(vault.factors.get('p/m').samples).toBe(0)
   })
 
   test('that could not be stored is stored later', async () => {
-    let isAway = true
+    let isWriterAway = true
     const run = ((...args: Parameters<Writer['run']>) =>
-      isAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']
+      isWriterAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']
     const seal = new Seal(buildSecretRing('a'.repeat(43)))
-    const onTrouble = (detail: string): void => void troubles.push(detail)
-    const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onProblem: onTrouble })
-    for (let at = 0; at < 10; at++) other.factors.learn('p/m', 100, 150)
+    const onProblem = (detail: string): void => void problems.push(detail)
+    const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onProblem })
+    for (let index = 0; index < 10; index++) other.factors.learn('p/m', 100, 150)
     await other.factors.flush()
-    expect([troubles.length, reader.vault.factors().size]).toEqual([1, 0])
-    isAway = false
+    expect([problems.length, reader.vault.factors().size]).toEqual([1, 0])
+    isWriterAway = false
     other.factors.learn('p/m', 100, 150)
     await other.close()
     expect(reader.vault.factors().get('p/m')?.n).toBe(11)

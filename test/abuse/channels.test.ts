@@ -1,4 +1,4 @@
-// One caller asks for what makes a channel fail, refuse or wait; what others get of that channel stays as it was.
+// One caller sends calls that make a channel fail, refuse or wait. Other callers of that channel are served as before.
 
 import { afterEach, expect, test } from 'bun:test'
 import { answer, fail } from '../../tools/fake-upstream/answers.ts'
@@ -17,7 +17,7 @@ async function start(riverKeys: string): Promise<void> {
   ;[attacker, victim] = [await tenants.key({ qpm: 100_000 }), await tenants.key({ qpm: 100_000 })]
 }
 
-const fine = answer('fine')
+const success = answer('fine')
 const healthOf = async (key: string): Promise<unknown> => {
   const { data: channels } = (await tenants.operate('channels list', {})) as {
     data: { id: string; health: { state: string } | null }[]
@@ -25,7 +25,7 @@ const healthOf = async (key: string): Promise<unknown> => {
   return channels.find(({ id }) => id === channelOf(key))?.health?.state ?? 'unused'
 }
 
-/** Several conversations, each a turn further: how often one was not where it had been before. */
+/** Continues four conversations for some rounds; returns how often a turn used another channel than the turn before. */
 async function moves(rounds: number, between: (round: number) => Promise<unknown>): Promise<number> {
   const homes = new Map<number, string | undefined>()
   let moved = 0
@@ -44,19 +44,19 @@ async function moves(rounds: number, between: (round: number) => Promise<unknown
 
 test.each<[string, Script]>([
   ['fail', fail(500)],
-  ['break off', scripted(() => [{ kind: 'reset' }])],
+  ['be cut off', scripted(() => [{ kind: 'reset' }])],
   ['be refused as if the key were bad', fail(401)],
   ['be forbidden', fail(403)],
-])('calls that one account makes %s close no channel for others', async (_, script) => {
+])('calls that one account makes %s open no circuit breaker for others', async (_, script) => {
   await start('a,b')
-  tenants.upstream.planModel('small', poisoned('poison', script, fine))
+  tenants.upstream.planModel('small', poisoned('poison', script, success))
   const poison = (round: number): Promise<unknown> =>
     Promise.all(Array.from({ length: 12 }, (_, at) => tenants.ask(attacker, `poison ${round} ${at}`)))
   expect(await moves(8, poison)).toBe(0)
   expect(tenants.logs.filter(line => line.includes('refuses the credential'))).toEqual([])
 })
 
-test('a credential that is refused whoever asks is off all the same', async () => {
+test('a credential that is refused for several accounts is marked as bad', async () => {
   await start('a')
   await moves(2, async () => {})
   tenants.upstream.planModel('small', fail(401))
@@ -65,7 +65,7 @@ test('a credential that is refused whoever asks is off all the same', async () =
   expect(await healthOf('a')).toBe('credential_bad')
 })
 
-test('a limit of one model is no limit of another', async () => {
+test('a 429 for one model does not delay calls for another model of the channel', async () => {
   await start('a')
   tenants.upstream.planModel('large', fail(429, { retryAfter: '2' }))
   expect((await tenants.ask(attacker, 'much', { model: 'river/large' })).status).toBe(503)
@@ -74,11 +74,11 @@ test('a limit of one model is no limit of another', async () => {
   expect(tenants.pauses.length).toBe(before)
 })
 
-test('a call that is larger than any limit closes nothing', async () => {
+test('a 429 for a call that is larger than the limit of the upstream does not change the health of the channel', async () => {
   await start('a')
   const message = 'Request too large for small in organization org-1 on tokens per min (TPM): Limit 30000'
   const large = fail(429, { error: { code: 'rate_limit_exceeded', message } })
-  tenants.upstream.planModel('small', poisoned('huge', large, fine))
+  tenants.upstream.planModel('small', poisoned('huge', large, success))
   const refused = await tenants.ask(attacker, 'huge')
   expect(refused.status).toBe(503)
   expect(await refused.text()).not.toContain('org-1')
@@ -86,28 +86,28 @@ test('a call that is larger than any limit closes nothing', async () => {
   expect([await healthOf('a'), tenants.pauses]).toEqual(['available', []])
 })
 
-test('a cap of a channel holds for calls that come at the same instant', async () => {
+test('the concurrency limit of a channel applies to calls that arrive at the same instant', async () => {
   await start('a')
   await tenants.operate('channels set', { channel: channelOf('a'), concurrency: '3' })
-  const opens = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
   let [underWay, most] = [0, 0]
   tenants.upstream.planModel(
     'small',
     scripted(function* (request) {
       most = Math.max(most, ++underWay)
-      yield gate(opens.promise)
+      yield gate(opened.promise)
       underWay--
-      yield* fine.steps(request)
+      yield* success.steps(request)
     }),
   )
   const calls = Array.from({ length: 20 }, (_, at) => tenants.ask(attacker, `call ${at}`))
   await until(() => underWay === 3, 'three are under way')
-  opens.resolve()
+  opened.resolve()
   expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200))
   expect(most).toBe(3)
 })
 
-test('whoever waits for one model has a turn, however many wait for others', async () => {
+test('a call that waits for one model gets its turn, however many calls wait for other models', async () => {
   await start('a')
   await tenants.operate('channels set', { channel: channelOf('a'), concurrency: '1' })
   const opened: (() => void)[] = []
@@ -115,14 +115,14 @@ test('whoever waits for one model has a turn, however many wait for others', asy
   const held = scripted(function* (request) {
     order.push(JSON.parse(request.body.toString()).model)
     yield gate(new Promise<void>(resolve => opened.push(resolve)))
-    yield* fine.steps(request)
+    yield* success.steps(request)
   })
   for (const model of ['small', 'large', 'm0', 'm1', 'm2']) tenants.upstream.planModel(model, held)
   const models = ['river/large', 'river/m0', 'river/m1', 'river/m2']
   const flood = Array.from({ length: 40 }, (_, at) => tenants.ask(attacker, `${at}`, { model: models[at % 4] }))
   await until(() => opened.length === 1, 'one is under way')
   const waited = tenants.ask(victim, 'only one')
-  await Bun.sleep(50) // not for luck: that it waits cannot be seen
+  await Bun.sleep(50) // the test cannot observe when the call has joined the queue
   for (let turn = 0; turn < 41; turn++) {
     await until(() => opened.length > turn, 'the next is under way')
     opened[turn]!()

@@ -1,5 +1,5 @@
-// Exports that nobody reads: of one person, of many people of one account, of many accounts. Others still get theirs,
-// and whoever runs the site always does.
+// Exports that nobody reads: of one person, of many people of one account, of many accounts. Other people can still
+// export, and the staff of the site always can.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import net from 'node:net'
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 let filled = 0
 
-/** An account with more records and transfers than fit in the buffers between two sockets. */
+/** Creates an account with more records and transfers than fit in the buffers between two sockets. */
 async function fullAccount(): Promise<string> {
   const key = await harness.key({ credit: '10' })
   const answer = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
@@ -69,7 +69,7 @@ interface Unread {
   readonly socket: net.Socket
 }
 
-/** Begins an export and reads its head, and nothing after it. */
+/** Begins an export and reads the head of its answer, and nothing more. */
 function begin({ token }: Person, path = 'records/export'): Promise<Unread> {
   const { hostname, port } = new URL(harness.url)
   return new Promise((resolve, reject) => {
@@ -90,51 +90,51 @@ const statuses = async (exports: readonly Promise<Unread>[]): Promise<readonly n
 
 const repeat = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))
 
-/** Lets time pass until an export begins: those that fill the buffers between two sockets have to be full first. */
+/** Advances the clock until an export begins. Unread exports are cut off only after the socket buffers are full. */
 async function beginLater(person: Person, path: string): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
     passedMs += bounds.exportStallMsMax + 1_000
     if ((await begin(person, path)).status === 200) return
     await Bun.sleep(50)
   }
-  throw new Error('nobody who does not read has lost the place')
+  throw new Error('no unread export was cut off')
 }
 
 describe.each(['records/export', 'accounts/{account}/statement/export'])('%s', path => {
-  test('one person has a share, the people of one account have one, and others get theirs', async () => {
+  test('limits the exports of one person and of one account, and serves others', async () => {
     const [account, other] = [await fullAccount(), await fullAccount()]
-    const own = path.replace('{account}', account)
+    const ownPath = path.replace('{account}', account)
     const [first, ...rest] = await peopleOf(account, bounds.exportsOfAccountMax)
-    expect(await statuses(repeat(bounds.exportsOfPersonMax, () => begin(first!, own)))).toEqual([200, 200])
-    expect((await begin(first!, own)).status).toBe(429)
-    const more = await statuses(rest.map(person => begin(person, own)))
+    expect(await statuses(repeat(bounds.exportsOfPersonMax, () => begin(first!, ownPath)))).toEqual([200, 200])
+    expect((await begin(first!, ownPath)).status).toBe(429)
+    const more = await statuses(rest.map(person => begin(person, ownPath)))
     expect(more.filter(status => status === 200)).toHaveLength(bounds.exportsOfAccountMax - bounds.exportsOfPersonMax)
     expect(more.filter(status => status !== 200)).toEqual([429])
     const [stranger] = await peopleOf(other, 1)
     expect((await begin(stranger!, path.replace('{account}', other))).status).toBe(200)
-    await beginLater(first!, own)
+    await beginLater(first!, ownPath)
   })
 
-  test('many accounts together leave a place for those who run the site', async () => {
+  test('keeps room for the staff of the site when many accounts export', async () => {
     const account = await fullAccount()
     const support = await addPerson(harness, owner.ask, { role: 'support' })
     const room = bounds.exportsMax - bounds.exportsOfStaffMin
     const accounts: string[] = []
     while (accounts.length * bounds.exportsOfPersonMax <= room) accounts.push(await fullAccount())
     const people = (await Promise.all(accounts.map(one => peopleOf(one, 1)))).flat()
-    const asked = people.flatMap((person, at) =>
+    const exports = people.flatMap((person, at) =>
       repeat(bounds.exportsOfPersonMax, () => begin(person, path.replace('{account}', accounts[at]!))),
     )
-    const begun = await statuses(asked)
-    expect(begun.filter(status => status === 200)).toHaveLength(room)
-    expect(begun.filter(status => status !== 200).every(status => status === 503)).toBe(true)
+    const started = await statuses(exports)
+    expect(started.filter(status => status === 200)).toHaveLength(room)
+    expect(started.filter(status => status !== 200).every(status => status === 503)).toBe(true)
     for (const person of [owner, support]) {
       expect((await begin(person, path.replace('{account}', account))).status).toBe(200)
     }
-    const sockets = (await Promise.all(asked)).map(({ socket }) => socket)
+    const sockets = (await Promise.all(exports)).map(({ socket }) => socket)
     const closed = sockets.map(socket => new Promise<void>(resolve => socket.once('close', () => resolve())))
     await beginLater(people[0]!, path.replace('{account}', accounts[0]!))
-    // Whoever did not read is cut off.
+    // The gateway closes the sockets of exports that nobody reads.
     for (const socket of sockets) socket.resume()
     await Promise.race(closed)
   })

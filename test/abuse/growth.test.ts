@@ -1,5 +1,5 @@
-// A caller may choose any number of names: for models, for conversations. What is remembered of them has a bound, and
-// others are served as before.
+// A caller may choose any number of names of models and conversations. The gateway remembers a bounded number of them,
+// and serves others as before.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -11,14 +11,14 @@ import { requests, row, subject } from '../limits/rows.ts'
 
 const MANY = 300_000
 
-test('names of models whose calls may be tried again', () => {
+test('the retry budget remembers a bounded number of model names', () => {
   const budget = new RetryBudget()
   for (let name = 0; name < MANY; name++) budget.begin(`m${name}`, name).end()
   expect(budget.size).toBeLessThanOrEqual(bounds.retryGroupsMax)
   expect(budget.begin('other', MANY).mayRetry(MANY)).toBe(true)
 })
 
-test('conversations', () => {
+test('affinity remembers a bounded number of conversations', () => {
   const affinity = new Affinity()
   const kept = { channelId: 'c', model: 'm' }
   for (let name = 0; name < MANY; name++) affinity.set(`1:${name}`, kept, { ttlMs: undefined, nowMs: name })
@@ -27,7 +27,7 @@ test('conversations', () => {
 
 const scopes: readonly LimitRow['per'][] = [['key', 'model'], ['account', 'model'], ['model']]
 
-test.each(scopes.map(per => ({ per })))('models with limits of their own: %o', ({ per }) => {
+test.each(scopes.map(per => ({ per })))('limits remember a bounded number of model names with %o', ({ per }) => {
   const limits = new Limits()
   limits.setRules([row(1, { ...requests(5, 'day'), per })])
   for (let name = 0; name < MANY / 10; name++) limits.admit(subject({ model: `open/m${name}` }), name / 100)

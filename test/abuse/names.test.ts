@@ -1,4 +1,4 @@
-// Other names for a model, and other ways to it, lead past no limit and no right.
+// Aliases and patterns for a model bypass neither a limit nor the rights of a key.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Tenants } from './tenants.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => tenants.stop())
 beforeEach(async () => void (key = await tenants.key({ qpm: 100_000 })))
 
-const admitted = async (models: readonly string[]): Promise<number> => {
+const countAdmitted = async (models: readonly string[]): Promise<number> => {
   const statuses: number[] = []
   for (const [at, model] of models.entries()) statuses.push((await tenants.ask(key, `call ${at}`, { model })).status)
   return statuses.filter(status => status === 200).length
@@ -23,7 +23,7 @@ const admitted = async (models: readonly string[]): Promise<number> => {
 async function withLimit(limit: object, models: readonly string[]): Promise<number> {
   const { id } = await tenants.operate('limits set', { resource: 'requests', amount: '3/minute', ...limit })
   try {
-    return await admitted(models)
+    return await countAdmitted(models)
   } finally {
     await tenants.operate('limits remove', { id })
   }
@@ -33,20 +33,28 @@ const patterned = Array.from({ length: 6 }, (_, at) => `any-${at}`)
 const sixTimes = (name: string): string[] => Array.from({ length: 6 }, () => name)
 
 test.each<[string, object, readonly string[]]>([
-  ['of a model holds for its alias', { model: 'river/small', per: 'account' }, sixTimes('smart')],
-  ['of a model holds for all names of a pattern', { model: 'river/small', per: 'account' }, patterned],
-  ['for each model is one for all its names', { per: 'account,model' }, [...patterned, 'smart', 'river/small']],
-  ['for each model of a key is one for all its names', { per: 'key,model' }, [...patterned, 'smart', 'river/small']],
+  ['of a model applies to its alias', { model: 'river/small', per: 'account' }, sixTimes('smart')],
+  ['of a model applies to all names of a pattern', { model: 'river/small', per: 'account' }, patterned],
+  [
+    'for each model counts all names of the model together',
+    { per: 'account,model' },
+    [...patterned, 'smart', 'river/small'],
+  ],
+  [
+    'for each model of a key counts all names of the model together',
+    { per: 'key,model' },
+    [...patterned, 'smart', 'river/small'],
+  ],
 ])('a limit %s', async (_, limit, models) => {
   expect(await withLimit(limit, models)).toBe(3)
 })
 
-test('a limit of an alias is none of the model, and one of what is only fallen back to holds nobody up', async () => {
+test('a limit of an alias does not apply to the model itself, nor a limit of a fallback model to calls that do not use it', async () => {
   expect(await withLimit({ model: 'smart', per: 'account' }, sixTimes('river/small'))).toBe(6)
   expect(await withLimit({ model: 'river/large', per: 'account' }, patterned)).toBe(6)
 })
 
-const counted = async (model: string): Promise<number> => {
+const countTokens = async (model: string): Promise<number> => {
   const { status } = await fetch(`${tenants.url}/v1/messages/count_tokens`, {
     method: 'POST',
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
@@ -56,19 +64,19 @@ const counted = async (model: string): Promise<number> => {
 }
 
 test.each([{ require: 'eu' }, { deny: 'river/*' }, { allow: 'lake/*' }])(
-  'what a key may not call (%o) it may not have counted, and no provider sees it',
+  'a key with %o can neither call a forbidden model nor count its tokens, and no request goes upstream',
   async rights => {
     await tenants.operate('keys set', { key, ...rights })
     const before = tenants.upstream.requests.length
     for (const model of ['river/small', 'smart', 'any-1']) {
       const { status } = await tenants.ask(key, 'words', { model })
-      expect([model, status, await counted(model)]).toEqual([model, 403, 403])
+      expect([model, status, await countTokens(model)]).toEqual([model, 403, 403])
     }
     expect(tenants.upstream.requests).toHaveLength(before)
   },
 )
 
-test('a name of an operator can be counted like the model that it stands for', async () => {
-  for (const model of ['river/small', 'smart', 'any-1']) expect([model, await counted(model)]).toEqual([model, 200])
-  expect(await counted('nothing')).toBe(400)
+test('tokens can be counted under an alias and a pattern as under the model name', async () => {
+  for (const model of ['river/small', 'smart', 'any-1']) expect([model, await countTokens(model)]).toEqual([model, 200])
+  expect(await countTokens('nothing')).toBe(400)
 })

@@ -1,5 +1,5 @@
-// What is left of a right when whoever had it, or gave it, has it no more; and lists, which refuse nobody and must not
-// tell those of a lower role what is not for them.
+// Tokens and sessions lose their effect when the person who has or made them loses the right. Lists answer everybody, and
+// show people of a lower role no rows that they may not see.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -11,45 +11,45 @@ import { addPerson, goodPassword, setUpOwner, signIn } from '../support/people.t
 
 let harness: Harness
 let owner: Person
-let nobody: Ask
+let anonymous: Ask
 
 beforeAll(async () => {
   harness = await startHarness({ env: { WEIR_TRUSTED_PROXIES: '127.0.0.1' } })
   owner = await setUpOwner(harness)
-  nobody = askAs(harness, undefined)
+  anonymous = askAs(harness, undefined)
 })
 afterAll(() => harness.stop())
 
-const said = ({ status, error }: Told): unknown => [status, error.code]
+const statusAndCode = ({ status, error }: Told): unknown => [status, error.code]
 
-test('a token to choose a password is worth nothing once its maker may not change that person', async () => {
+test('a password-reset token has no effect while the person who made it may not change the owner of the password', async () => {
   const admin = await addPerson(harness, owner.ask, { role: 'admin' })
   const person = await addPerson(harness, owner.ask)
-  const made = await admin.ask('POST', `web/users/${person.id}/password-reset`)
-  expect(made.status).toBe(201)
+  const created = await admin.ask('POST', `web/users/${person.id}/password-reset`)
+  expect(created.status).toBe(201)
   await owner.ask('PATCH', `web/users/${person.id}`, { role: 'owner' })
-  const chosen = { token: made.body.token, password: 'a lake lies below it' }
-  expect(said(await nobody('POST', 'auth/password', chosen))).toEqual([400, 'invitation_invalid'])
+  const chosen = { token: created.body.token, password: 'a lake lies below it' }
+  expect(statusAndCode(await anonymous('POST', 'auth/password', chosen))).toEqual([400, 'invitation_invalid'])
   expect((await signIn(harness, { email: person.email, password: goodPassword })).status).toBe(200)
   await owner.ask('PATCH', `web/users/${person.id}`, { role: 'member' })
-  expect((await nobody('POST', 'auth/password', chosen)).status).toBe(204)
+  expect((await anonymous('POST', 'auth/password', chosen)).status).toBe(204)
 })
 
-test('who has chosen another password by a token has no sessions of before', async () => {
+test('a password reset by a token ends all earlier sessions of the person', async () => {
   const person = await addPerson(harness, owner.ask)
   const { body } = await owner.ask('POST', `web/users/${person.id}/password-reset`)
   const chosen = { token: body.token, password: 'a lake lies below it' }
-  expect((await nobody('POST', 'auth/password', chosen)).status).toBe(204)
+  expect((await anonymous('POST', 'auth/password', chosen)).status).toBe(204)
   expect((await person.ask('GET', 'web/me')).status).toBe(401)
-  expect((await nobody('POST', 'auth/refresh', undefined, { cookie: person.cookie })).status).toBe(401)
+  expect((await anonymous('POST', 'auth/refresh', undefined, { cookie: person.cookie })).status).toBe(401)
 })
 
-test('another role ends all sessions of before', async () => {
+test('a change of role ends all earlier sessions of the person', async () => {
   const person = await addPerson(harness, owner.ask, { role: 'admin' })
   expect((await person.ask('GET', 'web/me')).status).toBe(200)
   expect((await owner.ask('PATCH', `web/users/${person.id}`, { role: 'member' })).status).toBe(200)
   expect((await person.ask('GET', 'web/me')).status).toBe(401)
-  expect((await nobody('POST', 'auth/refresh', undefined, { cookie: person.cookie })).status).toBe(401)
+  expect((await anonymous('POST', 'auth/refresh', undefined, { cookie: person.cookie })).status).toBe(401)
 })
 
 describe('a list', () => {
@@ -70,27 +70,27 @@ describe('a list', () => {
     await manager.ask('POST', 'web/records/deletions', { account })
   })
 
-  test.each(lists)('%s is for managers', async path => {
+  test.each(lists)('%s shows its rows to managers of the account only', async path => {
     expect((await manager.ask('GET', path)).body.data).not.toEqual([])
     for (const { ask } of others) expect((await ask('GET', path)).body.data).toEqual([])
   })
 })
 
-test('an account’s number written as a key’s is no key', async () => {
+test('the id of an account with the prefix of a key names no key', async () => {
   const { account } = await harness.weir('keys create', { tier: 'pro', credit: '1', name: 'numbers' })
   const asKey = String(account).replace('acc_', 'key_')
-  const asked = [
+  const answers = [
     await owner.ask('PUT', `web/keys/${asKey}/budgets/total`, { cap: '3' }),
     await owner.ask('DELETE', `web/keys/${asKey}/budgets/total`),
   ]
-  expect(asked.map(({ status }) => status)).toEqual([404, 404])
+  expect(answers.map(({ status }) => status)).toEqual([404, 404])
   expect((await owner.ask('GET', `web/accounts/${String(account)}/budgets`)).body.data).toEqual([])
 })
 
-test('what stands behind the host of a webhook is in no row of the audit log', async () => {
+test('the path and query of a webhook URL are in no row of the audit log', async () => {
   const events = ['balance.low']
-  const made = await owner.ask('POST', 'web/webhooks', { url: 'https://hooks.example/first-canary', events })
-  const path = `web/webhooks/${String(made.body.id)}`
+  const created = await owner.ask('POST', 'web/webhooks', { url: 'https://hooks.example/first-canary', events })
+  const path = `web/webhooks/${String(created.body.id)}`
   await owner.ask('PATCH', path, { url: 'https://hooks.example/second-canary?t=third-canary' })
   await owner.ask('DELETE', path)
   const { text } = await owner.ask('GET', 'web/audit-log?limit=200')
@@ -98,11 +98,11 @@ test('what stands behind the host of a webhook is in no row of the audit log', a
   expect(text).not.toMatch(/(first|second|third)-canary/)
 })
 
-test('a member is not told who of the site gave a refund', async () => {
-  const made = await harness.weir('keys create', { tier: 'pro', credit: '5', name: 'refunds' })
-  const account = String(made.account)
+test('a member of an account does not see which person of the site made a refund', async () => {
+  const created = await harness.weir('keys create', { tier: 'pro', credit: '5', name: 'refunds' })
+  const account = String(created.account)
   const viewer = await addPerson(harness, owner.ask, { members: [{ account, role: 'viewer' }] })
-  const answer = await chat(harness, String(made.key), { model: 'openai/gpt-4o-mini', messages: hello })
+  const answer = await chat(harness, String(created.key), { model: 'openai/gpt-4o-mini', messages: hello })
   const call = answer.headers.get('x-request-id')!
   await answer.text()
   await harness.idle()
@@ -114,22 +114,22 @@ test('a member is not told who of the site gave a refund', async () => {
   expect(new Set(await authors(viewer))).toEqual(new Set([null]))
 })
 
-test('tokens of invitations and of passwords are not guessed: who tries too often waits', async () => {
+test('an address that guesses too many invitation or password tokens gets 429', async () => {
   for (const path of ['auth/invitation', 'auth/password']) {
     const guess = (from: string): Promise<Told> => {
       const named = path === 'auth/invitation' ? { name: 'Guess' } : {}
       const body = { token: 'x'.repeat(43), password: goodPassword, ...named }
-      return nobody('POST', path, body, { 'x-forwarded-for': from })
+      return anonymous('POST', path, body, { 'x-forwarded-for': from })
     }
     const [here, elsewhere] = path === 'auth/invitation' ? ['10.1.1.1', '10.1.1.2'] : ['10.1.1.3', '10.1.1.4']
-    let told = await guess(here)
-    for (let tried = 1; told.status !== 429 && tried < 40; tried++) told = await guess(here)
-    expect(told.status).toBe(429)
+    let answer = await guess(here)
+    for (let tried = 1; answer.status !== 429 && tried < 40; tried++) answer = await guess(here)
+    expect(answer.status).toBe(429)
     expect((await guess(elsewhere)).status).toBe(400)
   }
 })
 
-describe('no webhook is made for', () => {
+describe('a webhook is refused for the URL', () => {
   const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]', '2130706433', '0x7f.1']
   const inside = [...hosts, '169.254.169.254', '10.0.0.1', '[fd00::1]', '100.64.0.1'].map(host => `https://${host}/in`)
   const strange = ['http://hooks.example/', 'https://u:p@hooks.example/', 'https://hooks.example:22/', 'file:///x', 'x']
@@ -137,8 +137,8 @@ describe('no webhook is made for', () => {
   test.each([...inside, ...strange])('%s', async url => {
     const events = ['balance.low']
     expect((await owner.ask('POST', 'web/webhooks', { url, events })).error.param).toBe('url')
-    const made = await owner.ask('POST', 'web/webhooks', { url: 'https://hooks.example/in', events })
-    const path = `web/webhooks/${String(made.body.id)}`
+    const created = await owner.ask('POST', 'web/webhooks', { url: 'https://hooks.example/in', events })
+    const path = `web/webhooks/${String(created.body.id)}`
     expect((await owner.ask('PATCH', path, { url })).error.param).toBe('url')
     await owner.ask('DELETE', path)
   })

@@ -1,5 +1,5 @@
-// A gateway that strangers share: one provider with two models and others that nobody has listed, by as many keys as a
-// test wants, and callers of accounts of their own.
+// A gateway that unrelated accounts share. Its provider "river" lists two models, accepts unlisted ones, and has a channel
+// for each key that a test passes.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 
 export interface Tenants extends Harness {
-  /** Milliseconds for which a call was let wait before a channel; no pause is real here. */
+  /** Milliseconds for which calls would have waited for a channel; the pauses themselves are skipped. */
   readonly pauses: readonly number[]
   operate(command: string, input: object): Promise<Record<string, unknown>>
   ask(key: string, content: string, more?: object): Promise<Response>
@@ -67,7 +67,7 @@ export async function startTenants(riverKeys: string, options: HarnessOptions = 
   }
 }
 
-/** Answers as `script` says where the words of a call hold this one, and else as always. */
+/** Answers with `script` if the body of the request contains the word, else with `usual`. */
 export function poisoned(word: string, script: Script, usual: Script): Script {
   return scripted(request => (request.body.toString().includes(word) ? script : usual).steps(request))
 }

@@ -1,30 +1,30 @@
-// Channels change while calls go on: none fails for it, those under way keep what they have, and what is known of the
-// others stays.
+// Channels change while calls run. No call fails because of it, active calls keep their channel, and the health of the
+// other channels stays.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { fail, plain } from '../../tools/fake-upstream/answers.ts'
 import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { until } from '../support/gateway.ts'
-import type { ChannelDesk } from './desk.ts'
-import { at, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
+import type { ChannelSetup } from './channel-setup.ts'
+import { callModel, channelPath, defineProvider, idsOf, startChannelSetup } from './channel-setup.ts'
 
-let desk: ChannelDesk
+let setup: ChannelSetup
 beforeAll(async () => {
-  desk = await openChannelDesk()
-  await defineProvider(desk, 'river')
+  setup = await startChannelSetup()
+  await defineProvider(setup, 'river')
 })
-afterAll(() => desk.stop())
+afterAll(() => setup.stop())
 
 const create = (credentials: readonly string[], provider = 'river') =>
-  desk.ask('POST', 'web/channels', { provider, credentials })
+  setup.ask('POST', 'web/channels', { provider, credentials })
 
-test('calls go on without a failure while channels are made, changed, disabled and removed', async () => {
+test('no call fails while channels are created, changed, disabled and deleted', async () => {
   await create(['stays-0'])
   let [isOver, calls] = [false, 0]
   const statuses = new Map<number, number>()
   const caller = async (): Promise<void> => {
     while (!isOver) {
-      const response = await say(desk, 'river/echo')
+      const response = await callModel(setup, 'river/echo')
       const { status } = response
       await response.text()
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -35,80 +35,89 @@ test('calls go on without a failure while channels are made, changed, disabled a
   for (let round = 0; round < 12; round++) {
     const ids = idsOf(await create([`a-${round}`, `b-${round}`]))
     const [first, second] = ids
-    await desk.ask('PATCH', at(first!), { credential: `c-${round}`, weight: 5, headers: { 'x-round': String(round) } })
-    await desk.ask('POST', at(second!, '/disable'))
+    await setup.ask('PATCH', channelPath(first!), {
+      credential: `c-${round}`,
+      weight: 5,
+      headers: { 'x-round': String(round) },
+    })
+    await setup.ask('POST', channelPath(second!, '/disable'))
     const more = { tags: [`t${round}`], models: [{ id: 'echo', price: { input: '1', output: String(round + 2) } }] }
-    expect((await desk.ask('PATCH', 'web/providers/river', { definition: more })).status).toBe(200)
-    for (const id of ids) expect((await desk.ask('DELETE', at(id))).status).toBe(204)
+    expect((await setup.ask('PATCH', 'web/providers/river', { definition: more })).status).toBe(200)
+    for (const id of ids) expect((await setup.ask('DELETE', channelPath(id))).status).toBe(204)
   }
   isOver = true
   await Promise.all(callers)
   expect([...statuses]).toEqual([[200, calls]])
   expect(calls).toBeGreaterThan(50)
-  await desk.harness.idle()
-  expect(desk.harness.openHolds()).toBe(0)
+  await setup.harness.idle()
+  expect(setup.harness.openHolds()).toBe(0)
 })
 
-test('a call under way ends on the channel that it has, although that is gone', async () => {
+test('an active call ends on its channel, although the channel is deleted meanwhile', async () => {
   const [id] = idsOf(await create(['goes'], 'river'))
-  const others = idsOf(await desk.ask('GET', 'web/channels?provider=river')).filter(one => one !== id)
-  for (const other of others) await desk.ask('POST', at(other, '/disable'))
+  const others = idsOf(await setup.ask('GET', 'web/channels?provider=river')).filter(one => one !== id)
+  for (const other of others) await setup.ask('POST', channelPath(other, '/disable'))
   const { promise, resolve } = Promise.withResolvers<void>()
-  desk.harness.upstream.plan(scripted(request => [gate(promise), ...plain('late and well').steps(request)]))
-  const call = say(desk, 'river/echo')
-  const asked = () => desk.harness.upstream.requests.at(-1)?.headers.get('authorization')
-  await until(() => asked() === 'Bearer goes', 'it is asked')
-  expect((await desk.ask('DELETE', at(id!))).status).toBe(204)
+  setup.harness.upstream.plan(scripted(request => [gate(promise), ...plain('late and well').steps(request)]))
+  const call = callModel(setup, 'river/echo')
+  const lastCredential = () => setup.harness.upstream.requests.at(-1)?.headers.get('authorization')
+  await until(() => lastCredential() === 'Bearer goes', 'the upstream has the call')
+  expect((await setup.ask('DELETE', channelPath(id!))).status).toBe(204)
   resolve()
   const response = await call
   expect(response.status).toBe(200)
   expect(JSON.stringify(await response.json())).toContain('late and well')
-  for (const other of others) await desk.ask('POST', at(other, '/enable'))
+  for (const other of others) await setup.ask('POST', channelPath(other, '/enable'))
 })
 
-test('what is known of a channel stays when others change, and is forgotten with its credential', async () => {
-  await defineProvider(desk, 'pond')
+test('the health of a channel stays when other channels change, and is reset with a new credential', async () => {
+  await defineProvider(setup, 'pond')
   const [id] = idsOf(await create(['bad-key'], 'pond'))
-  desk.harness.upstream.plan(fail(401))
-  expect((await say(desk, 'pond/echo')).status).toBe(502)
-  const state = async () => ((await desk.ask('GET', at(id!))).body.health as { state: string }).state
+  setup.harness.upstream.plan(fail(401))
+  expect((await callModel(setup, 'pond/echo')).status).toBe(502)
+  const state = async () => ((await setup.ask('GET', channelPath(id!))).body.health as { state: string }).state
   expect(await state()).toBe('credential_bad')
   const [other] = idsOf(await create(['another'], 'river'))
-  await desk.ask('PATCH', at(id!), { weight: 9, name: 'renamed' })
+  await setup.ask('PATCH', channelPath(id!), { weight: 9, name: 'renamed' })
   expect(await state()).toBe('credential_bad')
-  await desk.ask('PATCH', at(id!), { credential: 'good-key' })
+  await setup.ask('PATCH', channelPath(id!), { credential: 'good-key' })
   expect(await state()).toBe('available')
-  await desk.ask('DELETE', at(other!))
+  await setup.ask('DELETE', channelPath(other!))
 })
 
-test('what closes a channel is forgotten when somebody says so', async () => {
-  await defineProvider(desk, 'lake')
+test('the reset-health endpoint makes a channel available again', async () => {
+  await defineProvider(setup, 'lake')
   const [id] = idsOf(await create(['lake-key'], 'lake'))
-  desk.harness.upstream.plan(fail(401))
-  await say(desk, 'lake/echo')
-  const health = async () => (await desk.ask('GET', at(id!))).body.health as { state: string }
+  setup.harness.upstream.plan(fail(401))
+  await callModel(setup, 'lake/echo')
+  const health = async () => (await setup.ask('GET', channelPath(id!))).body.health as { state: string }
   expect((await health()).state).toBe('credential_bad')
-  expect((await desk.ask('POST', at(id!, '/reset-health'))).status).toBe(204)
+  expect((await setup.ask('POST', channelPath(id!, '/reset-health'))).status).toBe(204)
   expect((await health()).state).toBe('available')
 })
 
-test('a thousand channels are made, listed page by page, and called by', async () => {
-  await defineProvider(desk, 'sea')
+test('a thousand channels are created, listed page by page, and used by calls', async () => {
+  await defineProvider(setup, 'sea')
   const credentials = Array.from({ length: 1_000 }, (_, at) => `sea-${at}`)
   expect((await create(credentials, 'sea')).status).toBe(201)
   const seen = new Set<string>()
   for (let after = ''; ; ) {
-    const page = await desk.ask('GET', `web/channels?provider=sea&limit=200${after}`)
+    const page = await setup.ask('GET', `web/channels?provider=sea&limit=200${after}`)
     for (const id of idsOf(page)) seen.add(id)
     if (page.body.next === null) break
     after = `&after=${String(page.body.next)}`
   }
   expect(seen.size).toBe(1_000)
-  const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await say(desk, 'sea/echo')).status))
+  const statuses = await Promise.all(
+    Array.from({ length: 50 }, async () => (await callModel(setup, 'sea/echo')).status),
+  )
   expect(new Set(statuses)).toEqual(new Set([200]))
   const one = [...seen][500]!
-  expect((await desk.ask('PATCH', at(one), { weight: 0 })).status).toBe(200)
-  const gone = await desk.ask('POST', 'web/channels/bulk', { filter: { provider: 'sea' }, change: { disabled: true } })
-  expect(idsOf(gone)).toHaveLength(1_000)
-  expect((await say(desk, 'sea/echo')).status).toBe(503)
+  expect((await setup.ask('PATCH', channelPath(one), { weight: 0 })).status).toBe(200)
+  const disabled = await setup.ask('POST', 'web/channels/bulk', {
+    filter: { provider: 'sea' },
+    change: { disabled: true },
+  })
+  expect(idsOf(disabled)).toHaveLength(1_000)
+  expect((await callModel(setup, 'sea/echo')).status).toBe(503)
 })

@@ -1,85 +1,100 @@
-// What a channel sends otherwise than its callers ask, in every dialect, and how long it may take: told to the caller,
-// written down, and nothing else of a request changed.
+// A channel may override fields and headers of a request, in every dialect, and set shorter timeouts. The caller sees the
+// overrides in a header, the record keeps them, and every other byte of the request stays.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { buildFramesTo, frameSteps, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { scripted } from '../../tools/fake-upstream/script.ts'
-import { speech } from '../dialects/speaking.ts'
+import { rawCallers } from '../dialects/raw-callers.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
-import { dialects, spoken } from '../dialects/upstreams.ts'
-import type { ChannelDesk } from './desk.ts'
-import { at, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
+import { dialectPaths, dialects } from '../dialects/upstreams.ts'
+import type { ChannelSetup } from './channel-setup.ts'
+import { callModel, channelPath, defineProvider, idsOf, startChannelSetup } from './channel-setup.ts'
 
-let desk: ChannelDesk
+let setup: ChannelSetup
 const idOf = new Map<Dialect, string>()
 const providerOf = (dialect: Dialect): string => `up-${dialect}`
 
 beforeAll(async () => {
-  desk = await openChannelDesk()
+  setup = await startChannelSetup()
   for (const dialect of dialects) {
-    const { base, paths } = spoken[dialect]
-    const more = { baseUrl: desk.harness.upstream.url + base, speaks: { [dialect]: paths } }
-    const defined = await defineProvider(desk, providerOf(dialect), more)
+    const { base, paths } = dialectPaths[dialect]
+    const more = { baseUrl: setup.harness.upstream.url + base, speaks: { [dialect]: paths } }
+    const defined = await defineProvider(setup, providerOf(dialect), more)
     expect([dialect, defined.status, defined.text]).toEqual([dialect, 201, defined.text])
-    const made = await desk.ask('POST', 'web/channels', { provider: providerOf(dialect), credentials: ['k'] })
-    idOf.set(dialect, idsOf(made)[0]!)
+    const created = await setup.ask('POST', 'web/channels', { provider: providerOf(dialect), credentials: ['k'] })
+    idOf.set(dialect, idsOf(created)[0]!)
   }
 })
-afterAll(() => desk.stop())
+afterAll(() => setup.stop())
 
-const change = (dialect: Dialect, body: object) => desk.ask('PATCH', at(idOf.get(dialect)!), body)
+const change = (dialect: Dialect, body: object) => setup.ask('PATCH', channelPath(idOf.get(dialect)!), body)
 
 async function send(dialect: Dialect, more: string, headers: Record<string, string> = {}): Promise<Response> {
-  const asked = { model: `${providerOf(dialect)}/echo`, stream: false }
-  const body = JSON.stringify(speech[dialect].body(asked)).replace(/\}$/, `${more}}`)
-  return await fetch(desk.harness.url + speech[dialect].path(asked), {
+  const request = { model: `${providerOf(dialect)}/echo`, stream: false }
+  const body = JSON.stringify(rawCallers[dialect].body(request)).replace(/\}$/, `${more}}`)
+  return await fetch(setup.harness.url + rawCallers[dialect].path(request), {
     method: 'POST',
-    headers: { 'authorization': `Bearer ${desk.key}`, 'content-type': 'application/json', ...headers },
+    headers: { 'authorization': `Bearer ${setup.key}`, 'content-type': 'application/json', ...headers },
     body,
   })
 }
 
-const went = () => desk.harness.upstream.requests.at(-1)!
-const bodyOf = () => Buffer.from(went().body).toString('utf8')
+const lastRequest = () => setup.harness.upstream.requests.at(-1)!
+const lastBody = () => Buffer.from(lastRequest().body).toString('utf8')
 
-/** Set, filled in and left out, as each dialect has them; and what a caller sends. */
-const cases: Readonly<Record<Dialect, { set: string; fill: string; drop: string; asks: string }>> = {
-  'openai-chat': { set: 'temperature', fill: 'top_p', drop: 'seed', asks: ', "temperature" : 0.9 ,"seed": 7' },
-  'openai-responses': { set: 'temperature', fill: 'top_p', drop: 'user', asks: ', "temperature" : 0.9 ,"user": "u"' },
-  'anthropic-messages': { set: 'temperature', fill: 'top_p', drop: 'top_k', asks: ', "temperature" : 0.9 ,"top_k": 7' },
+/** For each dialect: a field to set, one to fill in, one to remove, and the fields that the caller sends. */
+const cases: Readonly<Record<Dialect, { set: string; fill: string; remove: string; callerFields: string }>> = {
+  'openai-chat': {
+    set: 'temperature',
+    fill: 'top_p',
+    remove: 'seed',
+    callerFields: ', "temperature" : 0.9 ,"seed": 7',
+  },
+  'openai-responses': {
+    set: 'temperature',
+    fill: 'top_p',
+    remove: 'user',
+    callerFields: ', "temperature" : 0.9 ,"user": "u"',
+  },
+  'anthropic-messages': {
+    set: 'temperature',
+    fill: 'top_p',
+    remove: 'top_k',
+    callerFields: ', "temperature" : 0.9 ,"top_k": 7',
+  },
   'gemini': {
     set: 'generationConfig.temperature',
     fill: 'generationConfig.topP',
-    drop: 'safetySettings',
-    asks: ',"safetySettings":[], "generationConfig":{"maxOutputTokens":20 , "temperature" : 0.9}',
+    remove: 'safetySettings',
+    callerFields: ',"safetySettings":[], "generationConfig":{"maxOutputTokens":20 , "temperature" : 0.9}',
   },
-  'ark': { set: 'temperature', fill: 'top_p', drop: 'seed', asks: ', "temperature" : 0.9 ,"seed": 7' },
+  'ark': { set: 'temperature', fill: 'top_p', remove: 'seed', callerFields: ', "temperature" : 0.9 ,"seed": 7' },
 }
 
-describe.each([...dialects])('in %s', dialect => {
-  const { set, fill, drop, asks } = cases[dialect]
-  const own = (): string => {
-    const asked = speech[dialect].body({ model: `${providerOf(dialect)}/echo`, stream: false })
-    const { generationConfig: _config, ...rest } = asked
-    return JSON.stringify(dialect === 'gemini' ? rest : asked)
+describe.each([...dialects])('overrides in %s', dialect => {
+  const { set, fill, remove, callerFields } = cases[dialect]
+  const ownBody = (): string => {
+    const request = rawCallers[dialect].body({ model: `${providerOf(dialect)}/echo`, stream: false })
+    const { generationConfig: _config, ...rest } = request
+    return JSON.stringify(dialect === 'gemini' ? rest : request)
   }
   const ask = async (more: string): Promise<Response> => {
-    const asked = { model: `${providerOf(dialect)}/echo`, stream: false }
-    return await fetch(desk.harness.url + speech[dialect].path(asked), {
+    const request = { model: `${providerOf(dialect)}/echo`, stream: false }
+    return await fetch(setup.harness.url + rawCallers[dialect].path(request), {
       method: 'POST',
-      headers: { 'authorization': `Bearer ${desk.key}`, 'content-type': 'application/json' },
-      body: own().replace(/\}$/, `${more}}`),
+      headers: { 'authorization': `Bearer ${setup.key}`, 'content-type': 'application/json' },
+      body: ownBody().replace(/\}$/, `${more}}`),
     })
   }
 
-  test('fields are set, filled in and left out, and every other byte stays', async () => {
-    const before = await ask(asks)
+  test('set, fill in and remove fields, and keep every other byte', async () => {
+    const before = await ask(callerFields)
     expect([before.status, before.headers.get('x-weir-overrides')]).toEqual([200, null])
-    const plain = bodyOf()
-    const fields = { set: { [set]: 0.25 }, default: { [fill]: 0.5 }, remove: [drop] }
+    const plain = lastBody()
+    const fields = { set: { [set]: 0.25 }, default: { [fill]: 0.5 }, remove: [remove] }
     const changed = await change(dialect, { parameters: { [dialect]: fields } })
     expect([changed.status, changed.text]).toEqual([200, changed.text])
-    const response = await ask(asks)
+    const response = await ask(callerFields)
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
     const inside = (name: string): string => name.split('.').at(-1)!
     const expected = plain
@@ -88,21 +103,23 @@ describe.each([...dialects])('in %s', dialect => {
       .replace(/,"safetySettings":\[\]/, '')
     const added = `,"${inside(fill)}":0.5}`
     const filled = dialect === 'gemini' ? expected.replace(/\}(\s*)\}$/, `${added}$1}`) : expected.replace(/\}$/, added)
-    expect(bodyOf()).toBe(filled)
-    const told = response.headers.get('x-weir-overrides')!.split(', ').sort()
-    expect(told).toEqual([set, fill, drop].sort())
-    const why = JSON.parse(desk.harness.records().at(-1)!.why as string) as { overrides: string[] }
-    expect(why.overrides.toSorted()).toEqual(told)
+    expect(lastBody()).toBe(filled)
+    const overridden = response.headers.get('x-weir-overrides')!.split(', ').sort()
+    expect(overridden).toEqual([set, fill, remove].sort())
+    const why = JSON.parse(setup.harness.records().at(-1)!.why as string) as { overrides: string[] }
+    expect(why.overrides.toSorted()).toEqual(overridden)
   })
 
-  test('what is as it should be already is left alone', async () => {
-    const asked = asks.replace('0.9', '0.25').replace(/,"safetySettings":\[\]|,"(seed|user|top_k)": [^},]*/, '')
-    const filled = dialect === 'gemini' ? asked.replace(/\}$/, ',"topP":1}') : `${asked},"top_p":1`
+  test('are not reported for fields that have the value already', async () => {
+    const request = callerFields
+      .replace('0.9', '0.25')
+      .replace(/,"safetySettings":\[\]|,"(seed|user|top_k)": [^},]*/, '')
+    const filled = dialect === 'gemini' ? request.replace(/\}$/, ',"topP":1}') : `${request},"top_p":1`
     const response = await ask(filled)
     expect([response.status, response.headers.get('x-weir-overrides')]).toEqual([200, null])
   })
 
-  test('what a call is answered or billed by cannot be changed', async () => {
+  test('are refused for fields that decide the answer or its price', async () => {
     const fixed: Readonly<Record<Dialect, readonly string[]>> = {
       'openai-chat': ['model', 'Model', 'messages', 'stream', 'stream_options', 'n', 'max_tokens', 'tools', 'store'],
       'openai-responses': ['model', 'input', 'stream', 'max_output_tokens', 'tools', 'instructions', 'background'],
@@ -120,15 +137,15 @@ describe.each([...dialects])('in %s', dialect => {
   })
 })
 
-describe('headers', () => {
-  test('are sent besides, and go before those of the caller', async () => {
+describe('headers of a channel', () => {
+  test('are sent in addition, and replace those of the caller', async () => {
     await change('anthropic-messages', {
       parameters: {},
       headers: { 'X-Team': 'river', 'anthropic-beta': 'of-the-channel', 'User-Agent': 'ours/1' },
     })
     const response = await send('anthropic-messages', '', { 'anthropic-beta': 'of-the-caller' })
     expect(response.status).toBe(200)
-    const headers = went().headers
+    const headers = lastRequest().headers
     expect([headers.get('x-team'), headers.get('anthropic-beta')]).toEqual(['river', 'of-the-channel'])
     expect(headers.get('user-agent')).toBe('ours/1')
     expect(response.headers.get('x-weir-overrides')).toBe('anthropic-beta')
@@ -140,35 +157,35 @@ describe('headers', () => {
     ...['Host', 'Connection', 'Content-Length', 'Transfer-Encoding', 'Upgrade', 'TE', 'Expect', 'Content-Type'],
     ...['Authorization', 'x-api-key', 'api-key', 'X-Goog-Api-Key', 'Cookie', 'Proxy-Authorization', 'X-Auth-Token'],
     ...['cf-access-client-secret', 'x-amz-date', 'a b', '', 'x:y', 'x\r\ny', 'é'],
-  ])('%j is not a channel’s to send', async name => {
+  ])('may not include %j', async name => {
     expect((await change('openai-chat', { headers: { [name]: 'v' } })).status).toBe(400)
   })
 
   test.each(['a\r\nx: y', 'a\nb', '\0', ' lead', 'trail ', '', 'é', 'x'.repeat(1_025)])(
-    'a value of %j cannot be sent',
+    'may not have the value %j',
     async value => {
       expect((await change('openai-chat', { headers: { 'x-a': value } })).status).toBe(400)
     },
   )
 })
 
-test('a field that stands twice is what the channel says, wherever it is read', async () => {
+test('a field that occurs twice in a request is sent once, with the value of the channel', async () => {
   await change('openai-chat', { parameters: { 'openai-chat': { set: { temperature: 0 } } } })
   const response = await send('openai-chat', ',"temperature":1,"x":[{"a":1}],"temperature":2')
   expect(response.status).toBe(200)
-  expect(bodyOf().match(/"temperature"/g)).toHaveLength(1)
-  expect(JSON.parse(bodyOf())).toMatchObject({ temperature: 0 })
+  expect(lastBody().match(/"temperature"/g)).toHaveLength(1)
+  expect(JSON.parse(lastBody())).toMatchObject({ temperature: 0 })
 })
 
-describe('a channel that may take less time', () => {
+describe('a channel with its own timeouts', () => {
   let id: string
   beforeAll(async () => {
-    const made = await desk.ask('POST', 'web/channels', { provider: providerOf('ark'), credentials: ['slow'] })
-    id = idsOf(made)[0]!
+    const created = await setup.ask('POST', 'web/channels', { provider: providerOf('ark'), credentials: ['slow'] })
+    id = idsOf(created)[0]!
     await change('ark', { disabled: true })
   })
 
-  /** Says a little, and then nothing more. */
+  /** Sends some content, and then nothing more. */
   const stalling = scripted(request => [
     streamHead,
     ...[...frameSteps(buildFramesTo(request, ['He', 'llo']))].slice(0, 2),
@@ -179,21 +196,21 @@ describe('a channel that may take less time', () => {
     ['totalSeconds', silence(), false, 504],
     ['betweenChunksSeconds', stalling, true, 200],
     ['totalSeconds', stalling, true, 200],
-  ] as const)('by %s gives up sooner', async (name, script, stream, status) => {
-    expect((await desk.ask('PATCH', at(id), { times: { [name]: 1 } })).status).toBe(200)
-    desk.harness.upstream.plan(script)
-    const sinceMs = performance.now()
-    const response = await say(desk, `${providerOf('ark')}/echo`, { stream })
+  ] as const)('fails the call after its %s', async (name, script, stream, status) => {
+    expect((await setup.ask('PATCH', channelPath(id), { times: { [name]: 1 } })).status).toBe(200)
+    setup.harness.upstream.plan(script)
+    const startMs = performance.now()
+    const response = await callModel(setup, `${providerOf('ark')}/echo`, { stream })
     const body = await response.text()
     expect([name, response.status, body.includes('upstream_too_slow')]).toEqual([name, status, true])
-    expect(performance.now() - sinceMs).toBeLessThan(15_000)
-    await desk.ask('POST', at(id, '/reset-health'))
+    expect(performance.now() - startMs).toBeLessThan(15_000)
+    await setup.ask('POST', channelPath(id, '/reset-health'))
   })
 
   test.each([{ totalSeconds: 0 }, { connectSeconds: 61 }, { totalSeconds: 1.5 }, { forever: 1 }])(
-    'is not told %j',
+    'cannot be set to %j',
     async times => {
-      expect((await desk.ask('PATCH', at(id), { times })).status).toBe(400)
+      expect((await setup.ask('PATCH', channelPath(id), { times })).status).toBe(400)
     },
   )
 })

@@ -1,4 +1,4 @@
-// What was laid down is there after a restart, without what cannot be used any more: a start never fails for it.
+// Stored channels and providers survive a restart. Those that cannot be used any more are marked; the start never fails.
 
 import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,33 +10,36 @@ import { migrate, openWriter, readMigrations } from '../../src/store/engine/data
 import { LiveRules } from '../../src/store/rules/live-rules.ts'
 import { RulesReader } from '../../src/store/rules/rules-reader.ts'
 import { openDatabase } from '../support/database.ts'
-import type { ChannelDesk } from './desk.ts'
-import { at, canary, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
+import type { ChannelSetup } from './channel-setup.ts'
+import { callModel, canary, channelPath, defineProvider, idsOf, startChannelSetup } from './channel-setup.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-restart-'))
-let desk: ChannelDesk | undefined
-afterEach(async () => await desk?.stop())
+let setup: ChannelSetup | undefined
+afterEach(async () => await setup?.stop())
 
-const open = async (env: Record<string, string> = {}): Promise<ChannelDesk> => {
-  desk = await openChannelDesk({ folder, env: { WEIR_DEMO: 'off', ...env } })
-  return desk
+const open = async (env: Record<string, string> = {}): Promise<ChannelSetup> => {
+  setup = await startChannelSetup({ folder, env: { WEIR_DEMO: 'off', ...env } })
+  return setup
 }
 
-test('channels and providers are there again, bound to where they were', async () => {
+test('stored channels and providers survive restarts, and are marked as unusable if damaged', async () => {
   const first = await open()
   await defineProvider(first, 'brook')
   const [id] = idsOf(await first.ask('POST', 'web/channels', { provider: 'brook', credentials: [canary], weight: 4 }))
-  expect((await say(first, 'brook/echo')).status).toBe(200)
+  expect((await callModel(first, 'brook/echo')).status).toBe(200)
   const price = first.harness.records().at(-1)!.price_version
   await first.stop()
 
-  // Its provider is at the port of an upstream that is gone: to be called again it only has to be led to the new one.
+  // The provider points at the port of an upstream that has stopped. The channel is moved to the new upstream.
   const second = await open()
-  const shown = (await second.ask('GET', at(id!))).body
+  const shown = (await second.ask('GET', channelPath(id!))).body
   expect(shown).toMatchObject({ id, weight: 4, state: 'enabled', credential: { fingerprint: expect.any(String) } })
-  const moved = await second.ask('PATCH', at(id!), { baseUrl: `${second.harness.upstream.url}/v1`, credential: canary })
+  const moved = await second.ask('PATCH', channelPath(id!), {
+    baseUrl: `${second.harness.upstream.url}/v1`,
+    credential: canary,
+  })
   expect(moved.body).toMatchObject({ state: 'enabled' })
-  expect((await say(second, 'brook/echo')).status).toBe(200)
+  expect((await callModel(second, 'brook/echo')).status).toBe(200)
   expect(second.harness.records().at(-1)!.price_version).toBe(price)
   await second.stop()
 
@@ -44,16 +47,16 @@ test('channels and providers are there again, bound to where they were', async (
   damaged.query('UPDATE channel SET credential = ?1').run(Buffer.alloc(60))
   damaged.close()
   const third = await open()
-  expect((await third.ask('GET', at(id!))).body).toMatchObject({
+  expect((await third.ask('GET', channelPath(id!))).body).toMatchObject({
     state: 'unusable',
     problem: expect.stringContaining('cannot be decrypted any more'),
   })
   expect(third.harness.logs.join('\n')).toContain('its stored credential cannot be decrypted')
-  expect((await say(third, 'brook/echo')).status).toBe(503)
+  expect((await callModel(third, 'brook/echo')).status).toBe(503)
   await third.stop()
 
   const fourth = await open({ WEIR_PRIVATE_HOSTS: 'nobody.example' })
-  expect((await fourth.ask('GET', at(id!))).body).toMatchObject({
+  expect((await fourth.ask('GET', channelPath(id!))).body).toMatchObject({
     state: 'unusable',
     problem: expect.stringContaining('WEIR_PRIVATE_HOSTS'),
   })
@@ -66,15 +69,15 @@ test('channels and providers are there again, bound to where they were', async (
   expect((await fifth.ask('GET', 'web/providers?from=own')).body.data).toMatchObject([
     { id: 'brook', problem: expect.stringContaining('not valid JSON') },
   ])
-  expect((await fifth.ask('GET', at(id!))).body).toMatchObject({ state: 'unusable' })
-  expect((await say(fifth, 'brook/echo')).status).toBe(404)
-  expect((await say(fifth, 'openai/gpt-4o-mini')).status).toBe(200)
+  expect((await fifth.ask('GET', channelPath(id!))).body).toMatchObject({ state: 'unusable' })
+  expect((await callModel(fifth, 'brook/echo')).status).toBe(404)
+  expect((await callModel(fifth, 'openai/gpt-4o-mini')).status).toBe(200)
   await fifth.stop()
-  desk = undefined
+  setup = undefined
   rmSync(folder, { recursive: true })
 })
 
-test('what was said of channels before there was a table of them is read as it was', () => {
+test('rules of channels from before the channel table are migrated unchanged', () => {
   const path = join(mkdtempSync(join(tmpdir(), 'weir-old-')), 'weir.db')
   const db = openWriter(path)
   const all = readMigrations()

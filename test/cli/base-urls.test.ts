@@ -1,5 +1,5 @@
-// Base URLs as people set them: those with one meaning work, and `weir check` and `weir doctor` tell the others with
-// what to do. Callers learn nothing of it.
+// Base URLs as people set them. Those with one meaning work; `weir check` and `weir doctor` report the others with a
+// remedy. Callers do not see any of it.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -23,8 +23,8 @@ describe('a gateway', () => {
     async path => {
       const harness = await startHarness({ upstreamEnv: url => ({ OLLAMA_BASE_URL: url + path }) })
       try {
-        const told = await chat(harness, await harness.key(), { model: 'ollama/echo', messages: hello })
-        expect(told.status).toBe(200)
+        const answer = await chat(harness, await harness.key(), { model: 'ollama/echo', messages: hello })
+        expect(answer.status).toBe(200)
         expect(harness.upstream.requests.at(-1)!.path).toBe('/v1/chat/completions')
       } finally {
         await harness.stop()
@@ -32,14 +32,14 @@ describe('a gateway', () => {
     },
   )
 
-  test('says in its log, and to no caller, that an address may be wrong', async () => {
+  test('warns in its log, and not in its answers, that a base URL may be wrong', async () => {
     const harness = await startHarness({ upstreamEnv: url => ({ OLLAMA_BASE_URL: `${url}/elsewhere` }) })
     try {
       harness.upstream.plan(pageOf(404, '404 page not found', 'text/plain'))
-      const told = await chat(harness, await harness.key(), { model: 'ollama/echo', messages: hello })
-      expect(told.status).toBe(404)
-      const text = await told.text()
-      for (const ours of ['base URL', 'elsewhere', 'doctor']) expect(text).not.toContain(ours)
+      const answer = await chat(harness, await harness.key(), { model: 'ollama/echo', messages: hello })
+      expect(answer.status).toBe(404)
+      const text = await answer.text()
+      for (const word of ['base URL', 'elsewhere', 'doctor']) expect(text).not.toContain(word)
       await harness.idle()
       const warned = harness.logs.filter(line => line.includes('attempt failed')).join('\n')
       expect(warned).toContain(`answers below ${harness.upstream.url}/elsewhere: check the base URL`)
@@ -69,35 +69,35 @@ describe('weir check and weir doctor', () => {
   })
   afterEach(() => rmSync(home, { recursive: true, force: true }))
 
-  /** Of base URLs and keys alone, from both commands, which must agree. */
-  async function troubles() {
-    const ours = (about: string): boolean => /_(BASE_URL|KEY)$/.test(about)
-    const checked = (await runChecks(env)).filter(({ about }) => ours(about))
-    const looked = diagnose(await collectFacts(readConfig(env), Date.now())).filter(({ about }) => ours(about))
-    expect(looked).toEqual(checked.filter(({ remedy }) => remedy !== ''))
+  /** The findings about base URLs and keys. Both commands must have the same ones. */
+  async function findings() {
+    const word = (about: string): boolean => /_(BASE_URL|KEY)$/.test(about)
+    const checked = (await runChecks(env)).filter(({ about }) => word(about))
+    const diagnosed = diagnose(await collectFacts(readConfig(env), Date.now())).filter(({ about }) => word(about))
+    expect(diagnosed).toEqual(checked.filter(({ remedy }) => remedy !== ''))
     expect(JSON.stringify(checked)).not.toContain(KEY)
     return checked
   }
 
-  test('nothing is said of an address that is right', async () => {
+  test('report nothing for a correct base URL', async () => {
     env.OLLAMA_BASE_URL = `${upstream.url}/v1/`
-    expect(await troubles()).toEqual([])
+    expect(await findings()).toEqual([])
   })
 
-  test('nothing is asked where no address is set', async () => {
+  test('send no request if no base URL is set', async () => {
     const before = upstream.requests.length
-    expect(await troubles()).toEqual([])
+    expect(await findings()).toEqual([])
     expect(upstream.requests.length).toBe(before)
   })
 
-  test('it is said what an address is taken for', async () => {
+  test('note how a base URL without a path is completed', async () => {
     env.OLLAMA_BASE_URL = upstream.url
     const says = `${upstream.url} has no path, so calls to Ollama go to ${upstream.url}/v1.`
-    expect(await troubles()).toEqual([{ weight: 'note', about: 'OLLAMA_BASE_URL', says, remedy: '' }])
+    expect(await findings()).toEqual([{ weight: 'note', about: 'OLLAMA_BASE_URL', says, remedy: '' }])
   })
 
-  /** Tells its models at this path, and knows nothing else. */
-  const listing = (path: string) =>
+  /** A server that lists its models at this path, and answers 404 elsewhere. */
+  const startModelServer = (path: string) =>
     Bun.serve({
       port: 0,
       hostname: '127.0.0.1',
@@ -107,12 +107,12 @@ describe('weir check and weir doctor', () => {
       },
     })
 
-  test('a wrong path is a problem, with the right one', async () => {
-    const server = listing('/v1/models')
+  test('report a wrong path as a problem, with the right path', async () => {
+    const server = startModelServer('/v1/models')
     try {
       const origin = `http://127.0.0.1:${server.port}`
       env.OPENAI_BASE_URL = `${origin}/openai`
-      const [found, ...others] = await troubles()
+      const [found, ...others] = await findings()
       expect(others).toEqual([])
       const remedy = `Set OPENAI_BASE_URL=${origin}/v1`
       expect(found).toMatchObject({ weight: 'problem', about: 'OPENAI_BASE_URL', remedy })
@@ -122,12 +122,12 @@ describe('weir check and weir doctor', () => {
     }
   })
 
-  test('a server whose interface has no path needs a provider file', async () => {
-    const server = listing('/models')
+  test('suggest a provider file for a server whose interface has no path', async () => {
+    const server = startModelServer('/models')
     try {
       const origin = `http://127.0.0.1:${server.port}`
       env.VLLM_BASE_URL = origin
-      const [found] = await troubles()
+      const [found] = await findings()
       expect(found).toMatchObject({ weight: 'problem', about: 'VLLM_BASE_URL' })
       expect(found!.remedy).toContain(`Write a provider file with "baseUrl": "${origin}"`)
     } finally {
@@ -136,14 +136,14 @@ describe('weir check and weir doctor', () => {
   })
 
   test.each([
-    ['a page', 200, '<html>', 'returned something that is not a list of models'],
+    ['a server that returns a page', 200, '<html>', 'returned something that is not a list of models'],
     ['a server without a list', 404, 'no', 'returned status 404'],
     ['a server in trouble', 500, 'no', 'returned status 500'],
-  ])('%s is a note', async (_name, status, text, says) => {
+  ])('report %s as a note', async (_name, status, text, says) => {
     const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(text, { status }) })
     try {
       env.VLLM_BASE_URL = `http://127.0.0.1:${server.port}/v1`
-      const [found, ...others] = await troubles()
+      const [found, ...others] = await findings()
       expect([found!.weight, found!.about, others]).toEqual(['note', 'VLLM_BASE_URL', []])
       expect(found!.says).toContain(says)
     } finally {
@@ -151,18 +151,18 @@ describe('weir check and weir doctor', () => {
     }
   })
 
-  test('a server that does not run is a note', async () => {
+  test('report a server that does not run as a note', async () => {
     env.OLLAMA_BASE_URL = 'http://127.0.0.1:9/v1'
-    const [found] = await troubles()
+    const [found] = await findings()
     expect(found).toMatchObject({ weight: 'note', about: 'OLLAMA_BASE_URL' })
     expect(found!.remedy).toBe('Start the server of Ollama, or correct OLLAMA_BASE_URL.')
   })
 
-  test('a key that is refused is a problem of the key', async () => {
+  test('report a refused key as a problem of the key', async () => {
     const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('no', { status: 401 }) })
     try {
       env.OPENAI_BASE_URL = `http://127.0.0.1:${server.port}/v1`
-      const [found] = await troubles()
+      const [found] = await findings()
       expect(found).toMatchObject({ weight: 'problem', about: 'OPENAI_API_KEY', remedy: 'Correct OPENAI_API_KEY.' })
     } finally {
       await server.stop(true)

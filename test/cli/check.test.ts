@@ -1,5 +1,5 @@
-// weir check: each thing that keeps a gateway from starting, or from doing what was meant, is told with what to do; all
-// of them at once; and nothing is told of what is well.
+// weir check reports everything that keeps a gateway from starting or from working as configured, all at once and with a
+// remedy. It reports nothing for a correct configuration.
 
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ afterAll(cleanUp)
 
 const SECRET = 'x'.repeat(40)
 
-/** As a start has left it. */
+/** A data folder with secrets, as a start leaves it. */
 function makeFolder(): void {
   mkdirSync(folder, { mode: 0o700 })
   for (const name of ['pepper', 'jwt-secret', 'encryption-key']) secret(name)
@@ -46,10 +46,10 @@ function makeFolder(): void {
 const secret = (name: string, text = name + SECRET): void => writeFileSync(join(folder, name), text, { mode: 0o600 })
 
 function providerFile(text: string): void {
-  const own = join(home, 'providers')
-  mkdirSync(own)
-  writeFileSync(join(own, 'river.json'), text)
-  env.WEIR_PROVIDERS = own
+  const ownFolder = join(home, 'providers')
+  mkdirSync(ownFolder)
+  writeFileSync(join(ownFolder, 'river.json'), text)
+  env.WEIR_PROVIDERS = ownFolder
 }
 
 const river = {
@@ -63,7 +63,7 @@ const river = {
   models: [],
 }
 
-/** Of a start that went well, stopped. */
+/** A data folder with a database, as a successful start leaves it. */
 async function realFolder(): Promise<void> {
   const { openStore } = await import('../../src/boot/open-store.ts')
   const { readConfig } = await import('../../src/config.ts')
@@ -84,12 +84,12 @@ function sql(text: string): void {
 const problems = async (): Promise<readonly CheckFinding[]> =>
   (await runChecks(env)).filter(({ weight }) => weight === 'problem')
 
-test('nothing is wrong with a folder that is not there yet, and none is made', async () => {
+test('reports nothing for a data folder that does not exist yet, and does not create it', async () => {
   expect(await runChecks(env)).toEqual([])
   expect(existsSync(folder)).toBe(false)
 })
 
-test('nor with one that a start has made, and nothing in it is touched', async () => {
+test('reports nothing for a data folder that a start has created, and adds no file to it', async () => {
   await realFolder()
   const before = readdirSync(folder).map(name => [name, statSync(join(folder, name)).mtimeMs])
   expect(await runChecks(env)).toEqual([])
@@ -98,30 +98,30 @@ test('nor with one that a start has made, and nothing in it is touched', async (
 })
 
 const rows: Record<string, readonly [bring: () => unknown, about: string | RegExp, remedy: RegExp]> = {
-  'a number that is none': [
+  'a setting that is not a number': [
     () => (env.WEIR_DRAIN_SECONDS = 'soon'),
     'WEIR_DRAIN_SECONDS',
     /Correct WEIR_DRAIN_SECONDS/,
   ],
-  'a level that is none': [() => (env.LOG_LEVEL = 'loud'), 'LOG_LEVEL', /Correct LOG_LEVEL/],
-  'a proxy that is none': [() => (env.WEIR_PROXY = 'socks5://gate'), 'WEIR_PROXY', /Correct WEIR_PROXY/],
-  'private hosts that are none': [
-    () => (env.WEIR_PRIVATE_HOSTS = 'a b'),
-    'WEIR_PRIVATE_HOSTS',
-    /Correct WEIR_PRIVATE_HOSTS/,
-  ],
+  'an unknown log level': [() => (env.LOG_LEVEL = 'loud'), 'LOG_LEVEL', /Correct LOG_LEVEL/],
+  'an invalid proxy': [() => (env.WEIR_PROXY = 'socks5://gate'), 'WEIR_PROXY', /Correct WEIR_PROXY/],
+  'invalid private hosts': [() => (env.WEIR_PRIVATE_HOSTS = 'a b'), 'WEIR_PRIVATE_HOSTS', /Correct WEIR_PRIVATE_HOSTS/],
   'a setting that is misspelt': [() => (env.WEIR_ATEMPTS = '2'), 'WEIR_ATEMPTS', /Did you mean WEIR_ATTEMPTS\?/],
-  'a setting that nobody knows': [() => (env.WEIR_FASTER = 'on'), 'WEIR_FASTER', /^Remove it/],
+  'an unknown setting': [() => (env.WEIR_FASTER = 'on'), 'WEIR_FASTER', /^Remove it/],
   "a vendor's variable that is misspelt": [() => (env.GEMINI_APIKEY = 'x'), 'GEMINI_APIKEY', /GEMINI_API_KEY\?/],
-  'letters swapped in it': [() => (env.OPENAI_BASE_ULR = 'x'), 'OPENAI_BASE_ULR', /Did you mean OPENAI_BASE_URL\?/],
-  'a folder of providers that is not there': [() => (env.WEIR_PROVIDERS = '/nowhere'), 'WEIR_PROVIDERS', /can read/],
-  'a provider file that is no JSON': [() => providerFile('{'), /river\.json$/, /docs\/reference\/providers\.md/],
-  'an address that may not be used': [
+  'a variable of a vendor with two letters swapped': [
+    () => (env.OPENAI_BASE_ULR = 'x'),
+    'OPENAI_BASE_ULR',
+    /Did you mean OPENAI_BASE_URL\?/,
+  ],
+  'a folder of providers that does not exist': [() => (env.WEIR_PROVIDERS = '/nowhere'), 'WEIR_PROVIDERS', /can read/],
+  'a provider file that is not JSON': [() => providerFile('{'), /river\.json$/, /docs\/reference\/providers\.md/],
+  'a base URL that is not allowed': [
     () => (env.OPENAI_BASE_URL = 'ftp://x'),
     /openai\.json$/,
     /Correct the file, or remove it/,
   ],
-  'a key whose address is not known': [
+  'a key of a provider whose address is not known': [
     () => {
       providerFile(JSON.stringify(river))
       env.RIVER_API_KEY = 'x'
@@ -163,7 +163,7 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
     'WEIR_DATA',
     /weir restore/,
   ],
-  'a database that is none': [
+  'a file that is not a database': [
     () => {
       makeFolder()
       writeFileSync(join(folder, 'weir.db'), 'x'.repeat(5_000), { mode: 0o600 })
@@ -171,7 +171,7 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
     /weir\.db$/,
     /weir restore/,
   ],
-  'a secret that is gone': [
+  'a secret that is missing': [
     async () => {
       await realFolder()
       rmSync(join(folder, 'pepper'))
@@ -196,7 +196,7 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
     'rules',
     /^$/,
   ],
-  'the same port twice': [
+  'the same port for calls and metrics': [
     () => {
       env.PORT = '1'
       env.METRICS_PORT = '1'
@@ -204,12 +204,12 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
     'METRICS_PORT',
     /another/,
   ],
-  'a launcher that was passed by': [() => delete env.BUN_CONFIG_MAX_HTTP_REQUESTS, /^BUN_/, /bin\/weir/],
+  'a start without the launcher': [() => delete env.BUN_CONFIG_MAX_HTTP_REQUESTS, /^BUN_/, /bin\/weir/],
 }
 
-describe('each is told, alone, with what to do', () => {
-  test.each(Object.entries(rows))('%s', async (_, [bring, about, remedy]) => {
-    await bring()
+describe('weir check reports as the only problem, with a remedy,', () => {
+  test.each(Object.entries(rows))('%s', async (_, [cause, about, remedy]) => {
+    await cause()
     const found = await problems()
     expect(found).toHaveLength(1)
     expect(found[0]!.about).toMatch(typeof about === 'string' ? new RegExp(`^${about}$`) : about)
@@ -226,7 +226,7 @@ describe('each is told, alone, with what to do', () => {
     expect(await problems()).toEqual([])
   })
 
-  test('little room on the disk, and few open files', () => {
+  test('too little disk space, too few open files, and a low limit of the launcher', () => {
     expect(checkDisk({ dataFolder: home, ballastBytes: 0 })).toEqual([])
     expect(checkDisk({ dataFolder: home, ballastBytes: 2 ** 60 })).toMatchObject([{ weight: 'problem' }])
     expect(checkFiles(100, 456)).toEqual([])
@@ -238,7 +238,7 @@ describe('each is told, alone, with what to do', () => {
   })
 })
 
-test('what is only to be known is a note: rules for what is not there, an older schema, no key at all', async () => {
+test('reports rules for missing models, an older schema and a missing key as notes', async () => {
   await realFolder()
   sql(`INSERT INTO model_route (name, policy, members, author, changed_ms)
        VALUES ('a', 'balanced', '[{"model":"gone/x","priority":0,"weight":1}]', 'x', 0)`)
@@ -251,20 +251,20 @@ test('what is only to be known is a note: rules for what is not there, an older 
   expect(await runChecks(env)).toMatchObject([{ weight: 'note', about: 'providers' }, {}])
 })
 
-test('all at once, and the exit code says so', async () => {
+test('reports several problems at once, and exits with 1', async () => {
   const bad = { ...env, LOG_LEVEL: 'loud', WEIR_CALLS_MAX: 'x', WEIR_ATEMPTS: '2', OPENAI_APIKEY: 'x' }
   const { code, stdout, stderr } = await weir(folder, 'check --json', bad)
   expect([code, stderr]).toEqual([1, ''])
   const { well, troubles } = JSON.parse(stdout) as { well: boolean; troubles: CheckFinding[] }
   const about = troubles.filter(({ weight }) => weight === 'problem').map(one => one.about)
   expect([well, about]).toEqual([false, ['LOG_LEVEL', 'WEIR_CALLS_MAX', 'WEIR_ATEMPTS', 'OPENAI_APIKEY']])
-  const told = await weir(folder, 'check', bad)
-  expect(told.code).toBe(1)
-  expect(told.stdout).toContain('✗ WEIR_ATEMPTS: Weir has no setting of this name')
-  expect(told.stdout).toContain('    Did you mean WEIR_ATTEMPTS?')
+  const text = await weir(folder, 'check', bad)
+  expect(text.code).toBe(1)
+  expect(text.stdout).toContain('✗ WEIR_ATEMPTS: Weir has no setting of this name')
+  expect(text.stdout).toContain('    Did you mean WEIR_ATTEMPTS?')
 })
 
-test('beside a gateway that runs, its own port is not held against it; a start agrees with the check', async () => {
+test('does not report the port of the gateway that runs on the same data folder', async () => {
   const data = freshFolder()
   const served = await serve(data, { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' })
   const port = new URL(served.url).port
@@ -274,7 +274,7 @@ test('beside a gateway that runs, its own port is not held against it; a start a
   expect((await weir(data, 'check now', {})).code).toBe(2)
 })
 
-test('how far names are apart', () => {
+test('editDistance counts edits up to a limit, and nearestName finds the nearest name', () => {
   expect([
     editDistance('abc', 'abc', 2),
     editDistance('abc', 'acb', 2),

@@ -1,5 +1,5 @@
-// weir doctor: a row for each thing that can be wrong. Each is brought about, seen to be told, and seen not to be told
-// of a gateway that is well.
+// weir doctor has a check for each thing that can be wrong. Each problem is caused here and must be reported; a healthy
+// gateway must have no findings.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ const DAY_MS = 24 * 3_600_000
 
 let harness: Harness
 let memory = 0.1
-let told: readonly CheckFinding[] = []
+let findings: readonly CheckFinding[] = []
 
 async function start(folder?: string): Promise<void> {
   harness = await startHarness({
@@ -36,14 +36,14 @@ async function start(folder?: string): Promise<void> {
   })
 }
 
-const examined = (folder = harness.folder): Promise<DoctorFacts> =>
+const readFacts = (folder = harness.folder): Promise<DoctorFacts> =>
   collectFacts(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }), Date.now())
 
-/** The ids of the rows that have something to say. */
-async function idsTold(seen?: DoctorFacts): Promise<readonly string[]> {
-  const looked = seen ?? (await examined())
-  told = diagnose(looked)
-  return doctorChecks.filter(({ find }) => find(looked).length > 0).map(({ id }) => id)
+/** The ids of the checks that have findings. */
+async function findingIds(facts?: DoctorFacts): Promise<readonly string[]> {
+  const current = facts ?? (await readFacts())
+  findings = diagnose(current)
+  return doctorChecks.filter(({ find }) => find(current).length > 0).map(({ id }) => id)
 }
 
 function sql(text: string, folder = harness.folder): void {
@@ -54,8 +54,8 @@ function sql(text: string, folder = harness.folder): void {
 
 const OWNER = `INSERT INTO person (id, email, name, role, created_ms) VALUES (1, 'o@example.com', 'O', 'owner', 0)`
 
-/** As somebody leaves it who looks after it. */
-async function makeWell(): Promise<void> {
+/** Gives the gateway an owner and a backup, so that no check has findings. */
+async function makeHealthy(): Promise<void> {
   sql(OWNER)
   await harness.weir('backup', { folder: join(harness.folder, 'copy') })
 }
@@ -63,33 +63,33 @@ async function makeWell(): Promise<void> {
 const ask = async (key: string, model = 'openai/gpt-4o-mini'): Promise<void> =>
   void (await (await chat(harness, key, { model, messages: hello })).text())
 
-/** For such a record nobody waits. */
+/** Makes a call that is refused, and waits for its record: the answer does not wait for it. */
 async function refuse(key: string): Promise<void> {
   await ask(key, 'openai/nothing-like-it')
-  await until(() => harness.records().some(({ error }) => error === 'model_unknown'), 'it is recorded')
+  await until(() => harness.records().some(({ error }) => error === 'model_unknown'), 'the refused call is recorded')
 }
 
-describe('a gateway that runs', () => {
+describe('weir doctor on a running gateway', () => {
   let key: string
   beforeAll(async () => {
     await start()
-    await makeWell()
+    await makeHealthy()
     key = await harness.key({ qpm: 10_000 })
     await ask(key)
   })
   afterAll(() => harness.stop())
 
-  /** Mended again after each. */
-  let mend: () => unknown = () => {}
+  /** Undoes the problem of a test after it. */
+  let undo: () => unknown = () => {}
   afterEach(async () => {
-    await mend()
-    mend = () => {}
-    expect(await idsTold()).toEqual([])
+    await undo()
+    undo = () => {}
+    expect(await findingIds()).toEqual([])
   })
 
-  test('is well', async () => {
-    expect(await idsTold()).toEqual([])
-    const { state, readyStatus, isMetricsReachable, books } = await examined()
+  test('finds nothing wrong', async () => {
+    expect(await findingIds()).toEqual([])
+    const { state, readyStatus, isMetricsReachable, books } = await readFacts()
     expect(state).toMatchObject({ ready: true, overloadLevel: 0, channels: [{ state: 'available' }] })
     expect([readyStatus, isMetricsReachable]).toEqual([200, true])
     expect(books).toMatchObject({ details: { calls: 1, hasOwner: true } })
@@ -98,12 +98,12 @@ describe('a gateway that runs', () => {
   const rows: Record<string, () => unknown> = {
     folder() {
       chmodSync(harness.folder, 0o755)
-      mend = () => chmodSync(harness.folder, 0o700)
+      undo = () => chmodSync(harness.folder, 0o700)
     },
     ledger_drift: async () => {
       sql('UPDATE account SET balance = balance + 5 WHERE id = 1')
       await harness.weir('audit')
-      mend = async () => {
+      undo = async () => {
         sql('UPDATE account SET balance = balance - 5 WHERE id = 1')
         await harness.weir('audit')
       }
@@ -111,25 +111,25 @@ describe('a gateway that runs', () => {
     accounts_frozen: async () => {
       const account = (await harness.weir('accounts show', { account: key })).id
       await harness.weir('accounts freeze', { account })
-      mend = () => harness.weir('accounts unfreeze', { account })
+      undo = () => harness.weir('accounts unfreeze', { account })
     },
     holds_stuck() {
       const old = idAtMs(Date.now() - 3 * 3_600_000)
       sql(`INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft)
            SELECT ${old}, 'call', account_id, id, 0, '{}' FROM api_key LIMIT 1`)
-      mend = () => sql(`DELETE FROM hold WHERE call_id = ${old}`)
+      undo = () => sql(`DELETE FROM hold WHERE call_id = ${old}`)
     },
     overload: async () => {
       memory = 0.82
       await until(() => {
         void ask(key)
         return harness.logs.some(line => line.includes('"overload":1'))
-      }, 'it is pressed')
-      mend = async () => {
+      }, 'the gateway is overloaded')
+      undo = async () => {
         memory = 0.1
         for (let level = 1; level > 0; ) {
           await ask(key)
-          const { state } = await examined()
+          const { state } = await readFacts()
           level = (state as GatewayState).overloadLevel
         }
         await harness.idle()
@@ -140,36 +140,36 @@ describe('a gateway that runs', () => {
       const write = (days: number): void =>
         writeFileSync(at, JSON.stringify({ madeAt: new Date(Date.now() - days * DAY_MS).toISOString() }))
       write(8)
-      mend = () => write(1)
+      undo = () => write(1)
     },
     set_up_open() {
       sql('DELETE FROM person')
-      mend = () => sql(OWNER)
+      undo = () => sql(OWNER)
     },
     errors: async () => {
       await refuse(key)
-      mend = () => sql('DELETE FROM record')
+      undo = () => sql('DELETE FROM record')
     },
   }
 
-  test.each(Object.entries(rows))('%s', async (id, bring) => {
-    await bring()
-    expect(await idsTold()).toEqual([id])
-    for (const { says, remedy } of told) expect([says !== '', remedy !== '']).toEqual([true, true])
+  test.each(Object.entries(rows))('reports %s', async (id, cause) => {
+    await cause()
+    expect(await findingIds()).toEqual([id])
+    for (const { says, remedy } of findings) expect([says !== '', remedy !== '']).toEqual([true, true])
   })
 
-  test('our_errors, and calls_failing', async () => {
+  test('reports our_errors and calls_failing', async () => {
     await ask(key)
     await harness.idle()
     sql(`UPDATE record SET error = 'gateway_fault', outcome = 'gateway_fault'`)
-    expect(await idsTold()).toEqual(['our_errors'])
+    expect(await findingIds()).toEqual(['our_errors'])
     sql(`UPDATE record SET error = 'upstream_too_slow', outcome = 'upstream_failed'`)
-    expect(await idsTold()).toEqual(['calls_failing', 'errors'])
-    mend = () => sql('DELETE FROM record')
+    expect(await findingIds()).toEqual(['calls_failing', 'errors'])
+    undo = () => sql('DELETE FROM record')
   })
 
-  /** Seen by the gateway itself, and hard to bring about: as if it had said so. */
-  const said: Record<string, Partial<GatewayState> | ((seen: DoctorFacts) => Partial<DoctorFacts>)> = {
+  /** Problems that are hard to cause: the state that the gateway reports is changed instead. */
+  const reportedStates: Record<string, Partial<GatewayState> | ((facts: DoctorFacts) => Partial<DoctorFacts>)> = {
     store_full: { storeFull: true },
     unsettled_calls: { unsettledCalls: 2 },
     loop_late: { lateMs: 101 },
@@ -180,17 +180,17 @@ describe('a gateway that runs', () => {
     not_answering: () => ({ readyStatus: undefined }),
   }
 
-  test.each(Object.entries(said))('%s', async (id, change) => {
-    const seen = await examined()
-    const state = { ...(seen.state as GatewayState), ...(typeof change === 'object' && change) }
-    expect(await idsTold({ ...seen, state, ...(typeof change === 'function' && change(seen)) })).toEqual([id])
+  test.each(Object.entries(reportedStates))('reports %s from the state of the gateway', async (id, change) => {
+    const facts = await readFacts()
+    const state = { ...(facts.state as GatewayState), ...(typeof change === 'object' && change) }
+    expect(await findingIds({ ...facts, state, ...(typeof change === 'function' && change(facts)) })).toEqual([id])
   })
 })
 
-describe('channels', () => {
+describe('weir doctor on channels', () => {
   beforeAll(async () => {
     await start()
-    await makeWell()
+    await makeHealthy()
   })
   afterAll(() => harness.stop())
 
@@ -205,84 +205,84 @@ describe('channels', () => {
     channel_blocked: async () => harness.upstream.planModel('gpt-4o-mini', fail(500)),
   }
 
-  test.each(Object.entries(rows))('%s', async (id, plan) => {
+  test.each(Object.entries(rows))('reports %s', async (id, plan) => {
     await harness.stop()
     await start()
-    await makeWell()
+    await makeHealthy()
     const key = await harness.key({ qpm: 10_000 })
     await ask(key)
-    expect(await idsTold()).toEqual([])
+    expect(await findingIds()).toEqual([])
     await plan()
     for (let times = 0; times < 25; times++) await ask(key)
     await harness.idle()
     noErrors()
-    expect(await idsTold()).toEqual([id])
-    expect(told[0]!.about).toStartWith('openai#')
+    expect(await findingIds()).toEqual([id])
+    expect(findings[0]!.about).toStartWith('openai#')
   })
 
-  test('price_unknown', async () => {
+  test('reports price_unknown', async () => {
     await refuse(await harness.key())
     sql(`UPDATE record SET error = 'price_unknown', asked = 'openai/new' WHERE error = 'model_unknown'`)
-    const ids = await idsTold()
+    const ids = await findingIds()
     expect(ids.filter(id => id !== 'channel_blocked')).toEqual(['price_unknown', 'errors'])
-    expect(told.find(({ about }) => about === 'openai/new')!.remedy).toContain('weir prices set openai/new')
+    expect(findings.find(({ about }) => about === 'openai/new')!.remedy).toContain('weir prices set openai/new')
   })
 })
 
-describe('a gateway that does not run, or not well', () => {
+describe('weir doctor on a stopped or damaged gateway', () => {
   let folder: string
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'weir-doctor-'))
     await start(folder)
-    await makeWell()
+    await makeHealthy()
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test('not_ready', async () => {
-    expect(await idsTold(await examined(folder))).toEqual([])
+  test('reports not_ready', async () => {
+    expect(await findingIds(await readFacts(folder))).toEqual([])
     const drained = harness.gateway.drain(1_500)
-    expect(await idsTold(await examined(folder))).toEqual(['not_ready'])
+    expect(await findingIds(await readFacts(folder))).toEqual(['not_ready'])
     await drained
     await harness.upstream.stop()
   })
 
-  test('not_running', async () => {
-    expect(await idsTold(await examined(folder))).toEqual(['not_running'])
+  test('reports not_running', async () => {
+    expect(await findingIds(await readFacts(folder))).toEqual(['not_running'])
   })
 
-  test('not_answering', async () => {
-    const deaf = listenControl(join(folder, 'weir.sock'), () => new Promise(() => {}))
-    expect(await idsTold(await examined(folder))).toEqual(['not_answering'])
-    deaf.close()
+  test('reports not_answering', async () => {
+    const silentSocket = listenControl(join(folder, 'weir.sock'), () => new Promise(() => {}))
+    expect(await findingIds(await readFacts(folder))).toEqual(['not_answering'])
+    silentSocket.close()
     rmSync(join(folder, 'weir.sock'), { force: true })
   })
 
-  test('schema_earlier, schema_later and database_unreadable', async () => {
+  test('reports schema_earlier, schema_later and database_unreadable', async () => {
     const version = (number: number): void => {
       const db = openDatabase(join(folder, 'weir.db'))
       db.run('PRAGMA user_version = '.concat(String(number)))
       db.close()
     }
     version(3)
-    expect(await idsTold(await examined(folder))).toEqual(['not_running', 'schema_earlier'])
+    expect(await findingIds(await readFacts(folder))).toEqual(['not_running', 'schema_earlier'])
     version(99)
-    expect(await idsTold(await examined(folder))).toEqual(['schema_later', 'not_running'])
+    expect(await findingIds(await readFacts(folder))).toEqual(['schema_later', 'not_running'])
     for (const name of ['weir.db-wal', 'weir.db-shm']) rmSync(join(folder, name), { force: true })
     writeFileSync(join(folder, 'weir.db'), 'no database'.repeat(1_000))
-    expect(await idsTold(await examined(folder))).toEqual(['database_unreadable', 'not_running'])
+    expect(await findingIds(await readFacts(folder))).toEqual(['database_unreadable', 'not_running'])
   })
 
-  test('no_data', async () => {
+  test('reports no_data', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'weir-doctor-'))
-    expect(await idsTold(await examined(empty))).toEqual(['no_data'])
+    expect(await findingIds(await readFacts(empty))).toEqual(['no_data'])
     rmSync(empty, { recursive: true })
   })
 })
 
-describe('at the command line', () => {
+describe('the command line', () => {
   afterAll(cleanUp)
 
-  test('what is wrong, the heaviest first, with the command to run; the exit code says if anything is', async () => {
+  test('prints the findings of weir doctor with the command to run, and exits with 1 if there are any', async () => {
     const folder = freshFolder()
     const served = await serve(folder, { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', METRICS_PORT: '0' })
     const first = await weir(folder, 'doctor')
@@ -295,8 +295,8 @@ describe('at the command line', () => {
     const db = openDatabase(join(folder, 'weir.db'))
     db.run(OWNER)
     db.close()
-    const well = await weir(folder, 'doctor')
-    expect([well.code, well.stdout]).toEqual([0, 'No problems found.\n'])
+    const healthy = await weir(folder, 'doctor')
+    expect([healthy.code, healthy.stdout]).toEqual([0, 'No problems found.\n'])
     const json = JSON.parse((await weir(folder, 'doctor --json')).stdout) as Record<string, unknown>
     expect(json).toMatchObject({ well: true, troubles: [], running: { url: served.url, ready: true } })
     expect(await stopServed(served)).toBe(0)
@@ -304,7 +304,7 @@ describe('at the command line', () => {
     expect((await weir(folder, 'doctor now')).code).toBe(2)
   })
 
-  test('which version it is, and help on one command', async () => {
+  test('prints the version, and help on one command', async () => {
     const folder = freshFolder()
     const version = await weir(folder, 'version --json')
     expect(JSON.parse(version.stdout)).toEqual({
@@ -318,7 +318,7 @@ describe('at the command line', () => {
     expect((await weir(folder, 'help nothing')).code).toBe(2)
   })
 
-  test('long work says how far it is, on stderr, to whoever wants to know', async () => {
+  test('prints the progress of long commands to stderr with --progress', async () => {
     const folder = freshFolder()
     await weir(folder, 'keys create --credit 1')
     const copy = `${folder}-copy`
@@ -339,18 +339,18 @@ describe('at the command line', () => {
   })
 })
 
-test('base_url and base_url_unsure are told as weir check finds them', async () => {
-  const seen = { ...(await examined('/nowhere')), hasData: true }
+test('base_url and base_url_unsure are reported as weir check finds them', async () => {
+  const facts = { ...(await readFacts('/nowhere')), hasData: true }
   const found = { about: 'X_BASE_URL', says: 'It answers 404.', remedy: 'Set X_BASE_URL=y' }
-  const tell = (addressTroubles: DoctorFacts['addressFindings']) =>
-    diagnose({ ...seen, addressFindings: addressTroubles })
-  const before = tell([]).length
-  expect(tell([{ weight: 'problem', ...found }])).toContainEqual({ weight: 'problem', ...found })
-  expect(tell([{ weight: 'note', ...found }])).toContainEqual({ weight: 'note', ...found })
-  expect(tell([{ weight: 'note', ...found, remedy: '' }])).toHaveLength(before)
+  const diagnoseAddresses = (addressTroubles: DoctorFacts['addressFindings']) =>
+    diagnose({ ...facts, addressFindings: addressTroubles })
+  const before = diagnoseAddresses([]).length
+  expect(diagnoseAddresses([{ weight: 'problem', ...found }])).toContainEqual({ weight: 'problem', ...found })
+  expect(diagnoseAddresses([{ weight: 'note', ...found }])).toContainEqual({ weight: 'note', ...found })
+  expect(diagnoseAddresses([{ weight: 'note', ...found, remedy: '' }])).toHaveLength(before)
 })
 
-test('every row has a test of its own name', async () => {
+test('every check of weir doctor is named in this file', async () => {
   const text = await Bun.file(import.meta.path).text()
   for (const { id } of doctorChecks) expect(text).toMatch(new RegExp(`\\b${id}\\b`))
 })

@@ -1,5 +1,5 @@
-// Every command there is, in an order that makes sense, on a gateway that runs: each ends with 0 and prints JSON that a
-// script can read. A command that is added needs its line here.
+// Runs every command on a running gateway, in a sensible order. Each exits with 0 and prints JSON that a script can read.
+// A new command needs a line here.
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -14,8 +14,8 @@ import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs } from '../support/management.ts'
 import { addPerson } from '../support/people.ts'
 
-/** What earlier answers gave, under names that stand in braces in the lines. */
-const known: Record<string, string> = {}
+/** Values from earlier answers. The lines below use them by name, in braces. */
+const values: Record<string, string> = {}
 let harness: Harness
 let listener: Bun.Server<undefined>
 let env: Readonly<Record<string, string>>
@@ -27,8 +27,8 @@ beforeAll(async () => {
   process.env.WEIR_DATA = harness.folder
   env = { XDG_CONFIG_HOME: harness.folder }
   listener = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(null, { status: 204 }) })
-  Object.assign(known, { hook: `http://127.0.0.1:${listener.port}/` })
-  Object.assign(known, { url: harness.url, upstream: harness.upstream.url, backup: join(harness.folder, 'copy') })
+  Object.assign(values, { hook: `http://127.0.0.1:${listener.port}/` })
+  Object.assign(values, { url: harness.url, upstream: harness.upstream.url, backup: join(harness.folder, 'copy') })
 })
 afterAll(async () => {
   if (before === undefined) delete process.env.WEIR_DATA
@@ -41,29 +41,29 @@ type Answer = Record<string, unknown>
 
 interface Line {
   readonly command: string
-  /** Piped in; such a command is a process of its own, as is one that keeps something in a home. */
-  readonly typed?: string
-  readonly keeps?: (answer: Answer) => Record<string, unknown>
+  /** The standard input. Such a command runs as a process of its own, and so does one that writes to a home folder. */
+  readonly stdin?: string
+  readonly remember?: (answer: Answer) => Record<string, unknown>
   readonly prepare?: () => Promise<Record<string, unknown>>
-  readonly prints?: 'lines of JSON'
+  readonly output?: 'lines of JSON'
 }
 
 const password = 'a river runs through it'
 const first = (list: unknown): Answer => (list as Answer[])[0]!
 
 async function makePerson() {
-  const { email } = await addPerson(harness, askAs(harness, known.token!))
+  const { email } = await addPerson(harness, askAs(harness, values.token!))
   return { email }
 }
 
 async function makeCall() {
-  const answer = await chat(harness, known.key!, { model: 'openai/gpt-4o-mini', messages: hello })
+  const answer = await chat(harness, values.key!, { model: 'openai/gpt-4o-mini', messages: hello })
   await answer.text()
   await harness.idle()
   return { call: answer.headers.get('x-request-id') }
 }
 
-async function goElsewhere() {
+async function useOtherDataFolder() {
   process.env.WEIR_DATA = join(harness.folder, 'again')
   return {}
 }
@@ -82,18 +82,24 @@ async function findChannels() {
 
 const lines: readonly Line[] = [
   { command: 'version' },
-  { command: 'setup --email olga@example.com --name Olga', typed: password },
-  { command: 'token', keeps: ({ token }) => ({ token }) },
+  { command: 'setup --email olga@example.com --name Olga', stdin: password },
+  { command: 'token', remember: ({ token }) => ({ token }) },
   { command: 'users list' },
   { command: 'users role {email} support', prepare: makePerson },
   { command: 'users disable {email}' },
   { command: 'users enable {email}' },
-  { command: 'users reset-password {email}', typed: 'another river of words' },
+  { command: 'users reset-password {email}', stdin: 'another river of words' },
   { command: 'users email {email} moved@example.com' },
-  { command: 'keys create --tier pro --credit 5', keeps: ({ key, account }) => ({ key, account }) },
+  { command: 'keys create --tier pro --credit 5', remember: ({ key, account }) => ({ key, account }) },
   { command: 'keys set {key} --bodies on --name laptop --allow openai/*,demo/* --endpoints chat' },
   { command: 'keys list' },
   { command: 'keys show {key}' },
+  { command: 'tokens create ci --role admin --expires 90d', remember: ({ id }) => ({ serviceToken: id }) },
+  { command: 'tokens create team --account {account} --account-role developer' },
+  { command: 'tokens list' },
+  { command: 'tokens set ci --name deploy --expires none' },
+  { command: 'tokens rotate deploy --overlap 1h' },
+  { command: 'tokens revoke {serviceToken}' },
   { command: 'accounts create --name team' },
   { command: 'accounts list' },
   { command: 'accounts set {account} --credit-limit 1' },
@@ -106,7 +112,7 @@ const lines: readonly Line[] = [
   { command: 'adjust {account} -0.5' },
   {
     command: 'codes create --count 2 --amount 1 --batch spring',
-    keeps: ({ codes }) => ({ code: (codes as string[])[0] }),
+    remember: ({ codes }) => ({ code: (codes as string[])[0] }),
   },
   { command: 'codes redeem {code} {account}' },
   { command: 'codes list' },
@@ -119,7 +125,7 @@ const lines: readonly Line[] = [
   { command: 'bodies {call}' },
   { command: 'refund {call}' },
   { command: 'statement {account}' },
-  { command: 'records export', prints: 'lines of JSON' },
+  { command: 'records export', output: 'lines of JSON' },
   { command: 'records delete --user nobody' },
   { command: 'records deletions' },
   { command: 'prices show openai/gpt-4o-mini' },
@@ -127,7 +133,7 @@ const lines: readonly Line[] = [
   { command: 'prices withdraw openai/gpt-4o-mini' },
   { command: 'prices backtest openai/gpt-4o-mini {"input":"1.00","output":"2.00"}' },
   { command: 'prices check' },
-  { command: 'limits set requests 100/minute --key {key}', keeps: ({ id }) => ({ limit: id }) },
+  { command: 'limits set requests 100/minute --key {key}', remember: ({ id }) => ({ limit: id }) },
   { command: 'limits list' },
   { command: 'limits remove {limit}' },
   { command: 'routes set small openai/gpt-4o-mini' },
@@ -142,16 +148,16 @@ const lines: readonly Line[] = [
   { command: 'channels models {one}' },
   {
     command: 'channels create openai --base-url {upstream}/v1',
-    typed: 'sk-three-0123456789',
-    keeps: ({ data }) => ({ made: first(data).id }),
+    stdin: 'sk-three-0123456789',
+    remember: ({ data }) => ({ made: first(data).id }),
   },
-  { command: 'channels credential {made}', typed: 'sk-four-0123456789' },
+  { command: 'channels credential {made}', stdin: 'sk-four-0123456789' },
   { command: 'channels disable {made}' },
   { command: 'channels enable {made}' },
   { command: 'channels delete {made}' },
   {
     command: 'webhooks create {hook} --events balance.low --account {account}',
-    keeps: ({ id }) => ({ webhook: id }),
+    remember: ({ id }) => ({ webhook: id }),
   },
   { command: 'webhooks list' },
   { command: 'webhooks test {webhook}' },
@@ -162,32 +168,32 @@ const lines: readonly Line[] = [
   { command: 'backup {backup}' },
   { command: 'check' },
   { command: 'doctor' },
-  { command: 'login --url {url} --email olga@example.com', typed: password },
-  { command: 'api GET /api/web/me', typed: '' },
-  { command: 'logout', typed: '' },
+  { command: 'login --url {url} --email olga@example.com', stdin: password },
+  { command: 'api GET /api/web/me', stdin: '' },
+  { command: 'logout', stdin: '' },
   { command: 'keys rotate {key} --overlap 1h' },
   { command: 'keys revoke {key}' },
-  { command: 'restore {backup}', prepare: goElsewhere },
+  { command: 'restore {backup}', prepare: useOtherDataFolder },
 ]
 
-/** Texts that are passed on as they came: of callers, of upstreams, of random letters that may all be digits. */
-const PASSED_ON = /^(request|answer|body|mark|name|reference|text)$/
-/** Words and signs for what JSON has values of its own for. */
-const FOR_A_VALUE = /^(-|none|never|no|yes|true|false|null|undefined|NaN|\[object Object\])?$/
+/** Fields whose text comes from callers, upstreams or a random generator, so it may look like a number. */
+const FREE_TEXT = /^(request|answer|body|mark|name|reference|suffix|text)$/
+/** Words and signs instead of a JSON value such as null or true. */
+const WORD_FOR_VALUE = /^(-|none|never|no|yes|true|false|null|undefined|NaN|\[object Object\])?$/
 
-/** Where a script would have to parse a text: nothing, a number, a list or an object that stands there as one. */
+/** The paths at which a script would have to parse text: null, a number, a list or an object written as a string. */
 function oddValues(value: unknown, path = ''): readonly string[] {
   if (value !== null && typeof value === 'object') {
     const names = Array.isArray(value) ? [] : Object.keys(value).filter(name => /\s/.test(name))
     const below = Object.entries(value).flatMap(([name, one]) => oddValues(one, `${path}.${name}`))
     return [...names.map(name => `${path}.${name}: a blank in a name`), ...below]
   }
-  if (typeof value !== 'string' || PASSED_ON.test(path.slice(path.lastIndexOf('.') + 1))) return []
-  const isOdd = FOR_A_VALUE.test(value) || /^[+-]?\d+$/.test(value) || /^[[{].*[\]}]$/s.test(value)
+  if (typeof value !== 'string' || FREE_TEXT.test(path.slice(path.lastIndexOf('.') + 1))) return []
+  const isOdd = WORD_FOR_VALUE.test(value) || /^[+-]?\d+$/.test(value) || /^[[{].*[\]}]$/s.test(value)
   return isOdd ? [`${path}: ${JSON.stringify(value)}`] : []
 }
 
-test('a value that is written as text is found', () => {
+test('oddValues finds values that are written as text', () => {
   const odd = { none: '-', next: 'never', empty: '', count: '12', list: [{ price: '{"input":"1"}' }], 'a b': 1 }
   expect(oddValues(odd)).toHaveLength(Object.keys(odd).length)
   const right = { none: null, count: 12, cost: '1.50', list: ['a', { price: { input: '1.00' } }], name: '12' }
@@ -198,12 +204,12 @@ const nameOf = (command: string): string =>
   Object.keys(cliCommands).find(name => command === name || command.startsWith(`${name} `)) ?? ''
 
 describe('every command', () => {
-  test('has its line here, but for those that run until they are told to stop', () => {
-    const tried = new Set(lines.map(({ command }) => nameOf(command)))
-    expect(Object.keys(cliCommands).filter(name => !tried.has(name))).toEqual(['serve', 'fake-upstream'])
+  test('has a line in this file, except those that run until they are stopped', () => {
+    const covered = new Set(lines.map(({ command }) => nameOf(command)))
+    expect(Object.keys(cliCommands).filter(name => !covered.has(name))).toEqual(['serve', 'fake-upstream'])
   })
 
-  test('stands in the help, in a line that fits a terminal, and has help of its own', async () => {
+  test('is listed in the help in a line that fits a terminal, and has help of its own', async () => {
     const help = helpLines()
     for (const [name, { usage }] of Object.entries(cliCommands)) {
       expect(help.filter(line => line.startsWith(`  ${name}  `))).toHaveLength(1)
@@ -214,22 +220,22 @@ describe('every command', () => {
   })
 
   test.each(lines.map(line => [line.command, line] as const))('weir %s', async (_, line) => {
-    Object.assign(known, await line.prepare?.())
-    const words = line.command.split(' ').map(word => word.replace(/\{(\w+)\}/, (_all, name: string) => known[name]!))
-    const { code, stdout, stderr } = await (line.typed === undefined ? runHere(words) : runApart(words, line.typed))
+    Object.assign(values, await line.prepare?.())
+    const words = line.command.split(' ').map(word => word.replace(/\{(\w+)\}/, (_all, name: string) => values[name]!))
+    const { code, stdout, stderr } = await (line.stdin === undefined ? runHere(words) : runInProcess(words, line.stdin))
     expect([code, stderr]).toEqual([0, ''])
-    const texts = line.prints === undefined ? [stdout] : stdout.trim().split('\n')
+    const texts = line.output === undefined ? [stdout] : stdout.trim().split('\n')
     const answers = texts.map(text => JSON.parse(text) as Answer)
     expect(answers[0]).toBeObject()
     expect(answers.flatMap(answer => oddValues(answer))).toEqual([])
-    Object.assign(known, line.keeps?.(answers[0]!))
+    Object.assign(values, line.remember?.(answers[0]!))
   })
 })
 
-const runApart = (words: readonly string[], typed: string) =>
-  weir(harness.folder, [...words, '--json'].join(' '), { ...env, STDIN: `${typed}\n` })
+const runInProcess = (words: readonly string[], stdin: string) =>
+  weir(harness.folder, [...words, '--json'].join(' '), { ...env, STDIN: `${stdin}\n` })
 
-/** A process for each of them would be slow, and is what other tests are about. */
+/** Runs a command in this process, because a process for each command would be slow. */
 async function runHere(words: readonly string[]) {
   const name = nameOf(words.join(' '))
   let stdout = ''

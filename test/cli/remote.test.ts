@@ -1,4 +1,5 @@
-// weir login, api and logout, as processes of their own, at a gateway that they know by its address alone.
+// weir login, api and logout, and commands with WEIR_TOKEN, run as separate processes and know the gateway by its address
+// alone.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -25,8 +26,14 @@ afterAll(async () => {
   rmSync(home, { recursive: true })
 })
 
-async function weir(args: readonly string[], input = ''): Promise<{ code: number; out: string; err: string }> {
-  const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: home }
+interface Finished {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+async function weir(args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Finished> {
+  const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: home, ...more }
   const child = Bun.spawn([WEIR, ...args], { env, stdin: Buffer.from(input), stdout: 'pipe', stderr: 'pipe' })
   const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
   return { code, out, err }
@@ -35,14 +42,14 @@ async function weir(args: readonly string[], input = ''): Promise<{ code: number
 const file = (): string => join(home, 'weir', 'session.json')
 const login = (password: string) => weir(['login', '--url', harness.url, '--email', owner.email], `${password}\n`)
 
-describe('a session elsewhere', () => {
-  test('needs the right password, and leaves nothing without it', async () => {
+describe('a remote session', () => {
+  test('is not created with a wrong password', async () => {
     const { code, err } = await login('another password')
     expect([code, err]).toEqual([1, expect.stringContaining('sign_in_failed')])
     expect((await weir(['api', 'GET', '/api/web/me'])).err).toContain('not signed in at any gateway')
   })
 
-  test('is kept for its owner alone, and asks what its owner may', async () => {
+  test('is stored in a file that only its owner can read, and sends requests as that person', async () => {
     expect(await login(goodPassword)).toMatchObject({ code: 0, err: '' })
     expect((statSync(file()).mode & 0o777).toString(8)).toBe('600')
     expect(readFileSync(file(), 'utf8')).not.toContain(goodPassword)
@@ -56,15 +63,84 @@ describe('a session elsewhere', () => {
     })
   })
 
-  test('goes to no other place than it was made at', async () => {
+  test('sends requests only to the gateway of its login', async () => {
     expect((await weir(['api', 'GET', 'http://127.0.0.1:1/api/web/me'])).code).toBe(2)
     expect((await weir(['api', 'GET', '/v1/models'])).code).toBe(2)
     expect((await weir(['login', '--url', 'file:///etc/passwd', '--email', 'a@b.c'], 'x\n')).code).toBe(1)
   })
 
-  test('ends there and here', async () => {
+  test('ends at the gateway and locally with logout', async () => {
     expect(await weir(['logout'])).toMatchObject({ code: 0, out: `signed out at ${harness.url}\n` })
     const { err } = await weir(['api', 'GET', '/api/web/me'])
     expect(err).toContain('not signed in at any gateway')
+  })
+})
+
+describe('with WEIR_TOKEN', () => {
+  const create = async (rights: object): Promise<{ id: string; token: string }> =>
+    (await harness.manage('POST', '/api/web/service-tokens', { name: `t ${Math.random()}`, ...rights })) as never
+  const remotely = (token: string, args: readonly string[], input = ''): Promise<Finished> =>
+    weir(args, input, { WEIR_TOKEN: token, WEIR_URL: harness.url })
+
+  test('commands and weir api use the gateway of WEIR_URL, as the service token', async () => {
+    const { id, token } = await create({ role: 'admin' })
+    const made = await remotely(token, ['keys', 'create', '--name', 'by ci', '--credit', '1', '--json'])
+    expect(made).toMatchObject({ code: 0, err: '' })
+    const { key, id: keyId, account } = JSON.parse(made.out) as { key: string; id: string; account: string }
+    expect((await remotely(token, ['keys', 'list', '--account', account])).out).toContain(keyId)
+    expect((await remotely(token, ['balance', key])).out).toContain('1.00')
+    const channels = JSON.parse((await remotely(token, ['channels', 'list', '--json'])).out) as {
+      data: { id: string }[]
+    }
+    const channel = channels.data.map(row => row.id).find(name => name.includes('#'))!
+    expect(await remotely(token, ['channels', 'set', channel, '--weight', '3'])).toMatchObject({ code: 0, err: '' })
+    expect(await remotely(token, ['records', 'export'])).toMatchObject({ code: 0, err: '' })
+    const told = await remotely(token, ['api', 'GET', `/api/web/audit-log?actor=${id}`])
+    const { data } = JSON.parse(told.out) as { data: { action: string }[] }
+    expect(data.map(({ action }) => action)).toEqual(['setChannels', 'createKey'])
+  })
+
+  test('weir api takes the address from --url', async () => {
+    const { token } = await create({ role: 'support' })
+    const args = ['api', 'GET', '/api/web/tiers', '--url', harness.url]
+    expect(await weir(args, '', { WEIR_TOKEN: token })).toMatchObject({ code: 0, err: '' })
+    expect((await weir(args, '', { WEIR_TOKEN: token, WEIR_URL: 'http://127.0.0.1:1' })).code).toBe(0)
+  })
+
+  test('errors name the options of the command, and a role that is too low is refused', async () => {
+    const { token } = await create({ role: 'support' })
+    const wrong = await remotely(token, ['keys', 'list', '--state', 'odd'])
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('--state')])
+    const refused = await remotely(token, ['routes', 'remove', 'anything'])
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('role does not allow')])
+  })
+
+  test('a token that is not valid is refused with its reason, and the token is not printed', async () => {
+    const { id, token } = await create({ role: 'admin' })
+    await harness.manage('DELETE', `/api/web/service-tokens/${id}`)
+    for (const args of [
+      ['keys', 'list'],
+      ['api', 'GET', '/api/web/keys'],
+    ]) {
+      const { code, out, err } = await remotely(token, args)
+      expect([code, out, err]).toEqual([1, '', expect.stringContaining('This service token was revoked.')])
+      expect(err).not.toContain(token)
+    }
+  })
+
+  test('nothing happens on this machine instead: commands of the machine, and half of the settings, are refused', async () => {
+    const { token } = await create({ role: 'owner' })
+    const tries: readonly (readonly [env: Record<string, string>, args: readonly string[], text: string])[] = [
+      [{ WEIR_TOKEN: token, WEIR_URL: harness.url }, ['backup', join(home, 'copy')], 'only on the machine'],
+      [{ WEIR_TOKEN: token, WEIR_URL: harness.url }, ['token'], 'only on the machine'],
+      [{ WEIR_TOKEN: token }, ['keys', 'list'], 'Set WEIR_URL'],
+      [{ WEIR_TOKEN: token, WEIR_URL: 'weir.example.com' }, ['keys', 'list'], 'invalid'],
+      [{ WEIR_TOKEN: ' ', WEIR_URL: harness.url }, ['keys', 'create'], 'WEIR_TOKEN is missing or empty'],
+      [{ WEIR_URL: harness.url }, ['keys', 'create'], 'WEIR_TOKEN is missing or empty'],
+    ]
+    for (const [env, args, text] of tries) {
+      const { code, out, err } = await weir(args, '', { WEIR_DATA: harness.folder, ...env })
+      expect([args, code, out, err]).toEqual([args, 1, '', expect.stringContaining(text)])
+    }
   })
 })

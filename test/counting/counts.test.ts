@@ -1,4 +1,4 @@
-// How long a request is, in every dialect on every upstream, asked by the official SDKs.
+// Token counts in every dialect on every upstream, requested by the official SDKs.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -7,16 +7,16 @@ import Anthropic0 from 'anthropic-0'
 import OpenAI from 'openai'
 import { bounds } from '../../src/base/bounds.ts'
 import { ask, bearer, expectStages, reached } from '../front/asking.ts'
-import { says } from '../side/upstream.ts'
+import { says } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
-import { startLakes } from './lakes.ts'
+import { startProviders } from './providers.ts'
 
 let harness: Harness
 let key: string
 
 beforeAll(async () => {
-  harness = await startLakes()
+  harness = await startProviders()
   key = await harness.key({ qpm: 10_000 })
 })
 afterAll(() => harness.stop())
@@ -31,7 +31,7 @@ const schema = { type: 'object' as const, properties: { place: { type: 'string' 
 
 type Count = (model: string) => Promise<number | undefined>
 
-/** The same conversation, with instructions and a tool, as each SDK says it. */
+/** Counts the same conversation, with instructions and a tool, by each SDK. */
 const sdks: Readonly<Record<string, Count>> = {
   async anthropic(model) {
     const tools = [{ name: 'depth', description: 'Tells how deep the water is', input_schema: schema }]
@@ -56,23 +56,23 @@ const ponds = ['pond-chat', 'pond-anthropic', 'lake-ark']
 
 const lastPath = () => harness.upstream.requests.at(-1)!.path
 
-describe.each(callers)('asked by %s', caller => {
-  test.each(lakes)('%s counts itself, without an answer', async lake => {
+describe.each(callers)('a count by the SDK of %s', caller => {
+  test.each(lakes)('is made by %s, without a generation', async lake => {
     const before = harness.upstream.requests.length
     const count = await sdks[caller]!(`${lake}/echo`)
-    const seen = harness.upstream.requests.slice(before)
-    expect(seen).toHaveLength(1)
+    const sent = harness.upstream.requests.slice(before)
+    expect(sent).toHaveLength(1)
     expect(lastPath()).toMatch(/count_tokens$|input_tokens$|:countTokens$/)
-    // A token is a word there.
+    // The fake upstream counts a word as a token.
     const least = caller === 'gemini' ? 10 : 19
     expect(count).toBeGreaterThanOrEqual(least)
   })
 
-  test.each(ponds)('P23: %s is not asked, and the count is ours', async pond => {
+  test.each(ponds)('P23: for %s is made by the gateway, without a request upstream', async pond => {
     const before = harness.upstream.requests.length
     const count = await sdks[caller]!(`${pond}/echo`)
     expect(harness.upstream.requests.length).toBe(before)
-    // With instructions and tools it is several times the question.
+    // With instructions and tools the count is several times that of the question.
     if (caller === 'gemini') expect(count).toBeWithin(10, 25)
     else expect(count).toBeWithin(45, 90)
   })
@@ -83,7 +83,7 @@ describe('a count', () => {
   const post = (path: string, json: object, more: Record<string, string> = {}) =>
     rawRequest(harness.url, ask('POST', path, { ...bearer(key), ...more }, JSON.stringify(json)))
 
-  test('P23: says how good it is, costs nothing, is no record and needs no cap', async () => {
+  test('P23: states its accuracy, costs nothing, leaves no record and needs no output cap', async () => {
     const [before, { balance }] = [harness.records().length, await harness.balance(key)]
     const counted = await post('/v1/messages/count_tokens?beta=true', body)
     expect(counted.status).toBe(200)
@@ -100,9 +100,9 @@ describe('a count', () => {
   test.each([
     ['lake-responses', ['input', 'model']],
     ['lake-gemini', ['generateContentRequest']],
-  ])('of a large picture is translated for %s up to 8 MiB, and ours beyond', async (lake, fields) => {
+  ])('of a large image is translated for %s up to 8 MiB, and estimated by the gateway beyond', async (lake, fields) => {
     const before = harness.upstream.requests.length
-    const asked = async (bytes: number) => {
+    const sendCount = async (bytes: number) => {
       const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(bytes) }
       const content = [
         { type: 'image', source },
@@ -111,14 +111,14 @@ describe('a count', () => {
       const json = { model: `${lake}/echo`, messages: [{ role: 'user', content }] }
       return (await post('/v1/messages/count_tokens', json)).header('x-weir-count')
     }
-    expect(await asked(1024 * 1024)).toBe('provider')
+    expect(await sendCount(1024 * 1024)).toBe('provider')
     const sent = harness.upstream.requests.at(-1)!.body
     expect(Object.keys(JSON.parse(sent.toString()) as object).sort()).toEqual([...fields])
-    expect(await asked(bounds.countTranslatedBytesMax)).toMatch(/^estimated; /)
+    expect(await sendCount(bounds.countTranslatedBytesMax)).toMatch(/^estimated; /)
     expect(harness.upstream.requests.length).toBe(before + 1)
   })
 
-  test('needs a key, which its refusal says in the dialect', async () => {
+  test('without a valid key is refused in the dialect of the caller', async () => {
     const refused = await post('/v1/messages/count_tokens', body, { authorization: 'Bearer wk-no' })
     expect(refused.status).toBe(401)
     expectStages(refused, reached.refusedKey)
@@ -126,23 +126,23 @@ describe('a count', () => {
     expect(error.type).toBe('authentication_error')
   })
 
-  test('is limited as calls are', async () => {
+  test('counts against the rate limit of its key', async () => {
     const few = await harness.key({ qpm: 1 })
-    const asked = () => post('/v1/messages/count_tokens', body, bearer(few))
-    expect([(await asked()).status, (await asked()).status]).toEqual([200, 429])
+    const sendCount = () => post('/v1/messages/count_tokens', body, bearer(few))
+    expect([(await sendCount()).status, (await sendCount()).status]).toEqual([200, 429])
   })
 
-  test('of a model that does not exist is a 404 of the SDK', async () => {
-    const counting = sdks.anthropic!('pond-chat-none/echo').catch((fault: unknown) => fault)
-    expect(await counting).toBeInstanceOf(Anthropic.NotFoundError)
+  test('for an unknown model is a NotFoundError of the SDK', async () => {
+    const error = sdks.anthropic!('pond-chat-none/echo').catch((fault: unknown) => fault)
+    expect(await error).toBeInstanceOf(Anthropic.NotFoundError)
   })
 
   test.each([
     ['a failure', says({ error: { message: 'no' } }, 500)],
-    ['a place that is not there', says({ error: { message: 'no' } }, 404)],
+    ['a 404', says({ error: { message: 'no' } }, 404)],
     ['no count', says({ input_tokens: -5 })],
     ['nonsense', says('what?')],
-  ])('that the provider answers with %s is made here', async (_, answer) => {
+  ])('that the provider answers with %s is estimated by the gateway', async (_, answer) => {
     harness.upstream.plan(answer)
     const counted = await post('/v1/messages/count_tokens', { ...body, model: 'lake-anthropic/echo' })
     expect(counted.status).toBe(200)
@@ -150,7 +150,7 @@ describe('a count', () => {
     expect(JSON.parse(counted.body.toString('utf8'))).toEqual({ input_tokens: expect.any(Number) })
   })
 
-  test('that the provider refuses in the caller’s own dialect is refused', async () => {
+  test('that the provider refuses in the dialect of the caller is refused', async () => {
     const messages = [{ role: 'user' as const, content: words }]
     const wrong = { model: 'lake-anthropic/echo', messages, max_tokenz: 5 }
     const fault = await anthropic()
@@ -160,16 +160,16 @@ describe('a count', () => {
     expect((fault as Error).message).toContain('max_tokenz')
   })
 
-  test('of a picture is a fixed estimate, and nothing is fetched for it', async () => {
+  test('of an image by URL is a fixed estimate, and the image is not fetched', async () => {
     const image = { type: 'image', source: { type: 'url', url: 'http://127.0.0.1:9/a.png' } }
-    const seen = { model: 'lake-gemini/echo', messages: [{ role: 'user', content: [image] }] }
-    const counted = await post('/v1/messages/count_tokens', seen)
+    const withImage = { model: 'lake-gemini/echo', messages: [{ role: 'user', content: [image] }] }
+    const counted = await post('/v1/messages/count_tokens', withImage)
     expect(counted.header('x-weir-count')).toStartWith('estimated')
     const { input_tokens } = JSON.parse(counted.body.toString('utf8')) as { input_tokens: number }
     expect(input_tokens).toBeWithin(1_000, 1_020)
   })
 
-  test('by the older SDK of Anthropic, and its beta client', async () => {
+  test('works with the older SDK of Anthropic and its beta client', async () => {
     const client = new Anthropic0({ apiKey: key, baseURL: harness.url, maxRetries: 0 })
     const messages = [{ role: 'user' as const, content: words }]
     const plain = await client.messages.countTokens({ model: 'pond-chat/echo', messages })
@@ -182,16 +182,16 @@ interface Total {
   readonly totalTokens: number
 }
 
-describe('what a response follows', () => {
-  const told = 'The water at the old bridge is three fathoms deep, and rising by a hand every hour since noon.'
+describe('a previous response', () => {
+  const earlierInput = 'The water at the old bridge is three fathoms deep, and rising by a hand every hour since noon.'
 
-  test.each(['lake-responses', 'pond-chat', 'lake-anthropic'])('is counted with it at %s', async provider => {
+  test.each(['lake-responses', 'pond-chat', 'lake-anthropic'])('is included in a count at %s', async provider => {
     const model = `${provider}/echo`
-    const first = await openai().responses.create({ model, input: told })
+    const first = await openai().responses.create({ model, input: earlierInput })
     const alone = await openai().responses.inputTokens.count({ model, input: words })
     const after = { model, input: words, previous_response_id: first.id }
     const all = await openai().responses.inputTokens.count(after)
-    // Told, and told again by the echo.
+    // The earlier input counts twice: as input, and as the answer that echoes it.
     expect(all.input_tokens).toBeGreaterThan(alone.input_tokens + 35)
     const other = new OpenAI({ apiKey: await harness.key(), baseURL: `${harness.url}/v1`, maxRetries: 0 })
     const fault = await other.responses.inputTokens.count(after).catch((thrown: unknown) => thrown)
@@ -199,14 +199,14 @@ describe('what a response follows', () => {
   })
 })
 
-describe('Gemini’s two forms', () => {
+describe('both request forms of Gemini', () => {
   const totalOf = ({ body }: { body: Buffer }) => (JSON.parse(body.toString('utf8')) as Total).totalTokens
   const contents = [{ role: 'user', parts: [{ text: words }] }]
   const post = (path: string, json: object) =>
     rawRequest(harness.url, ask('POST', path, { 'x-goog-api-key': key }, JSON.stringify(json)))
   const whole = { contents, systemInstruction: { parts: [{ text: system }] } }
 
-  test.each(['/v1beta/models/', '/v1beta/', '/v1/models/'])('at %s', async prefix => {
+  test.each(['/v1beta/models/', '/v1beta/', '/v1/models/'])('are counted at %s', async prefix => {
     for (const model of ['pond-chat/echo', 'lake-gemini/echo']) {
       const at = `${prefix}${model}:countTokens`
       const bare = await post(at, { contents })
@@ -221,14 +221,14 @@ describe('Ark’s tokenization', () => {
   const post = (model: string, text: unknown) =>
     rawRequest(harness.url, ask('POST', '/api/v3/tokenization', bearer(key), JSON.stringify({ model, text })))
 
-  test('is the provider’s where it speaks it', async () => {
+  test('comes from a provider that has this endpoint', async () => {
     const answer = await post('lake-ark/echo', ['a b c'])
     expect(answer.header('x-weir-count')).toBe('provider')
     const { data } = JSON.parse(answer.body.toString('utf8')) as { data: { token_ids: number[] }[] }
     expect(data[0]!.token_ids).toEqual([1, 1, 1])
   })
 
-  test('is a number for each text elsewhere', async () => {
+  test('is an estimate for each text at other providers', async () => {
     const answer = await post('pond-chat/echo', [words, 'river'])
     expect(answer.header('x-weir-count')).toStartWith('estimated')
     const { data } = JSON.parse(answer.body.toString('utf8')) as { data: { total_tokens: number }[] }
@@ -237,8 +237,8 @@ describe('Ark’s tokenization', () => {
   })
 })
 
-describe('a factor', () => {
-  test('is learned from calls that are over, once somebody wanted a count', async () => {
+describe('the correction factor of counts', () => {
+  test('is learned from finished calls after the first count for a model', async () => {
     const messages = [{ role: 'user' as const, content: 'word '.repeat(200) }]
     const model = 'pond-anthropic/blind'
     const counts = () => anthropic().messages.countTokens({ model, messages }).withResponse()
@@ -251,7 +251,7 @@ describe('a factor', () => {
       await anthropic().messages.create({ model, max_tokens: 10, messages })
     }
     await harness.idle()
-    // What was learned last may still be counted.
+    // The last calls may still be on their way into the factor.
     let later = await counts()
     const isLearned = () => later.data.input_tokens !== first.data.input_tokens
     for (let tries = 0; tries < 100 && !isLearned(); tries++) later = await counts()

@@ -1,20 +1,20 @@
-// Vectors, asked for by the official SDKs in one dialect and made in another.
+// Embeddings, requested by the official SDKs in one dialect and served by an upstream of another.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { ask, bearer, expectStages, reached } from '../front/asking.ts'
-import { nanosOf, says } from '../side/upstream.ts'
+import { nanosOf, says } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
-import { startLakes } from './lakes.ts'
+import { startProviders } from './providers.ts'
 
 let harness: Harness
 let key: string
 
 beforeAll(async () => {
-  harness = await startLakes()
+  harness = await startProviders()
   key = await harness.key({ credit: '10', qpm: 10_000 })
 })
 afterAll(() => harness.stop())
@@ -26,7 +26,7 @@ const spent = async (): Promise<bigint> => {
   await harness.idle()
   return 10_000_000_000n - nanosOf((await harness.balance(key)).balance)
 }
-const noted = () => harness.records().at(-1)!
+const lastRecord = () => harness.records().at(-1)!
 
 const sdks = [
   ['7.x', OpenAI],
@@ -40,13 +40,13 @@ const vectors = [
 const data = vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }))
 const springs = ['spring-openai', 'spring-ark', 'spring-gemini']
 
-describe.each(springs)('at %s', spring => {
+describe.each(springs)('embeddings of %s', spring => {
   const answer = (): object => {
     if (spring === 'spring-gemini') return { embeddings: vectors.map(values => ({ values })) }
     return { object: 'list', data, usage: { prompt_tokens: 40, total_tokens: 40 } }
   }
 
-  test('Google’s SDK gets the vectors as they are, and the call is paid for', async () => {
+  test('reach Google’s SDK unchanged, and are charged', async () => {
     const before = await spent()
     harness.upstream.plan(says(answer()))
     const contents = ['the river', 'the sea']
@@ -56,13 +56,13 @@ describe.each(springs)('at %s', spring => {
     expect(JSON.stringify(last().json())).not.toContain('spring')
     const isReported = spring !== 'spring-gemini'
     const usage_source = isReported ? 'reported' : 'estimated'
-    expect(noted()).toMatchObject({ usage_source, dialect: 'gemini-batch-embed' })
-    // Where nothing is reported, sixteen bytes of text are four tokens.
+    expect(lastRecord()).toMatchObject({ usage_source, dialect: 'gemini-batch-embed' })
+    // Without reported usage, sixteen bytes of text count as four tokens.
     expect((await spent()) - before).toBe(isReported ? 40_000n : 4_000n)
   })
 
-  test.each(sdks)('P35: OpenAI’s %s too, which asks for bytes', async (_, Sdk) => {
-    // Natively what the upstream says passes, and this one says numbers to who asks for bytes.
+  test.each(sdks)('P35: reach OpenAI’s SDK %s, which asks for base64', async (_, Sdk) => {
+    // Natively the answer of the upstream passes unchanged, and a planned answer has numbers instead of base64.
     if (spring !== 'spring-openai') harness.upstream.plan(says(answer()))
     const found = await openai(Sdk).embeddings.create({ model: `${spring}/echo`, input: ['the river', 'the sea'] })
     if (spring === 'spring-openai') expect(found.data.map(one => one.embedding.length)).toEqual([8, 8])
@@ -70,40 +70,45 @@ describe.each(springs)('at %s', spring => {
     expect(found.usage.total_tokens).toBeGreaterThan(0)
   })
 
-  test('real answers of the fake one are read', async () => {
-    const wish = { model: `${spring}/echo`, contents: 'the river', config: { outputDimensionality: 4 } }
-    const { embeddings } = await google().models.embedContent(wish)
+  test('are read from the default answer of the fake upstream', async () => {
+    const request = { model: `${spring}/echo`, contents: 'the river', config: { outputDimensionality: 4 } }
+    const { embeddings } = await google().models.embedContent(request)
     expect(embeddings![0]!.values).toHaveLength(4)
   })
 })
 
-describe('a single one', () => {
+describe('an embedding', () => {
   const post = (path: string, json: object) =>
     rawRequest(harness.url, ask('POST', path, bearer(key), JSON.stringify(json)))
   const content = { parts: [{ text: 'the river' }] }
 
-  test.each(['/v1beta/models/', '/v1beta/', '/v1/models/'])('at %s is one vector, without stages', async prefix => {
-    for (const spring of springs) {
-      const body = { model: `models/${spring}/echo`, content, outputDimensionality: 4 }
-      const answer = await post(`${prefix}${spring}/echo:embedContent`, body)
-      expect(answer.status).toBe(200)
-      expectStages(answer, reached.nothing)
-      const { embedding } = JSON.parse(answer.body.toString('utf8')) as { embedding: { values: number[] } }
-      expect(embedding.values).toHaveLength(4)
-      if (spring === 'spring-gemini') expect(last().json()).toMatchObject({ model: 'models/echo', content })
-    }
-  })
+  test.each(['/v1beta/models/', '/v1beta/', '/v1/models/'])(
+    'of one text at %s is one vector, without stage headers',
+    async prefix => {
+      for (const spring of springs) {
+        const body = { model: `models/${spring}/echo`, content, outputDimensionality: 4 }
+        const answer = await post(`${prefix}${spring}/echo:embedContent`, body)
+        expect(answer.status).toBe(200)
+        expectStages(answer, reached.nothing)
+        const { embedding } = JSON.parse(answer.body.toString('utf8')) as { embedding: { values: number[] } }
+        expect(embedding.values).toHaveLength(4)
+        if (spring === 'spring-gemini') expect(last().json()).toMatchObject({ model: 'models/echo', content })
+      }
+    },
+  )
 
-  test('says what is lost, or refuses', async () => {
-    const wish = { content, taskType: 'RETRIEVAL_QUERY', title: 'A river' }
+  test('lists losses, or is refused with strict translation', async () => {
+    const request = { content, taskType: 'RETRIEVAL_QUERY', title: 'A river' }
     const path = '/v1beta/models/spring-openai/echo:embedContent'
-    const answer = await post(path, wish)
+    const answer = await post(path, request)
     expect(answer.header('x-weir-loss')).toBe('title, task_type')
-    expect(noted()).toMatchObject({ loss: 'title,task_type' })
+    expect(lastRecord()).toMatchObject({ loss: 'title,task_type' })
     const strict = { ...bearer(key), 'x-weir-translate': 'strict' }
-    const refused = await rawRequest(harness.url, ask('POST', path, strict, JSON.stringify(wish)))
+    const refused = await rawRequest(harness.url, ask('POST', path, strict, JSON.stringify(request)))
     expect(refused.status).toBe(400)
-    expect((await post('/v1beta/models/spring-gemini/echo:embedContent', wish)).header('x-weir-loss')).toBeUndefined()
+    expect(
+      (await post('/v1beta/models/spring-gemini/echo:embedContent', request)).header('x-weir-loss'),
+    ).toBeUndefined()
   })
 
   test.each([
@@ -115,7 +120,7 @@ describe('a single one', () => {
     expect([answer.status, JSON.parse(answer.body.toString('utf8'))]).toMatchObject([400, { error: { code: 400 } }])
   })
 
-  test('of tokens is refused where the model has others', async () => {
+  test('of token ids is refused for a model with another tokenizer', async () => {
     const fault = await openai()
       .embeddings.create({ model: 'spring-gemini/echo', input: [1, 2, 3] })
       .catch((thrown: unknown) => thrown)
@@ -127,7 +132,7 @@ describe('a single one', () => {
     ['a vector of words', { embeddings: [{ values: ['a'] }, { values: [1] }] }],
     ['no vector', { embeddings: [{ values: [] }, { values: [1] }] }],
     ['nothing', {}],
-  ])('an upstream that gives %s has not answered, and is not paid', async (_, answer) => {
+  ])('for which the upstream returns %s is a 502 and free', async (_, answer) => {
     const before = await spent()
     harness.upstream.plan(says(answer))
     const fault = await openai()
@@ -137,9 +142,9 @@ describe('a single one', () => {
     expect(await spent()).toBe(before)
   })
 
-  test('talk is not embedded', async () => {
-    const asking = google().models.embedContent({ model: 'pond-chat/echo', contents: 'a' })
-    const fault = await asking.catch((thrown: unknown) => thrown)
+  test('is refused for a chat model', async () => {
+    const embedding = google().models.embedContent({ model: 'pond-chat/echo', contents: 'a' })
+    const fault = await embedding.catch((thrown: unknown) => thrown)
     expect(fault).toMatchObject({ status: 400 })
   })
 })

@@ -1,5 +1,5 @@
-// What is refused before anything goes upstream: media that a model cannot read, or that may not be fetched, a cap that
-// is too high for the funds, and a WebSocket.
+// Calls that are refused before anything goes upstream: media that the model cannot read or that may not be fetched, an
+// output cap that is too high for the funds, and WebSockets.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -7,21 +7,21 @@ import { ResponsesWS } from 'openai/resources/responses/ws'
 import { bounds } from '../../src/base/bounds.ts'
 import { ask, bearer } from '../front/asking.ts'
 import type { Harness } from '../support/gateway.ts'
+import { loopback } from '../support/network-paths.ts'
 import { rawRequest } from '../support/raw.ts'
-import { loopback } from '../support/roads.ts'
-import { startLakes } from './lakes.ts'
+import { startProviders } from './providers.ts'
 
 let harness: Harness
-let open: Harness
+let permissive: Harness
 let key: string
-let shelf: ReturnType<typeof Bun.serve>
+let mediaServer: ReturnType<typeof Bun.serve>
 const fetched: string[] = []
 
 beforeAll(async () => {
-  harness = await startLakes()
-  open = await startLakes({ world: { media: { privateHosts: loopback } } })
+  harness = await startProviders()
+  permissive = await startProviders({ world: { media: { privateHosts: loopback } } })
   key = await harness.key({ credit: '10', qpm: 10_000 })
-  shelf = Bun.serve({
+  mediaServer = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     fetch(request) {
@@ -33,20 +33,20 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await shelf.stop(true)
+  await mediaServer.stop(true)
   await harness.stop()
-  await open.stop()
+  await permissive.stop()
 })
 
-interface Told {
+interface Result {
   readonly status: number
   readonly text: string
   readonly sent: number
 }
 
-async function post(at: Harness, path: string, json: object, own = key): Promise<Told> {
+async function post(at: Harness, path: string, json: object, apiKey = key): Promise<Result> {
   const before = at.upstream.requests.length
-  const answer = await rawRequest(at.url, ask('POST', path, bearer(own), JSON.stringify(json)))
+  const answer = await rawRequest(at.url, ask('POST', path, bearer(apiKey), JSON.stringify(json)))
   return { status: answer.status, text: answer.body.toString('utf8'), sent: at.upstream.requests.length - before }
 }
 
@@ -58,7 +58,7 @@ const message = (model: string, content: unknown) => ({ model, max_tokens: 10, m
 const chat = (model: string, content: unknown) => ({ model, messages: [{ role: 'user', content }] })
 const dataUrl = { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } }
 
-describe('what a model does not read', () => {
+describe('media that a model does not read', () => {
   test.each([
     ['an image, natively', '/v1/messages', message('pond-anthropic/blind', [image]), 'images'],
     ['an image, translated', '/v1/messages', message('pond-chat/blind', [image]), 'images'],
@@ -79,61 +79,64 @@ describe('what a model does not read', () => {
       },
       'images',
     ],
-  ])('%s is refused by name', async (_, path, body, kind) => {
+  ])('are refused with their kind: %s', async (_, path, body, kind) => {
     const { status, text, sent } = await post(harness, path, body)
     expect([status, sent]).toEqual([400, 0])
     expect(text).toContain(`does not read ${kind}, only text.`)
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('a document of text is text, and a model of which nothing is known is asked', async () => {
+  test('do not include a text document, and pass for a model without known traits', async () => {
     expect(await post(harness, '/v1/messages', message('pond-anthropic/blind', [words]))).toMatchObject({ status: 200 })
     expect(await post(harness, '/v1/messages', message('pond-anthropic/echo', [image]))).toMatchObject({ status: 200 })
   })
 })
 
-describe('media at an address', () => {
-  const at = (path: string) => ({ type: 'image_url', image_url: { url: `http://127.0.0.1:${shelf.port}${path}` } })
-  const asks = (paths: readonly string[]) => chat('lake-gemini/echo', paths.map(at))
+describe('media by URL', () => {
+  const at = (path: string) => ({
+    type: 'image_url',
+    image_url: { url: `http://127.0.0.1:${mediaServer.port}${path}` },
+  })
+  const requestOf = (paths: readonly string[]) => chat('lake-gemini/echo', paths.map(at))
   const path = '/v1/chat/completions'
 
-  test('of our own network is not fetched', async () => {
+  test('on a private host are not fetched', async () => {
     const before = fetched.length
-    const { status, text, sent } = await post(harness, path, asks(['/a.png']))
+    const { status, text, sent } = await post(harness, path, requestOf(['/a.png']))
     expect([status, sent, fetched.length]).toEqual([400, 0, before])
     expect(text).toContain('its host is not public')
   })
 
-  test('that is allowed goes into the request', async () => {
-    const own = await open.key()
-    const { status, sent } = await post(open, path, asks(['/a.png', '/b.png', '/a.png']), own)
+  test('on a permitted host are fetched once and put into the request', async () => {
+    const apiKey = await permissive.key()
+    const { status, sent } = await post(permissive, path, requestOf(['/a.png', '/b.png', '/a.png']), apiKey)
     expect([status, sent]).toEqual([200, 1])
-    expect(JSON.stringify(open.upstream.requests.at(-1)!.json()).match(/"inlineData"/g)).toHaveLength(3)
+    expect(JSON.stringify(permissive.upstream.requests.at(-1)!.json()).match(/"inlineData"/g)).toHaveLength(3)
     expect(fetched.filter(one => one === '/a.png')).toHaveLength(1)
   })
 
-  test('is at most so many', async () => {
-    const own = await open.key()
+  test('are limited in number', async () => {
+    const apiKey = await permissive.key()
     const before = fetched.length
     const many = Array.from({ length: bounds.mediaPerCallMax + 1 }, (_, index) => `/${index}.png`)
-    const { status, text, sent } = await post(open, path, asks(many), own)
+    const { status, text, sent } = await post(permissive, path, requestOf(many), apiKey)
     expect([status, sent, fetched.length]).toEqual([400, 0, before])
     expect(text).toContain(`more than ${bounds.mediaPerCallMax} addresses`)
-    expect(await post(open, path, asks(many.slice(1)), own)).toMatchObject({ status: 200, sent: 1 })
+    expect(await post(permissive, path, requestOf(many.slice(1)), apiKey)).toMatchObject({ status: 200, sent: 1 })
   })
 
-  test('is at most so much, and the rest is not fetched', async () => {
-    const own = await open.key()
+  test('are limited in size, and the rest is not fetched', async () => {
+    const apiKey = await permissive.key()
     const before = fetched.length
     const large = Array.from({ length: 20 }, (_, index) => `/large-${index}.png`)
-    const { status, text, sent } = await post(open, path, asks(large), own)
+    const { status, text, sent } = await post(permissive, path, requestOf(large), apiKey)
     expect([status, sent]).toEqual([400, 0])
     expect(text).toContain(`larger than ${bounds.mediaPerCallBytesMax} bytes`)
     expect(fetched.length - before).toBeLessThan(12)
   })
 })
 
-describe('a call that is too dear', () => {
+describe('a call that the funds do not cover', () => {
   test.each([
     ['/v1/messages', { ...message('pond-chat/echo', 'Hello'), max_tokens: 4_000 }, 'max_tokens'],
     ['/v1/chat/completions', chat('pond-chat/echo', 'Hello'), 'max_tokens'],
@@ -144,7 +147,7 @@ describe('a call that is too dear', () => {
       'maxOutputTokens',
     ],
     ['/api/v3/chat/completions', chat('pond-chat/echo', 'Hello'), 'max_completion_tokens'],
-  ])('at %s is told which cap would help', async (path, body, cap) => {
+  ])('at %s is refused with the cap that would fit', async (path, body, cap) => {
     const poor = await harness.key({ credit: '0.002' })
     const { status, text, sent } = await post(harness, path, body, poor)
     expect([status, sent]).toEqual([402, 0])
@@ -165,12 +168,12 @@ describe('a WebSocket', () => {
     ['/v1/messages', { type: 'error' }],
     ['/v1beta/models/x/y:generateContent', { error: { code: 426 } }],
     ['/api/v3/responses', { error: { code: expect.any(String) } }],
-  ])('at %s is refused in its dialect', async (path, body) => {
+  ])('at %s is refused in the dialect of the endpoint', async (path, body) => {
     const answer = await rawRequest(harness.url, ask('GET', path, { ...bearer(key), ...upgrade }))
     expect([answer.status, JSON.parse(answer.body.toString('utf8'))]).toMatchObject([426, body])
   })
 
-  test('of a real client does not open', async () => {
+  test('of a WebSocket client does not open', async () => {
     const url = `${harness.url.replace('http', 'ws')}/v1/responses`
     const socket = new WebSocket(url, { headers: { authorization: `Bearer ${key}` } } as never)
     const ended = await new Promise<string>(resolve => {
@@ -181,7 +184,7 @@ describe('a WebSocket', () => {
     expect(ended).not.toBe('open')
   })
 
-  test('of OpenAI’s SDK ends in its error', async () => {
+  test('of OpenAI’s SDK ends in an error of the SDK', async () => {
     const client = new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1`, maxRetries: 0 })
     const socket = new ResponsesWS(client)
     const fault = await new Promise<unknown>(resolve => socket.on('error', resolve))

@@ -1,5 +1,5 @@
-// The gateway's database as the checker reads it: every statement about its tables stands here. The file is opened
-// by a connection of the checker's own, and none of the gateway's code is used.
+// Reads the database of the gateway for the checker; all SQL of the checker is here. It uses a connection of its own and no
+// code of the gateway.
 
 import { existsSync } from 'node:fs'
 import { openDatabase } from '../support/database.ts'
@@ -12,13 +12,13 @@ export interface AccountRow {
   readonly held: bigint
   readonly creditLimit: bigint
   readonly frozen: boolean
-  /** What came in less what went out, by the transfers. */
+  /** The sum of its transfers: credits less debits. */
   readonly entries: bigint
-  /** Of its open holds. */
+  /** The sum of its open holds. */
   readonly open: bigint
 }
 
-/** Of a key or an account, set before its first call. */
+/** A budget of a key or an account, set before its first call. */
 export interface BudgetRow {
   readonly scope: number
   readonly span: string
@@ -55,22 +55,22 @@ export interface Transfer {
 export interface Books {
   readonly accounts: readonly AccountRow[]
   readonly budgets: readonly BudgetRow[]
-  /** Of calls after the one given. */
+  /** Records of calls after `after.call`. */
   readonly records: readonly RecordRow[]
-  /** After the one given, those of calls only. */
+  /** Transfers of calls after `after.seq`. */
   readonly transfers: readonly Transfer[]
-  /** References of payments after the transfer given; one that stands twice was booked twice. */
+  /** References of payments after `after.seq`; a reference that occurs twice was booked twice. */
   readonly payments: readonly string[]
   readonly lastSeq: number
   readonly openCalls: number
-  /** Calls of all times with more than one charge, or with a charge and no record. */
+  /** All calls with more than one charge; all calls with a charge and no record. */
   readonly chargedTwice: readonly number[]
   readonly chargedAlone: readonly number[]
   readonly recordsInAll: number
   readonly transfersInAll: number
 }
 
-/** One pass over the transfers, however many accounts there are. */
+/** Reads the transfers once, however many accounts there are. */
 const ACCOUNTS = `
   WITH entry (account, amount) AS (
     SELECT credit, amount FROM transfer UNION ALL SELECT debit, -amount FROM transfer
@@ -109,19 +109,19 @@ const OVERDRAWN = `
 
 type Raw = Record<string, bigint | string | null>
 
-/** What is integer by its nature becomes a number; money stays as it is. */
+/** Converts ids and counts to numbers; money stays a bigint. */
 const numbered = <Row>(row: Raw, ...names: readonly string[]): Row => {
   const numbers = Object.fromEntries(names.map(name => [name, Number(row[name])]))
   return { ...row, ...numbers } as Row
 }
 
-export interface Seen {
+export interface Position {
   readonly call: number
   readonly seq: number
 }
 
-/** One state of the database, read in one transaction. */
-export function readBooks(path: string, after: Seen): Books {
+/** Reads one state of the database in one transaction. */
+export function readBooks(path: string, after: Position): Books {
   const db = openDatabase(path, { readonly: true, safeIntegers: true })
   const all = (sql: string, ...values: number[]): Raw[] => db.query<Raw, number[]>(sql).all(...values)
   const one = (sql: string): number => Number(Object.values(all(sql)[0]!)[0])
@@ -144,7 +144,7 @@ export function readBooks(path: string, after: Seen): Books {
   }
 }
 
-/** What a start would have to recover; nothing where there is no schema yet. */
+/** How many calls a start would have to recover; 0 if there is no schema yet. */
 export function countOpenCalls(path: string): number {
   if (!existsSync(path)) return 0
   const db = openDatabase(path, { readonly: true })
@@ -157,7 +157,7 @@ export function countOpenCalls(path: string): number {
   }
 }
 
-/** Accounts and budgets that stand below nothing, calls under way or not. */
+/** Accounts and budgets that are overdrawn; calls may be active meanwhile. */
 export function readOverdrawn(path: string): number[] {
   const db = openDatabase(path, { readonly: true })
   try {

@@ -1,5 +1,5 @@
-// Mistakes that a ledger can make, to be planted into a copy of the gateway: the harness must see each of them. A text
-// to find must stand in its file exactly once, so a bug that no longer applies fails its test instead of rotting.
+// Bugs that a ledger can have. Each is planted into a copy of the gateway, and the harness must detect it. The text to
+// replace must occur in its file exactly once, so that a bug that no longer applies fails its test.
 
 export interface Edit {
   readonly file: string
@@ -12,11 +12,11 @@ export interface Bug {
   /** What goes wrong for whom. */
   readonly says: string
   readonly edits: readonly Edit[]
-  /** What brings it to light: kills under load, or many callers at once. */
+  /** How the bug is detected: by kills under load, or by many callers at once. */
   readonly by: 'kills' | 'races'
-  /** Of fifty kills, so many fall into upgrades of an old data folder. */
+  /** How many of the kills fall into migrations of an old database. */
   readonly upgrades?: number
-  /** After every so many loads a start is killed. */
+  /** A start is killed after every so many loads. */
   readonly startKillEach?: number
   /** One load in so many lasts until streams have been checkpointed. */
   readonly longLoadEach?: number

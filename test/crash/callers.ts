@@ -1,5 +1,5 @@
-// The callers: each sends one call after the other as long as there is a gateway, and writes down what it saw of
-// each answer. They live in the harness's process, which is not killed.
+// The callers: each sends one call after the other while a gateway runs, and logs what it saw of each answer. They run in
+// the process of the harness, which is not killed.
 
 import type { Ending, EventLog } from './event-log.ts'
 import type { Gate } from './gate.ts'
@@ -38,7 +38,7 @@ export class Callers {
     return this.#underWay
   }
 
-  /** After the gate was closed. */
+  /** Resolves when all callers have stopped, after the gate was closed. */
   async gone(): Promise<void> {
     await Promise.all(this.#running)
   }
@@ -61,8 +61,8 @@ export class Callers {
 
 async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOptions): Promise<Ending> {
   const { tag } = plan
-  const leaving = new AbortController()
-  const timer = plan.leavesMs === undefined ? undefined : setTimeout(() => leaving.abort(), plan.leavesMs)
+  const abort = new AbortController()
+  const timer = plan.leavesMs === undefined ? undefined : setTimeout(() => abort.abort(), plan.leavesMs)
   const body = JSON.stringify(bodyOf(plan, model))
   const { key, stream, named, outputMax } = plan
   log.write({ kind: 'sent', tag, key, stream, named, outputMax, bytes: Buffer.byteLength(body), ms: Date.now() })
@@ -76,7 +76,7 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
         ...(named && { 'idempotency-key': tag }),
       },
       body,
-      signal: leaving.signal,
+      signal: abort.signal,
     })
     received.status = response.status
     log.write({ kind: 'head', tag, status: response.status, request: response.headers.get('x-request-id') ?? '' })
@@ -84,16 +84,16 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
     const decoder = new TextDecoder()
     for await (const chunk of response.body!) {
       received.text += decoder.decode(chunk, { stream: true })
-      if (plan.leavesAtContent) leaving.abort()
+      if (plan.leavesAtContent) abort.abort()
       if (stream && received.text.includes(DONE)) log.write({ kind: 'last', tag })
     }
   } catch {
-    // How far it came is judged below: clients differ in what they call an error.
+    // The result is decided below from what was received: clients differ in what they call an error.
   }
   clearTimeout(timer)
-  const judged = judge(received, plan, leaving.signal.aborted)
-  log.write({ kind: 'ended', tag, ...judged })
-  return judged.how
+  const result = resultOf(received, plan, abort.signal.aborted)
+  log.write({ kind: 'ended', tag, ...result })
+  return result.how
 }
 
 interface Received {
@@ -101,7 +101,7 @@ interface Received {
   text: string
 }
 
-function judge({ status, text }: Received, plan: CallPlan, left: boolean): { how: Ending; said?: string } {
+function resultOf({ status, text }: Received, plan: CallPlan, left: boolean): { how: Ending; said?: string } {
   if (status === 0) return { how: left ? 'left' : 'broken' }
   if (status !== 200) return { how: 'refused', said: text.slice(0, 300) }
   if (plan.stream ? text.includes(DONE) && !text.includes(ERROR_EVENT) : isJson(text)) return { how: 'whole' }

@@ -1,15 +1,15 @@
-// Holds the logs against the database, from where the last look ended, and counts which phase each kill hit.
+// Compares the event log with the database since the last check, and counts which phase of calls each kill hit.
 
 import type { Books, RecordRow, Transfer } from './books.ts'
 import { readBooks } from './books.ts'
 import { followEventLog } from './event-log.ts'
-import type { SeenCall } from './history.ts'
+import type { ObservedCall } from './history.ts'
 import { History } from './history.ts'
 import type { Case } from './laws.ts'
 import { CRASHED, judgeBooks, judgeCall } from './laws.ts'
 import { parseTextId } from './request-id.ts'
 
-/** Where a call under way stood when its gateway was killed. */
+/** The phase of an active call when its gateway was killed. */
 export const phases = ['reserve', 'dispatch', 'relay', 'settle', 'terminal'] as const
 export type Phase = (typeof phases)[number]
 
@@ -39,7 +39,7 @@ export class Checker {
   readonly #kills = zero()
   readonly #cut = zero()
   readonly #outcomes: Record<string, number> = {}
-  /** Of calls that may be sent again, what they were charged so far. */
+  /** What calls with an idempotency key were charged so far, by tag. */
   readonly #chargedBefore = new Map<string, bigint>()
   readonly #payments = new Set<string>()
   readonly #accountOfKey = new Map<number, number>()
@@ -54,7 +54,7 @@ export class Checker {
     this.#readOn = followEventLog(options.log)
   }
 
-  /** Everything since the last look, which must be over: the gateway has recovered and nobody calls. */
+  /** Checks everything since the last check. The gateway must have recovered, and no call may be active. */
   look(): Verdict {
     for (const event of this.#readOn()) this.#history.take(event)
     const books = readBooks(this.#options.database, this.#after)
@@ -73,16 +73,18 @@ export class Checker {
     return { violations, kills: { ...this.#kills }, cut: { ...this.#cut }, ...counts }
   }
 
-  /** Nothing that was once on the disk is gone. */
+  /** Records and transfers that were once on the disk must still be there. */
   #judgeGrowth(books: Books): string[] {
-    const said: string[] = []
+    const violations: string[] = []
     if (books.recordsInAll !== this.#recordsInAll + books.records.length) {
-      said.push(`G16: ${this.#recordsInAll} records and ${books.records.length} new ones are ${books.recordsInAll}`)
+      violations.push(
+        `G16: ${this.#recordsInAll} records and ${books.records.length} new ones are ${books.recordsInAll}`,
+      )
     }
-    if (books.transfersInAll < this.#transfersInAll) said.push('G3: there are fewer transfers than there were')
+    if (books.transfersInAll < this.#transfersInAll) violations.push('G3: there are fewer transfers than there were')
     this.#recordsInAll = books.recordsInAll
     this.#transfersInAll = books.transfersInAll
-    return said
+    return violations
   }
 
   #judgePayments({ payments }: Books): string[] {
@@ -98,35 +100,36 @@ export class Checker {
     ]
   }
 
-  /** Every call is charged to the account of its own key, and to no other. */
+  /** Every call must be charged to the account of its key, and to no other. */
   #judgePayers(cases: readonly Case[], transfers: readonly Transfer[]): string[] {
-    const said: string[] = []
+    const violations: string[] = []
     const accounts = new Map<number, number>()
     for (const { call, records } of cases) {
       for (const { callId, accountId } of records) {
         accounts.set(callId, accountId)
         const known = this.#accountOfKey.get(call.key)
         if (known === undefined) this.#accountOfKey.set(call.key, accountId)
-        else if (known !== accountId) said.push(`G3: ${call.tag} is recorded for ${accountId}, its key is of ${known}`)
+        else if (known !== accountId)
+          violations.push(`G3: ${call.tag} is recorded for ${accountId}, its key is of ${known}`)
       }
     }
     for (const { kind, call, debit } of transfers) {
       const payer = accounts.get(call)
-      if (kind === 'charge' && payer !== debit) said.push(`G3: call ${call} of ${payer} was charged to ${debit}`)
+      if (kind === 'charge' && payer !== debit) violations.push(`G3: call ${call} of ${payer} was charged to ${debit}`)
     }
-    return said
+    return violations
   }
 
   #casesOf(books: Books): Case[] {
     const records = Map.groupBy(books.records, record => record.tag)
     const transfers = Map.groupBy(books.transfers, transfer => transfer.call)
     return [...this.#history.calls.values()].map(call => {
-      const own = records.get(call.tag) ?? []
-      const moved = own.flatMap(record => transfers.get(record.callId) ?? [])
-      const [charged, shortfall] = [sumOf(moved, 'charge'), sumOf(moved, 'shortfall')]
+      const ownRecords = records.get(call.tag) ?? []
+      const ownTransfers = ownRecords.flatMap(record => transfers.get(record.callId) ?? [])
+      const [charged, shortfall] = [sumOf(ownTransfers, 'charge'), sumOf(ownTransfers, 'shortfall')]
       const chargedBefore = this.#chargedBefore.get(call.tag) ?? 0n
       if (call.named) this.#chargedBefore.set(call.tag, chargedBefore + charged)
-      return { call, records: own, charged, shortfall, chargedBefore, checkpointMs: this.#options.checkpointMs }
+      return { call, records: ownRecords, charged, shortfall, chargedBefore, checkpointMs: this.#options.checkpointMs }
     })
   }
 
@@ -149,7 +152,7 @@ export class Checker {
 const sumOf = (transfers: readonly Transfer[], kind: string): bigint =>
   transfers.reduce((sum, transfer) => (transfer.kind === kind ? sum + transfer.amount : sum), 0n)
 
-function phaseOf(call: SeenCall, record: RecordRow | undefined): Phase | undefined {
+function phaseOf(call: ObservedCall, record: RecordRow | undefined): Phase | undefined {
   if (call.kill === undefined) return undefined
   if (record === undefined) return call.upstreamRequests === 0 ? 'reserve' : 'dispatch'
   if (record.outcome !== CRASHED) return call.ended === 'broken' ? 'terminal' : undefined
@@ -157,7 +160,7 @@ function phaseOf(call: SeenCall, record: RecordRow | undefined): Phase | undefin
   return call.usage === undefined ? 'relay' : 'settle'
 }
 
-/** The id that a caller read is the id of its own record. */
+/** The request id that a caller read must be the id of its record. */
 function judgeNames(cases: readonly Case[]): string[] {
   return cases.flatMap(({ call, records }) => {
     const [record] = records

@@ -1,5 +1,5 @@
-// The checker's process: for each line that it is given it looks once and answers with one line. It shares nothing
-// with the gateway but the file, and nothing with the harness but the log.
+// The process of the checker: for each line on its standard input it checks once and answers with one line. It shares only
+// the database file with the gateway, and only the log with the harness.
 //
 //   checker.ts <database> <log> <checkpoint ms>
 

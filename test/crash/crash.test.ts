@@ -1,5 +1,5 @@
-// Thirty times kill -9, under load and while it starts: the books must agree with what callers and upstream saw.
-// scripts/proof/crash.ts does it thousands of times.
+// Kills the gateway thirty times with SIGKILL, under load and while it starts. The ledger must agree with what the callers
+// and the upstream saw. scripts/proof/crash.ts does so thousands of times.
 
 import { expect, test } from 'bun:test'
 import { runCrashes } from './harness.ts'
@@ -8,14 +8,14 @@ const KILLS = 30
 const MS_MAX = 600_000
 
 test(
-  'no kill takes, invents or forgets money',
+  'no SIGKILL loses, creates or misplaces money',
   async () => {
     const seed = Date.now() % 1_000_000
     const report = await runCrashes({ kills: KILLS, seed })
-    // The seed decides what each call does; when a kill falls, the machine decides.
+    // The seed decides what each call does; the time of a kill depends on the machine.
     expect({ seed, violations: report.violations }).toEqual({ seed, violations: [] })
     expect(report.kills).toBeGreaterThanOrEqual(KILLS)
-    // A run that never catches a call where it is weak proves nothing.
+    // A run proves nothing unless kills have hit calls in every phase.
     expect(Object.entries(report.hits).filter(([, hits]) => hits === 0)).toEqual([])
     expect(report.recoveries).toBeGreaterThan(0)
     expect(report.upgrades).toBeGreaterThan(0)

@@ -1,10 +1,10 @@
-// An append-only file of JSON lines: what was seen, in the order in which it was seen. Written at once, by a process
-// that is never killed, and read by the checker, which is another one.
+// An append-only file of JSON lines with the events in the order in which they were seen. A process that is never killed
+// writes each event at once; the checker, another process, reads them.
 
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import type { Counts } from './plan.ts'
 
-/** What an upstream can tell. */
+/** Events that the upstream sees. */
 export type UpstreamEvent =
   | { readonly kind: 'seen'; readonly tag: string }
   | { readonly kind: 'refused'; readonly tag: string }
@@ -12,8 +12,8 @@ export type UpstreamEvent =
   | { readonly kind: 'said'; readonly tag: string; readonly usage: Counts }
 
 /**
- * What a caller can tell. `last`: that has come which must not come before the charge is durable. `ended` is its last
- * word about a call, whatever became of the call.
+ * Events that a caller sees. `last`: the part of the answer has arrived that must not arrive before the charge is durable.
+ * `ended` is the last event of a call, however the call ended.
  */
 export type CallerEvent =
   | Sent
@@ -26,7 +26,7 @@ export interface Sent {
   readonly tag: string
   readonly key: number
   readonly stream: boolean
-  /** It may be sent again, and must still be charged once. */
+  /** The call has an idempotency key: it may be sent again, and must be charged once. */
   readonly named: boolean
   readonly bytes: number
   readonly outputMax: number
@@ -36,7 +36,7 @@ export interface Sent {
 /** `whole`: the last byte, or the terminal event, arrived. */
 export type Ending = 'whole' | 'refused' | 'error_event' | 'broken' | 'left'
 
-/** What the operator can tell, and the one who kills. */
+/** Events of the operator and of the harness that kills. */
 export type HarnessEvent =
   | { readonly kind: 'booked'; readonly reference: string }
   | { readonly kind: 'killed'; readonly when: 'load' | 'start'; readonly ms: number }
@@ -47,7 +47,7 @@ export interface EventLog {
   /** How many events were written. */
   readonly count: number
   write(event: Event): void
-  /** Acts in the very moment after such an event was written. Resolves then, or when none came in time. */
+  /** Calls `act` synchronously after the next such event. Resolves then, or after `withinMs` without one. */
   next(isLike: (event: Event) => boolean, withinMs: number, act: () => void): Promise<void>
   close(): void
 }
@@ -81,7 +81,7 @@ export function openEventLog(path: string): EventLog {
   }
 }
 
-/** Reads on from where it stopped the last time. */
+/** Returns a function that reads the events since its last call. */
 export function followEventLog(path: string): () => Event[] {
   const file = openSync(path, 'r')
   const piece = Buffer.alloc(1024 * 1024)

@@ -1,11 +1,11 @@
-// Lets callers through while there is a gateway, and makes them wait while there is none.
+// Lets callers pass while a gateway runs, and makes them wait while none runs.
 
 export class Gate {
   #open = Promise.withResolvers<string>()
   #isOpen = false
   #isClosed = false
 
-  /** The gateway's address, as soon as there is one; undefined when there will be none any more. */
+  /** Resolves to the address of the gateway as soon as one runs; to undefined after `close`. */
   async pass(): Promise<string | undefined> {
     const url = await this.#open.promise
     return this.#isClosed ? undefined : url
@@ -22,7 +22,7 @@ export class Gate {
     this.#open = Promise.withResolvers<string>()
   }
 
-  /** For good: everybody goes home. */
+  /** Ends the wait of all callers for good. */
   close(): void {
     this.#isClosed = true
     this.#open.resolve('')

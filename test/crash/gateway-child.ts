@@ -1,4 +1,4 @@
-// The gateway as operators run it, in a process of its own that can be killed at any instant.
+// The gateway as operators run it, in a child process that can be killed at any instant.
 
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
@@ -9,18 +9,18 @@ const START_MS_MAX = 15_000
 const LISTENING = /^Weir is listening on (http:\/\/\S+)\n/m
 
 export interface ChildOptions {
-  /** The working copy whose gateway runs: ours, or one with a bug planted in it. */
+  /** The working copy whose gateway runs: this one, or a copy with a planted bug. */
   readonly root: string
   readonly env: Readonly<Record<string, string>>
 }
 
 const running = new Set<GatewayChild>()
 
-/** When the program itself is stopped in the middle, what it started must not outlive it. */
-let takesChildrenAlong = false
-function takeChildrenAlong(): void {
-  if (takesChildrenAlong) return
-  takesChildrenAlong = true
+/** Kills the child processes when this program is stopped by a signal. */
+let handlesSignals = false
+function killChildrenOnSignal(): void {
+  if (handlesSignals) return
+  handlesSignals = true
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       for (const child of running) child.strike()
@@ -31,7 +31,7 @@ function takeChildrenAlong(): void {
 
 export class GatewayChild {
   readonly #process: Subprocess<'ignore', 'pipe', 'pipe'>
-  /** Where it listens; undefined when it ended before. */
+  /** The URL on which the gateway listens; undefined if it ended before. */
   readonly listening: Promise<string | undefined>
   readonly #logged: Promise<string>
 
@@ -42,14 +42,14 @@ export class GatewayChild {
       stdout: 'pipe',
       stderr: 'pipe',
     })
-    takeChildrenAlong()
+    killChildrenOnSignal()
     running.add(this)
     void this.#process.exited.then(() => running.delete(this))
     this.listening = readAddress(this.#process.stdout)
     this.#logged = new Response(this.#process.stderr).text()
   }
 
-  /** At once, as the kernel does it when memory is short. */
+  /** Sends SIGKILL, as the kernel does when memory is short, and does not wait. */
   strike(): void {
     this.#process.kill('SIGKILL')
   }
@@ -63,7 +63,7 @@ export class GatewayChild {
     await this.#process.exited
   }
 
-  /** Waits until it listens; says why it does not. */
+  /** Waits until the gateway listens; throws with the end of its log if it does not. */
   async started(): Promise<string> {
     const timer = setTimeout(() => this.#process.kill('SIGKILL'), START_MS_MAX)
     const url = await this.listening
@@ -83,21 +83,21 @@ export class GatewayChild {
   }
 }
 
-/** A gateway that a crash has left unable to start. */
+/** Thrown when a gateway cannot start after a crash. */
 export class StartFailed extends Error {}
 
-async function readAddress(output: ReadableStream<Uint8Array>): Promise<string | undefined> {
+async function readAddress(stdout: ReadableStream<Uint8Array>): Promise<string | undefined> {
   const decoder = new TextDecoder()
-  let said = ''
-  for await (const chunk of output) {
-    said += decoder.decode(chunk, { stream: true })
-    const found = LISTENING.exec(said)
+  let output = ''
+  for await (const chunk of stdout) {
+    output += decoder.decode(chunk, { stream: true })
+    const found = LISTENING.exec(output)
     if (found !== null) return found[1]
   }
   return undefined
 }
 
-/** Runs one command of the operator to its end, and gives what it printed. */
+/** Runs one command to its end, and returns what it printed. */
 export async function runWeir(args: readonly string[], { root, env }: ChildOptions): Promise<string> {
   const child = Bun.spawn([join(root, 'bin', 'weir'), ...args], {
     env: { PATH: process.env.PATH, ...env },
@@ -105,7 +105,7 @@ export async function runWeir(args: readonly string[], { root, env }: ChildOptio
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [code, said, complaint] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
-  if (code !== 0) throw new Error(`weir ${args.join(' ')} ended with ${code}: ${complaint}`)
-  return said.trim()
+  const [code, output, errors] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
+  if (code !== 0) throw new Error(`weir ${args.join(' ')} ended with ${code}: ${errors}`)
+  return output.trim()
 }

@@ -1,4 +1,4 @@
-// Kills a gateway under load again and again on one data folder, and lets the checker look after each recovery.
+// Kills a gateway under load again and again on one data folder, and runs the checker after each recovery.
 
 import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,10 +11,10 @@ import { Callers } from './callers.ts'
 import type { Phase, Verdict } from './check.ts'
 import type { Event, EventLog } from './event-log.ts'
 import { openEventLog } from './event-log.ts'
+import { checkFirstSchema, writeFirstSchema } from './first-schema.ts'
 import { Gate } from './gate.ts'
 import type { ChildOptions } from './gateway-child.ts'
 import { GatewayChild, ROOT, StartFailed } from './gateway-child.ts'
-import { judgeOldHouse, writeOldHouse } from './old-house.ts'
 import { Operator } from './operator.ts'
 import { budgets, buildRandom, credits, poorKey } from './plan.ts'
 import { MODEL, startUpstream } from './upstream.ts'
@@ -25,9 +25,9 @@ export interface CrashOptions {
   /** The working copy whose gateway is killed. */
   readonly root?: string
   readonly callers?: number
-  /** Of the kills, how many fall into the upgrade of an old data folder. */
+  /** How many of the kills fall into the migration of an old database. */
   readonly upgrades?: number
-  /** After every so many loads a start is killed. */
+  /** A start is killed after every so many loads. */
   readonly startKillEach?: number
   /** One load in so many lasts until streams have been checkpointed. */
   readonly longLoadEach?: number
@@ -37,7 +37,7 @@ export interface CrashOptions {
 export interface CrashReport {
   readonly seed: number
   readonly kills: number
-  /** Of them, while it started; of those, while an old folder was brought up to date, and with calls to recover. */
+  /** How many kills hit a start; how many of these hit a migration, and how many a start with calls to recover. */
   readonly starts: number
   readonly upgrades: number
   readonly recoveries: number
@@ -52,7 +52,7 @@ export interface CrashReport {
 
 const CALLERS = 50
 const LOAD_MS = { least: 20, most: 220 }
-/** A kill under load comes after at most so many events. */
+/** A kill under load waits for at most so many events. */
 const EVENTS_OF_LOAD = 400
 /** One load in so many lasts until streams have been checkpointed. */
 const LONG_LOAD_EACH = 40
@@ -63,12 +63,12 @@ const START_KILLS_MILLE = 250
 const CHECKPOINT_SECONDS = 1
 const AFTER_TOUCH_MS = 15
 const VIOLATIONS_KEPT = 200
-/** One kill in so many falls into an upgrade, if nothing else is said. */
+/** By default one kill in so many falls into a migration. */
 const UPGRADE_KILLS_SHARE = 30
 const MOMENT_MS_MAX = 1_000
 const QUIET_MS_MAX = 10_000
 
-/** When a kill under load falls: at any instant, or right after something that promises durability. */
+/** When a kill under load happens: at any instant (undefined), or right after an event that promises durability. */
 const moments: readonly (undefined | ((event: Event) => boolean))[] = [
   undefined,
   undefined,
@@ -77,7 +77,7 @@ const moments: readonly (undefined | ((event: Event) => boolean))[] = [
   event => event.kind === 'seen',
 ]
 
-/** Ends at the first violation, or after so many kills. */
+/** Ends at the first violation, or after `kills` kills. */
 export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-crash-'))
   const run = new Run(options, folder)
@@ -104,7 +104,7 @@ class Run {
   #callers!: Callers
   #child!: ChildOptions
   #booking: Promise<void> | undefined
-  #checker!: Looker
+  #checker!: CheckerProcess
   #gateway: GatewayChild | undefined
   #startMs = 150
   #loads = 0
@@ -152,10 +152,10 @@ class Run {
     const [log, gate] = [this.#log, this.#gate]
     this.#callers = new Callers({ seed, count, keys, model: MODEL, log, gate })
     this.#booking = operator.bookPayments(gate, keys[poorKey]!, log)
-    this.#checker = new Looker(this.#database, join(this.#folder, 'events.jsonl'))
+    this.#checker = new CheckerProcess(this.#database, join(this.#folder, 'events.jsonl'))
   }
 
-  /** Each time a folder of the first schema, killed while it is brought up to date; the last one is used on. */
+  /** Kills the migration of a database of the first schema, each time of a new one. The last database stays in use. */
   async killUpgrades(): Promise<void> {
     const { kills, root = ROOT } = this.#options
     const data = dirname(this.#database)
@@ -163,12 +163,12 @@ class Run {
     while (this.#upgrades < upgrades && this.#violations.length === 0) {
       rmSync(data, { recursive: true, force: true })
       mkdirSync(data)
-      writeOldHouse(this.#database, root)
+      writeFirstSchema(this.#database, root)
       await this.#killAtStart()
       this.#upgrades++
       if (!(await this.#start())) return
       await this.#gateway!.kill()
-      this.#violations = judgeOldHouse(this.#database)
+      this.#violations = checkFirstSchema(this.#database)
     }
   }
 
@@ -194,12 +194,12 @@ class Run {
     const { least, most } = isLong ? LONG_LOAD_MS : LOAD_MS
     const isMoment = moments[Math.floor(this.#random() * moments.length)]
     this.#gate.open(await gateway.started())
-    const begun = this.#log.count + this.#random() * EVENTS_OF_LOAD
+    const eventCount = this.#log.count + this.#random() * EVENTS_OF_LOAD
     await Bun.sleep(least + this.#random() * (most - least))
-    // A slow machine takes longer to come as far as a quick one.
-    await until(() => this.#log.count >= begun, 'the callers are under way', MOMENT_MS_MAX * 10)
+    // A slow machine needs more time for the same number of events.
+    await until(() => this.#log.count >= eventCount, 'the callers have sent calls', MOMENT_MS_MAX * 10)
     let isStruck = false
-    // All in one instant, so that no caller hears of the kill before it is written down.
+    // Synchronous, so that no caller sees the kill before it is in the log.
     const strike = (): void => {
       if (isStruck) return
       isStruck = true
@@ -211,10 +211,10 @@ class Run {
     strike()
     await gateway.ended
     this.#kills++
-    await until(() => this.#callers.underWay === 0, 'every caller has heard of the end', QUIET_MS_MAX)
+    await until(() => this.#callers.underWay === 0, 'every caller has seen the end of its call', QUIET_MS_MAX)
   }
 
-  /** At any instant of the start, or soon after it first touches its data. */
+  /** Kills a start at any instant, or soon after the gateway first writes to its database. */
   async #killAtStart(): Promise<void> {
     const open = countOpenCalls(this.#database)
     const gateway = new GatewayChild(this.#child)
@@ -230,9 +230,9 @@ class Run {
     if (open > 0) this.#recoveries++
   }
 
-  /** False when a crash has left it unable to start. */
+  /** Returns false if the gateway cannot start after a crash. */
   async #start(): Promise<boolean> {
-    const sinceMs = performance.now()
+    const startMs = performance.now()
     this.#gateway = new GatewayChild(this.#child)
     try {
       await this.#gateway.started()
@@ -241,7 +241,7 @@ class Run {
       this.#violations = [`the gateway does not start again: ${fault.message}`]
       return false
     }
-    this.#startMs = this.#startMs * 0.8 + (performance.now() - sinceMs) * 0.2
+    this.#startMs = this.#startMs * 0.8 + (performance.now() - startMs) * 0.2
     return true
   }
 
@@ -281,7 +281,7 @@ class Run {
   }
 }
 
-/** Waits until the database is touched, or the gateway is up, whichever is first. */
+/** Waits until a file of the database changes or the gateway listens, whichever is first. */
 async function firstTouch(database: string, listening: Promise<unknown>): Promise<void> {
   const touched = Promise.withResolvers<void>()
   const watcher = watch(dirname(database), (_, file) => {
@@ -291,8 +291,8 @@ async function firstTouch(database: string, listening: Promise<unknown>): Promis
   watcher.close()
 }
 
-/** The checker's process, from outside. */
-class Looker {
+/** Starts the process of the checker and sends it commands. */
+class CheckerProcess {
   readonly #process: Subprocess<'pipe', 'pipe', 'inherit'>
   readonly #lines: AsyncIterator<string>
 

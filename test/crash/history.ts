@@ -1,43 +1,43 @@
-// What the callers and the upstream saw, call by call, from the log that they wrote.
+// Builds the history of each call from the event log that the callers and the upstream have written.
 
 import type { Ending, Event, Sent } from './event-log.ts'
 import type { Counts } from './plan.ts'
 
-export interface SeenCall {
+export interface ObservedCall {
   readonly tag: string
   readonly key: number
   readonly stream: boolean
   readonly named: boolean
   readonly sentMs: number
-  /** Of its body. */
+  /** The size of its body. */
   readonly bytes: number
   readonly outputMax: number
-  /** As the caller read it from the head of its answer. */
+  /** The request id that the caller read from the head of its answer. */
   request?: string
   status?: number
   ended?: Ending
   said?: string
-  /** The kill that found it under way, counted from 1. */
+  /** The number of the kill during which the call was active, from 1. */
   kill?: number
   killedMs?: number
   /** Requests that reached the upstream, one for each attempt. */
   upstreamRequests: number
   /** The upstream answered with an error. */
   refused: boolean
-  /** Of content that the upstream sent, as bytes of prose. */
+  /** The content that the upstream sent, in estimated text bytes. */
   chars: number
-  /** What the upstream reported before it sent its last byte. */
+  /** The usage that the upstream reported before it sent its last byte. */
   usage?: Counts
 }
 
 export class History {
-  /** Of the calls since the last look. */
-  readonly calls = new Map<string, SeenCall>()
-  readonly #underWay = new Map<string, SeenCall>()
-  /** References of payments that the operator knows to be in the books, since the last look. */
+  /** The calls since the last check. */
+  readonly calls = new Map<string, ObservedCall>()
+  readonly #underWay = new Map<string, ObservedCall>()
+  /** References of payments that the gateway has acknowledged since the last check. */
   readonly booked: string[] = []
   kills = 0
-  /** What the log itself cannot mean. */
+  /** Contradictions in the log itself. */
   readonly faults: string[] = []
 
   forget(): void {
@@ -58,7 +58,7 @@ export class History {
     }
   }
 
-  /** What is sent again begins anew; what became of the first try was looked at before. */
+  /** A repeated call starts a new history; its first try was checked before. */
   #sent({ kind, ms, ...sent }: Sent): void {
     const call = { ...sent, sentMs: ms, upstreamRequests: 0, refused: false, chars: 0 }
     this.calls.set(call.tag, call)

@@ -1,8 +1,8 @@
-// What must be true of every call and every account, whatever was killed and when. Each law gives its violations in
-// words. Prices are written here anew, so that a mistake in the gateway's arithmetic is not repeated.
+// The rules for every call and every account, whatever was killed and when. Each rule describes its violations in words.
+// Prices are repeated here, so that a mistake in the arithmetic of the gateway is not shared.
 
 import type { AccountRow, Books, BudgetRow, RecordRow } from './books.ts'
-import type { SeenCall } from './history.ts'
+import type { ObservedCall } from './history.ts'
 import type { Counts } from './plan.ts'
 
 /** Nano-USD a token of gpt-4o-mini: 0.15, 0.075 and 0.60 USD a million. */
@@ -20,29 +20,29 @@ export const costOf = ({ input, cached, output }: Counts): bigint =>
 
 const inWords = ({ input, cached, output }: Counts): string => `${input} in (${cached} cached), ${output} out`
 
-/** What is not reported is counted by four bytes of prose a token; no more than that is ever charged. */
+/** Without reported usage, four bytes of text count as a token; no more than that may be charged. */
 const tokensIn = (bytes: number): bigint => BigInt(Math.ceil(bytes / 4))
-const mostFor = (call: SeenCall): bigint => tokensIn(call.bytes) * INPUT + tokensIn(call.chars) * OUTPUT
+const maxChargeFor = (call: ObservedCall): bigint => tokensIn(call.bytes) * INPUT + tokensIn(call.chars) * OUTPUT
 
-/** A call beside what the books have of it. */
+/** A call and its rows in the ledger. */
 export interface Case {
-  readonly call: SeenCall
+  readonly call: ObservedCall
   readonly records: readonly RecordRow[]
   readonly charged: bigint
   readonly shortfall: bigint
-  /** For what was sent before under the same idempotency key. */
+  /** What earlier tries under the same idempotency key were charged. */
   readonly chargedBefore: bigint
-  /** How old a stream is at its first checkpoint; before that, a crash costs its caller nothing. */
+  /** The age of a stream at its first checkpoint; before it, a crash costs the caller nothing. */
   readonly checkpointMs: number
 }
 
-type Law = (found: Case) => string | undefined
+type Rule = (item: Case) => string | undefined
 
 export const CRASHED = 'gateway_crash'
 const REPLAYED = 'replayed'
 const crashed = ({ records }: Case): boolean => records[0]?.outcome === CRASHED
 
-const callLaws: Readonly<Record<string, Law>> = {
+const callLaws: Readonly<Record<string, Rule>> = {
   'G1, G16: what reached the upstream was held or recorded first': ({ call, records }) =>
     call.upstreamRequests > 0 && records.length === 0 ? 'has neither hold nor record' : undefined,
 
@@ -56,8 +56,8 @@ const callLaws: Readonly<Record<string, Law>> = {
     return charged + shortfall === cost ? undefined : `cost ${cost}, charged ${charged}, shortfall ${shortfall}`
   },
 
-  'G3: a settled answer is charged as it was reported, delivered or not': found => {
-    const { call, records, charged, shortfall } = found
+  'G3: a settled answer is charged as it was reported, delivered or not': item => {
+    const { call, records, charged, shortfall } = item
     const [record] = records
     const isOver = record?.outcome === 'completed' || record?.outcome === 'client_left'
     if (!isOver || record.source !== 'reported' || call.usage === undefined) return undefined
@@ -76,8 +76,8 @@ const callLaws: Readonly<Record<string, Law>> = {
   'G3: the record tells the usage as it was reported': ({ call, records }) => {
     const [record] = records
     if (record?.source !== 'reported' || call.usage === undefined) return undefined
-    const [used, told] = [inWords(call.usage), inWords(record)]
-    return used === told ? undefined : `used ${used}, recorded ${told}`
+    const [used, recorded] = [inWords(call.usage), inWords(record)]
+    return used === recorded ? undefined : `used ${used}, recorded ${recorded}`
   },
 
   'G3: the record tells what was charged': ({ records, charged, shortfall }) => {
@@ -88,25 +88,25 @@ const callLaws: Readonly<Record<string, Law>> = {
       : `record ${record.cost} and ${record.shortfall}, ledger ${charged} and ${shortfall}`
   },
 
-  'G4: a crash costs no more than what was delivered at the last checkpoint': found => {
-    const { call, charged } = found
-    if (!crashed(found)) return undefined
+  'G4: a crash costs no more than what was delivered at the last checkpoint': item => {
+    const { call, charged } = item
+    if (!crashed(item)) return undefined
     const livedMs = (call.killedMs ?? call.sentMs) - call.sentMs
-    const most = call.stream && livedMs >= found.checkpointMs ? mostFor(call) : 0n
+    const most = call.stream && livedMs >= item.checkpointMs ? maxChargeFor(call) : 0n
     return charged <= most ? undefined : `was cut after ${livedMs} ms and charged ${charged}, at most ${most}`
   },
 
-  'G4: only a crash is recorded as one': found =>
-    crashed(found) && found.call.kill === undefined ? 'was recorded as crashed, and nobody killed it' : undefined,
+  'G4: only a crash is recorded as one': item =>
+    crashed(item) && item.call.kill === undefined ? 'was recorded as crashed, and nobody killed it' : undefined,
 
   'G5: a caller that leaves pays for what it got': ({ call, records, charged }) => {
     const [record] = records
     if (record?.outcome !== 'client_left') return undefined
-    // Bytes may have been on their way to an upstream that never came to read them.
+    // The request may have been on its way to an upstream that never read it.
     if (call.upstreamRequests === 0 && charged === 0n) return undefined
     if (call.refused || record.source === 'reported') return undefined
     if (charged === 0n) return 'left after its request went upstream, and was charged nothing'
-    return charged <= mostFor(call) ? undefined : `left and was charged ${charged}, at most ${mostFor(call)}`
+    return charged <= maxChargeFor(call) ? undefined : `left and was charged ${charged}, at most ${maxChargeFor(call)}`
   },
 
   'G8: an idempotency key is charged once': ({ records, charged, chargedBefore }) => {
@@ -122,7 +122,7 @@ const callLaws: Readonly<Record<string, Law>> = {
     call.status === 402 && call.upstreamRequests > 0 ? 'was refused for its balance and sent all the same' : undefined,
 
   'the gateway does not fail by itself': ({ call }) => {
-    // A slow machine may be at its limit, which is no fault.
+    // A gateway on a slow machine may be overloaded, which is no fault.
     const isBusy = call.status === 503 && call.said?.includes('"code":"overloaded"')
     const isMeant = call.status === 402 || isBusy || (call.refused && (call.status === 502 || call.status === 503))
     const fault = call.ended === 'error_event' || (call.ended === 'refused' && !isMeant)
@@ -133,45 +133,48 @@ const callLaws: Readonly<Record<string, Law>> = {
     call.ended === 'broken' && call.kill === undefined ? 'broke off, and nobody was killed' : undefined,
 }
 
-export function judgeCall(found: Case): string[] {
+export function judgeCall(item: Case): string[] {
   return Object.entries(callLaws).flatMap(([name, law]) => {
-    const violation = law(found)
-    return violation === undefined ? [] : [`${name}: ${found.call.tag} ${violation}`]
+    const violation = law(item)
+    return violation === undefined ? [] : [`${name}: ${item.call.tag} ${violation}`]
   })
 }
 
 function judgeAccount(account: AccountRow): string[] {
-  const said: string[] = []
+  const violations: string[] = []
   const { id, balance, held, creditLimit } = account
-  if (balance !== account.entries) said.push(`G3: account ${id} has ${balance}, its entries sum to ${account.entries}`)
-  if (held !== account.open) said.push(`G3: account ${id} has ${held} held, its open holds sum to ${account.open}`)
+  if (balance !== account.entries)
+    violations.push(`G3: account ${id} has ${balance}, its entries sum to ${account.entries}`)
+  if (held !== account.open)
+    violations.push(`G3: account ${id} has ${held} held, its open holds sum to ${account.open}`)
   if (account.kind === 'prepaid' && balance + creditLimit - held < 0n) {
-    said.push(`G2: account ${id} stands at ${balance} with ${held} held and a limit of ${creditLimit}`)
+    violations.push(`G2: account ${id} stands at ${balance} with ${held} held and a limit of ${creditLimit}`)
   }
-  if (account.kind !== OPERATOR && account.frozen) said.push(`account ${id} was frozen by the auditor`)
-  return said
+  if (account.kind !== OPERATOR && account.frozen) violations.push(`account ${id} was frozen by the auditor`)
+  return violations
 }
 
 function judgeBudget({ scope, span, ceiling, spent, held, open, charged }: BudgetRow): string[] {
-  const said: string[] = []
+  const violations: string[] = []
   const name = `the ${span} budget of ${scope}`
-  if (spent + held > ceiling) said.push(`G2: ${name} has ${spent} spent and ${held} held of ${ceiling}`)
-  if (held !== open) said.push(`G3: ${name} has ${held} held, its open holds sum to ${open}`)
-  if (span === 'total' && spent !== charged) said.push(`G3: ${name} has ${spent} spent, its charges sum to ${charged}`)
-  return said
+  if (spent + held > ceiling) violations.push(`G2: ${name} has ${spent} spent and ${held} held of ${ceiling}`)
+  if (held !== open) violations.push(`G3: ${name} has ${held} held, its open holds sum to ${open}`)
+  if (span === 'total' && spent !== charged)
+    violations.push(`G3: ${name} has ${spent} spent, its charges sum to ${charged}`)
+  return violations
 }
 
-/** Of a gateway that has recovered and serves nobody. */
+/** Checks the ledger of a gateway that has recovered and has no active call. */
 export function judgeBooks(books: Books): string[] {
-  const said = [...books.accounts.flatMap(judgeAccount), ...books.budgets.flatMap(judgeBudget)]
+  const violations = [...books.accounts.flatMap(judgeAccount), ...books.budgets.flatMap(judgeBudget)]
   const sum = books.accounts.reduce((total, { balance }) => total + balance, 0n)
-  if (sum !== 0n) said.push(`G3: all balances together are ${sum}, not nothing`)
-  if (books.openCalls > 0) said.push(`G4: ${books.openCalls} holds of calls are open after recovery`)
-  for (const call of books.chargedTwice) said.push(`G3: call ${call} was charged more than once`)
-  for (const call of books.chargedAlone) said.push(`G16: call ${call} was charged and has no record`)
+  if (sum !== 0n) violations.push(`G3: all balances together are ${sum}, not nothing`)
+  if (books.openCalls > 0) violations.push(`G4: ${books.openCalls} holds of calls are open after recovery`)
+  for (const call of books.chargedTwice) violations.push(`G3: call ${call} was charged more than once`)
+  for (const call of books.chargedAlone) violations.push(`G16: call ${call} was charged and has no record`)
   for (const { seq, kind, debit, credit } of books.transfers) {
     const right = credit === REVENUE && (kind === 'shortfall' ? debit === SHORTFALL : debit > SHORTFALL)
-    if (!right) said.push(`G3: transfer ${seq} of kind ${kind} goes from ${debit} to ${credit}`)
+    if (!right) violations.push(`G3: transfer ${seq} of kind ${kind} goes from ${debit} to ${credit}`)
   }
-  return said
+  return violations
 }

@@ -1,5 +1,5 @@
-// The operator, who makes keys and books payments while the gateway is killed. A payment whose booking was not heard
-// of is booked again under the same reference, until it is: it must be in the books once.
+// The operator creates keys and books payments while the gateway is killed. A payment without an acknowledgement is booked
+// again under the same reference until it has one; the ledger must have it once.
 
 import { Problem } from '../../src/cli/connect.ts'
 import { ControlConnectionLost, sendControlRequest } from '../../src/http/server/control-socket.ts'
@@ -30,7 +30,7 @@ export class Operator {
     await this.#weir('budgets set', { scope: key, span: 'total', amount })
   }
 
-  /** One payment after the other, as long as the gate lets it. */
+  /** Books one payment after the other until the gate is closed. */
   async bookPayments(gate: Gate, key: string, log: EventLog): Promise<void> {
     for (let payment = 0; ; ) {
       if ((await gate.pass()) === undefined) return
@@ -40,13 +40,13 @@ export class Operator {
         (thrown: Error) => thrown,
       )
       if (fault !== undefined && !(fault instanceof Problem)) {
-        await Bun.sleep(1) // it is gone, and the gate is about to shut
+        await Bun.sleep(1) // the gateway was killed, and the gate is about to shut
         continue
       }
       if (fault !== undefined) throw fault
       log.write({ kind: 'booked', reference })
       payment++
-      await Bun.sleep(PAUSE_MS) // little enough to keep the payer poor
+      await Bun.sleep(PAUSE_MS) // rare enough to keep the balance of the account low
     }
   }
 }

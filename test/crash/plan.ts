@@ -1,7 +1,7 @@
-// What each call of the crash harness does, all of it decided by a seed and the call's number. Caller and upstream
-// work out the same plan by themselves, so nothing need travel between them but the call's tag.
+// What each call of the crash harness does, decided by a seed and the number of the call. Caller and upstream compute the
+// same plan, so that only the tag of the call has to travel between them.
 
-/** Sixty-four bits of state are plenty for load; the sequence depends on the seed alone. */
+/** The sequence depends on the seed alone. */
 export function buildRandom(seed: number): () => number {
   let state = seed >>> 0
   return function next() {
@@ -21,7 +21,7 @@ export interface Counts {
 }
 
 export interface CallPlan {
-  /** Travels as the end user's name, through the gateway's record and to the upstream. */
+  /** Sent as the field `user`, so that the record of the gateway and the upstream have it. */
   readonly tag: string
   /** Which of the harness's keys pays. */
   readonly key: number
@@ -38,14 +38,15 @@ export interface CallPlan {
   readonly leavesAtContent?: boolean
   /** The upstream refuses every attempt. */
   readonly fails: boolean
-  /** Sent with an idempotency key, and again and again until it is answered. */
+  /** Sent with an idempotency key, and again until it is answered. */
   readonly named: boolean
 }
 
-/** One account for most, so that calls meet; one with a budget; one that a run empties; one that lives by payments. */
+/** Most calls share the first account, so that they compete; then one with a budget, one that a run empties, and one that
+ * lives by payments. */
 export const credits = ['500', '200', '0.02', '0.0002'] as const
 export const poorKey = 3
-/** By key: one that half a large run empties. */
+/** Budgets by key: half of a large run exhausts this one. */
 export const budgets: Readonly<Record<number, string>> = { 1: '0.3' }
 const keyOfMille = (mille: number): number => (mille < 650 ? 0 : mille < 850 ? 1 : mille < 920 ? 2 : poorKey)
 
@@ -57,7 +58,7 @@ export function planOfTag(seed: number, tag: string): CallPlan | undefined {
   return call === undefined ? undefined : planCall(seed, Number(call))
 }
 
-/** Many and small: what a checkpoint may charge of them is far from what is held. */
+/** Many small pieces: what a checkpoint may charge for them is far below the hold. */
 const LONG_PIECES: readonly string[] = Array.from({ length: 40 }, () => 'w ')
 
 export function planCall(seed: number, call: number): CallPlan {

@@ -1,4 +1,4 @@
-// The harness itself is on trial here: every bug that is planted into a copy of the gateway must come to light.
+// Tests the crash harness itself: it must detect every bug that is planted into a copy of the gateway.
 
 import { describe, expect, test } from 'bun:test'
 import { bugs } from './bugs.ts'
@@ -13,7 +13,7 @@ test.each(bugs.flatMap(({ edits }) => edits).map(edit => [edit.file, edit] as co
   },
 )
 
-describe('the harness sees', () => {
+describe('the crash harness detects', () => {
   test.each(bugs.map(bug => [bug.name, bug] as const))(
     '%s',
     async (_, bug) => {

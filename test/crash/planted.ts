@@ -1,4 +1,4 @@
-// Plants a bug into a private copy of the gateway, and lets the harness look for it.
+// Plants a bug into a copy of the gateway, and runs the harness on the copy.
 
 import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,40 +7,40 @@ import type { Bug, Edit } from './bugs.ts'
 import { ROOT } from './gateway-child.ts'
 import { runCrashes } from './harness.ts'
 
-/** Most are seen within a few; what needs a checkpoint and then a kill at the right moment may take longer. */
+/** Most bugs are detected within a few kills; a bug that needs a checkpoint and a kill at the right moment takes longer. */
 const KILLS_MAX = 150
 const ROUNDS = 5
 
 export interface Caught {
   readonly bug: string
-  /** Kills, or rounds of races, that it took; undefined when it got away. */
+  /** How many kills or rounds of races it took; undefined if the bug was not detected. */
   readonly after: number | undefined
-  /** The violation that was expected, or else what was seen instead. */
-  readonly said: string
+  /** The expected violation, or else the first other violation. */
+  readonly violation: string
   readonly seconds: number
 }
 
 export async function catchBug(bug: Bug, seed: number): Promise<Caught> {
-  const sinceMs = performance.now()
+  const startMs = performance.now()
   const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
   try {
     plant(bug.edits, root)
     const { violations, tries } = bug.by === 'kills' ? await byKills(bug, root, seed) : await byRaces(root, seed)
-    const said = violations.find(violation => bug.expects.test(violation))
-    const seconds = (performance.now() - sinceMs) / 1_000
-    if (said !== undefined) return { bug: bug.name, after: tries, said, seconds }
-    return { bug: bug.name, after: undefined, said: violations[0] ?? 'no violation', seconds }
+    const violation = violations.find(each => bug.expects.test(each))
+    const seconds = (performance.now() - startMs) / 1_000
+    if (violation !== undefined) return { bug: bug.name, after: tries, violation, seconds }
+    return { bug: bug.name, after: undefined, violation: violations[0] ?? 'no violation', seconds }
   } finally {
     rmSync(root, { recursive: true, force: true })
   }
 }
 
-interface Seen {
+interface RunResult {
   readonly violations: readonly string[]
   readonly tries: number
 }
 
-async function byKills(bug: Bug, root: string, seed: number): Promise<Seen> {
+async function byKills(bug: Bug, root: string, seed: number): Promise<RunResult> {
   const { upgrades = 1, startKillEach, longLoadEach } = bug
   const often = { ...(startKillEach && { startKillEach }), ...(longLoadEach && { longLoadEach }) }
   const options = { kills: KILLS_MAX, seed, root, upgrades, ...often }
@@ -48,15 +48,15 @@ async function byKills(bug: Bug, root: string, seed: number): Promise<Seen> {
   return { violations, tries: kills }
 }
 
-async function byRaces(root: string, seed: number): Promise<Seen> {
+async function byRaces(root: string, seed: number): Promise<RunResult> {
   const program = join(root, 'test', 'races', 'process.ts')
   const child = Bun.spawn([process.execPath, program, String(ROUNDS), String(seed)], { stdout: 'pipe', stderr: 'pipe' })
-  const [said, complaint] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  if (said === '') throw new Error(`the races did not run: ${complaint}`)
-  return { violations: JSON.parse(said) as string[], tries: ROUNDS }
+  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  if (output === '') throw new Error(`the races did not run: ${errors}`)
+  return { violations: JSON.parse(output) as string[], tries: ROUNDS }
 }
 
-/** Makes the copy. */
+/** Creates the copy and applies the edits. */
 function plant(edits: readonly Edit[], root: string): void {
   for (const part of ['bin', 'providers', 'src', 'tools', 'test/crash', 'test/races', 'test/support', 'package.json']) {
     cpSync(join(ROOT, part), join(root, part), { recursive: true })
@@ -68,7 +68,7 @@ function plant(edits: readonly Edit[], root: string): void {
   }
 }
 
-/** Throws when the bug cannot be planted any more. */
+/** Throws if the text to replace does not occur exactly once. */
 export function applied({ file, find, replace }: Edit, text: string): string {
   const parts = text.split(find)
   if (parts.length !== 2) throw new Error(`"${find.trim()}" stands ${parts.length - 1} times in ${file}, not once`)

@@ -1,4 +1,4 @@
-// The id that a caller reads in its answer's head, as the number that the database knows: base 32 without i, l, o, u.
+// Converts a request id from the head of an answer to the number in the database: base 32 without i, l, o, u.
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 

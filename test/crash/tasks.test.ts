@@ -1,12 +1,12 @@
-// A gateway that is killed again and again while tasks are begun and looked at: none is charged twice, none that its
-// caller was told of is lost, and in the end nothing is held.
+// Kills a gateway again and again while tasks are created and polled. No task is charged twice, no task whose id a caller
+// has received is lost, and in the end nothing is held.
 
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
-import { ask, film, writeProvider } from '../dialects/tasks-world.ts'
+import { ask, film, writeProvider } from '../dialects/tasks-harness.ts'
 import { bookFaults } from '../support/books.ts'
 import { openDatabase } from '../support/database.ts'
 import { fundKeys } from '../support/funds.ts'
@@ -16,11 +16,11 @@ import { buildRandom } from './plan.ts'
 
 const KILLS = 12
 const SEED = 7
-/** What the upstream remembers. */
+/** The fake upstream remembers a limited number of tasks. */
 const TASKS_MAX = 150
 const FILM_COST = 50_000_000n
 
-test('tasks outlive kills at any moment', async () => {
+test('tasks survive a SIGKILL of the gateway at any moment, and are charged once', async () => {
   const random = buildRandom(SEED)
   const upstream = await startFakeUpstream()
   const providers = writeProvider()
@@ -36,35 +36,36 @@ test('tasks outlive kills at any moment', async () => {
     POND_KEY: 'sk-pond',
     POND_URL: `${upstream.url}/api/v3`,
   }
-  const told = new Set<string>()
-  const list = (url: string) => ask({ url }, keys.alice, 'GET', { at: '?page_size=500' })
+  const receivedIds = new Set<string>()
+  const list = (url: string) => ask({ url }, keys.alice, 'GET', { suffix: '?page_size=500' })
 
-  async function lookAtAll(url: string): Promise<void> {
+  async function pollAll(url: string): Promise<void> {
     const { json } = await list(url)
     const items = json.items as { id: string; status: string }[]
     const open = items.filter(item => item.status === 'queued' || item.status === 'running')
-    await Promise.all(open.map(({ id }) => ask({ url }, keys.alice, 'GET', { at: `/${id}` })))
+    await Promise.all(open.map(({ id }) => ask({ url }, keys.alice, 'GET', { suffix: `/${id}` })))
   }
 
   async function work(url: string): Promise<void> {
     const one = async (): Promise<void> => {
-      if (told.size > TASKS_MAX) return
+      if (receivedIds.size > TASKS_MAX) return
       const { status, json } = await ask({ url }, keys.alice, 'POST', film())
-      if (status === 200) told.add(json.id as string)
+      if (status === 200) receivedIds.add(json.id as string)
     }
-    for (;;) await Promise.all([one(), one(), lookAtAll(url)])
+    for (;;) await Promise.all([one(), one(), pollAll(url)])
   }
 
   for (let kill = 0; kill < KILLS; kill++) {
     const child = new GatewayChild({ root: ROOT, env })
     const url = await child.started()
-    // However slow the machine is, one of three kills comes after a caller was told of its task, one after the
-    // upstream was asked for one, and one at any time.
-    const toldBefore = told.size
-    const begun = kill % 3 === 1 ? upstream.nextRequest() : undefined
+    // However slow the machine is, one of three kills comes after a caller has received the id of its task, one after the
+    // upstream has received a request, and one at any time.
+    const countBefore = receivedIds.size
+    const firstRequest = kill % 3 === 1 ? upstream.nextRequest() : undefined
     const working = work(url).catch(() => {})
-    await begun
-    if (kill % 3 === 2) await until(() => told.size > Math.min(toldBefore, TASKS_MAX), 'a caller was told of its task')
+    await firstRequest
+    if (kill % 3 === 2)
+      await until(() => receivedIds.size > Math.min(countBefore, TASKS_MAX), 'a caller has the id of its task')
     await Bun.sleep(random() * 60)
     await child.kill()
     await working
@@ -82,7 +83,7 @@ test('tasks outlive kills at any moment', async () => {
   }
   const count = (sql: string): number => Number((read(db => db.query(sql).get()) as { n: bigint }).n)
   for (let looks = 0; looks < 4; looks++) {
-    await lookAtAll(url)
+    await pollAll(url)
     await Bun.sleep(1_050)
   }
   await until(() => count('SELECT count(*) AS n FROM hold') === 0, 'nothing is held')
@@ -93,7 +94,7 @@ test('tasks outlive kills at any moment', async () => {
   expect(items.length).toBeGreaterThanOrEqual(KILLS / 3)
   expect(items.map(item => item.status)).toEqual(items.map(() => 'succeeded'))
   const listed = new Set(items.map(item => item.id))
-  expect([...told].filter(id => !listed.has(id))).toEqual([])
+  expect([...receivedIds].filter(id => !listed.has(id))).toEqual([])
   const costs = read(db => db.query("SELECT cost FROM record WHERE outcome = 'task_succeeded'").values()).flat()
   expect(costs).toEqual(items.map(() => FILM_COST))
   expect(count('SELECT count(*) AS n FROM task WHERE due_ms IS NOT NULL')).toBe(0)

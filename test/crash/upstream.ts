@@ -1,5 +1,5 @@
-// The provider behind the gateway: the fake upstream, which here writes down every request whose bytes reached it,
-// and what it answered. It lives in the harness's process, which is not killed.
+// The provider behind the gateway: the fake upstream, which logs every request that reached it and what it answered. It
+// runs in the process of the harness, which is not killed.
 
 import { estimateTextBytes } from '../../src/protocols/usage/text-bytes.ts'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -18,7 +18,7 @@ import { planOfTag } from './plan.ts'
 
 export const MODEL = 'gpt-4o-mini'
 
-/** `seen` when the request's bytes were there, `piece` as each goes out, `said` when the whole answer has. */
+/** Logs `seen` when a request has arrived, `piece` before each piece is sent, `said` before the usage is sent. */
 export async function startUpstream(seed: number, log: EventLog): Promise<FakeUpstream> {
   const upstream = await startFakeUpstream({ keepRequests: 0 })
   upstream.planModel(MODEL, answerByPlan(seed, log))
@@ -48,7 +48,7 @@ function* streamed(plan: CallPlan, request: ReceivedRequest, log: EventLog): Ite
   yield streamHead
   let [sent, chars] = [0, 0]
   for (const frame of chatWire.frames(replyOf(plan, request))) {
-    // Written down before it goes out: whatever a caller can know is in the log already.
+    // Logged before it is sent, so that the log has everything that a caller can know.
     if (frame.kind === 'piece') {
       if (plan.pieceMs > 0) yield wait(plan.pieceMs)
       chars += estimateTextBytes(plan.pieces[sent++]!)

@@ -1,4 +1,4 @@
-// Whatever a caller of another dialect means, an upstream of Anthropic's is asked in a way that it takes.
+// Any conversation of another dialect is written as a request that Anthropic accepts.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -18,14 +18,14 @@ const name = constantFrom('f', 'g', 'a.b', 'a:b', 'a_b')
 
 const text = record({ kind: constant('text' as const), text: word })
 const image = constant<ConversationPart>({ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } })
-const shown = oneof(text, image as fc.Arbitrary<never>)
+const visible = oneof(text, image as fc.Arbitrary<never>)
 const call = record({
   kind: constant('call' as const),
   id,
   name,
   arguments: constantFrom('', '{}', '{"a":1}', '[1]', '{"', 'null'),
 })
-const result = record({ kind: constant('result' as const), callId: id, parts: array(shown, { maxLength: 2 }) })
+const result = record({ kind: constant('result' as const), callId: id, parts: array(visible, { maxLength: 2 }) })
 const thought = record({
   kind: constant('reasoning' as const),
   text: word,
@@ -40,7 +40,7 @@ const refusal = record({ kind: constant('refusal' as const), text: word })
 const few = { maxLength: 4 }
 const turn: fc.Arbitrary<ConversationMessage> = oneof(
   record({ role: constantFrom('user', 'system', 'developer'), parts: array(text, few) }),
-  record({ role: constant('user' as const), parts: array(shown, few) }),
+  record({ role: constant('user' as const), parts: array(visible, few) }),
   record({ role: constant('assistant' as const), parts: array(oneof(text, call, thought, refusal), few) }),
   record({ role: constant('tool' as const), parts: array(result, few) }),
 )
@@ -90,12 +90,12 @@ const traits: fc.Arbitrary<ModelTraits> = record(
   { requiredKeys: [] },
 )
 
-test('P26, P28, P29: nothing that is written is refused', () => {
+test('P26, P28, P29: any conversation is written as a valid request, or refused by the gateway', () => {
   fc.assert(
-    fc.property(conversation, traits, option(fc.integer({ min: 1, max: 9_000 })), (said, model, cap) => {
+    fc.property(conversation, traits, option(fc.integer({ min: 1, max: 9_000 })), (input, model, cap) => {
       let body: string
       try {
-        body = anthropicMessages.codec.writeConversation(said, {
+        body = anthropicMessages.codec.writeConversation(input, {
           model: 'claude',
           traits: model,
           outputTokensMax: 8_000,

@@ -1,11 +1,11 @@
-// Files at an upstream: whose they are, and who may name them.
+// Files at an upstream: which account owns them, and who may reference them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
-import { says } from '../side/upstream.ts'
+import { says } from '../passthrough/upstream.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -38,16 +38,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-type Told = { readonly status: number; readonly json: Record<string, unknown> }
+type Answer = { readonly status: number; readonly json: Record<string, unknown> }
 
-async function ask(key: string, path: string, init: RequestInit = {}): Promise<Told> {
+async function ask(key: string, path: string, init: RequestInit = {}): Promise<Answer> {
   const headers = { authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) }
   const response = await fetch(`${harness.url}/api/v3${path}`, { ...init, headers })
   const text = await response.text()
-  return { status: response.status, json: text === '' ? {} : (JSON.parse(text) as Told['json']) }
+  return { status: response.status, json: text === '' ? {} : (JSON.parse(text) as Answer['json']) }
 }
 
-async function upload(key: string, name: string, headers = {}): Promise<Told> {
+async function upload(key: string, name: string, headers = {}): Promise<Answer> {
   const body = new FormData()
   body.set('purpose', 'user_data')
   body.set('file', new File(['some words'], name, { type: 'text/plain' }))
@@ -64,7 +64,7 @@ const chat = (key: string, part: object) =>
 const sent = () => harness.upstream.requests.length
 const lastKey = () => harness.upstream.requests.at(-1)!.headers.get('authorization')
 
-test("a file is its account's alone: to list, to see and to delete", async () => {
+test('a file can be listed, retrieved and deleted only by its account', async () => {
   const [alice, bob] = [await harness.key(), await harness.key()]
   const one = await upload(alice, 'one.txt')
   const two = await upload(alice, 'two.txt')
@@ -91,7 +91,7 @@ test("a file is its account's alone: to list, to see and to delete", async () =>
   expect(other.json.id).not.toBe(two.json.id)
 })
 
-test("a call that names a file goes where it lies, and another's file is not there", async () => {
+test('a call that references a file goes to its channel, and a file of another account is a 404', async () => {
   const [alice, bob] = [await harness.key(), await harness.key()]
   const { json } = await upload(alice, 'one.txt')
   const named = [
@@ -100,18 +100,18 @@ test("a call that names a file goes where it lies, and another's file is not the
   ]
   const before = sent()
   for (const part of named) {
-    const { status, json: said } = await chat(bob, part)
-    expect([status, said.error]).toMatchObject([404, { message: expect.stringContaining('no such file') }])
+    const { status, json: body } = await chat(bob, part)
+    expect([status, body.error]).toMatchObject([404, { message: expect.stringContaining('no such file') }])
   }
   expect((await chat(alice, { type: 'file', file: { file_id: 'file-unheard-of' } })).status).toBe(404)
   expect(sent()).toBe(before)
   harness.upstream.plan(says({ error: { message: 'slow down' } }, 429))
-  expect((await chat(alice, named[0]!)).status).toBe(503) // the other channel does not have it
+  expect((await chat(alice, named[0]!)).status).toBe(503) // the other channel does not have the file
   expect([sent(), lastKey()]).toEqual([before + 1, 'Bearer sk-1'])
   expect((await harness.balance(bob)).held).toBe('0.00')
 })
 
-test('what cannot be put up is refused', async () => {
+test('invalid uploads are refused', async () => {
   const key = await harness.key()
   const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
   expect((await ask(key, '/files', json)).status).toBe(415)
@@ -126,79 +126,79 @@ test('what cannot be put up is refused', async () => {
 })
 
 describe('an upload is admitted like a call', () => {
-  const owner = (command: string, input: object) => harness.weir(command, input as Record<string, unknown>)
+  const operate = (command: string, input: object) => harness.weir(command, input as Record<string, unknown>)
 
-  async function refused(key: string, status: number, code: string): Promise<Told> {
+  async function expectRefused(key: string, status: number, code: string): Promise<Answer> {
     const before = sent()
-    const told = await upload(key, 'x.txt')
-    expect([told.status, JSON.stringify(told.json)]).toEqual([status, expect.stringContaining(code)])
+    const answer = await upload(key, 'x.txt')
+    expect([answer.status, JSON.stringify(answer.json)]).toEqual([status, expect.stringContaining(code)])
     expect(sent()).toBe(before)
-    return told
+    return answer
   }
 
-  test('not without funds', async () => {
+  test('and refused without funds', async () => {
     const key = await harness.key({ credit: '0' })
-    await refused(key, 402, 'balance')
-    expect((await ask(key, '/files')).status).toBe(200) // what it has can still be looked at
+    await expectRefused(key, 402, 'balance')
+    expect((await ask(key, '/files')).status).toBe(200) // existing files can still be listed
   })
 
-  test('not without what is left of a budget', async () => {
+  test('and refused with an exhausted budget', async () => {
     const key = await harness.key()
-    await owner('budgets set', { scope: key, span: 'month', amount: '0' })
-    await refused(key, 402, 'budget')
+    await operate('budgets set', { scope: key, span: 'month', amount: '0' })
+    await expectRefused(key, 402, 'budget')
   })
 
-  test('not of an account that is frozen', async () => {
+  test('and refused for a frozen account', async () => {
     const key = await harness.key()
-    await owner('accounts freeze', { account: (await owner('keys show', { key })).account })
-    await refused(key, 403, 'frozen')
+    await operate('accounts freeze', { account: (await operate('keys show', { key })).account })
+    await expectRefused(key, 403, 'frozen')
   })
 
   test.each([
     ['for other endpoints', { endpoints: 'chat' }, 'calls of this kind'],
-    ['for models of others', { allow: 'openai/*' }, 'model'],
-    ['not for its models', { deny: 'pond/*' }, 'model'],
+    ['for models of another provider', { allow: 'openai/*' }, 'model'],
+    ['not for the models of the provider', { deny: 'pond/*' }, 'model'],
     ['for channels that have a tag', { require: 'eu' }, 'model'],
-  ])('not by a key that is %s', async (_name, rights, why) => {
+  ])('and refused for a key that is %s', async (_name, rights, why) => {
     const key = await harness.key()
-    await owner('keys set', { key, ...rights })
-    await refused(key, 403, why)
+    await operate('keys set', { key, ...rights })
+    await expectRefused(key, 403, why)
   })
 
-  test('but by one that may call its model by another name', async () => {
-    await owner('routes set', { name: 'wet', members: ['pond/echo'] })
+  test('and accepted for a key that may use a route to the model', async () => {
+    await operate('routes set', { name: 'wet', members: ['pond/echo'] })
     const key = await harness.key()
-    await owner('keys set', { key, allow: 'wet' })
+    await operate('keys set', { key, allow: 'wet' })
     expect((await upload(key, 'x.txt')).status).toBe(200)
   })
 
-  test('within the limits of its account, whichever of its keys is used', async () => {
+  test('and counts against the limits of its account', async () => {
     const key = await harness.key()
-    const { account } = await owner('keys show', { key })
-    await owner('limits set', { resource: 'requests', amount: '2/minute', account })
+    const { account } = await operate('keys show', { key })
+    await operate('limits set', { resource: 'requests', amount: '2/minute', account })
     expect([(await upload(key, 'x')).status, (await upload(key, 'x')).status]).toEqual([200, 200])
-    await refused(key, 429, 'Too many calls')
+    await expectRefused(key, 429, 'Too many calls')
   })
 
   test.each([
-    ['has no place', { 'x-weir-provider': 'nobody' }, 404],
-    ['is no form', { 'content-type': 'application/json' }, 415],
-  ])('and is one of its calls also where it %s', async (_name, headers, status) => {
+    ['names an unknown provider', { 'x-weir-provider': 'nobody' }, 404],
+    ['is not a form', { 'content-type': 'application/json' }, 415],
+  ])('and counts as a call also if it %s', async (_name, headers, status) => {
     const key = await harness.key({ qpm: 2 })
-    const put = () =>
+    const sendUpload = () =>
       fetch(`${harness.url}/api/v3/files`, {
         method: 'POST',
         body: '{}',
         headers: { authorization: `Bearer ${key}`, ...headers },
       })
     const before = sent()
-    const answers = [await put(), await put(), await put()]
+    const answers = [await sendUpload(), await sendUpload(), await sendUpload()]
     expect(answers.map(answer => answer.status)).toEqual([status, status, 429])
     expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining-requests'))).toEqual(['1', '0', '0'])
     expect(sent()).toBe(before)
   })
 
-  test('as long as the account has room, also for those on their way', async () => {
+  test('and refused when the account has too many files or bytes, including uploads in progress', async () => {
     const key = await harness.key()
     await upload(key, 'x')
     const db = openDatabase(join(harness.folder, 'weir.db'))
@@ -214,11 +214,11 @@ describe('an upload is admitted like a call', () => {
       })()
     fill(1, bounds.filesOfAccountMax - 2)
     const before = sent()
-    const told = await Promise.all(Array.from({ length: 8 }, () => upload(key, 'x')))
-    expect(told.filter(({ status }) => status === 200)).toHaveLength(2)
-    expect(told.filter(({ status }) => status === 400)).toHaveLength(6)
+    const answer = await Promise.all(Array.from({ length: 8 }, () => upload(key, 'x')))
+    expect(answer.filter(({ status }) => status === 200)).toHaveLength(2)
+    expect(answer.filter(({ status }) => status === 400)).toHaveLength(6)
     expect(sent()).toBe(before + 2)
-    await refused(key, 400, 'as many files')
+    await expectRefused(key, 400, 'as many files')
     db.run('DELETE FROM kept_file WHERE account_id = ?1 AND id LIKE ?2', [account, 'file-1%'])
     db.run('UPDATE kept_file SET bytes = ?2 WHERE account_id = ?1 AND id = ?3', [
       account,
@@ -226,6 +226,6 @@ describe('an upload is admitted like a call', () => {
       'file-2',
     ])
     db.close()
-    await refused(key, 400, 'as many files')
+    await expectRefused(key, 400, 'as many files')
   })
 })

@@ -1,5 +1,4 @@
-// Tasks over restarts, crashes and days: each is settled once, whenever the gateway was cut off, and none keeps its
-// hold.
+// Tasks over restarts, crashes and days: each is settled once, whenever the gateway was killed, and none keeps its hold.
 
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -14,20 +13,20 @@ import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { gate, script } from '../../tools/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
-import { says } from '../side/upstream.ts'
+import { says } from '../passthrough/upstream.ts'
 import { bookFaults } from '../support/books.ts'
 import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
-import type { TaskWorld } from './tasks-world.ts'
-import { ask, begun, film, startTasks } from './tasks-world.ts'
+import type { TaskHarness } from './tasks-harness.ts'
+import { ask, createTask, film, startTasks } from './tasks-harness.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 let folder: string
 let upstream: FakeUpstream
-let harness: TaskWorld
+let harness: TaskHarness
 let key: string
 
 beforeEach(async () => {
@@ -42,8 +41,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** On the same folder, before the same upstream. */
-function start(aheadMs = 0, everyMs = 1e6): Promise<TaskWorld> {
+/** Starts a gateway on the same folder with the same upstream. */
+function start(aheadMs = 0, everyMs = 1e6): Promise<TaskHarness> {
   const upstreamEnv = () => ({ POND_URL: `${upstream.url}/api/v3` })
   return startTasks({ folder, upstreamEnv, aheadMs, world: { tasksEveryMs: everyMs } })
 }
@@ -52,7 +51,7 @@ async function restart(aheadMs = 0, everyMs = 10): Promise<void> {
   harness = await start(aheadMs, everyMs)
 }
 
-/** What a crash leaves is made by hand, in the folder that a gateway has left. */
+/** Stops the gateway and changes its store, to produce the state after a crash. */
 async function whileDown(change: (store: Store) => Promise<unknown>): Promise<void> {
   await harness.stop()
   const store = await openStore(
@@ -81,18 +80,18 @@ function onlyTask({ vault }: Store): Task {
   return vault.tasks.getByCall(Number(callId), Number(accountId))!
 }
 
-async function settled(): Promise<void> {
+async function waitUntilSettled(): Promise<void> {
   const isUnderWay = () => read(db => db.query('SELECT 1 FROM task WHERE due_ms IS NOT NULL').get()) !== null
-  await until(() => harness.openHolds() === 0 && !isUnderWay(), 'all are over')
+  await until(() => harness.openHolds() === 0 && !isUnderWay(), 'all tasks are settled')
   expect(faults()).toEqual([])
 }
 
 const succeeded = (id: string) =>
   Buffer.from(JSON.stringify({ id, status: 'succeeded', usage: { completion_tokens: 5_000, total_tokens: 5_000 } }))
 
-describe('a gateway that was cut off', () => {
-  test('while a task was under way settles it after its next start, at the price of its beginning', async () => {
-    await begun(harness, key)
+describe('a gateway that was killed', () => {
+  test('while a task was running settles it after the next start, at the price of its creation', async () => {
+    await createTask(harness, key)
     const price = { input: '0', output: '99' }
     await whileDown(({ manage }) =>
       operatorOf(() => manage).weir('prices set', { model: 'pond/film', price: JSON.stringify(price) }),
@@ -100,16 +99,16 @@ describe('a gateway that was cut off', () => {
     await restart(HOUR_MS)
     for (let hour = 2; hour < 5; hour++) {
       await Bun.sleep(0)
-      harness.later(HOUR_MS)
-      await until(() => upstream.requests.length >= hour, 'it is looked at')
+      harness.advance(HOUR_MS)
+      await until(() => upstream.requests.length >= hour, 'the task is polled')
     }
-    await settled()
+    await waitUntilSettled()
     expect(records()).toEqual([['task_succeeded', 'task_reported', 50_000_000]])
     expect(await harness.balance(key)).toMatchObject({ balance: '99.95', held: '0.00' })
   })
 
-  test('between the row and its hold drops the row', async () => {
-    await begun(harness, key)
+  test('between the row of a task and its hold drops the row', async () => {
+    await createTask(harness, key)
     await whileDown(async store => {
       const { callId, ...task } = onlyTask(store)
       await store.vault.tasks.create({ ...task, callId: callId + 1, id: 'task_x' }, Date.now() + DAY_MS)
@@ -120,24 +119,24 @@ describe('a gateway that was cut off', () => {
     expect([harness.openHolds(), faults()]).toEqual([1, []])
   })
 
-  test('between the hold and what its upstream said gives it back', async () => {
-    await begun(harness, key)
+  test('between the hold and the answer of the upstream releases the hold', async () => {
+    await createTask(harness, key)
     await whileDown(async store => {
       const { callId, accountId, keyId, ...task } = onlyTask(store)
-      const named = { callId: callId + 1, accountId, keyId }
-      await store.vault.tasks.create({ ...task, ...named, id: 'task_x' }, Date.now() + DAY_MS)
+      const ids = { callId: callId + 1, accountId, keyId }
+      await store.vault.tasks.create({ ...task, ...ids, id: 'task_x' }, Date.now() + DAY_MS)
       const { draft } = JSON.parse(task.admitted)
-      await store.writer.run('hold', { ...named, kind: 'task', amount: '700', wants: '0', draft })
+      await store.writer.run('hold', { ...ids, kind: 'task', amount: '700', wants: '0', draft })
     })
     await restart(0, 1e6)
-    await until(() => harness.openHolds() === 1, 'its hold is given back')
+    await until(() => harness.openHolds() === 1, 'its hold is released')
     await until(() => taskRows().length === 1, 'it is dropped')
     expect(records()).toEqual([['gateway_crash', 'crash_undelivered', 0]])
     expect(faults()).toEqual([])
   })
 
-  test('between what its upstream said and the settle settles by those words, and asks nobody', async () => {
-    const id = await begun(harness, key)
+  test('between the final answer of the upstream and the settlement settles by that answer, without a request', async () => {
+    const id = await createTask(harness, key)
     await whileDown(async store => {
       const { callId } = onlyTask(store)
       const change = { callId, status: 'succeeded', dueMs: 1, updatedMs: 1, polledMs: 1 } as const
@@ -145,12 +144,12 @@ describe('a gateway that was cut off', () => {
     })
     const sent = upstream.requests.length
     await restart()
-    await settled()
+    await waitUntilSettled()
     expect([records(), upstream.requests.length]).toEqual([[['task_succeeded', 'task_reported', 50_000_000]], sent])
   })
 
-  test('between the settle and the row does not charge again', async () => {
-    const id = await begun(harness, key)
+  test('between the settlement and the update of the row does not charge again', async () => {
+    const id = await createTask(harness, key)
     await whileDown(async store => {
       const { callId, accountId, keyId, admitted } = onlyTask(store)
       const change = { callId, status: 'succeeded', dueMs: 1, updatedMs: 1, polledMs: 1 } as const
@@ -170,76 +169,94 @@ describe('a gateway that was cut off', () => {
       await store.writer.run('settle', { record, cost: '50000000' })
     })
     await restart()
-    await settled()
+    await waitUntilSettled()
     expect(records()).toEqual([['task_succeeded', 'task_reported', 50_000_000]])
     expect(taskRows()).toEqual([{ id, status: 'succeeded', due: null }])
-    expect((await ask(harness, key, 'GET', { at: `/${id}` })).json).toMatchObject({ status: 'succeeded' })
+    expect((await ask(harness, key, 'GET', { suffix: `/${id}` })).json).toMatchObject({ status: 'succeeded' })
   })
 })
 
 describe('P22: a task whose upstream does not answer', () => {
-  const look = async (id: string): Promise<unknown> => {
-    harness.later(2_000)
-    return (await ask(harness, key, 'GET', { at: `/${id}` })).json.status
+  const readStatus = async (id: string): Promise<unknown> => {
+    harness.advance(2_000)
+    return (await ask(harness, key, 'GET', { suffix: `/${id}` })).json.status
   }
 
-  test("keeps its hold for seven days, and is then nobody's to pay", async () => {
-    const id = await begun(harness, key)
-    const away = says({ error: { message: 'oops' } }, 500)
-    upstream.plan(away, away, says({ status: 'running' }))
-    expect(await look(id)).toBe('queued')
-    harness.later(7 * DAY_MS - HOUR_MS)
-    expect([await look(id), harness.openHolds()]).toEqual(['queued', 1])
-    harness.later(HOUR_MS)
-    expect([await look(id), harness.openHolds()]).toEqual(['expired', 0])
+  test('keeps its hold for seven days, and is then given up for free', async () => {
+    const id = await createTask(harness, key)
+    const failure = says({ error: { message: 'oops' } }, 500)
+    upstream.plan(failure, failure, says({ status: 'running' }))
+    expect(await readStatus(id)).toBe('queued')
+    harness.advance(7 * DAY_MS - HOUR_MS)
+    expect([await readStatus(id), harness.openHolds()]).toEqual(['queued', 1])
+    harness.advance(HOUR_MS)
+    expect([await readStatus(id), harness.openHolds()]).toEqual(['expired', 0])
     expect(records()).toEqual([['task_lost', 'task_lost', 0]])
     expect(faults()).toEqual([])
     upstream.plan(says({ status: 'succeeded', content: { video_url: 'https://x' } }))
-    expect(await look(id)).toBe('expired') // what came too late was not paid for, and is not told
+    expect(await readStatus(id)).toBe('expired') // the late result was not paid for, and is not returned
     expect(harness.logs.some(line => line.includes('a task is given up'))).toBe(true)
   })
 
-  test('or has forgotten it is let go after a day', async () => {
-    const id = await begun(harness, key)
+  test('or does not know the task is given up after a day', async () => {
+    const id = await createTask(harness, key)
     const unknown = says({ error: { message: 'unknown' } }, 404)
     upstream.plan(unknown, unknown)
-    harness.later(DAY_MS - HOUR_MS)
-    expect([await look(id), harness.openHolds()]).toEqual(['queued', 1])
-    harness.later(HOUR_MS)
-    expect([await look(id), harness.openHolds()]).toEqual(['expired', 0])
+    harness.advance(DAY_MS - HOUR_MS)
+    expect([await readStatus(id), harness.openHolds()]).toEqual(['queued', 1])
+    harness.advance(HOUR_MS)
+    expect([await readStatus(id), harness.openHolds()]).toEqual(['expired', 0])
     expect(records()).toEqual([['task_lost', 'task_lost', 0]])
   })
 
-  test('is asked for ever less often', async () => {
-    await begun(harness, key)
+  test('is polled less and less often', async () => {
+    await createTask(harness, key)
     await whileDown(async () => {})
     await restart(0, 5)
     const running = says({ status: 'running' })
     upstream.plan(...Array.from({ length: 50 }, () => running))
     const sent = () => upstream.requests.length - 1
-    harness.later(2_500)
+    harness.advance(2_500)
     await until(() => sent() === 1, 'after two seconds')
-    harness.later(1_000)
+    harness.advance(1_000)
     await Bun.sleep(40)
     expect(sent()).toBe(1)
-    harness.later(HOUR_MS)
+    harness.advance(HOUR_MS)
     await until(() => sent() === 2, 'after an hour')
-    harness.later(HOUR_MS / 12)
+    harness.advance(HOUR_MS / 12)
     await Bun.sleep(40)
     expect(sent()).toBe(2)
-    harness.later(HOUR_MS / 6)
-    await until(() => sent() === 3, 'and then each ten minutes')
+    harness.advance(HOUR_MS / 6)
+    await until(() => sent() === 3, 'after ten more minutes')
   })
 })
 
-test('a shutdown waits for a task that is being begun', async () => {
+test('a shutdown waits for a task that is being created', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   upstream.plan(script(gate(promise), ...jsonAnswer(200, '{"id":"cgt-slow"}')))
-  const asked = ask(harness, key, 'POST', film())
-  await until(() => upstream.requests.length === 1, 'its upstream has it')
+  const created = ask(harness, key, 'POST', film())
+  await until(() => upstream.requests.length === 1, 'the upstream has the request')
   const drained = harness.gateway.drain()
   resolve()
-  expect((await asked).json).toEqual({ id: 'cgt-slow' })
+  expect((await created).json).toEqual({ id: 'cgt-slow' })
   await drained
   expect(taskRows()).toMatchObject([{ id: 'cgt-slow', status: 'queued' }])
+})
+
+test('a shutdown ends a task that is not begun in time, and gives its hold back', async () => {
+  upstream.plan(script(gate(new Promise(() => {}))))
+  const asked = ask(harness, key, 'POST', film())
+  await until(() => upstream.requests.length === 1, 'its upstream has it')
+  await harness.gateway.drain()
+  expect((await asked).status).toBe(503)
+  expect([taskRows(), harness.openHolds(), faults()]).toEqual([[], 0, []])
+  expect(records()).toEqual([['drained', 'drained', 0]])
+})
+
+test('a task that its account cannot pay leaves a record and no row', async () => {
+  const poor = await harness.key({ credit: '1' })
+  expect((await ask(harness, poor, 'POST', film())).status).toBe(402)
+  await until(() => records().length === 1 && taskRows().length === 0, 'its row is gone')
+  expect(records()).toEqual([['refused', 'refused', 0]])
+  expect([harness.openHolds(), faults()]).toEqual([0, []])
 })

@@ -1,5 +1,5 @@
-// Requests that make no sense, in every dialect and for every upstream: a clear 4xx of the caller's dialect, or an
-// answer within bounds, and nothing held.
+// Invalid requests in every dialect and for every upstream: the caller gets a clear 4xx in its dialect, or an answer within
+// bounds, and no hold stays open.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { jsonAnswer, streamed, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -8,7 +8,7 @@ import { chunkSizes, lineEndings, shaped } from '../../tools/fake-upstream/scrip
 import { openRaw, withoutComments } from '../forwarding/caller.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -25,13 +25,13 @@ const image = (base64: string) => ({ type: 'image_url', image_url: { url: `data:
 const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
 const chat = (...messages: readonly object[]) => ({ messages })
 const picture = (data: string) => ({ type: 'image', source: { type: 'base64', media_type: 'image/png', data } })
-const said = (...content: readonly object[]) => ({ max_tokens: 9, messages: [{ role: 'user', content }] })
+const messagesBody = (...content: readonly object[]) => ({ max_tokens: 9, messages: [{ role: 'user', content }] })
 const items = (...input: readonly object[]) => ({ store: false, input })
 const contents = (role: string, ...parts: readonly object[]) => ({ contents: [{ role, parts }] })
 const result = { type: 'function_call_output', output: '' }
 const user = { role: 'user', content: 'x' }
 
-/** `either`: some upstreams take it. */
+/** `either`: some upstreams accept the request. */
 type Row = readonly [name: string, caller: Dialect, body: object, status: 200 | 400 | 'either']
 
 const rows: readonly Row[] = [
@@ -43,9 +43,9 @@ const rows: readonly Row[] = [
   ['a system message in the middle', 'openai-chat', chat(user, { role: 'system', content: 'y' }, user), 200],
   ['an unknown role', 'openai-chat', chat({ role: 'wizard', content: 'x' }), 400],
   ['a stream that is a text', 'openai-chat', { ...chat(user), stream: 'true' }, 400],
-  ['a result without its call', 'anthropic-messages', said({ type: 'tool_result', tool_use_id: 't' }), 400],
-  ['a large picture', 'anthropic-messages', said(picture(TEN_MB)), 'either'],
-  ['no base64', 'anthropic-messages', said(picture('%%%')), 400],
+  ['a result without its call', 'anthropic-messages', messagesBody({ type: 'tool_result', tool_use_id: 't' }), 400],
+  ['a large picture', 'anthropic-messages', messagesBody(picture(TEN_MB)), 'either'],
+  ['no base64', 'anthropic-messages', messagesBody(picture('%%%')), 400],
   ['an unknown role', 'anthropic-messages', { max_tokens: 9, messages: [{ role: 'wizard', content: 'x' }] }, 400],
   ['a stream that is a text', 'anthropic-messages', { max_tokens: 9, messages: [user], stream: 'true' }, 400],
   ['a result without its call', 'openai-responses', items({ ...result, call_id: 'c' }), 400],
@@ -76,12 +76,12 @@ async function post(path: string, body: object): Promise<{ readonly status: numb
 
 const cells = rows.flatMap(row => dialects.map(upstream => [row[0], row[1], upstream, row] as const))
 
-test.each(cells)('%s: %s on %s', async (_name, caller, upstream, [, , body, wanted]) => {
+test.each(cells)('%s is refused or served: %s on %s', async (_name, caller, upstream, [, , body, expectedStatus]) => {
   const model = modelOf(upstream)
-  const path = speech[caller].path({ model, stream: false })
+  const path = rawCallers[caller].path({ model, stream: false })
   const { status, text } = await post(path, caller === 'gemini' ? body : { model, ...body })
-  expect(wanted === 'either' ? [200, 400] : [wanted]).toContain(status)
-  if (status !== 200) expect(speech[caller].error(JSON.parse(text), status).message).not.toBe('')
+  expect(expectedStatus === 'either' ? [200, 400] : [expectedStatus]).toContain(status)
+  if (status !== 200) expect(rawCallers[caller].error(JSON.parse(text), status).message).not.toBe('')
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })
@@ -96,7 +96,7 @@ test.each([
   ['up-gemini/a:b', 404],
   ['up-gemini/echo:generateContent', 404],
   ['up-gemini%2Fecho', 200],
-])('P32: a model in the path: %s', async (model, status) => {
+])('P32: a model name in the path is checked: %s', async (model, status) => {
   const before = harness.upstream.requests.length
   const answer = await post(`/v1beta/models/${model}:generateContent`, contents('user', { text: 'x' }))
   expect(answer.status).toBe(status)
@@ -104,31 +104,31 @@ test.each([
   else expect(harness.upstream.requests.length).toBe(before)
 })
 
-test('a picture of megabytes passes in one event of a stream', async () => {
+test('an image of megabytes passes in one event of a stream', async () => {
   const data = Buffer.alloc(2_000_000, 7).toString('base64')
   const parts = [{ inlineData: { mimeType: 'image/png', data } }]
-  const drawn = { candidates: [{ content: { role: 'model', parts } }] }
+  const imageEvent = { candidates: [{ content: { role: 'model', parts } }] }
   const last = { candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }] }
-  const events = [drawn, last].map(one => chunk(`data: ${JSON.stringify(one)}\n\n`))
+  const events = [imageEvent, last].map(one => chunk(`data: ${JSON.stringify(one)}\n\n`))
   harness.upstream.plan(script(streamHead, ...events, end))
-  const asked = { model: modelOf('gemini'), stream: true }
-  const caller = await openRaw(harness.url, requestOf('gemini', key, asked)).whole()
+  const input = { model: modelOf('gemini'), stream: true }
+  const caller = await openRaw(harness.url, requestOf('gemini', key, input)).whole()
   expect([caller.status, caller.text.includes(data), caller.text.includes('"error"')]).toEqual([200, true, false])
 })
 
-test.each(dialects)('%s: what is nested deeply is no answer, and is known for that at once', async upstream => {
+test.each(dialects)('%s: a deeply nested answer is refused fast', async upstream => {
   const deep = '['.repeat(1_000_000)
   for (const stream of [false, true]) {
     harness.upstream.plan(script(...(stream ? [streamHead, chunk(`data: ${deep}\n\n`), end] : jsonAnswer(200, deep))))
-    const asked = { model: modelOf(upstream), stream }
+    const input = { model: modelOf(upstream), stream }
     const tookMs = await cpuMsOf(async () => {
-      expect((await openRaw(harness.url, requestOf('openai-chat', key, asked)).whole()).status).toBe(502)
+      expect((await openRaw(harness.url, requestOf('openai-chat', key, input)).whole()).status).toBe(502)
     })
     expect(tookMs).toBeLessThan(1_000)
   }
 })
 
-describe('however the bytes of a stream are cut, the caller gets the same', () => {
+describe('the caller gets the same stream for any split and line ending', () => {
   const ids = /(fake|req_|resp_|msg_|call_|chatcmpl-|rs_)\w+|"(created|created_at|completed_at)":\d+/g
   const pairs = dialects.flatMap(caller => dialects.map(upstream => [caller, upstream] as const))
 
@@ -136,15 +136,15 @@ describe('however the bytes of a stream are cut, the caller gets the same', () =
     const plain = streamed(['Grüße ', '🙂', ' you'])
     const cut = [plain, chunkSizes(1)(plain), chunkSizes(7)(plain)]
     const spelt = [shaped(plain, lineEndings('\r\n'), chunkSizes(3)), shaped(plain, lineEndings('\r'), chunkSizes(2))]
-    const seen: string[] = []
+    const results: string[] = []
     for (const one of [...cut, ...spelt]) {
       harness.upstream.plan(one)
-      const asked = { model: modelOf(upstream), stream: true }
-      const { text } = await openRaw(harness.url, requestOf(caller, key, asked)).whole()
-      const same = caller === upstream ? eventsSeen(caller, text).join('\n') : withoutComments(text)
-      seen.push(same.replace(ids, ''))
+      const input = { model: modelOf(upstream), stream: true }
+      const { text } = await openRaw(harness.url, requestOf(caller, key, input)).whole()
+      const same = caller === upstream ? eventsOfBody(caller, text).join('\n') : withoutComments(text)
+      results.push(same.replace(ids, ''))
     }
-    expect(new Set(seen).size).toBe(1)
-    expect(seen[0]).toContain('🙂')
+    expect(new Set(results).size).toBe(1)
+    expect(results[0]).toContain('🙂')
   })
 })

@@ -1,14 +1,14 @@
-// Wrong types everywhere: each field of a rich request of each dialect is replaced in turn by what it must not be, for
-// upstreams of all dialects. Nobody is ever told of a mistake of ours, and every error is one of the caller's dialect.
+// Wrong types everywhere: each field of a rich request of each dialect is replaced in turn by invalid values, for upstreams
+// of all dialects. No request causes a 5xx, and every error is in the dialect of the caller.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toolCall } from '../../tools/fake-upstream/answers.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
 import { pooled } from '../support/pooled.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers } from './raw-callers.ts'
 import { richRequest } from './rich-requests.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -33,7 +33,7 @@ function deep(levels: number): unknown {
   return value
 }
 
-/** `undefined` takes the field away. */
+/** `undefined` removes the field. */
 const wrong: readonly unknown[] = [
   ...[undefined, null, -7.5, 1e308, true, 'x', '', 'y'.repeat(50_000)],
   ...[[], [null], [[]], {}, { type: 'toString' }, deep(200), Array.from({ length: 2_000 }, () => ({}))],
@@ -42,7 +42,7 @@ const wrong: readonly unknown[] = [
 
 type Path = readonly string[]
 
-/** Of every value in it, however deep. */
+/** The paths of all values in a request, at any depth. */
 function* pathsIn(value: unknown, path: Path = []): Iterable<Path> {
   if (path.length > 0) yield path
   if (typeof value !== 'object' || value === null) return
@@ -65,7 +65,7 @@ interface Cell {
   readonly body: string
 }
 
-/** Each change goes to one upstream, plain or streamed, in turn: together they see every one of them. */
+/** Each change goes to one upstream, plain or streamed, in turn, so that all upstreams together get all changes. */
 function cellsOf(caller: Dialect): readonly Cell[] {
   const cells: Cell[] = []
   const paths = [...pathsIn(richRequest[caller](''))].filter(([top]) => top !== 'model' && top !== 'stream')
@@ -84,37 +84,37 @@ function cellsOf(caller: Dialect): readonly Cell[] {
 }
 
 async function send(caller: Dialect, { upstream, stream, body }: Pick<Cell, 'upstream' | 'stream' | 'body'>) {
-  const url = harness.url + speech[caller].path({ model: modelOf(upstream), stream })
+  const url = harness.url + rawCallers[caller].path({ model: modelOf(upstream), stream })
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) })
   return { status: answer.status, text: await answer.text() }
 }
 
-/** Undefined where all is well. */
+/** Undefined if the answer is valid; else a description. */
 async function verdict(caller: Dialect, cell: Cell): Promise<string | undefined> {
   const { status, text } = await send(caller, cell)
-  const told = (): string => `${cell.name} on ${cell.upstream}: ${status} ${text.slice(-300)}`
-  if (status >= 500) return told()
+  const describe = (): string => `${cell.name} on ${cell.upstream}: ${status} ${text.slice(-300)}`
+  if (status >= 500) return describe()
   try {
-    if (status >= 400) speech[caller].error(JSON.parse(text), status)
-    else if (cell.stream) speech[caller].ended(eventsSeen(caller, text))
-    else speech[caller].whole(JSON.parse(text) as Json)
+    if (status >= 400) rawCallers[caller].error(JSON.parse(text), status)
+    else if (cell.stream) rawCallers[caller].completed(eventsOfBody(caller, text))
+    else rawCallers[caller].whole(JSON.parse(text) as Json)
     return undefined
   } catch {
-    return told()
+    return describe()
   }
 }
 
-describe.each(dialects)('%s', caller => {
-  test.each(dialects)('a rich request is served on %s', async upstream => {
+describe.each(dialects)('a request of %s', caller => {
+  test.each(dialects)('with many fields is served on %s', async upstream => {
     const body = JSON.stringify(richRequest[caller](modelOf(upstream)))
     const { status, text } = await send(caller, { upstream, body, stream: false })
     expect([status, text]).toEqual([200, text])
   })
 
-  test('no wrong value is a fault of ours', async () => {
+  test('with any wrong value causes no 5xx', async () => {
     const found: string[] = []
-    // Fewer than one account may always have under way, however slow the machine and its disk are.
+    // Fewer than the calls that an account may always have at once, however slow the machine is.
     await pooled(cellsOf(caller), 4, async cell => {
       const fault = await verdict(caller, cell)
       if (fault !== undefined) found.push(fault)
@@ -127,29 +127,31 @@ describe.each(dialects)('%s', caller => {
   })
 })
 
-const typed = dialects.filter(dialect => dialect !== 'gemini')
+const typedDialects = dialects.filter(dialect => dialect !== 'gemini')
 
-test.each(typed)('what is no tool is not one whose price is unknown: %s', async caller => {
+test.each(typedDialects)('an invalid tool is refused as invalid, not as unpriced: %s', async caller => {
   for (const tool of ['x', null, 5, [], { type: 5 }]) {
     const body = JSON.stringify({ ...richRequest[caller](modelOf(caller)), tools: [tool] })
     const { status, text } = await send(caller, { upstream: caller, body, stream: false })
-    expect([status, speech[caller].error(JSON.parse(text), status).message]).toEqual([400, expect.any(String)])
+    expect([status, rawCallers[caller].error(JSON.parse(text), status).message]).toEqual([400, expect.any(String)])
     expect(text).toContain('tools[0]')
   }
 })
 
-describe('JSON inside of a text, deeper than any stack', () => {
+describe('JSON in a string, nested more deeply than any stack, is handled fast', () => {
   const levels = 100_000
-  const given = `{"city":${'['.repeat(levels)}${']'.repeat(levels)}}`
+  const deepArguments = `{"city":${'['.repeat(levels)}${']'.repeat(levels)}}`
 
-  /** The same place in each dialect that has arguments as text. */
+  /** Replaces the arguments of a call, in the dialects that have arguments as a string. */
   const callsOf: Partial<Record<Dialect, (request: string) => string>> = {
-    'openai-chat': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(given)),
-    'openai-responses': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(given)),
+    'openai-chat': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(deepArguments)),
+    'openai-responses': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(deepArguments)),
   }
-  const asked = Object.keys(callsOf).flatMap(caller => dialects.map(upstream => [caller as Dialect, upstream] as const))
+  const requestPairs = Object.keys(callsOf).flatMap(caller =>
+    dialects.map(upstream => [caller as Dialect, upstream] as const),
+  )
 
-  test.each(asked)('in a request of %s for %s', async (caller, upstream) => {
+  test.each(requestPairs)('in a request of %s for %s', async (caller, upstream) => {
     const body = callsOf[caller]!(JSON.stringify(richRequest[caller](modelOf(upstream))))
     expect(body.length).toBeGreaterThan(levels * 2)
     const tookMs = await cpuMsOf(async () => {
@@ -158,19 +160,19 @@ describe('JSON inside of a text, deeper than any stack', () => {
     expect(tookMs).toBeLessThan(1_500)
   })
 
-  const answered = dialects.flatMap(caller =>
+  const answerCells = dialects.flatMap(caller =>
     (['openai-chat', 'openai-responses'] as const).flatMap(upstream =>
       [false, true].map(stream => [caller, upstream, stream] as const),
     ),
   )
 
-  test.each(answered)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
-    harness.upstream.plan(toolCall({ name: 'map', arguments: given }))
-    const request = speech[caller].body({ model: modelOf(upstream), stream })
+  test.each(answerCells)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
+    harness.upstream.plan(toolCall({ name: 'map', arguments: deepArguments }))
+    const request = rawCallers[caller].body({ model: modelOf(upstream), stream })
     const tookMs = await cpuMsOf(async () => {
       const { status, text } = await send(caller, { upstream, body: JSON.stringify(request), stream })
       expect(status).toBe(200)
-      // Where arguments are no text, those that are no object are a call that went wrong.
+      // In Gemini arguments are an object; arguments that are not one become a malformed call.
       if (caller === 'gemini') expect(text).toContain('MALFORMED_FUNCTION_CALL')
       else expect(text.length).toBeGreaterThan(levels * 2)
     })

@@ -1,4 +1,4 @@
-// What is written for chat callers, taken by their SDKs: plain, streamed, and through the strict helpers.
+// Answers that are written for chat callers, read by their SDKs: plain, streamed, and through the strict helpers.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -14,7 +14,7 @@ import { protocols } from '../../src/protocols/protocols.ts'
 import { askOf } from '../support/translation.ts'
 
 const thought: AnswerPart = { kind: 'reasoning', text: 'Let me think.' }
-const said: AnswerPart = { kind: 'text', text: 'Hello wörld' }
+const text: AnswerPart = { kind: 'text', text: 'Hello wörld' }
 const call = (id: string, city: string): AnswerPart => ({
   kind: 'call',
   id,
@@ -25,19 +25,19 @@ const call = (id: string, city: string): AnswerPart => ({
 const usage = { input: 40, cacheRead: 60, output: 30, reasoning: 10 }
 
 const answers: Readonly<Record<string, Answer>> = {
-  text: { choices: [{ parts: [said], finish: 'stop' }], usage },
+  text: { choices: [{ parts: [text], finish: 'stop' }], usage },
   tool: { choices: [{ parts: [call('call_a', 'Paris')], finish: 'calls' }], usage },
   tools: {
-    choices: [{ parts: [thought, said, call('call_a', 'Paris'), call('call_b', 'Rome')], finish: 'stop' }],
+    choices: [{ parts: [thought, text, call('call_a', 'Paris'), call('call_b', 'Rome')], finish: 'stop' }],
     usage,
   },
-  reasoning: { choices: [{ parts: [thought, said], finish: 'length' }], usage },
+  reasoning: { choices: [{ parts: [thought, text], finish: 'length' }], usage },
   silence: { choices: [{ parts: [], finish: 'stop' }], usage },
 }
 const names = Object.keys(answers)
 const dialects = ['openai-chat', 'ark'] as const
 
-interface Asked {
+interface ChatRequest {
   readonly model: string
   readonly stream?: boolean
   readonly stream_options?: { readonly include_usage?: boolean }
@@ -47,10 +47,10 @@ const json = { 'content-type': 'application/json' }
 
 let server: ReturnType<typeof Bun.serve>
 
-/** Answers what the model's name says, in the dialect that the path says. */
+/** Answers as the model name says, in the dialect of the path. */
 async function answer(request: Request): Promise<Response> {
   const protocol = protocols[new URL(request.url).pathname.startsWith('/ark') ? 'ark' : 'openai-chat']
-  const { model, stream, stream_options: options } = (await request.json()) as Asked
+  const { model, stream, stream_options: options } = (await request.json()) as ChatRequest
   if (model in errorRows) {
     const { status, body } = protocol.writeError(buildErrorReply(new Refusal(model as ErrorCode, 'x'), 'req_1'))
     const headers = { ...json, 'x-request-id': 'req_1', 'x-should-retry': 'false' }
@@ -95,7 +95,7 @@ async function thrownBy(work: () => PromiseLike<unknown>): Promise<unknown> {
 
 type Completion = Pick<OpenAI.ChatCompletion, 'choices' | 'usage'>
 
-function told({ choices, usage: used }: Completion): Record<string, unknown> {
+function summarize({ choices, usage: used }: Completion): Record<string, unknown> {
   const { message, finish_reason: finish } = choices[0]!
   const calls = (message.tool_calls ?? []).map(each =>
     each.type === 'function' ? [each.id, each.function.name, each.function.arguments] : [],
@@ -103,20 +103,20 @@ function told({ choices, usage: used }: Completion): Record<string, unknown> {
   return { text: message.content ?? '', calls, finish, total: used?.total_tokens }
 }
 
-describe.each(dialects)('%s', dialect => {
+describe.each(dialects)('an answer of %s', dialect => {
   const baseURL = (): string => `http://127.0.0.1:${server.port}/${dialect === 'ark' ? 'ark' : 'v1'}`
 
   describe.each([
     ['openai 7', OpenAI],
     ['openai 6', OpenAI6 as unknown as typeof OpenAI],
-  ] as const)('%s', (_version, Client) => {
+  ] as const)('read by %s', (_version, Client) => {
     const client = () => new Client({ apiKey: 'wk-x', baseURL: baseURL(), maxRetries: 0 })
 
-    test.each(names)('plain: %s', async name => {
-      expect(told(await client().chat.completions.create({ model: name, messages }))).toEqual(expected(name))
+    test.each(names)('is complete, plain: %s', async name => {
+      expect(summarize(await client().chat.completions.create({ model: name, messages }))).toEqual(expected(name))
     })
 
-    test.each(names)('streamed: %s', async name => {
+    test.each(names)('is complete, streamed: %s', async name => {
       const options = { model: name, messages, stream: true, stream_options: { include_usage: true } } as const
       const chunks = await Array.fromAsync(await client().chat.completions.create(options))
       const text = chunks.map(chunk => chunk.choices[0]?.delta.content ?? '').join('')
@@ -127,13 +127,13 @@ describe.each(dialects)('%s', dialect => {
       expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: 140 } })
     })
 
-    test.each(names)('through the strict helper: %s', async name => {
+    test.each(names)('is complete through the strict helper: %s', async name => {
       const options = { model: name, messages, tools, stream_options: { include_usage: true } }
       const stream = client().chat.completions.stream(options)
-      expect(told(await stream.finalChatCompletion())).toEqual(expected(name))
+      expect(summarize(await stream.finalChatCompletion())).toEqual(expected(name))
     })
 
-    test('P14: a failure is an error and no empty success', async () => {
+    test('P14: that fails is an error, not an empty success', async () => {
       const options = { model: 'upstream_unusable', messages, stream: true } as const
       const failed = await thrownBy(() => client().chat.completions.create(options))
       expect(failed).toMatchObject({ status: 502, requestID: 'req_1' })
@@ -141,7 +141,7 @@ describe.each(dialects)('%s', dialect => {
       expect(String(await thrownBy(() => cut.finalChatCompletion()))).toContain('broke off')
     })
 
-    test('P34: each kind of error is raised as its own class', async () => {
+    test('P34: with an error is raised as the class of its status', async () => {
       const raised = async (model: ErrorCode) => {
         const error = await thrownBy(() => client().chat.completions.create({ model, messages }))
         return (error as Error).constructor.name
@@ -154,30 +154,30 @@ describe.each(dialects)('%s', dialect => {
     })
   })
 
-  describe('the AI SDK', () => {
+  describe('read by the AI SDK', () => {
     const model = (name: string) =>
       createOpenAICompatible({ name: 'weir', apiKey: 'wk-x', baseURL: baseURL(), includeUsage: true })(name)
     const inputSchema = jsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } })
     const toolSet = { get_weather: tool({ inputSchema }) } as unknown as ToolSet
-    const given = { prompt: 'x', tools: toolSet, maxRetries: 0 }
+    const callSettings = { prompt: 'x', tools: toolSet, maxRetries: 0 }
     const cities = (name: string) => (name === 'tools' ? ['Paris', 'Rome'] : name === 'tool' ? ['Paris'] : [])
     const thoughts = (name: string) => (name === 'tools' || name === 'reasoning' ? 'Let me think.' : '')
 
-    test.each(names)('plain: %s', async name => {
-      const result = await generateText({ model: model(name), ...given })
+    test.each(names)('is complete, plain: %s', async name => {
+      const result = await generateText({ model: model(name), ...callSettings })
       expect(result.text).toBe(expected(name).text as string)
       expect(result.reasoningText ?? '').toBe(thoughts(name))
       expect(result.toolCalls.map(each => (each.input as { city: string }).city)).toEqual(cities(name))
       expect(result.usage).toMatchObject({ inputTokens: 100, outputTokens: 40 })
     })
 
-    test.each(names)('streamed: %s', async name => {
-      const result = streamText({ model: model(name), ...given })
+    test.each(names)('is complete, streamed: %s', async name => {
+      const result = streamText({ model: model(name), ...callSettings })
       expect(await result.text).toBe(expected(name).text as string)
       expect((await result.reasoningText) ?? '').toBe(thoughts(name))
       const calls = await result.toolCalls
       expect(calls.map(each => (each.input as { city: string }).city)).toEqual(cities(name))
-      // The signature is read from the first piece of a call, and would be lost in any later one.
+      // The SDK reads the signature from the first chunk of a call only.
       for (const each of calls) expect(JSON.stringify(each.providerMetadata)).toContain('thoughtSignature')
       expect(await result.usage).toMatchObject({ inputTokens: 100, outputTokens: 40 })
     })

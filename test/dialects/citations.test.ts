@@ -1,13 +1,13 @@
-// Where a text was cited from reaches callers of every dialect, wherever and in whichever order the upstream says it.
+// Citations reach callers of every dialect, wherever and in whichever order the upstream sends them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, requestOf } from './raw-callers.ts'
 import { plainJson, streamedJson } from './reasons.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, requestOf } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -21,19 +21,19 @@ afterAll(() => harness.stop())
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 
-interface Cited {
+interface Citation {
   readonly url?: unknown
   readonly title?: unknown
   readonly start?: unknown
   readonly end?: unknown
 }
 
-const annotated = (annotation: Json): Cited => {
+const annotated = (annotation: Json): Citation => {
   const { url, title, start_index: start, end_index: end } = (annotation.url_citation ?? annotation) as Json
   return { url, title, start, end }
 }
 
-function grounded(candidate: Json | undefined): readonly Cited[] {
+function grounded(candidate: Json | undefined): readonly Citation[] {
   const { groundingChunks: chunks, groundingSupports: supports } = (candidate?.groundingMetadata ?? {}) as Json
   const sources = list(chunks).map(({ web, retrievedContext }) => (web ?? retrievedContext) as Json)
   const placed = list(supports).map(({ segment, groundingChunkIndices }) => {
@@ -44,8 +44,8 @@ function grounded(candidate: Json | undefined): readonly Cited[] {
   return placed.length > 0 ? placed : sources.map(({ uri, title }) => ({ url: uri, title }))
 }
 
-/** The citations of one answer, whole or as its events. */
-const citedIn: Readonly<Record<Dialect, (answers: readonly Json[]) => readonly Cited[]>> = {
+/** The citations of one answer, plain or as events. */
+const citedIn: Readonly<Record<Dialect, (answers: readonly Json[]) => readonly Citation[]>> = {
   'openai-chat': answers =>
     answers
       .flatMap(({ choices }) => list(choices))
@@ -74,28 +74,32 @@ const citedIn: Readonly<Record<Dialect, (answers: readonly Json[]) => readonly C
 
 const isLast = ({ type }: Json): boolean => type === 'response.completed' || type === 'response.incomplete'
 
-interface Seen {
-  readonly cited: readonly Cited[]
+interface Result {
+  readonly cited: readonly Citation[]
   readonly losses: string
   readonly answers: readonly Json[]
 }
 
-/** One answer of an upstream, whole or as its events, to a caller of a dialect. */
-async function ask(caller: Dialect, upstream: Dialect, said: Json | readonly (Json | string)[]): Promise<Seen> {
-  const stream = Array.isArray(said)
-  harness.upstream.plan(stream ? streamedJson(said as readonly Json[]) : plainJson(said as Json))
+/** Delivers one answer of an upstream, plain or as events, to a caller of a dialect. */
+async function ask(
+  caller: Dialect,
+  upstream: Dialect,
+  upstreamAnswer: Json | readonly (Json | string)[],
+): Promise<Result> {
+  const stream = Array.isArray(upstreamAnswer)
+  harness.upstream.plan(stream ? streamedJson(upstreamAnswer as readonly Json[]) : plainJson(upstreamAnswer as Json))
   const request = requestOf(caller, key, { model: modelOf(upstream), stream })
   const answer = await rawRequest(harness.url, request)
   expect([answer.status, String(answer.body)]).toEqual([200, expect.any(String)])
   await harness.idle()
-  const bodies = stream ? eventsSeen(caller, answer.body).filter(data => data.startsWith('{')) : [String(answer.body)]
+  const bodies = stream ? eventsOfBody(caller, answer.body).filter(data => data.startsWith('{')) : [String(answer.body)]
   const answers = bodies.map(body => JSON.parse(body) as Json)
   return { answers, cited: citedIn[caller](answers), losses: String(harness.records().at(-1)!.loss ?? '') }
 }
 
 const others = (upstream: Dialect): readonly Dialect[] => dialects.filter(dialect => dialect !== upstream)
 
-describe('sources beside an answer of chat', () => {
+describe('sources in an answer of openai-chat', () => {
   const text = 'Water is wet [1]. So is ice[2], they say [1][9].'
   const [first, second] = ['https://a.example/1', 'https://b.example/2']
   const top = {
@@ -108,7 +112,7 @@ describe('sources beside an answer of chat', () => {
   const head = { id: 'c', object: 'chat.completion', created: 1, model: 'sonar' }
   const message = { role: 'assistant', content: text }
   const whole = { ...head, ...top, choices: [{ index: 0, message, delta: { content: '' }, finish_reason: 'stop' }] }
-  /** Each piece repeats the sources and all that was said so far. */
+  /** Each chunk repeats the sources and the text so far. */
   const pieces = (...cuts: readonly number[]): readonly (Json | string)[] => {
     const ends = [...cuts, text.length]
     return [
@@ -129,26 +133,29 @@ describe('sources beside an answer of chat', () => {
     ]
   }
   const marks = [13, 41, 27].map(start => ({ start, end: start + 3 }))
-  const expected: readonly Cited[] = [
+  const expected: readonly Citation[] = [
     { url: first, title: 'A', ...marks[0] },
     { url: first, title: 'A', ...marks[1] },
     { url: second, title: 'B', ...marks[2] },
   ]
 
-  test.each(others('openai-chat').map(caller => [caller]))('reach %s where their markers stand', async caller => {
-    // Messages do not say where in a text something was cited.
-    const placed = caller === 'anthropic-messages' ? expected.map(({ url, title }) => ({ url, title })) : expected
-    for (const said of [whole, pieces(), pieces(14, 15, 28), pieces(...text.split('').keys())]) {
-      const seen = await ask(caller, 'openai-chat', said)
-      expect(seen.cited).toEqual(placed)
-      expect(seen.losses).toBe('')
-    }
-    expect(
-      JSON.stringify((await ask(caller, 'openai-chat', pieces(20))).answers).split('Water is wet').length - 1,
-    ).toBe(caller === 'openai-responses' ? 5 : 1) // which says everything again when it is done
-  })
+  test.each(others('openai-chat').map(caller => [caller]))(
+    'reach %s at the positions of their markers',
+    async caller => {
+      // anthropic-messages has no positions of citations.
+      const placed = caller === 'anthropic-messages' ? expected.map(({ url, title }) => ({ url, title })) : expected
+      for (const upstreamAnswer of [whole, pieces(), pieces(14, 15, 28), pieces(...text.split('').keys())]) {
+        const result = await ask(caller, 'openai-chat', upstreamAnswer)
+        expect(result.cited).toEqual(placed)
+        expect(result.losses).toBe('')
+      }
+      expect(
+        JSON.stringify((await ask(caller, 'openai-chat', pieces(20))).answers).split('Water is wet').length - 1,
+      ).toBe(caller === 'openai-responses' ? 5 : 1) // openai-responses repeats the text in its final events
+    },
+  )
 
-  test('without markers are of the whole text', async () => {
+  test('without markers cite the whole text', async () => {
     const plain = { ...whole, choices: [{ index: 0, message: { content: 'Wet.' }, finish_reason: 'stop' }] }
     const { cited } = await ask('openai-responses', 'openai-chat', plain)
     expect(cited).toEqual([
@@ -157,7 +164,7 @@ describe('sources beside an answer of chat', () => {
     ])
   })
 
-  test('of other vendors, and only what was searched', async () => {
+  test('of other vendors are cited, with and without markers', async () => {
     const searched = {
       ...head,
       choices: [{ index: 0, message: { content: 'Wet [ref_2].' }, finish_reason: 'stop' }],
@@ -174,7 +181,7 @@ describe('sources beside an answer of chat', () => {
     expect(cited.map(({ url }) => url)).toEqual([first, second])
   })
 
-  test('are not cited twice where the message cites them itself', async () => {
+  test('are not cited twice if the message has annotations', async () => {
     const url_citation = { url: first, title: 'A', start_index: 0, end_index: 3 }
     const annotations = [{ type: 'url_citation', url_citation }]
     const both = { ...whole, choices: [{ index: 0, message: { content: 'Wet.', annotations }, finish_reason: 'stop' }] }
@@ -182,19 +189,19 @@ describe('sources beside an answer of chat', () => {
     expect(cited).toEqual([{ url: first, title: 'A', start: 0, end: 3 }])
   })
 
-  test('are bounded', async () => {
+  test('are limited in number', async () => {
     const many = { ...whole, citations: Array.from({ length: 5_000 }, (_, at) => `https://a.example/${at}`) }
     expect((await ask('gemini', 'openai-chat', many)).cited.length).toBeLessThanOrEqual(256)
   })
 
-  test('of an answer without words are reported as lost', async () => {
+  test('of an answer without text are reported as lost', async () => {
     const tool_calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }]
     const choices = [{ index: 0, message: { content: null, tool_calls }, finish_reason: 'tool_calls' }]
     const calling = { ...whole, choices }
     expect((await ask('anthropic-messages', 'openai-chat', calling)).losses).toContain('citations')
   })
 
-  test('that come before the text, or between its pieces, are cited all the same', async () => {
+  test('are cited also if they come before the text or between its chunks', async () => {
     const chunk = (delta: object, finish: string | null = null): Json => ({
       ...head,
       object: 'chat.completion.chunk',
@@ -203,15 +210,15 @@ describe('sources beside an answer of chat', () => {
     const note = { url: first, title: 'A', start_index: 0, end_index: 3 }
     const annotations = [{ type: 'url_citation', url_citation: note }]
     for (const at of [0, 1, 2]) {
-      const said = [chunk({ content: 'We' }), chunk({ content: 't.' })]
-      const events = [...said.toSpliced(at, 0, chunk({ annotations })), chunk({}, 'stop'), '[DONE]']
+      const upstreamAnswer = [chunk({ content: 'We' }), chunk({ content: 't.' })]
+      const events = [...upstreamAnswer.toSpliced(at, 0, chunk({ annotations })), chunk({}, 'stop'), '[DONE]']
       const { cited, losses } = await ask('openai-responses', 'openai-chat', events)
       expect({ cited, losses }).toEqual({ cited: [{ url: first, title: 'A', start: 0, end: 3 }], losses: '' })
     }
   })
 })
 
-describe('the official collector of chat', () => {
+describe('the stream helper of the OpenAI SDK', () => {
   const texts = ['One ', 'two ', 'three']
   const citation = (at: number): Json => {
     return { type: 'web_search_result_location', url: `https://a.example/${at}`, title: `T${at}`, cited_text: 'c' }
@@ -232,7 +239,7 @@ describe('the official collector of chat', () => {
     { type: 'message_stop' },
   ]
 
-  test('reads all citations of a stream, for they come in one piece', async () => {
+  test('reads all citations of a stream, because they come in one chunk', async () => {
     for (const Client of [OpenAI, OpenAI6 as unknown as typeof OpenAI]) {
       harness.upstream.plan(streamedJson(events))
       const client = new Client({ apiKey: key, baseURL: `${harness.url}/v1`, maxRetries: 0 })
@@ -256,7 +263,7 @@ describe('the official collector of chat', () => {
     }
   })
 
-  test('several pictures of a stream are told apart', async () => {
+  test('can tell several images of a stream apart', async () => {
     const inlineData = (data: string): Json => ({ inlineData: { mimeType: 'image/png', data } })
     const part = (one: Json): Json => ({ candidates: [{ index: 0, content: { role: 'model', parts: [one] } }] })
     const end = { candidates: [{ index: 0, finishReason: 'STOP' }] }
@@ -266,7 +273,7 @@ describe('the official collector of chat', () => {
   })
 })
 
-/** Every order of some things. */
+/** All permutations. */
 function* orders<One>(things: readonly One[]): Iterable<readonly One[]> {
   if (things.length === 0) yield []
   for (const [at, thing] of things.entries()) {
@@ -274,10 +281,10 @@ function* orders<One>(things: readonly One[]): Iterable<readonly One[]> {
   }
 }
 
-describe('sources of an answer of Gemini', () => {
+describe('sources in an answer of gemini', () => {
   const text = 'Spain won Euro 2024.'
   const url = 'https://a.example/1'
-  const kinds: readonly (readonly [string, Json, readonly Cited[]])[] = [
+  const kinds: readonly (readonly [string, Json, readonly Citation[]])[] = [
     [
       'groundingMetadata',
       {
@@ -325,36 +332,39 @@ describe('sources of an answer of Gemini', () => {
   })
   const end = candidate([], { finishReason: 'STOP' })
 
-  test.each(kinds)('%s survive every order of text, signature and metadata', async (_kind, metadata, expected) => {
-    const steps = [candidate(parts.text), candidate(parts.signature), candidate([], metadata)]
-    const streams = [
-      ...[...orders(steps)].map(order => [...order, end]),
-      [candidate(parts.both, metadata), end],
-      [candidate(parts.both), candidate([], metadata), end],
-      [candidate(parts.both, { ...metadata, finishReason: 'STOP' })],
-      [candidate(parts.thought), candidate(parts.both), candidate([], { ...metadata, finishReason: 'STOP' })],
-      [candidate(parts.text), candidate(parts.call), candidate([], { ...metadata, finishReason: 'STOP' })],
-      [candidate([{ text: text.slice(0, 9) }], metadata), candidate([{ text: text.slice(9) }]), end],
-    ]
-    const wholes = [parts.both, [...parts.text, ...parts.signature], [...parts.signature, ...parts.text]].map(whole =>
-      candidate(whole, { ...metadata, finishReason: 'STOP' }),
-    )
-    for (const caller of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
-      const placed =
-        caller === 'anthropic-messages'
-          ? expected.map(({ url: at, title }) => ({ url: at, title: title === '' ? null : title }))
-          : expected
-      for (const said of [...streams, ...wholes]) {
-        const { cited, losses, answers } = await ask(caller, 'gemini', said)
-        expect({ said, cited, losses }).toEqual({ said, cited: placed, losses: '' })
-        expect(JSON.stringify(answers)).toContain('Spain')
+  test.each(kinds)(
+    'in %s are cited in every order of text, signature and metadata',
+    async (_kind, metadata, expected) => {
+      const steps = [candidate(parts.text), candidate(parts.signature), candidate([], metadata)]
+      const streams = [
+        ...[...orders(steps)].map(order => [...order, end]),
+        [candidate(parts.both, metadata), end],
+        [candidate(parts.both), candidate([], metadata), end],
+        [candidate(parts.both, { ...metadata, finishReason: 'STOP' })],
+        [candidate(parts.thought), candidate(parts.both), candidate([], { ...metadata, finishReason: 'STOP' })],
+        [candidate(parts.text), candidate(parts.call), candidate([], { ...metadata, finishReason: 'STOP' })],
+        [candidate([{ text: text.slice(0, 9) }], metadata), candidate([{ text: text.slice(9) }]), end],
+      ]
+      const wholes = [parts.both, [...parts.text, ...parts.signature], [...parts.signature, ...parts.text]].map(whole =>
+        candidate(whole, { ...metadata, finishReason: 'STOP' }),
+      )
+      for (const caller of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
+        const placed =
+          caller === 'anthropic-messages'
+            ? expected.map(({ url: at, title }) => ({ url: at, title: title === '' ? null : title }))
+            : expected
+        for (const upstreamAnswer of [...streams, ...wholes]) {
+          const { cited, losses, answers } = await ask(caller, 'gemini', upstreamAnswer)
+          expect({ said: upstreamAnswer, cited, losses }).toEqual({ said: upstreamAnswer, cited: placed, losses: '' })
+          expect(JSON.stringify(answers)).toContain('Spain')
+        }
       }
-    }
-  })
+    },
+  )
 
-  test('are reported as lost where there is no text', async () => {
+  test('are reported as lost if there is no text', async () => {
     const [[, metadata]] = kinds as [readonly [string, Json, unknown]]
-    const said = [candidate(parts.call, metadata), end]
-    expect((await ask('openai-chat', 'gemini', said)).losses).toContain('citations')
+    const upstreamAnswer = [candidate(parts.call, metadata), end]
+    expect((await ask('openai-chat', 'gemini', upstreamAnswer)).losses).toContain('citations')
   })
 })

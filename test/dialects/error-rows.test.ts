@@ -1,5 +1,5 @@
-// Every error that a caller can be told, in every dialect: its official SDKs raise the class of its status, with its
-// message and the id of its request, and call again only where that may help.
+// Every error of the gateway in every dialect: the official SDKs raise the class of its status with the message and the
+// request id, and retry only if that may help.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../src/base/errors.ts'
@@ -8,14 +8,14 @@ import { errorHeaders } from '../../src/pipeline/reply/reply-headers.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
-import { speech } from './speaking.ts'
+import { rawCallers } from './raw-callers.ts'
 
 const codes = Object.keys(errorRows) as ErrorCode[]
 const requestId = 'req_0123456789a'
-let told: Response
+let answer: Response
 let server: ReturnType<typeof Bun.serve>
 beforeAll(() => {
-  server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => told })
+  server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => answer })
 })
 afterAll(() => server.stop(true))
 
@@ -28,7 +28,7 @@ function answerOf({ dialect }: Client, code: ErrorCode): Response {
   return new Response(body, { status, headers: { ...ids, ...errorHeaders(refusal, 2) } })
 }
 
-/** Of SDKs that know more of an error than its status. */
+/** Error classes of SDKs that depend on the error code. */
 const ownClasses: Partial<Record<ErrorCode, string>> = {
   thread_unknown: 'ThreadNotFoundError',
   thread_unsupported: 'ThreadUnsupportedRequestError',
@@ -37,26 +37,26 @@ const ownClasses: Partial<Record<ErrorCode, string>> = {
 const official = clients.filter(({ name }) => !name.startsWith('AI SDK'))
 
 describe.each(official.map(client => [client.name, client] as const))('%s', (_name, client) => {
-  test.each(codes)('%s', async code => {
+  test.each(codes)('raises %s', async code => {
     const { status, kind, message } = errorRows[code]
-    told = answerOf(client, code)
+    answer = answerOf(client, code)
     const isOverload = kind === 'overloaded' && client.dialect === 'anthropic-messages'
-    expect(told.status).toBe(isOverload ? 529 : status)
-    const sent = told.status
-    speech[client.dialect].error(await told.clone().json(), sent)
+    expect(answer.status).toBe(isOverload ? 529 : status)
+    const sent = answer.status
+    rawCallers[client.dialect].error(await answer.clone().json(), sent)
     const session = client.connect(`http://127.0.0.1:${server.port}`, 'wk-x')
-    const wish = { model: 'a/b', turns: [session.user('x')] }
-    const raised: unknown = await session.ask('plain', wish).catch((fault: unknown) => fault)
+    const options = { model: 'a/b', turns: [session.user('x')] }
+    const raised: unknown = await session.ask('plain', options).catch((fault: unknown) => fault)
     const fault = session.fault(raised)
     expect([client.raises(sent), ownClasses[code]]).toContain(fault.kind)
     expect(fault.status).toBe(sent)
     expect(fault.message.replaceAll('\\"', '"')).toContain(message)
     expect(fault.message).not.toContain('for the log only')
-    if (client.tellsRequestId) expect(fault.requestId).toBe(requestId)
+    if (client.hasRequestId) expect(fault.requestId).toBe(requestId)
   })
 })
 
-test.each(codes)('%s: an SDK calls again only where it may help, and not after we have', code => {
+test.each(codes)('%s: an SDK retries only if it may help, and not after the gateway has retried', code => {
   const { status, retry } = errorRows[code]
   const isRetried = status === 408 || status === 409 || status === 429 || status >= 500
   const [first, later] = [errorHeaders(refusalOf(code), 1), errorHeaders(refusalOf(code), 2)]

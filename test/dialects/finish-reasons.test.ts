@@ -1,5 +1,5 @@
-// An answer that was cut never looks whole: every reason of every dialect and vendor, and reasons that nobody knows,
-// through a whole gateway to callers of every dialect, plain and streamed.
+// An answer that was cut off never looks complete: every finish reason of every dialect and vendor, and unknown ones, for
+// callers of every dialect, plain and streamed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -11,10 +11,19 @@ import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
-import type { Ending } from './reasons.ts'
-import { ends, eventsOf, plainJson, reasonIn, reasonInStream, streamedJson, upstreamOf, wholeOf } from './reasons.ts'
-import type { Json } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
+import type { TestAnswer } from './reasons.ts'
+import {
+  eventsOf,
+  plainJson,
+  reasonIn,
+  reasonInStream,
+  scriptFor,
+  streamedJson,
+  upstreamOf,
+  wholeOf,
+} from './reasons.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -26,51 +35,51 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-interface Seen {
+interface Result {
   readonly answer: Caller
   readonly reason: unknown
   readonly losses: readonly string[]
   readonly record: Record<string, unknown>
 }
 
-/** `slowly`: the end of a stream comes only when its caller has what was said before it. */
-async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = false): Promise<Seen> {
+/** With `slowly` the end of a stream is sent only after the caller has the text. */
+async function ask(caller: Dialect, testAnswer: TestAnswer, stream: boolean, slowly = false): Promise<Result> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  harness.upstream.plan(ends(ending, stream, slowly ? promise : undefined))
-  const model = modelOf(upstreamOf(ending.field))
+  harness.upstream.plan(scriptFor(testAnswer, stream, slowly ? promise : undefined))
+  const model = modelOf(upstreamOf(testAnswer.field))
   const answer = openRaw(harness.url, requestOf(caller, key, { model, stream }, { 'x-weir-comments': 'on' }))
-  if (slowly && stream) await answer.until(({ text }) => text.includes(ending.text), 'the caller has the text')
+  if (slowly && stream) await answer.until(({ text }) => text.includes(testAnswer.text), 'the caller has the text')
   resolve()
   await answer.whole()
   await harness.idle()
   const record = harness.records().at(-1)!
   const isStream = stream && answer.status === 200
   const reason = isStream
-    ? reasonInStream(caller, eventsSeen(caller, answer.body))
+    ? reasonInStream(caller, eventsOfBody(caller, answer.body))
     : answer.status === 200
       ? reasonIn[caller](JSON.parse(String(answer.body)) as Json)
       : undefined
   return { answer, reason, record, losses: lossesIn(answer) }
 }
 
-/** In the head, and in the comment before the last event of a stream. */
+/** The losses in the header, and in the comment before the last event of a stream. */
 function lossesIn(answer: Caller): readonly string[] {
   const late = /^: X-Weir-Loss (.*)$/m.exec(String(answer.body))?.[1]
   return [answer.header('x-weir-loss'), late].flatMap(codes => codes?.split(', ') ?? [])
 }
 
 const fields = ['openai-chat', 'anthropic-messages', 'gemini', 'gemini-block', 'openai-responses'] as const
-const speaks = (caller: Dialect): CallerDialect => (caller === 'ark' ? 'openai-chat' : caller)
+const callerDialectOf = (caller: Dialect): CallerDialect => (caller === 'ark' ? 'openai-chat' : caller)
 const cells = fields.flatMap(field =>
   dialects.flatMap(caller => [false, true].map(stream => [field, caller, stream] as const)),
 )
 
-const endingOf = (field: FinishReasonField, reason: string, finish: Finish): Ending => {
+const testAnswerOf = (field: FinishReasonField, reason: string, finish: Finish): TestAnswer => {
   const text = field === 'gemini-block' ? '' : 'Half an answ'
   return { field, reason, text, ...(finish === 'calls' && { calls: true }) }
 }
 
-/** What an agent takes for an answer that is whole. */
+/** Finish reasons of complete answers. */
 const wholeReasons: Readonly<Record<Dialect, readonly string[]>> = {
   'openai-chat': ['stop', 'tool_calls', 'function_call'],
   'ark': ['stop', 'tool_calls', 'function_call'],
@@ -81,83 +90,86 @@ const wholeReasons: Readonly<Record<Dialect, readonly string[]>> = {
 
 const goodEnds: readonly Finish[] = ['stop', 'stop_sequence', 'calls']
 
-function expectTranslated(seen: Seen, { caller, reason, finish }: { caller: Dialect; reason: string; finish: Finish }) {
-  const { reason: says, isExact } = writtenReasons[speaks(caller)][finish]
-  expect({ reason, said: seen.reason }).toEqual({ reason, said: says })
-  expect(wholeReasons[caller].includes(String(seen.reason))).toBe(goodEnds.includes(finish))
+function expectTranslated(
+  result: Result,
+  { caller, reason, finish }: { caller: Dialect; reason: string; finish: Finish },
+) {
+  const { reason: expectedReason, isExact } = writtenReasons[callerDialectOf(caller)][finish]
+  expect({ reason, said: result.reason }).toEqual({ reason, said: expectedReason })
+  expect(wholeReasons[caller].includes(String(result.reason))).toBe(goodEnds.includes(finish))
   const code = `finish_reason.${reason.toLowerCase().replace(/[^a-z0-9_.]+/g, '_')}`.slice(0, 48)
-  expect({ reason, lost: seen.losses.includes(code) }).toEqual({ reason, lost: !isExact })
+  expect({ reason, lost: result.losses.includes(code) }).toEqual({ reason, lost: !isExact })
   expect(
-    String(seen.record.loss ?? '')
+    String(result.record.loss ?? '')
       .split(',')
       .includes(code),
   ).toBe(!isExact)
-  expect(seen.record).toMatchObject({ outcome: 'completed', status: 200 })
+  expect(result.record).toMatchObject({ outcome: 'completed', status: 200 })
 }
 
-function expectFailed({ answer, record }: Seen, caller: Dialect, stream: boolean): void {
+function expectFailed({ answer, record }: Result, caller: Dialect, stream: boolean): void {
   if (stream) {
-    const error = speech[caller].error(speech[caller].broken(eventsSeen(caller, answer.body)), 502)
+    const error = rawCallers[caller].error(rawCallers[caller].failed(eventsOfBody(caller, answer.body)), 502)
     expect(error.message).toMatch(/fail|broke/i)
   } else {
     expect(answer.status).toBe(502)
-    speech[caller].error(JSON.parse(String(answer.body)), 502)
+    rawCallers[caller].error(JSON.parse(String(answer.body)), 502)
   }
   expect(record).toMatchObject({ outcome: 'upstream_failed' })
 }
 
-describe.each(cells)('%s to a caller of %s (streamed: %p)', (field, caller, stream) => {
+describe.each(cells)('a finish reason of %s for a caller of %s (streamed: %p)', (field, caller, stream) => {
   const isNative = upstreamOf(field) === caller
   const rows = finishReasonRows.filter(row => row.field === field)
 
   test.each(rows.map(row => [row.reason, row.finish] as const))('%s', async (reason, finish) => {
-    const ending = endingOf(field, reason, finish)
-    const seen = await ask(caller, ending, stream, finish === 'failed')
-    // Some write this into every event until there is a reason: a stream that ends with it has broken off.
+    const testAnswer = testAnswerOf(field, reason, finish)
+    const result = await ask(caller, testAnswer, stream, finish === 'failed')
+    // Some upstreams write this value until there is a reason: a stream that ends with it was cut off.
     if (stream && reason === 'FINISH_REASON_UNSPECIFIED') {
-      if (!isNative) expectFailed(seen, caller, stream)
-      expect([seen.record.outcome, String(seen.answer.body).includes('error')]).toEqual(['upstream_failed', true])
+      if (!isNative) expectFailed(result, caller, stream)
+      expect([result.record.outcome, String(result.answer.body).includes('error')]).toEqual(['upstream_failed', true])
     } else if (isNative && !(field === 'openai-responses' && finish === 'failed')) {
-      const sent = stream ? eventsOf(ending) : [wholeOf(ending)]
+      const sent = stream ? eventsOf(testAnswer) : [wholeOf(testAnswer)]
       for (const one of sent) {
-        if (isUsageAlone(one)) continue // which nobody but us asked for
-        expect(String(seen.answer.body)).toContain(typeof one === 'string' ? one : JSON.stringify(one))
+        if (isUsageAlone(one)) continue // only the gateway asked for usage
+        expect(String(result.answer.body)).toContain(typeof one === 'string' ? one : JSON.stringify(one))
       }
       const outcome = finish === 'failed' ? 'upstream_failed' : 'completed'
-      expect(seen.record).toMatchObject({ outcome, status: 200, loss: null })
-    } else if (finish === 'failed') expectFailed(seen, caller, stream)
-    else expectTranslated(seen, { caller, reason, finish })
+      expect(result.record).toMatchObject({ outcome, status: 200, loss: null })
+    } else if (finish === 'failed') expectFailed(result, caller, stream)
+    else expectTranslated(result, { caller, reason, finish })
   })
 })
 
 const isUsageAlone = (event: Json | string): boolean =>
   typeof event !== 'string' && Array.isArray(event.choices) && event.choices.length === 0
 
-describe('a reason that nobody knows', () => {
+describe('an unknown finish reason', () => {
   const odd = ['', ...Array.from({ length: 3 }, () => `X_${Math.random().toString(36).slice(2)}`), 'constructor']
   const known: readonly FinishReasonField[] = ['openai-chat', 'anthropic-messages', 'gemini']
-  const asked = known.flatMap(field =>
+  const fieldPairs = known.flatMap(field =>
     dialects.filter(caller => caller !== field).map(caller => [field, caller] as const),
   )
 
-  test.each(asked)('of %s is no good end for %s', async (field, caller) => {
+  test.each(fieldPairs)('of %s does not look complete for %s', async (field, caller) => {
     for (const reason of odd) {
       for (const stream of [false, true]) {
-        // Without any reason Gemini's streams do not end at all, but break off.
+        // A Gemini stream without a reason was cut off.
         if (reason === '' && stream && field === 'gemini') continue
-        const seen = await ask(caller, { field, reason: reason || undefined, text: 'Half an answ' }, stream)
-        expect(wholeReasons[caller]).not.toContain(String(seen.reason))
-        expect(seen.losses.join()).toContain(`finish_reason.${reason.toLowerCase() || 'missing'}`)
+        const result = await ask(caller, { field, reason: reason || undefined, text: 'Half an answ' }, stream)
+        expect(wholeReasons[caller]).not.toContain(String(result.reason))
+        expect(result.losses.join()).toContain(`finish_reason.${reason.toLowerCase() || 'missing'}`)
       }
     }
   })
 
-  test('makes a call no good one either, for it may be cut', async () => {
-    const ending: Ending = { field: 'openai-chat', reason: 'x_new', text: '', calls: true }
-    expect((await ask('anthropic-messages', ending, true)).reason).toBe('max_tokens')
+  test('after a tool call does not look complete, because the call may be cut off', async () => {
+    const testAnswer: TestAnswer = { field: 'openai-chat', reason: 'x_new', text: '', calls: true }
+    expect((await ask('anthropic-messages', testAnswer, true)).reason).toBe('max_tokens')
   })
 
-  test('is no answer where nothing was said', async () => {
+  test('without content is an error', async () => {
     for (const [field, reason] of [
       ['gemini', 'MALFORMED_FUNCTION_CALL'],
       ['openai-chat', 'x_new'],
@@ -169,21 +181,21 @@ describe('a reason that nobody knows', () => {
     }
   })
 
-  test('of a tool that was never called is no good end, or is reported', async () => {
-    const empty: Ending = { field: 'openai-chat', reason: 'tool_calls', text: '' }
+  test('tool_calls without a tool call is an error without text, and a reported loss with text', async () => {
+    const empty: TestAnswer = { field: 'openai-chat', reason: 'tool_calls', text: '' }
     expect((await ask('anthropic-messages', empty, false)).answer.status).toBe(502)
-    const spoken = await ask('anthropic-messages', { ...empty, text: 'Calling' }, false)
-    expect([spoken.reason, spoken.losses]).toEqual(['end_turn', ['finish_reason.tool_calls']])
+    const withText = await ask('anthropic-messages', { ...empty, text: 'Calling' }, false)
+    expect([withText.reason, withText.losses]).toEqual(['end_turn', ['finish_reason.tool_calls']])
   })
 
-  test('and more behind a colon is read as what stands before it', () => {
+  test('with a suffix after a colon is read without the suffix', () => {
     expect(readFinish('openai-chat', 'content_filter: RECITATION')).toBe('filtered')
     expect(readFinish('openai-chat', 'function_call_filter: MALFORMED_FUNCTION_CALL')).toBe('malformed')
     expect(readFinish('openai-chat', 'Length')).toBe('length')
   })
 })
 
-describe('an upstream that fails in the middle', () => {
+describe('an upstream that fails inside a 200', () => {
   const failures: readonly (readonly [string, Json])[] = [
     ['by its reason', { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }],
     [
@@ -214,7 +226,7 @@ describe('an upstream that fails in the middle', () => {
     return { ...last, id: 'c', choices: [{ ...rest, message: { role: 'assistant', content } }] }
   }
 
-  test.each(failures)('%s: is replaced before any content, natively and translated', async (_name, last) => {
+  test.each(failures)('%s: before content is a 502, natively and translated', async (_name, last) => {
     for (const caller of ['openai-chat', 'gemini'] as const) {
       for (const stream of [false, true]) {
         harness.upstream.plan(stream ? streamedJson([last, '[DONE]']) : plainJson(whole(last, '')))
@@ -225,7 +237,7 @@ describe('an upstream that fails in the middle', () => {
     }
   })
 
-  test.each(failures)('%s: after content passes natively, and is billed and counted as failed', async (_name, last) => {
+  test.each(failures)('%s: after content passes natively, and is recorded as failed and free', async (_name, last) => {
     const piece = { choices: [{ index: 0, delta: { content: 'Half' }, finish_reason: null }] }
     harness.upstream.plan(streamedJson([piece, last, '[DONE]']))
     const request = requestOf('openai-chat', key, { model: modelOf('openai-chat'), stream: true })
@@ -237,14 +249,14 @@ describe('an upstream that fails in the middle', () => {
   })
 })
 
-/** The members of an enumeration in a declaration file. */
+/** The members of an enum in a declaration file. */
 function membersOf(file: string, name: string): readonly string[] {
   const text = readFileSync(join(import.meta.dir, '..', '..', 'node_modules', file), 'utf8')
   const from = text.indexOf(`enum ${name} {`)
   return [...text.slice(from, text.indexOf('\n}', from)).matchAll(/= "([A-Z_]+)"/g)].map(([, member]) => member!)
 }
 
-/** The texts of `name = 'a' | 'b'`, or of a field. */
+/** The string literals of a type or a field in a declaration file. */
 function textsOf(file: string, name: string): readonly string[] {
   const text = readFileSync(join(import.meta.dir, '..', '..', 'node_modules', file), 'utf8')
   const from = text.indexOf(name)
@@ -252,7 +264,7 @@ function textsOf(file: string, name: string): readonly string[] {
   return [...text.slice(from + name.length, text.indexOf(';', from)).matchAll(/'([a-z_]+)'/g)].map(([, one]) => one!)
 }
 
-test('every reason of the official SDKs is in the table', () => {
+test('every finish reason of the official SDKs is in the table', () => {
   const has = (field: FinishReasonField): readonly string[] =>
     finishReasonRows.filter(row => row.field === field).map(({ reason }) => reason)
   const google = '@google/genai/dist/genai.d.ts'

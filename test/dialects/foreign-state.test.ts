@@ -1,5 +1,5 @@
-// Reasoning state through a change of models, at a real gateway: what a maker gets back is what it made, no upstream
-// gets what another made, and what a native request loses is reported and refused under `strict`.
+// Reasoning state when a conversation changes its model: an upstream gets back its own state, no upstream gets the state of
+// another, and state that a native request loses is reported, or refused under `strict`.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { PACKED_PREFIX, unpackReasoningState } from '../../src/protocols/neutral/reasoning-state.ts'
@@ -26,39 +26,39 @@ interface Sent {
   readonly status: number
   readonly json: Json
   readonly losses: readonly string[]
-  /** What the upstream got. */
+  /** The request that the upstream received. */
   readonly upstream: Json
   readonly ordinal: number
 }
 
 async function send(path: string, body: Json, headers: Record<string, string> = {}): Promise<Sent> {
   const before = harness.upstream.requests.length
-  const told = await fetch(harness.url + path, {
+  const response = await fetch(harness.url + path, {
     method: 'POST',
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
-  const json = (await told.json()) as Json
+  const json = (await response.json()) as Json
   const request = harness.upstream.requests.slice(before).at(-1)
-  const losses = (told.headers.get('x-weir-loss') ?? '').split(', ').filter(code => code !== '')
+  const losses = (response.headers.get('x-weir-loss') ?? '').split(', ').filter(code => code !== '')
   const upstream = request === undefined ? {} : (JSON.parse(Buffer.from(request.body).toString()) as Json)
-  return { status: told.status, json, losses, upstream, ordinal: request?.ordinal ?? -1 }
+  return { status: response.status, json, losses, upstream, ordinal: request?.ordinal ?? -1 }
 }
 
-/** A caller of each dialect by hand: a question, and the request that answers the calls. */
-interface Speaker {
+/** A caller of each dialect: its first request, and the request with the results of the tool calls. */
+interface StateCaller {
   path(model: string): string
   ask(model: string): Json
-  /** With the result of each call, as a client that keeps all it was given. */
-  answer(model: string, asked: Json, told: Json): Json
-  /** The same without what clients do not know of, or forget. */
-  forgets?(body: Json): Json
+  /** The next request, of a client that keeps the whole answer. */
+  answer(model: string, request: Json, reply: Json): Json
+  /** Removes fields that some clients drop. */
+  dropFields?(body: Json): Json
 }
 
 const tool = { name: 'map', description: 'Finds a place', parameters: { type: 'object', properties: { city: {} } } }
 const question = 'use map {"city":"Paris"}'
 
-const chat = (prefix: string, thinking: Json): Speaker => ({
+const chat = (prefix: string, thinking: Json): StateCaller => ({
   path: () => `${prefix}/chat/completions`,
   ask: model => ({
     model,
@@ -66,19 +66,19 @@ const chat = (prefix: string, thinking: Json): Speaker => ({
     messages: [{ role: 'user', content: question }],
     tools: [{ type: 'function', function: tool }],
   }),
-  answer(model, asked, told) {
-    const [choice] = list(told.choices)
+  answer(model, request, reply) {
+    const [choice] = list(reply.choices)
     const message = choice!.message as Json
     const results = list(message.tool_calls).map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'sunny' }))
-    return { ...asked, model, messages: [...list(asked.messages), message, ...results] }
+    return { ...request, model, messages: [...list(request.messages), message, ...results] }
   },
-  forgets: body => ({
+  dropFields: body => ({
     ...body,
     messages: list(body.messages).map(({ reasoning_content: _text, encrypted_content: _state, ...rest }) => rest),
   }),
 })
 
-const speakers: Readonly<Record<Dialect, Speaker>> = {
+const stateCallers: Readonly<Record<Dialect, StateCaller>> = {
   'openai-chat': chat('/v1', { reasoning_effort: 'low' }),
   'ark': chat('/api/v3', { thinking: { type: 'enabled' } }),
   'openai-responses': {
@@ -91,13 +91,13 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
       reasoning: { effort: 'low', summary: 'auto' },
       tools: [{ type: 'function', ...tool }],
     }),
-    answer(model, asked, told) {
-      const calls = list(told.output).filter(({ type }) => type === 'function_call')
+    answer(model, request, reply) {
+      const calls = list(reply.output).filter(({ type }) => type === 'function_call')
       const results = calls.map(({ call_id: id }) => ({ type: 'function_call_output', call_id: id, output: 'sunny' }))
-      return { ...asked, model, input: [...list(asked.input), ...list(told.output), ...results] }
+      return { ...request, model, input: [...list(request.input), ...list(reply.output), ...results] }
     },
-    // Some clients keep what they show and drop what they cannot read.
-    forgets: body => ({
+    // Some clients keep only what they show.
+    dropFields: body => ({
       ...body,
       input: list(body.input).map(({ encrypted_content: _state, ...rest }) => rest),
     }),
@@ -111,14 +111,14 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
       messages: [{ role: 'user', content: question }],
       tools: [{ name: tool.name, description: tool.description, input_schema: tool.parameters }],
     }),
-    answer(model, asked, told) {
-      const calls = list(told.content).filter(({ type }) => type === 'tool_use')
+    answer(model, request, reply) {
+      const calls = list(reply.content).filter(({ type }) => type === 'tool_use')
       const results = calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'sunny' }))
       const more = [
-        { role: 'assistant', content: told.content },
+        { role: 'assistant', content: reply.content },
         { role: 'user', content: results },
       ]
-      return { ...asked, model, messages: [...list(asked.messages), ...more] }
+      return { ...request, model, messages: [...list(request.messages), ...more] }
     },
   },
   'gemini': {
@@ -128,13 +128,13 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
       generationConfig: { thinkingConfig: { includeThoughts: true } },
       tools: [{ functionDeclarations: [tool] }],
     }),
-    answer(_model, asked, told) {
-      const content = list(told.candidates)[0]!.content as Json
+    answer(_model, request, reply) {
+      const content = list(reply.candidates)[0]!.content as Json
       const calls = list(content.parts).flatMap(({ functionCall: call }) => (call === undefined ? [] : [call as Json]))
       const parts = calls.map(({ id, name }) => ({ functionResponse: { id, name, response: { output: 'sunny' } } }))
-      return { ...asked, contents: [...list(asked.contents), content, { role: 'user', parts }] }
+      return { ...request, contents: [...list(request.contents), content, { role: 'user', parts }] }
     },
-    forgets: body => ({
+    dropFields: body => ({
       ...body,
       contents: list(body.contents).map(({ role, parts }) => ({
         role,
@@ -144,44 +144,49 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
   },
 }
 
-/** The first turn at one model, and the second, with the result of the call, at another. */
+/** Sends the first turn to one model, and the second, with the result of the call, to another. */
 async function turns(caller: Dialect, first: Dialect, second: Dialect, options: Options = {}) {
-  const { path, ask, answer: next, forgets } = speakers[caller]
+  const { path, ask, answer: next, dropFields } = stateCallers[caller]
   key = await harness.key()
   const [one, two] = [modelOf(first, 'think'), modelOf(second, 'think')]
-  const asked = ask(one)
-  const told = await send(path(one), asked)
-  expect([told.status, told.json.error ?? null]).toEqual([200, null])
-  const body = next(two, asked, told.json)
-  const sent = options.forgets === true && forgets !== undefined ? forgets(body) : body
-  return { told, back: await send(path(two), sent, options.headers) }
+  const request = ask(one)
+  const firstSent = await send(path(one), request)
+  expect([firstSent.status, firstSent.json.error ?? null]).toEqual([200, null])
+  const body = next(two, request, firstSent.json)
+  const sent = options.dropFields === true && dropFields !== undefined ? dropFields(body) : body
+  return { firstSent, back: await send(path(two), sent, options.headers) }
 }
 
 interface Options {
-  readonly forgets?: boolean
+  readonly dropFields?: boolean
   readonly headers?: Record<string, string>
 }
 
 const strict = { 'x-weir-translate': 'strict' }
 
 describe.each(dialects)('a caller of %s', caller => {
-  test.each([false, true])('brings thoughts back with seal and text, forgetting them: %p', async forgets => {
-    if (caller === 'anthropic-messages') return
-    const { told, back } = await turns(caller, 'anthropic-messages', 'anthropic-messages', { forgets })
-    expect(back.status).toBe(200)
-    const signature = issueState({ by: 'messages', ordinal: told.ordinal, text: THOUGHT })
-    const said = list(back.upstream.messages).flatMap(({ content }) => list(content))
-    const thoughts = said.filter(({ type }) => type === 'thinking')
-    // A client of Responses that drops the state of an item has given it up.
-    if (caller === 'openai-responses' && forgets) expect(thoughts).toEqual([])
-    else expect(thoughts).toEqual([{ type: 'thinking', thinking: THOUGHT, signature }])
-  })
+  test.each([false, true])(
+    'sends thoughts back with signature and text, also if the client drops them (%p)',
+    async dropFields => {
+      if (caller === 'anthropic-messages') return
+      const { firstSent, back } = await turns(caller, 'anthropic-messages', 'anthropic-messages', {
+        dropFields,
+      })
+      expect(back.status).toBe(200)
+      const signature = issueState({ by: 'messages', ordinal: firstSent.ordinal, text: THOUGHT })
+      const blocks = list(back.upstream.messages).flatMap(({ content }) => list(content))
+      const thoughts = blocks.filter(({ type }) => type === 'thinking')
+      // A Responses client that drops the state of an item has lost it.
+      if (caller === 'openai-responses' && dropFields) expect(thoughts).toEqual([])
+      else expect(thoughts).toEqual([{ type: 'thinking', thinking: THOUGHT, signature }])
+    },
+  )
 
   test.each(dialects.flatMap(a => dialects.filter(b => b !== a).map(b => [a, b] as const)))(
-    'brings nothing of %s to %s',
+    'sends no state of %s to %s',
     async (first, second) => {
-      for (const forgets of [false, true]) {
-        const { back } = await turns(caller, first, second, { forgets })
+      for (const dropFields of [false, true]) {
+        const { back } = await turns(caller, first, second, { dropFields })
         expect([back.status, back.json.error ?? null]).toEqual([200, null])
         const text = JSON.stringify(back.upstream)
         expect(text).not.toContain(PACKED_PREFIX)
@@ -208,7 +213,7 @@ describe('a native request after a turn of another upstream', () => {
     }
   })
 
-  test('of Messages says that thinking is turned off, where it is', async () => {
+  test('of anthropic-messages reports that thinking was turned off', async () => {
     const { back } = await turns('anthropic-messages', 'gemini', 'anthropic-messages')
     expect(back.upstream.thinking).toEqual({ type: 'disabled' })
     expect(back.losses).toContain('thinking')
@@ -216,17 +221,17 @@ describe('a native request after a turn of another upstream', () => {
     expect(JSON.stringify(refused.back.json)).toContain('thinking')
   })
 
-  test.each(natives)('of %s after its own turn is as its caller wrote it, also under strict', async caller => {
+  test.each(natives)('of %s after a turn of the same upstream is unchanged, also under strict', async caller => {
     const { back } = await turns(caller, caller, caller, { headers: strict })
     expect([back.status, back.losses]).toEqual([200, []])
   })
 })
 
-test('each reasoning item for a caller of Responses has a state that names its maker', async () => {
+test('each reasoning item for a caller of openai-responses has a state that names its origin', async () => {
   key = await harness.key()
   for (const upstream of dialects.filter(dialect => dialect !== 'openai-responses')) {
     harness.upstream.plan(answer('Well', { reasoning: THOUGHT }))
-    const { path, ask } = speakers['openai-responses']
+    const { path, ask } = stateCallers['openai-responses']
     const model = modelOf(upstream, 'think')
     const { json } = await send(path(model), ask(model))
     const thoughts = list(json.output).filter(({ type }) => type === 'reasoning')

@@ -1,5 +1,5 @@
-// One conversation of reasoning, text, two calls and usage, as an upstream of each dialect answers it, and what callers
-// of each dialect get. `WEIR_GOLDEN=write` writes the files that are compared here; ids and times are fixed.
+// One answer with reasoning, text, two tool calls and usage, from an upstream of each dialect, and its translation for callers
+// of each dialect. `WEIR_GOLDEN=write` writes the files that are compared here; ids and times are fixed.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { Losses } from '../../src/protocols/neutral/losses.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import type { Json } from './next-request.ts'
 import { nextRequests } from './next-request.ts'
-import type { Turning } from './turning.ts'
-import { openTurning, origin, turnStream, turnWhole } from './turning.ts'
+import type { TestTranslation } from './test-translation.ts'
+import { openTranslation, origin, translateStream, translateWhole } from './test-translation.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
 
@@ -25,10 +25,10 @@ function expectGolden(name: string, text: string): void {
   expect(text).toBe(readFileSync(path, 'utf8'))
 }
 
-const wholeFor = (from: Dialect, turning: Turning): string =>
-  turnWhole(turning, JSON.parse(String(answerOf(from, 'json'))))
+const wholeFor = (from: Dialect, translation: TestTranslation): string =>
+  translateWhole(translation, JSON.parse(String(answerOf(from, 'json'))))
 
-/** What each upstream of the golden answers wants to see again; chat signs nothing. */
+/** The signature that each upstream expects back; openai-chat has none. */
 const signatures: Readonly<Record<Dialect, string | undefined>> = {
   'openai-chat': undefined,
   'openai-responses': '"gAAA"',
@@ -37,29 +37,33 @@ const signatures: Readonly<Record<Dialect, string | undefined>> = {
   'ark': '"ArKe"',
 }
 
-function readNext(to: Dialect, answer: string, { kept }: Turning): ReturnType<Codec['readConversation']> {
+function readNext(
+  to: Dialect,
+  answer: string,
+  { keptStates: word }: TestTranslation,
+): ReturnType<Codec['readConversation']> {
   const json = { model: 'p/m', ...nextRequests[to](JSON.parse(answer) as Json) }
-  const call = { json, dialect: to, stream: false, choices: 1, recall: (id: string) => kept.get(id) ?? [] }
+  const call = { json, dialect: to, stream: false, choices: 1, recall: (id: string) => word.get(id) ?? [] }
   return protocols[to].codec.readConversation(call as unknown as Call)
 }
 
 type Codec = (typeof protocols)[Dialect]['codec']
 
-describe.each(pairs)('from an upstream of %s to a caller of %s', (from, to) => {
-  test('whole', () => {
-    const text = wholeFor(from, openTurning(from, to))
+describe.each(pairs)('the answer of an upstream of %s for a caller of %s', (from, to) => {
+  test('is the golden file, plain', () => {
+    const text = wholeFor(from, openTranslation(from, to))
     expectGolden(`${from}-${to}.json`, `${JSON.stringify(JSON.parse(text), null, 1)}\n`)
   })
 
-  test('streamed', () => {
-    expectGolden(`${from}-${to}.sse`, turnStream(from, openTurning(from, to), [answerOf(from, 'sse')]))
+  test('is the golden file, streamed', () => {
+    expectGolden(`${from}-${to}.sse`, translateStream(from, openTranslation(from, to), [answerOf(from, 'sse')]))
   })
 
-  test('P24, P25: and back to the upstream, with all that was said and signed', () => {
-    const turning = openTurning(from, to)
-    const said = readNext(to, wholeFor(from, turning), turning)
+  test('P24, P25: goes back to the upstream with its whole content and signature', () => {
+    const translation = openTranslation(from, to)
+    const conversation = readNext(to, wholeFor(from, translation), translation)
     const notes = { losses: new Losses(), renamed: new Map<string, string>() }
-    const body = protocols[from].codec.writeConversation(said, {
+    const body = protocols[from].codec.writeConversation(conversation, {
       model: 'm',
       traits: {},
       outputTokensMax: 4_096,
@@ -71,7 +75,7 @@ describe.each(pairs)('from an upstream of %s to a caller of %s', (from, to) => {
       notes,
     })
     const words = ['Weather?', 'Hello world', 'Paris', 'Rome', 'get_weather', 'Sunny']
-    for (const kept of words) expect(body).toContain(kept)
+    for (const word of words) expect(body).toContain(word)
     const signature = signatures[from]
     if (signature !== undefined) expect(body).toContain(signature)
     expect(notes.losses.codes).toEqual([])

@@ -1,5 +1,5 @@
-// Answers with pictures and results of megabytes: natively every byte of them passes, translated what they say, plain
-// and streamed, in every dialect; also when more of them come at a time than there is memory for.
+// Answers with images and results of megabytes: natively every byte passes, translated the content, plain and streamed, in
+// every dialect; also when they need more memory at once than there is.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { buildFramesTo, buildReplyTo, jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -11,8 +11,8 @@ import { chunk, end, gate, scripted, split } from '../../tools/fake-upstream/scr
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
-import type { Json, Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect, Json } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -21,7 +21,7 @@ const MIB = 1024 * 1024
 let harness: Harness
 let key: string
 beforeAll(async () => {
-  // An eighth of it is for answers: 32 MiB.
+  // An eighth of the memory is for answers: 32 MiB.
   const env = { WEIR_DRAIN_SECONDS: '0', WEIR_MEMORY_MB: '256' }
   harness = await startDialects({ env, world: { memoryBytes: () => 0 } })
   key = await harness.key({ qpm: 100_000, credit: '100000' })
@@ -30,7 +30,7 @@ afterAll(() => harness.stop())
 
 const large = 'A'.repeat(3 * MIB)
 
-/** The bytes of a stream with a text that is one event. */
+/** The bytes of a stream whose text is one event. */
 const streamOf = (request: ReceivedRequest, text: string): string =>
   Array.from(buildFramesTo(request, [text, 'end']), formatEvent).join('')
 
@@ -50,29 +50,33 @@ const plain = (text: string, sent: string[] = []): Script =>
     return jsonAnswer(200, body)
   })
 
-async function ask(speaker: Speaker, upstream: Dialect, stream: boolean): Promise<{ status: number; text: string }> {
-  const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), stream }))
+async function ask(
+  callerDialect: CallerDialect,
+  upstream: Dialect,
+  stream: boolean,
+): Promise<{ status: number; text: string }> {
+  const caller = openRaw(harness.url, requestOf(callerDialect, key, { model: modelOf(upstream), stream }))
   await caller.whole()
   return { status: caller.status, text: caller.text }
 }
 
 const withoutComments = (text: string): string => text.replace(/^:.*\n\n/gm, '')
 
-describe.each(dialects.map(dialect => [dialect]))('%s natively', dialect => {
-  test('streamed', async () => {
+describe.each(dialects.map(dialect => [dialect]))('a large native answer of %s', dialect => {
+  test('passes, streamed', async () => {
     const sent: string[] = []
     harness.upstream.plan(streamed(large, sent))
     const { status, text } = await ask(dialect, dialect, true)
     expect(status).toBe(200)
-    const got = withoutComments(text)
-    const events = eventsSeen(dialect, got)
-    // Usage that we asked for and the caller did not stays with us.
-    const wanted = sent[0]!.split('\n\n').filter(event => event !== '' && got.includes(event))
-    expect(got === sent[0]! || `${wanted.join('\n\n')}\n\n` === got).toBe(true)
-    expect(speech[dialect].ended(events) === `${large}end`).toBe(true)
+    const received = withoutComments(text)
+    const events = eventsOfBody(dialect, received)
+    // Usage that only the gateway asked for is not sent to the caller.
+    const wanted = sent[0]!.split('\n\n').filter(event => event !== '' && received.includes(event))
+    expect(received === sent[0]! || `${wanted.join('\n\n')}\n\n` === received).toBe(true)
+    expect(rawCallers[dialect].completed(events) === `${large}end`).toBe(true)
   })
 
-  test('plain', async () => {
+  test('passes, plain', async () => {
     const sent: string[] = []
     harness.upstream.plan(plain(large, sent))
     const { status, text } = await ask(dialect, dialect, false)
@@ -80,25 +84,27 @@ describe.each(dialects.map(dialect => [dialect]))('%s natively', dialect => {
   })
 })
 
-const pairs = dialects.flatMap(speaker => dialects.filter(one => one !== speaker).map(one => [speaker, one] as const))
+const pairs = dialects.flatMap(callerDialect =>
+  dialects.filter(one => one !== callerDialect).map(one => [callerDialect, one] as const),
+)
 
-describe.each(pairs)('%s on %s', (speaker, upstream) => {
-  test('streamed', async () => {
+describe.each(pairs)('a large translated answer of %s on %s', (callerDialect, upstream) => {
+  test('passes, streamed', async () => {
     harness.upstream.plan(streamed(large))
-    const { status, text } = await ask(speaker, upstream, true)
+    const { status, text } = await ask(callerDialect, upstream, true)
     expect(status).toBe(200)
-    expect(speech[speaker].ended(eventsSeen(speaker, text)) === `${large}end`).toBe(true)
+    expect(rawCallers[callerDialect].completed(eventsOfBody(callerDialect, text)) === `${large}end`).toBe(true)
   })
 
-  test('plain', async () => {
+  test('passes, plain', async () => {
     harness.upstream.plan(plain(large))
-    const { status, text } = await ask(speaker, upstream, false)
+    const { status, text } = await ask(callerDialect, upstream, false)
     expect(status).toBe(200)
-    expect(speech[speaker].whole(JSON.parse(text) as Json) === large).toBe(true)
+    expect(rawCallers[callerDialect].whole(JSON.parse(text) as Json) === large).toBe(true)
   })
 })
 
-/** What upstreams send of pictures, and what a tool of theirs gave. */
+/** Images and tool results in answers of upstreams. */
 const picture = 'iVBORw0KGgo'.repeat(300_000)
 const shapes: Readonly<Record<string, readonly [Dialect, readonly object[]]>> = {
   'a picture of a chat': [
@@ -200,32 +206,32 @@ const shapes: Readonly<Record<string, readonly [Dialect, readonly object[]]>> = 
   ],
 }
 
-test.each(Object.entries(shapes))('%s passes as it came', async (_, [dialect, events]) => {
+test.each(Object.entries(shapes))('%s passes unchanged', async (_, [dialect, events]) => {
   const last = dialect === 'openai-chat' ? 'data: [DONE]\n\n' : ''
   const body = `${events.map(json => `data: ${JSON.stringify(json)}\n\n`).join('')}${last}`
   harness.upstream.plan(scripted(() => [streamHead, ...split(body, MIB), end]))
   const { status, text } = await ask(dialect, dialect, true)
   expect(status).toBe(200)
-  // The name of a response is ours.
+  // The gateway replaces the id of a response.
   const unnamed = (words: string): string => words.replace(/resp_\w+/g, '')
   expect(unnamed(withoutComments(text)) === unnamed(body)).toBe(true)
   await harness.idle()
   expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
 })
 
-test('twenty at a time, which is more than there is memory for', async () => {
+test('twenty large answers at once, more than the memory holds, all arrive', async () => {
   const text = 'B'.repeat(4 * MIB)
   harness.upstream.plan(...Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? streamed(text) : plain(text))))
-  const asked = Array.from({ length: 20 }, (_, at) => ask('openai-chat', 'openai-chat', at % 2 === 0))
-  for (const { status, text: got } of await Promise.all(asked)) {
+  const answers = Array.from({ length: 20 }, (_, at) => ask('openai-chat', 'openai-chat', at % 2 === 0))
+  for (const { status, text: received } of await Promise.all(answers)) {
     expect(status).toBe(200)
-    expect(got.includes(text)).toBe(true)
+    expect(received.includes(text)).toBe(true)
   }
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })
 
-test('of events that do not end, no more is read than there is memory for', async () => {
+test('the gateway reads no more of endless events than its memory holds', async () => {
   const piece = Buffer.alloc(MIB / 4, 'x')
   const ended = Promise.withResolvers<void>()
   const long = scripted(function* steps() {
@@ -241,21 +247,21 @@ test('of events that do not end, no more is read than there is memory for', asyn
   )
   const sent = (): number =>
     harness.upstream.requests.slice(before).reduce((sum, { bytesWritten }) => sum + bytesWritten, 0)
-  let [seen, same] = [0, 0]
+  let [bytesSeen, same] = [0, 0]
   await until(() => {
-    same = sent() === seen ? same + 1 : 0
-    seen = sent()
-    return seen > 32 * MIB && same >= 40
+    same = sent() === bytesSeen ? same + 1 : 0
+    bytesSeen = sent()
+    return bytesSeen > 32 * MIB && same >= 40
   }, 'the upstreams are held back')
-  // Of 240 MiB: what there is room for, the rest of the one that goes on, and what the kernel takes of each.
-  expect(seen).toBeLessThan(160 * MIB)
+  // Of 240 MiB: the memory for answers, the rest of the answer that continues, and the kernel buffers of each.
+  expect(bytesSeen).toBeLessThan(160 * MIB)
   for (const caller of callers) caller.leave()
   ended.resolve()
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })
 
-test.each(dialects.map(one => [one]))('%s: one that is longer than any answer ends as an error', async dialect => {
+test.each(dialects.map(one => [one]))('%s: an event above the bound of an answer ends in an error', async dialect => {
   const piece = Buffer.alloc(MIB, 'x')
   harness.upstream.plan(
     scripted(function* steps(request) {
@@ -268,8 +274,8 @@ test.each(dialects.map(one => [one]))('%s: one that is longer than any answer en
     }),
   )
   const { status, text } = await ask(dialect, dialect, true)
-  if (status === 200) speech[dialect].broken(eventsSeen(dialect, text))
-  else expect(speech[dialect].error(JSON.parse(text), 502).message).not.toBe('')
+  if (status === 200) rawCallers[dialect].failed(eventsOfBody(dialect, text))
+  else expect(rawCallers[dialect].error(JSON.parse(text), 502).message).not.toBe('')
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })

@@ -1,5 +1,5 @@
-// No silent loss: what an upstream's dialect cannot be told stands in a header and in the record, and a caller that
-// would rather be refused is.
+// No silent loss: fields that the dialect of the upstream does not have are reported in a header and in the record, or the
+// call is refused if the caller wants that.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -21,12 +21,12 @@ function ask(body: object, headers: Record<string, string> = {}): Promise<Respon
   })
 }
 
-/** Neither a seed nor a bias can be said in Messages, and nobody knows the third. */
-const wishes = { model: modelOf('anthropic-messages'), seed: 7, logit_bias: { 5: -1 }, x_new: true }
+/** anthropic-messages has neither a seed nor a logit bias, and x_new is unknown. */
+const untranslatable = { model: modelOf('anthropic-messages'), seed: 7, logit_bias: { 5: -1 }, x_new: true }
 
-test('a loss is told in a header and in the record, for streams as well', async () => {
+test('a loss is reported in a header and in the record, for streams as well', async () => {
   for (const stream of [false, true]) {
-    const answer = await ask({ ...wishes, stream })
+    const answer = await ask({ ...untranslatable, stream })
     expect([answer.status, answer.headers.get('x-weir-loss')]).toEqual([200, 'x_new, seed, logit_bias'])
     await answer.text()
     await harness.idle()
@@ -34,7 +34,7 @@ test('a loss is told in a header and in the record, for streams as well', async 
   }
 })
 
-test('where nothing is lost there is no header', async () => {
+test('a call without losses has no loss header', async () => {
   const answer = await ask({ model: modelOf('anthropic-messages'), temperature: 0.5 })
   expect([answer.status, answer.headers.get('x-weir-loss')]).toEqual([200, null])
 })
@@ -49,14 +49,14 @@ async function expectRefused(answer: Response, requests: number): Promise<void> 
   expect([harness.openHolds(), harness.records().at(-1)]).toMatchObject([0, { cost: 0, error: 'translation_loses' }])
 }
 
-test('a caller that asks for it is refused instead, with the fields named, and nothing is sent or paid', async () => {
-  await expectRefused(await ask(wishes, { 'x-weir-translate': 'Strict' }), harness.upstream.requests.length)
+test('a call with strict translation is refused with the lost fields, and is neither sent nor charged', async () => {
+  await expectRefused(await ask(untranslatable, { 'x-weir-translate': 'Strict' }), harness.upstream.requests.length)
   expect((await ask({ model: modelOf('openai-chat'), seed: 7 }, { 'x-weir-translate': 'strict' })).status).toBe(200)
 })
 
-test('so is one whose key asks for it', async () => {
+test('a call of a key with strict on is refused as well', async () => {
   await harness.weir('keys set', { key, strict: 'on' })
-  await expectRefused(await ask(wishes), harness.upstream.requests.length)
+  await expectRefused(await ask(untranslatable), harness.upstream.requests.length)
   await harness.weir('keys set', { key, strict: 'off' })
-  expect((await ask(wishes)).status).toBe(200)
+  expect((await ask(untranslatable)).status).toBe(200)
 })

@@ -1,5 +1,5 @@
-// Every pair of dialects with every feature, and every official SDK with a selection of both. The full cross is
-// scripts/proof/dialects.ts; `--write` there writes what is compared here.
+// Every pair of dialects with every feature, and every official SDK with a selection of both. scripts/proof/dialects.ts runs
+// all combinations; its `--write` writes the results that are compared here.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ afterAll(() => harness.stop())
 
 const named = (cells: typeof publishedCells) => cells.map(cell => [cellName(cell), cell] as const)
 
-describe('each pair', () => {
+describe('each pair of dialects', () => {
   const outcomes: Outcome[] = []
 
   test.each(named(publishedCells))('%s', async (_name, cell) => {
@@ -26,7 +26,7 @@ describe('each pair', () => {
     if (outcome.fault !== undefined) throw outcome.fault
   })
 
-  test('does what the published table says', () => {
+  test('has the results of the published table', () => {
     expect(resultsOf(outcomes)).toEqual(JSON.parse(readFileSync(resultsPath, 'utf8')) as Results)
   })
 })

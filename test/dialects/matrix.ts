@@ -1,4 +1,4 @@
-// Runs features of clients against upstream dialects, and says of each what came of it.
+// Runs features of clients against upstream dialects, and returns the outcome of each.
 
 import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
@@ -17,12 +17,12 @@ export interface Cell {
 }
 
 export interface Outcome extends Cell {
-  /** What the gateway said it lost, in the order of the alphabet. */
+  /** The losses that the gateway reported, in alphabetical order. */
   readonly losses: readonly string[]
   readonly fault?: unknown
 }
 
-/** Bodies are bounded low enough for a test to pass the bound. */
+/** The bound of bodies is low, so that a test can exceed it. */
 export const startMatrix = (): Promise<Harness> =>
   startDialects({
     env: { WEIR_DRAIN_SECONDS: '0', LOG_LEVEL: 'error' },
@@ -57,7 +57,7 @@ const lastCall = (harness: Harness): bigint =>
   read(harness, db => (db.query('SELECT coalesce(max(call_id), 0) AS id FROM record').get() as { id: bigint }).id)
 
 function lossesSince(harness: Harness, since: bigint): readonly string[] {
-  const told = 'SELECT DISTINCT loss FROM record WHERE call_id > ?1 AND loss IS NOT NULL'
-  const rows = read(harness, db => db.query(told).all(since) as { loss: string }[])
+  const sql = 'SELECT DISTINCT loss FROM record WHERE call_id > ?1 AND loss IS NOT NULL'
+  const rows = read(harness, db => db.query(sql).all(since) as { loss: string }[])
   return [...new Set(rows.flatMap(({ loss }) => loss.split(',')))].sort()
 }

@@ -1,5 +1,5 @@
-// What is held for a call is the most that it can come to, in every dialect: what makes its input larger than its bytes
-// is seen, what makes its bill larger than its report is refused, and nothing is read one way here and another there.
+// The hold of a call is the most that it can cost, in every dialect. Fields that make its input larger than its bytes are
+// recognised, fields that make its bill larger than its usage are refused, and ambiguous fields are refused.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
@@ -12,19 +12,19 @@ import { requestIn } from './money-calls.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
 
-const askedAt = (path: string): RequestHead => ({ path, query: () => null, header: () => undefined })
+const headOf = (path: string): RequestHead => ({ path, query: () => null, header: () => undefined })
 
-/** Read as the gateway would; a text is put before the first field as it stands. */
+/** Reads a call as the gateway does; a string is inserted verbatim before the first field. */
 function read(dialect: Dialect, more: object | string = {}): Call {
   const fields = typeof more === 'string' ? {} : more
   const { path, body } = requestIn(dialect, { model: 'p/m', more: fields })
   const text = typeof more === 'string' ? `{${more},${body.slice(1)}` : body
-  return findProtocol(dialect)!.readCall(Buffer.from(text), askedAt(path.split('?')[0]!))
+  return findProtocol(dialect)!.readCall(Buffer.from(text), headOf(path.split('?')[0]!))
 }
 
-function refusedFor(readIt: () => unknown): string {
+function refusedFor(run: () => unknown): string {
   try {
-    readIt()
+    run()
   } catch (fault) {
     if (fault instanceof Refusal) return fault.code
     throw fault
@@ -36,66 +36,62 @@ const user = (content: unknown): object => ({ messages: [{ role: 'user', content
 const item = (content: object): object => ({ input: [{ role: 'user', content: [content] }] })
 const part = (one: object): object => ({ contents: [{ role: 'user', parts: [one] }] })
 
-/** Each reads what is not in the body, or what its bytes do not bound. */
-const fetching: readonly (readonly [Dialect, string, object])[] = [
+/** Calls whose input is not in the body, or is not bounded by its bytes. */
+const unboundedCalls: readonly (readonly [Dialect, string, object])[] = [
   ['openai-chat', 'an address', user([{ type: 'image_url', image_url: { url: 'https://x/y.png' } }])],
   ['openai-chat', 'a file', user([{ type: 'file', file: { file_id: 'file-1' } }])],
   ['openai-chat', 'a part that is no list', user({ type: 'image_url', image_url: { url: 'https://x/y.png' } })],
-  ['openai-chat', 'a part of a later day', user([{ type: 'x_new' }])],
+  ['openai-chat', 'a part of an unknown type', user([{ type: 'x_new' }])],
   ['openai-chat', 'a search', { web_search_options: {} }],
   ['openai-chat', 'a plug-in', { plugins: [{ id: 'web' }] }],
   ['openai-chat', 'a tool of the provider', { tools: [{ type: 'browser_search' }] }],
-  ['openai-chat', 'spoken words by their id', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
+  ['openai-chat', 'earlier audio by its id', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
   ['openai-chat', 'a cache of Google', { extra_body: { google: { cached_content: 'c' } } }],
   ['openai-chat', 'a cache by its name', { cached_content: 'c' }],
-  ['ark', 'a film', user([{ type: 'video_url', video_url: { url: 'https://x/y.mp4' } }])],
-  ['ark', 'what another may read in it', { extra_body: {} }],
-  ['openai-responses', 'a response before', { previous_response_id: 'resp_1' }],
+  ['ark', 'a video', user([{ type: 'video_url', video_url: { url: 'https://x/y.mp4' } }])],
+  ['ark', 'an extra body', { extra_body: {} }],
+  ['openai-responses', 'a previous response', { previous_response_id: 'resp_1' }],
   ['openai-responses', 'a conversation', { conversation: 'conv_1' }],
   ['openai-responses', 'a prompt', { prompt: { id: 'pmpt_1' } }],
-  ['openai-responses', 'what is first read to be summed up', { context_management: [{ type: 'compaction' }] }],
+  ['openai-responses', 'compaction', { context_management: [{ type: 'compaction' }] }],
   ['openai-responses', 'an address', item({ type: 'input_image', image_url: 'https://x/y.png' })],
   ['openai-responses', 'a file', item({ type: 'input_file', file_url: 'https://x/y.pdf' })],
-  ['openai-responses', 'an item by its name', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+  ['openai-responses', 'an item by its id', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
   ['openai-responses', 'a search', { tools: [{ type: 'web_search' }] }],
   [
     'openai-responses',
     'a search that an item adds',
     { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] }] },
   ],
-  ['openai-responses', 'a server of tools', { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x' }] }],
+  ['openai-responses', 'an MCP server', { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x' }] }],
   ['anthropic-messages', 'an address', user([{ type: 'image', source: { type: 'url', url: 'https://x/y.png' } }])],
   ['anthropic-messages', 'a file', user([{ type: 'document', source: { type: 'file', file_id: 'f' } }])],
   ['anthropic-messages', 'a picture in a result', user([{ type: 'tool_result', content: [{ type: 'image' }] }])],
   ['anthropic-messages', 'an upload', user([{ type: 'container_upload', file_id: 'f' }])],
-  ['anthropic-messages', 'a server of tools', { mcp_servers: [{ type: 'url', url: 'https://x', name: 'x' }] }],
+  ['anthropic-messages', 'an MCP server', { mcp_servers: [{ type: 'url', url: 'https://x', name: 'x' }] }],
   ['anthropic-messages', 'a container', { container: 'c' }],
   ['anthropic-messages', 'a thread', { thread: { id: 't' } }],
-  ['anthropic-messages', 'a page', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
-  ['anthropic-messages', 'code that is run', { tools: [{ type: 'code_execution_20250825', name: 'code' }] }],
-  [
-    'anthropic-messages',
-    'what is first read to be summed up',
-    { context_management: { edits: [{ type: 'compact_20260112' }] } },
-  ],
+  ['anthropic-messages', 'a web fetch', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
+  ['anthropic-messages', 'code execution', { tools: [{ type: 'code_execution_20250825', name: 'code' }] }],
+  ['anthropic-messages', 'compaction', { context_management: { edits: [{ type: 'compact_20260112' }] } }],
   ['gemini', 'an address', part({ fileData: { fileUri: 'https://x/y.mp4' } })],
   ['gemini', 'an address in the other spelling', part({ file_data: { file_uri: 'https://x/y.mp4' } })],
   ['gemini', 'a picture beside a text', part({ text: 'x', inline_data: { mime_type: 'image/png', data: 'AA' } })],
   ['gemini', 'a picture in a result', part({ functionResponse: { parts: [{ fileData: {} }] } })],
-  ['gemini', 'a film as the instruction', { system_instruction: { parts: [{ fileData: {} }] } }],
+  ['gemini', 'a video as the instruction', { system_instruction: { parts: [{ fileData: {} }] } }],
   ['gemini', 'a cache', { cached_content: 'cachedContents/1' }],
   ['gemini', 'a search', { tools: [{ google_search: {} }] }],
-  ['gemini', 'a tool that stands alone', { tools: { googleMaps: {} } }],
+  ['gemini', 'a tool that is not in a list', { tools: { googleMaps: {} } }],
 ]
 
-test.each(fetching)('%s: %s is held for as the whole context', (dialect, _name, more) => {
+test.each(unboundedCalls)('%s: a call with %s is held for the whole context', (dialect, _name, more) => {
   const call = read(dialect, more)
   expect(call.textOnly).toBe(false)
   const size = sizeOf(call, { id: 'm', contextTokens: 70_000 }, { capsThought: true })
   expect(size.inputTokensMax).toBe(70_000)
 })
 
-test.each(dialects)('%s: text alone is held for as its bytes', dialect => {
+test.each(dialects)('%s: a call with text only is held for its bytes', dialect => {
   const call = read(dialect)
   expect([call.textOnly, call.searchesMax, call.services]).toEqual([true, 0, undefined])
   const size = sizeOf(call, { id: 'm', contextTokens: 70_000 }, { capsThought: true })
@@ -119,12 +115,12 @@ test.each([
   ['anthropic-messages', addition(search), 3],
   ['anthropic-messages', { ...addition(search), tools: [search] }, 6],
   ['gemini', { tools: [{ googleSearch: {} }] }, 10],
-] as const)('%s: searches are held for: %j', (dialect, more, searchesMax) => {
+] as const)('%s: the hold includes searches: %j', (dialect, more, searchesMax) => {
   expect(read(dialect, more).searchesMax).toBe(searchesMax)
 })
 
-describe('what an upstream bills beside what it reports', () => {
-  const named = (dialect: Dialect, more: object): readonly string[] =>
+describe('services that an upstream bills without reporting them', () => {
+  const serviceNames = (dialect: Dialect, more: object): readonly string[] =>
     (read(dialect, more).services ?? []).map(({ name }) => name)
 
   test.each([
@@ -135,7 +131,7 @@ describe('what an upstream bills beside what it reports', () => {
     ['mcp', 'mcp'],
     ['x_of_a_later_day', 'x_of_a_later_day'],
     ['x_of_a_later_day_20270101', 'x_of_a_later_day'],
-  ])('a tool of the provider is named, wherever it stands: %s', (type, name) => {
+  ])('include a tool of the provider, at any depth: %s', (type, name) => {
     const tools = [{ type }]
     const inside = (depth: number): object =>
       depth === 0 ? { type } : { type: 'namespace', tools: [inside(depth - 1)] }
@@ -145,47 +141,47 @@ describe('what an upstream bills beside what it reports', () => {
       { tools: [{ type: 'function', name: 'f' }, inside(1)] },
       { tools: [inside(4)] },
     ]) {
-      expect(named('openai-responses', more)).toEqual([name])
+      expect(serviceNames('openai-responses', more)).toEqual([name])
     }
-    // What lies deeper than is looked is not known either.
-    expect(named('openai-responses', { tools: [inside(6)] })).toEqual(['nested_tools'])
+    // Tools that are nested too deeply are one unknown service.
+    expect(serviceNames('openai-responses', { tools: [inside(6)] })).toEqual(['nested_tools'])
   })
 
   test.each(['function', 'custom', 'local_shell', 'apply_patch', 'web_search', 'namespace', 'computer'])(
-    'what the caller runs, or is a search, is not: %s',
-    type => expect(named('openai-responses', { tools: [{ type }] })).toEqual([]),
+    'do not include tools that the caller runs, or searches: %s',
+    type => expect(serviceNames('openai-responses', { tools: [{ type }] })).toEqual([]),
   )
 
-  test("nor has a shell at the caller's", () => {
+  test('do not include a local shell of the caller', () => {
     const tools = [{ type: 'shell', environment: { type: 'local' } }]
     expect(read('openai-responses', { tools })).toMatchObject({ textOnly: true, searchesMax: 0 })
   })
 
   const natives: readonly Dialect[] = ['openai-chat', 'ark', 'openai-responses', 'anthropic-messages']
-  const dear = ['dear/one']
+  const dearModels = ['dear/one']
   const others = [
-    ['models', dear],
-    ['fallbacks', dear],
+    ['models', dearModels],
+    ['fallbacks', dearModels],
     ['preset', 'p'],
     ['route', 'fallback'],
   ] as const
   const both = natives.flatMap(dialect => others.map(([field, value]) => [dialect, field, value] as const))
-  test.each(both)('%s: another model is refused: %s', (dialect, field, value) => {
+  test.each(both)('%s: a field that may select another model is refused: %s', (dialect, field, value) => {
     expect(refusedFor(() => read(dialect, { [field]: value }))).toBe('field_invalid')
     expect(refusedFor(() => read(dialect, { [field.toUpperCase()]: value }))).toBe('field_duplicate')
   })
-  test.each(natives)('%s: a dearer host of the same model is refused', dialect => {
+  test.each(natives)('%s: a field that may select a dearer host is refused', dialect => {
     expect(refusedFor(() => read(dialect, { provider: { only: ['dear'] } }))).toBe('field_invalid')
   })
 
-  test('an adviser is refused wherever it stands, and so is what nothing tells of', () => {
+  test('anthropic-messages: an advisor tool and plugins are refused', () => {
     const adviser = { type: 'advisor_20260301', name: 'advisor', model: 'dear' }
     expect(refusedFor(() => read('anthropic-messages', { tools: [adviser] }))).toBe('field_invalid')
     expect(refusedFor(() => read('anthropic-messages', addition(adviser)))).toBe('field_invalid')
     expect(refusedFor(() => read('anthropic-messages', { plugins: [{ id: 'web' }] }))).toBe('field_invalid')
   })
 
-  test('a class that costs more is named as what is priced', () => {
+  test('a service class with another price is recognised', () => {
     expect(read('anthropic-messages', { speed: 'fast' }).serviceClass).toBe('fast')
     expect(read('anthropic-messages', { speed: 'fast', inference_geo: 'us' }).serviceClass).toBe('fast+geo_us')
     expect(read('openai-chat', { service_tier: 'priority' }).serviceClass).toBe('priority')
@@ -195,8 +191,8 @@ describe('what an upstream bills beside what it reports', () => {
   })
 })
 
-describe('a field that two readers could read in two ways', () => {
-  const doubled: readonly (readonly [Dialect, string])[] = [
+describe('a field that two parsers could read differently is refused', () => {
+  const duplicates: readonly (readonly [Dialect, string])[] = [
     ['openai-chat', '"max_tokens":9,"max_tokens":9999'],
     ['openai-chat', '"Max_Tokens":9999'],
     ['openai-chat', '"N":128'],
@@ -216,7 +212,7 @@ describe('a field that two readers could read in two ways', () => {
     ['gemini', '"Cached_Content":"c"'],
     ['gemini', '"service_tier":"a","serviceTier":"b"'],
   ]
-  test.each(doubled)('%s: %s', (dialect, more) => {
+  test.each(duplicates)('%s: %s', (dialect, more) => {
     expect(refusedFor(() => read(dialect, more))).toBe('field_duplicate')
   })
 
@@ -242,11 +238,11 @@ describe('a field that two readers could read in two ways', () => {
   })
 })
 
-describe('caps', () => {
+describe('the output cap of a hold', () => {
   const size = (dialect: Dialect, more: object, capsThought = true) =>
     sizeOf(read(dialect, more), { id: 'm', contextTokens: 70_000, outputTokensMax: 9_000 }, { capsThought })
 
-  test('the larger of two is held for, for each choice', () => {
+  test('is the larger of two caps, for each choice', () => {
     const more = { max_tokens: 5, max_completion_tokens: 70, n: 3 }
     expect(size('openai-chat', more)).toMatchObject({ outputTokensMax: 70, choices: 3 })
     expect(size('gemini', { generationConfig: { maxOutputTokens: 70, candidateCount: 3 } })).toMatchObject({
@@ -255,7 +251,7 @@ describe('caps', () => {
     })
   })
 
-  test('without one it is what the model can say, and thoughts where no cap is on them', () => {
+  test('is the maximum of the model if there is none, plus thoughts that no cap includes', () => {
     for (const dialect of ['openai-chat', 'ark', 'openai-responses', 'gemini'] as const) {
       expect(size(dialect, {}, false)).toMatchObject({ outputTokensMax: 9_000, thoughtTokensMax: 9_000 })
     }
@@ -264,44 +260,44 @@ describe('caps', () => {
   })
 })
 
-describe('calls that are passed on', () => {
-  const side = (name: keyof typeof passthroughProtocols, json: object): Call =>
+describe('the hold of passthrough calls', () => {
+  const readPassthrough = (name: keyof typeof passthroughProtocols, json: object): Call =>
     (passthroughProtocols[name] as Protocol).readCall(
       Buffer.from(JSON.stringify({ model: 'p/m', ...json })),
-      askedAt('/'),
+      headOf('/'),
     )
   const model = { id: 'm', contextTokens: 8_192, outputTokensMax: 4_096 }
   const sizeFor = (call: Call) => sizeOf(call, model, { capsThought: true })
 
-  test('what is written and not chosen is held for', () => {
-    const written = (json: object): number => {
-      const { outputTokensMax, choices } = sizeFor(side('openai-completions', json))
+  test('includes completions that are generated and not returned', () => {
+    const outputMax = (json: object): number => {
+      const { outputTokensMax, choices } = sizeFor(readPassthrough('openai-completions', json))
       return outputTokensMax * choices
     }
-    expect(written({ prompt: 'x', max_tokens: 4_096, best_of: 20 })).toBe(20 * 4_096)
-    expect(written({ prompt: 'x', best_of: 20, n: 2 })).toBe(20 * 4_096)
-    expect(written({ prompt: ['x', 'y'], max_tokens: 10, n: 3 })).toBe(60)
-    expect(written({ prompt: [1, 2, 3], max_tokens: 10 })).toBe(10)
-    expect(written({ prompt: [1, [2], 'y'], max_tokens: 10 })).toBe(30)
+    expect(outputMax({ prompt: 'x', max_tokens: 4_096, best_of: 20 })).toBe(20 * 4_096)
+    expect(outputMax({ prompt: 'x', best_of: 20, n: 2 })).toBe(20 * 4_096)
+    expect(outputMax({ prompt: ['x', 'y'], max_tokens: 10, n: 3 })).toBe(60)
+    expect(outputMax({ prompt: [1, 2, 3], max_tokens: 10 })).toBe(10)
+    expect(outputMax({ prompt: [1, [2], 'y'], max_tokens: 10 })).toBe(30)
   })
 
-  const pictured = { type: 'image_url', image_url: { url: 'https://x/y.png' } }
+  const imagePart = { type: 'image_url', image_url: { url: 'https://x/y.png' } }
   test.each([
-    ['openai-embeddings', { input: [pictured] }],
-    ['openai-embeddings', { input: [{ content: [pictured] }] }],
-    ['openai-moderations', { input: [{ type: 'text', text: 'x' }, pictured] }],
+    ['openai-embeddings', { input: [imagePart] }],
+    ['openai-embeddings', { input: [{ content: [imagePart] }] }],
+    ['openai-moderations', { input: [{ type: 'text', text: 'x' }, imagePart] }],
     ['openai-rerank', { query: 'x', documents: [{ image: 'https://x/y.png' }] }],
-    ['ark-multimodal-embeddings', { input: [pictured] }],
-  ] as const)('%s: a picture is more than its address: %j', (name, json) => {
-    const call = side(name, json)
+    ['ark-multimodal-embeddings', { input: [imagePart] }],
+  ] as const)('covers more than the URL of an image: %s %j', (name, json) => {
+    const call = readPassthrough(name, json)
     expect(call.textOnly).toBe(false)
     expect(sizeFor(call).inputTokensMax).toBeGreaterThanOrEqual(8_192)
   })
 
-  test('texts are no more than their bytes, however many', () => {
-    const call = side('openai-embeddings', { input: Array.from({ length: 20_000 }, () => 'x') })
+  test('is bounded by the bytes of texts, however many', () => {
+    const call = readPassthrough('openai-embeddings', { input: Array.from({ length: 20_000 }, () => 'x') })
     expect(sizeFor(call).inputTokensMax).toBe(call.bodyBytes)
-    const parts = side('openai-rerank', { query: 'x', documents: [{ text: 'y' }, 'z'] })
+    const parts = readPassthrough('openai-rerank', { query: 'x', documents: [{ text: 'y' }, 'z'] })
     expect([parts.textOnly, sizeFor(parts).inputTokensMax]).toEqual([true, parts.bodyBytes])
   })
 
@@ -321,12 +317,14 @@ describe('calls that are passed on', () => {
         sequential_image_generation_options: { max_images: 99 },
       },
     ],
-  ] as const)('%s: %j is refused', (name, json) => {
-    expect(refusedFor(() => side(name, json))).toBe('field_invalid')
+  ] as const)('is not needed for %s: %j is refused', (name, json) => {
+    expect(refusedFor(() => readPassthrough(name, json))).toBe('field_invalid')
   })
 
-  test('pictures are held for by their number', () => {
-    expect(side('openai-images', { prompt: 'x', n: 10 }).units).toEqual({ images: 10 })
-    expect(side('ark-images', { prompt: 'x', sequential_image_generation: 'auto' }).units).toEqual({ images: 15 })
+  test('counts images by their number', () => {
+    expect(readPassthrough('openai-images', { prompt: 'x', n: 10 }).units).toEqual({ images: 10 })
+    expect(readPassthrough('ark-images', { prompt: 'x', sequential_image_generation: 'auto' }).units).toEqual({
+      images: 15,
+    })
   })
 })

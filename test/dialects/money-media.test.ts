@@ -1,11 +1,11 @@
-// Pictures and sound of an answer that reports no usage, or is left before it does: charged by what was delivered, at
-// the rates of pictures and sound, and never for more than was held.
+// Images and audio in an answer that reports no usage, or whose caller disconnects before it does: charged by what was
+// delivered, at the rates of images and audio, and never for more than was held.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
-import { says, sendsEvents } from '../side/upstream.ts'
+import { says, sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { headersFor, requestIn, send } from './money-calls.ts'
@@ -18,13 +18,13 @@ let harness: Harness
 let key: string
 beforeAll(async () => {
   const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50', included: ['image_generation'] }
-  const sized = { contextTokens: 32_768, outputTokensMax: 8_192 }
+  const modelLimits = { contextTokens: 32_768, outputTokensMax: 8_192 }
   const traits = { thinking: 'none' }
   harness = await startDialects({
     models: [
-      { id: 'echo', ...sized, price, traits },
-      { id: 'large', ...sized, price, traits: { ...traits, pictureTokens: 4_000 } },
-      { id: 'apart', ...sized, price: { ...price, included: [], perImage: '0.04' }, traits },
+      { id: 'echo', ...modelLimits, price, traits },
+      { id: 'large', ...modelLimits, price, traits: { ...traits, pictureTokens: 4_000 } },
+      { id: 'apart', ...modelLimits, price: { ...price, included: [], perImage: '0.04' }, traits },
     ],
   })
   key = await harness.key({ qpm: 100_000, credit: '1000' })
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const picture = 'iVBORw0KGgo='
-/** Two seconds: 64 tokens. */
+/** Two seconds of audio: 64 tokens. */
 const sound = 'A'.repeat(128_000)
 
 const inChat = (delta: object, finish: string | null = null): object => ({
@@ -46,11 +46,11 @@ const inGemini = (part: object, more: object = {}): object => ({
   candidates: [{ index: 0, content: { role: 'model', parts: [part] }, ...more }],
 })
 const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } }
-const drawn = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: picture }
+const imageItem = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: picture }
 const part = { type: 'response.image_generation_call.partial_image', item_id: 'ig_1', partial_image_b64: picture }
-const drawing = { tools: [{ type: 'image_generation' }] }
+const imageTool = { tools: [{ type: 'image_generation' }] }
 
-/** What comes, and how many tokens of text, of pictures and of sound that is. */
+/** The event, and its tokens of text, images and audio. */
 type Row = readonly [string, Dialect, object, readonly [text: number, pictures: number, sound: number], object?]
 const rows: readonly Row[] = [
   ['a picture', 'openai-chat', inChat({ images: [image] }), [0, 1_290, 0]],
@@ -59,13 +59,13 @@ const rows: readonly Row[] = [
   ['sound', 'openai-chat', inChat({ audio: { id: 'a', data: sound } }), [0, 0, 64]],
   ['sound and its words', 'openai-chat', inChat({ audio: { data: sound, transcript: 'word' } }), [1, 0, 64]],
   ['a picture', 'ark', inChat({ images: [image] }), [0, 1_290, 0]],
-  ['a part of a picture', 'openai-responses', part, [0, 1_290, 0], drawing],
+  ['a part of a picture', 'openai-responses', part, [0, 1_290, 0], imageTool],
   [
     'a picture',
     'openai-responses',
-    { type: 'response.output_item.done', output_index: 0, item: drawn },
+    { type: 'response.output_item.done', output_index: 0, item: imageItem },
     [0, 1_290, 0],
-    drawing,
+    imageTool,
   ],
   ['sound', 'openai-responses', { type: 'response.audio.delta', delta: sound }, [0, 0, 64]],
   ['sound by its later name', 'openai-responses', { type: 'response.output_audio.delta', delta: sound }, [0, 0, 64]],
@@ -82,27 +82,31 @@ async function lastCharge(): Promise<{ readonly rule: unknown; readonly output: 
   return { rule: row.rule, output: Number(row.output_tokens), paid }
 }
 
-const worth = ([text, pictures, heard]: Row[3]): number => text * TEXT + pictures * PICTURE + heard * SOUND
+const priceOf = ([text, pictures, audioRequests]: Row[3]): number =>
+  text * TEXT + pictures * PICTURE + audioRequests * SOUND
 
-test.each(rows)('%s: who leaves after it pays for it (%s)', async (_what, dialect, event, tokens, more = {}) => {
-  const left = Promise.withResolvers<void>()
-  const seen = chunk(`data: ${JSON.stringify(event)}\n\n`)
-  harness.upstream.plan(script(streamHead, seen, gate(left.promise), end))
-  const { path, body } = requestIn(dialect, { model: modelOf(dialect), stream: true, more })
-  const caller = openRaw(harness.url, post(path, headersFor(key), body))
-  const last = JSON.stringify(event).slice(-40)
-  await caller.until(({ text }) => text.includes(last), 'it is here')
-  caller.leave()
-  await caller.closed
-  left.resolve()
-  const output = tokens[0] + tokens[1] + tokens[2]
-  expect(await lastCharge()).toEqual({ rule: 'left_reading', output, paid: worth(tokens) })
-})
+test.each(rows)(
+  '%s: a caller that disconnects after it pays for it (%s)',
+  async (_what, dialect, event, tokens, more = {}) => {
+    const left = Promise.withResolvers<void>()
+    const eventChunk = chunk(`data: ${JSON.stringify(event)}\n\n`)
+    harness.upstream.plan(script(streamHead, eventChunk, gate(left.promise), end))
+    const { path, body } = requestIn(dialect, { model: modelOf(dialect), stream: true, more })
+    const caller = openRaw(harness.url, post(path, headersFor(key), body))
+    const last = JSON.stringify(event).slice(-40)
+    await caller.until(({ text }) => text.includes(last), 'the caller has the event')
+    caller.leave()
+    await caller.closed
+    left.resolve()
+    const output = tokens[0] + tokens[1] + tokens[2]
+    expect(await lastCharge()).toEqual({ rule: 'left_reading', output, paid: priceOf(tokens) })
+  },
+)
 
 const completed = { type: 'response.completed', response: { id: 'r', object: 'response', status: 'completed' } }
 const ends: readonly (readonly [Dialect, readonly object[], Row[3], object])[] = [
   ['openai-chat', [inChat({ images: [image] }), inChat({}, 'stop')], [0, 1_290, 0], {}],
-  ['openai-responses', [part, completed], [0, 1_290, 0], drawing],
+  ['openai-responses', [part, completed], [0, 1_290, 0], imageTool],
   [
     'gemini',
     [inGemini({ inlineData: { mimeType: 'image/png', data: picture } }, { finishReason: 'STOP' })],
@@ -111,11 +115,11 @@ const ends: readonly (readonly [Dialect, readonly object[], Row[3], object])[] =
   ],
 ]
 
-test.each(ends)('%s: a stream without a report is charged by what it showed', async (dialect, events, tokens, more) => {
+test.each(ends)('%s: a stream without usage is charged by what it delivered', async (dialect, events, tokens, more) => {
   harness.upstream.plan(sendsEvents(events))
   const wish = { model: modelOf(dialect), stream: true, more }
   await (await send(harness, key, requestIn(dialect, wish))).text()
-  expect(await lastCharge()).toMatchObject({ rule: 'completed_unreported', paid: worth(tokens) })
+  expect(await lastCharge()).toMatchObject({ rule: 'completed_unreported', paid: priceOf(tokens) })
 })
 
 const whole = (message: object): object => ({
@@ -141,32 +145,35 @@ const wholes: readonly (readonly [string, Dialect, object, Row[3]])[] = [
   ],
 ]
 
-test.each(wholes)('%s of a whole answer without a report (%s)', async (_what, dialect, answer, tokens) => {
-  harness.upstream.plan(says(answer))
-  await (await send(harness, key, requestIn(dialect, { model: modelOf(dialect) }))).text()
-  expect(await lastCharge()).toMatchObject({ rule: 'completed_unreported', paid: worth(tokens) })
-})
+test.each(wholes)(
+  '%s in a plain answer without usage is charged by its tokens (%s)',
+  async (_what, dialect, answer, tokens) => {
+    harness.upstream.plan(says(answer))
+    await (await send(harness, key, requestIn(dialect, { model: modelOf(dialect) }))).text()
+    expect(await lastCharge()).toMatchObject({ rule: 'completed_unreported', paid: priceOf(tokens) })
+  },
+)
 
-async function charged(model: string, cap: number, dialect: Dialect, event: object, more = {}): Promise<number> {
+async function chargeFor(model: string, cap: number, dialect: Dialect, event: object, more = {}): Promise<number> {
   harness.upstream.plan(sendsEvents([event, ...(dialect === 'openai-chat' ? [inChat({}, 'stop')] : [completed])]))
   const wish = { model: modelOf(dialect, model), stream: true, cap, more }
   await (await send(harness, key, requestIn(dialect, wish))).text()
   return (await lastCharge()).paid
 }
 
-test('the tokens of a picture are those that are written down for its model', async () => {
-  expect(await charged('large', 8_000, 'openai-chat', inChat({ images: [image] }))).toBe(4_000 * PICTURE)
+test('the tokens of an image are those of the traits of its model', async () => {
+  expect(await chargeFor('large', 8_000, 'openai-chat', inChat({ images: [image] }))).toBe(4_000 * PICTURE)
 })
 
-test('no more is charged than was held', async () => {
-  expect(await charged('echo', 100, 'openai-chat', inChat({ content: 'word', images: [image] }))).toBe(100 * PICTURE)
+test('an answer without usage is not charged for more than was held', async () => {
+  expect(await chargeFor('echo', 100, 'openai-chat', inChat({ content: 'word', images: [image] }))).toBe(100 * PICTURE)
 })
 
-test('a picture that has a fee is charged by it alone, also where only a part of it was shown', async () => {
-  expect(await charged('apart', 100, 'openai-responses', part, drawing)).toBe(40_000_000)
+test('an image with a fee is charged by the fee alone, also if only a partial image was delivered', async () => {
+  expect(await chargeFor('apart', 100, 'openai-responses', part, imageTool)).toBe(40_000_000)
 })
 
-/** What a chunk of Gemini's reports, as of all that has come with it. */
+/** The cumulative usage in a chunk of Gemini. */
 const reports = (modality: string, tokens: number): object => ({
   usageMetadata: {
     promptTokenCount: 7,
@@ -177,8 +184,8 @@ const reports = (modality: string, tokens: number): object => ({
 })
 const inlineOf = (mimeType: string, data: string): object => ({ inlineData: { mimeType, data } })
 
-/** The report knows of the first part; what came after it is of the second alone, and at its own rate. */
-const late: readonly (readonly [string, readonly object[], Row[3]])[] = [
+/** The usage covers the first part; the part after it is charged in addition, at its own rate. */
+const afterUsage: readonly (readonly [string, readonly object[], Row[3]])[] = [
   [
     'a picture after a report of text',
     [
@@ -208,46 +215,53 @@ const late: readonly (readonly [string, readonly object[], Row[3]])[] = [
   ],
 ]
 
-test.each(late)('%s is charged on top of it', async (_what, events, tokens) => {
+test.each(afterUsage)('%s is charged in addition', async (_what, events, tokens) => {
   const left = Promise.withResolvers<void>()
   const sent = [...events, inGemini({ text: '' })].map(event => chunk(`data: ${JSON.stringify(event)}\n\n`))
   harness.upstream.plan(script(streamHead, ...sent, gate(left.promise), end))
   const { path, body } = requestIn('gemini', { model: modelOf('gemini'), stream: true })
   const caller = openRaw(harness.url, post(path, headersFor(key), body))
-  await caller.until(({ text }) => text.includes('"text":""'), 'all of it is here')
+  await caller.until(({ text }) => text.includes('"text":""'), 'the caller has all events')
   caller.leave()
   await caller.closed
   left.resolve()
-  expect(await lastCharge()).toMatchObject({ rule: 'left_reading', paid: worth(tokens) })
+  expect(await lastCharge()).toMatchObject({ rule: 'left_reading', paid: priceOf(tokens) })
 })
 
-const speaks = 'A'.repeat(400_000)
-const heard: readonly (readonly [Dialect, object])[] = [
+const audioInput = 'A'.repeat(400_000)
+const audioRequests: readonly (readonly [Dialect, object])[] = [
   [
     'openai-chat',
-    { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } }] }] },
+    {
+      messages: [
+        { role: 'user', content: [{ type: 'input_audio', input_audio: { data: audioInput, format: 'mp3' } }] },
+      ],
+    },
   ],
   [
     'openai-responses',
-    { input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } }] }] },
+    { input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: audioInput, format: 'mp3' } }] }] },
   ],
-  ['gemini', { contents: [{ role: 'user', parts: [inlineOf('audio/mp3', speaks)] }] }],
+  ['gemini', { contents: [{ role: 'user', parts: [inlineOf('audio/mp3', audioInput)] }] }],
 ]
 
-test.each(heard)('%s: sound in a request that is left is a thousand tokens', async (dialect, more) => {
-  harness.upstream.plan(silence())
-  const received = harness.upstream.nextRequest()
-  const { path, body } = requestIn(dialect, { model: modelOf(dialect), stream: true, more })
-  const caller = openRaw(harness.url, post(path, headersFor(key), body))
-  await received
-  caller.leave()
-  await harness.idle()
-  const { rule, input_tokens: input, usage_source: source } = harness.records().at(-1)!
-  expect([rule, source]).toEqual(['left_waiting', 'estimated'])
-  expect(input).toBeWithin(1_000, 1_100)
-})
+test.each(audioRequests)(
+  '%s: audio in a request whose caller disconnects counts as a thousand tokens',
+  async (dialect, more) => {
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const { path, body } = requestIn(dialect, { model: modelOf(dialect), stream: true, more })
+    const caller = openRaw(harness.url, post(path, headersFor(key), body))
+    await received
+    caller.leave()
+    await harness.idle()
+    const { rule, input_tokens: input, usage_source: source } = harness.records().at(-1)!
+    expect([rule, source]).toEqual(['left_waiting', 'estimated'])
+    expect(input).toBeWithin(1_000, 1_100)
+  },
+)
 
-/** An answer of which a part is there, and an error that blames the request. */
+/** A partial answer with an error that blames the request. */
 const cut = (usage: object): object => ({
   id: 'c',
   object: 'chat.completion',
@@ -267,12 +281,15 @@ const cut = (usage: object): object => ({
 test.each([
   ['estimated', {}, 100],
   ['reported', { usage: { prompt_tokens: 7, completion_tokens: 60, total_tokens: 67 } }, 60],
-])('what was given of a whole answer before the request was blamed is paid for (%s)', async (source, usage, output) => {
-  harness.upstream.plan(says(cut(usage)))
-  const answer = await send(harness, key, requestIn('openai-chat', { model: modelOf('openai-chat') }))
-  expect([answer.status, await answer.text()]).toEqual([200, JSON.stringify(cut(usage))])
-  await harness.idle()
-  const row = harness.records().at(-1)!
-  expect(row).toMatchObject({ rule: 'refused_answered', usage_source: source, output_tokens: output })
-  expect(Number(row.cost)).toBe(Number(row.input_tokens) * 1_000 + output * TEXT)
-})
+])(
+  'a plain answer with an error that blames the request is charged by its content (%s)',
+  async (source, usage, output) => {
+    harness.upstream.plan(says(cut(usage)))
+    const answer = await send(harness, key, requestIn('openai-chat', { model: modelOf('openai-chat') }))
+    expect([answer.status, await answer.text()]).toEqual([200, JSON.stringify(cut(usage))])
+    await harness.idle()
+    const row = harness.records().at(-1)!
+    expect(row).toMatchObject({ rule: 'refused_answered', usage_source: source, output_tokens: output })
+    expect(Number(row.cost)).toBe(Number(row.input_tokens) * 1_000 + output * TEXT)
+  },
+)

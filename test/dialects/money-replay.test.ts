@@ -1,5 +1,5 @@
-// Answers that are given again: in every dialect, whole and streamed, native and translated, the same bytes and one
-// charge. What a caller says of a call for its own books is found in its record.
+// Replayed answers have the same bytes and one charge, in every dialect, plain and streamed, native and translated. The end
+// user and the tags of a call are in its record.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { answer } from '../../tools/fake-upstream/answers.ts'
@@ -19,48 +19,48 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const usage = { input: 100, output: 40 }
-/** Its own upstream, and one of another dialect. */
+/** Each caller with an upstream of its own dialect and one of another. */
 const ways = dialects.flatMap(caller =>
   ([caller, caller === 'gemini' ? 'anthropic-messages' : 'gemini'] as const).flatMap(upstream =>
     [false, true].map(stream => [caller, upstream, stream] as const),
   ),
 )
 
-const once = (): Record<string, string> => ({ 'idempotency-key': crypto.randomUUID() })
+const freshIdempotencyKey = (): Record<string, string> => ({ 'idempotency-key': crypto.randomUUID() })
 
-test.each(ways)('%s on %s, streamed: %p', async (caller, upstream, stream) => {
-  const wanted = requestIn(caller, { model: modelOf(upstream), stream })
-  const name = once()
+test.each(ways)('an answer of %s on %s is replayed, streamed: %p', async (caller, upstream, stream) => {
+  const request = requestIn(caller, { model: modelOf(upstream), stream })
+  const name = freshIdempotencyKey()
   harness.upstream.plan(answer('Hello', { usage }))
-  const first = await send(harness, key, wanted, name)
-  const said = await first.text()
+  const first = await send(harness, key, request, name)
+  const firstText = await first.text()
   await harness.idle()
   const before = [harness.upstream.requests.length, await harness.balance(key)]
-  const again = await send(harness, key, wanted, name)
-  expect([again.status, again.headers.get('x-weir-replayed')]).toEqual([200, first.headers.get('x-request-id')])
-  expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'))
-  expect(withoutComments(await again.text())).toBe(withoutComments(said))
+  const replayed = await send(harness, key, request, name)
+  expect([replayed.status, replayed.headers.get('x-weir-replayed')]).toEqual([200, first.headers.get('x-request-id')])
+  expect(replayed.headers.get('content-type')).toBe(first.headers.get('content-type'))
+  expect(withoutComments(await replayed.text())).toBe(withoutComments(firstText))
   await harness.idle()
   expect([harness.upstream.requests.length, await harness.balance(key)]).toEqual(before)
-  const other = await send(harness, key, { ...wanted, body: `${wanted.body} ` }, name)
+  const other = await send(harness, key, { ...request, body: `${request.body} ` }, name)
   expect(other.status).toBe(422)
 })
 
-describe('gemini', () => {
+describe('an idempotency key of gemini', () => {
   const { path, body } = requestIn('gemini', { model: modelOf('gemini'), stream: true })
   const asArray = { path: path.replace('?alt=sse', ''), body }
 
-  test('an array is given again as the same array', async () => {
-    const name = once()
+  test('replays an array as the same array', async () => {
+    const name = freshIdempotencyKey()
     harness.upstream.plan(answer('Hello', { usage }))
-    const said = await (await send(harness, key, asArray, name)).text()
+    const firstText = await (await send(harness, key, asArray, name)).text()
     await harness.idle()
-    const again = await send(harness, key, asArray, name)
-    expect([again.status, await again.json()]).toEqual([200, JSON.parse(said)])
+    const replayed = await send(harness, key, asArray, name)
+    expect([replayed.status, await replayed.json()]).toEqual([200, JSON.parse(firstText)])
   })
 
-  test('a key that was used for one form of an answer is not good for the other, nor for another model', async () => {
-    const name = once()
+  test('that was used for one stream format is refused for the other, and for another model', async () => {
+    const name = freshIdempotencyKey()
     harness.upstream.plan(answer('Hello', { usage }))
     await (await send(harness, key, asArray, name)).text()
     await harness.idle()
@@ -70,14 +70,14 @@ describe('gemini', () => {
   })
 })
 
-interface Note {
+interface Attribution {
   readonly more: object
   readonly user: string | null
   readonly tags: object
 }
 
-/** Where each dialect has a place for whom a call is for, and for what its costs are sorted by. */
-const notes: Readonly<Record<Dialect, Note>> = {
+/** The fields of each dialect for the end user and for tags. */
+const attributions: Readonly<Record<Dialect, Attribution>> = {
   'openai-chat': { more: { user: 'u-1', metadata: { team: 'a' } }, user: 'u-1', tags: { team: 'a' } },
   'ark': { more: { user: 'u-1' }, user: 'u-1', tags: {} },
   'openai-responses': { more: { safety_identifier: 'u-1', metadata: { team: 'a' } }, user: 'u-1', tags: { team: 'a' } },
@@ -85,12 +85,12 @@ const notes: Readonly<Record<Dialect, Note>> = {
   'gemini': { more: { labels: { team: 'a' } }, user: null, tags: { team: 'a' } },
 }
 
-test.each(dialects)('%s: its record says whose it is, how it is sorted and by what it was priced', async dialect => {
-  const { more, user, tags } = notes[dialect]
+test.each(dialects)('%s: the record has the end user, the tags and the price version', async dialect => {
+  const { more, user, tags } = attributions[dialect]
   for (const upstream of [dialect, dialect === 'gemini' ? 'ark' : 'gemini'] as const) {
     harness.upstream.plan(answer('Hello', { usage }))
-    const wanted = requestIn(dialect, { model: modelOf(upstream), more })
-    expect((await send(harness, key, wanted, { 'x-weir-tags': 'mill' })).status).toBe(200)
+    const request = requestIn(dialect, { model: modelOf(upstream), more })
+    expect((await send(harness, key, request, { 'x-weir-tags': 'mill' })).status).toBe(200)
     await harness.idle()
     const record = harness.records().at(-1)!
     expect(record).toMatchObject({ dialect, end_user: user, provider: `up-${upstream}`, model: 'echo', cost: 180_000 })

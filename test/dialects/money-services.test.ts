@@ -1,5 +1,5 @@
-// What a request asks of its provider besides the work of the model is refused where its price is not known, however it
-// is asked for, and passes where the data of a provider or an operator's price names it.
+// Services of a provider beside the work of the model are refused if they have no price, however they are requested, and
+// pass if the provider file or a price of the operator names them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -38,8 +38,8 @@ interface Refused {
   readonly text: string
 }
 
-/** Nothing goes upstream, nothing is held and nothing is paid. */
-async function refused(dialect: Dialect, more: object): Promise<Refused> {
+/** Sends a call and checks that nothing goes upstream, is held or is charged. */
+async function sendRefused(dialect: Dialect, more: object): Promise<Refused> {
   const [before, funds] = [harness.upstream.requests.length, await harness.balance(key)]
   const response = await send(harness, key, requestIn(dialect, { model: models[dialect]!, more }))
   const text = await response.text()
@@ -78,7 +78,7 @@ const unknown: readonly (readonly [Dialect, string, object])[] = [
   ['gemini', 'modelArmorConfig', { modelArmorConfig: { promptTemplateName: 'x' } }],
 ]
 
-/** In its own dialect, as a fault of the request. */
+/** The error in the dialect of the caller. */
 const errors: Partial<Record<Dialect, RegExp>> = {
   'openai-chat': /"type":"invalid_request_error".*"code":"service_unpriced"/,
   'openai-responses': /"type":"invalid_request_error".*"code":"service_unpriced"/,
@@ -86,19 +86,25 @@ const errors: Partial<Record<Dialect, RegExp>> = {
   'gemini': /"status":"INVALID_ARGUMENT"/,
 }
 
-test.each(unknown)('%s: %s has no price and is refused: %j', async (dialect, name, more) => {
-  const { status, text } = await refused(dialect, more)
+test.each(unknown)('%s: %s without a price is refused: %j', async (dialect, name, more) => {
+  const { status, text } = await sendRefused(dialect, more)
   expect(status).toBe(400)
   expect(text).toMatch(errors[dialect]!)
   expect(text).toContain(`It is not known what \\"${name}\\" costs on this model: leave it out.`)
 })
 
-test.each(['deferred', 'background'])('an answer that would come later than the call is refused: %s', async field => {
-  const { status, text } = await refused('openai-chat', { [field]: true })
+test.each(['deferred', 'background'])('a deferred answer is refused: %s', async field => {
+  const { status, text } = await sendRefused('openai-chat', { [field]: true })
   expect([status, text.includes(`\\"${field}\\" is not served here`)]).toEqual([400, true])
 })
 
-const side: readonly (readonly [path: string, model: string, more: object, status: number, says: string])[] = [
+const passthroughCalls: readonly (readonly [
+  path: string,
+  model: string,
+  more: object,
+  status: number,
+  says: string,
+])[] = [
   ['embeddings', 'openai/text-embedding-3-small', { input: 'a', service_tier: 'priority' }, 400, 'priority'],
   ['embeddings', 'openai/text-embedding-3-small', { input: 'a', web_plugins: ['x'] }, 400, 'web_plugins'],
   ['embeddings', 'openai/text-embedding-3-small', { input: 'a', x: { y: { plugins: ['x'] } } }, 400, 'x.y.plugins'],
@@ -106,19 +112,22 @@ const side: readonly (readonly [path: string, model: string, more: object, statu
   ['images/generations', 'openai/gpt-image-1', { prompt: 'a', tools: [{ type: 'x' }] }, 400, '\\"x\\"'],
 ]
 
-test.each(side)('calls that are not chats know no more: %s %s %j', async (path, model, more, status, says) => {
-  const before = harness.upstream.requests.length
-  const response = await fetch(`${harness.url}/v1/${path}`, {
-    method: 'POST',
-    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, ...more }),
-  })
-  const text = await response.text()
-  expect([response.status, text]).toEqual([status, expect.stringContaining(says)])
-  expect(harness.upstream.requests.length).toBe(before)
-})
+test.each(passthroughCalls)(
+  'passthrough calls are checked as well: %s %s %j',
+  async (path, model, more, status, says) => {
+    const before = harness.upstream.requests.length
+    const response = await fetch(`${harness.url}/v1/${path}`, {
+      method: 'POST',
+      headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, ...more }),
+    })
+    const text = await response.text()
+    expect([response.status, text]).toEqual([status, expect.stringContaining(says)])
+    expect(harness.upstream.requests.length).toBe(before)
+  },
+)
 
-test('a form is looked at as upstreams may read it', async () => {
+test('JSON in a form field is checked, because upstreams may parse it', async () => {
   const before = harness.upstream.requests.length
   const body = new FormData()
   body.set('model', 'openai/gpt-4o-transcribe')
@@ -150,19 +159,19 @@ const known: readonly (readonly [Dialect, object])[] = [
   ['gemini', { tools: [{ functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }, { codeExecution: {} }] }],
 ]
 
-test.each(known)('%s: what the caller runs, or what costs its tokens alone, passes: %j', passes)
+test.each(known)('%s: tools that the caller runs, and services that cost only tokens, pass: %j', passes)
 
-describe("an operator's price may name a tool", () => {
-  test('that costs nothing beyond it', async () => {
+describe('a tool in the price of an operator', () => {
+  test('passes if the price includes it', async () => {
     const model = models['openai-responses']!
     const price = '{"input":"1","output":"2","included":["of_a_later_day","prompt"]}'
     await harness.weir('prices set', { model, price })
     await passes('openai-responses', { tools: [{ type: 'of_a_later_day' }], prompt: { id: 'pmpt_1' } })
-    expect((await refused('openai-responses', { tools: [{ type: 'another' }] })).status).toBe(400)
+    expect((await sendRefused('openai-responses', { tools: [{ type: 'another' }] })).status).toBe(400)
     await harness.weir('prices withdraw', { model })
   })
 
-  test('that is no name is refused', async () => {
+  test('is refused if its name is invalid', async () => {
     const price = '{"input":"1","output":"2","included":["a name"]}'
     const set = harness.weir('prices set', { model: models['openai-responses']!, price })
     expect(

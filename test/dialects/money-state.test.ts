@@ -1,5 +1,5 @@
-// State that is kept for a caller is for its account alone, and state that a caller made up reaches no upstream but the
-// one that it names, which judges it itself.
+// Reasoning state that the gateway keeps is for one account only. Forged state reaches only the upstream that it names,
+// which checks it itself.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readUsage } from '../../src/protocols/anthropic-messages/usage.ts'
@@ -18,14 +18,14 @@ afterAll(() => harness.stop())
 const tools = [{ type: 'function', function: { name: 'map', parameters: { type: 'object', properties: {} } } }]
 const sent = (): string => Buffer.from(harness.upstream.requests.at(-1)!.body).toString()
 
-/** Calls a tool after a thought, and goes on with its result by the same id. */
+/** Gets a tool call with reasoning state, and sends its result with a second key. */
 async function turns(first: string, second: string, upstream: 'anthropic-messages' | 'gemini'): Promise<string> {
   const [model, question] = [modelOf(upstream), { role: 'user', content: 'Hi' }]
   const state = Buffer.from(`state-of-${upstream}`).toString('base64')
   harness.upstream.plan(answer('', { reasoning: { text: 'Hm', state }, toolCall: { name: 'map', arguments: '{}' } }))
   const more = { tools, reasoning_effort: 'high' }
-  const asked = requestIn('openai-chat', { model, more: { ...more, messages: [question] } })
-  const { choices } = (await (await send(harness, first, asked)).json()) as { choices: { message: Message }[] }
+  const request = requestIn('openai-chat', { model, more: { ...more, messages: [question] } })
+  const { choices } = (await (await send(harness, first, request)).json()) as { choices: { message: Message }[] }
   const { content, tool_calls: calls } = choices[0]!.message
   const bare = calls.map(({ id, type, function: f }) => ({ id, type, function: f }))
   const stripped = { role: 'assistant', content, tool_calls: bare }
@@ -41,26 +41,29 @@ interface Message {
   readonly tool_calls: readonly { readonly id: string; readonly type: string; readonly function: object }[]
 }
 
-test.each(['anthropic-messages', 'gemini'] as const)('%s: it comes back to its account alone', async upstream => {
-  const [alice, bob] = [await harness.key(), await harness.key()]
-  expect(await turns(alice, alice, upstream)).toBe('came back')
-  expect(await turns(alice, bob, upstream)).toBe('did not')
-})
+test.each(['anthropic-messages', 'gemini'] as const)(
+  '%s: kept reasoning state is sent back for its own account only',
+  async upstream => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    expect(await turns(alice, alice, upstream)).toBe('came back')
+    expect(await turns(alice, bob, upstream)).toBe('did not')
+  },
+)
 
-const made = (origin: string, value: string): string => packReasoningState({ form: 'encrypted', value, origin })
+const forge = (origin: string, value: string): string => packReasoningState({ form: 'encrypted', value, origin })
 
-test.each(dialects)('made up state of another origin does not reach %s', async upstream => {
+test.each(dialects)('forged state of another origin does not reach %s', async upstream => {
   const key = await harness.key()
   for (const value of ['forged', 'x'.repeat(1_000_000)]) {
-    const item = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: made('AAAAAAAAAAAA', value) }
+    const item = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: forge('AAAAAAAAAAAA', value) }
     const input = [{ role: 'user', content: 'Hi' }, item, { role: 'user', content: 'Well?' }]
-    const asked = requestIn('openai-responses', { model: modelOf(upstream), more: { input } })
-    const response = await send(harness, key, asked)
+    const request = requestIn('openai-responses', { model: modelOf(upstream), more: { input } })
+    const response = await send(harness, key, request)
     expect([response.status, sent().includes(value), sent().includes('d2VpcjF7')]).toEqual([200, false, false])
   }
 })
 
-test('a later report that leaves out what was written takes nothing back', () => {
+test('a later usage report without the output tokens keeps the earlier count', () => {
   const earlier = { input: 10, output: 7 }
   expect(readUsage({ input_tokens: 10 }, earlier)).toEqual(earlier)
   expect(readUsage({ cache_read_input_tokens: 4 }, earlier)).toEqual({ ...earlier, cacheRead: 4 })

@@ -1,9 +1,9 @@
-// Tools that run at the provider's, at the prices that are shipped: held for at most, and charged by what was done.
+// Tools that the provider runs, at the shipped prices: the maximum is held, and what was done is charged.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { script } from '../../tools/fake-upstream/script.ts'
-import { sendsEvents } from '../side/upstream.ts'
+import { sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { allowForeignIds, requestIn, send } from './money-calls.ts'
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const says = (json: object) => script(...jsonAnswer(200, JSON.stringify(json)))
+const answerWith = (json: object) => script(...jsonAnswer(200, JSON.stringify(json)))
 const items = (...types: readonly string[]) => types.map((type, at) => ({ type, id: `i_${at}`, status: 'completed' }))
 const hi = { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }
 
@@ -88,9 +88,9 @@ const rows: readonly Row[] = [
     response('file_search_call', 'file_search_call'),
     280_000 + 2 * 2_500_000,
   ],
-  ['no search', 'openai-responses', GPT, { tools: [{ type: 'file_search' }] }, response(), 280_000],
+  ['nothing for no search', 'openai-responses', GPT, { tools: [{ type: 'file_search' }] }, response(), 280_000],
   [
-    'a machine',
+    'a container',
     'openai-responses',
     GPT,
     { tools: [machine()] },
@@ -98,16 +98,16 @@ const rows: readonly Row[] = [
     280_000 + 30_000_000,
   ],
   [
-    'a larger machine',
+    'a larger container',
     'openai-responses',
     GPT,
     { tools: [machine('16g')] },
     response('code_interpreter_call'),
     280_000 + 480_000_000,
   ],
-  ['a machine that nobody used', 'openai-responses', GPT, { tools: [machine('64g')] }, response(), 280_000],
+  ['nothing for an unused container', 'openai-responses', GPT, { tools: [machine('64g')] }, response(), 280_000],
   [
-    'two machines',
+    'two containers',
     'openai-responses',
     GPT,
     { tools: [machine('16g'), hostedShell('4g')] },
@@ -115,7 +115,7 @@ const rows: readonly Row[] = [
     280_000 + (16 + 4) * 30_000_000,
   ],
   [
-    'one of two machines',
+    'one of two containers',
     'openai-responses',
     GPT,
     { tools: [machine('16g'), hostedShell('4g')] },
@@ -123,7 +123,7 @@ const rows: readonly Row[] = [
     280_000 + 4 * 30_000_000,
   ],
   [
-    "the caller's own shell",
+    "nothing for the caller's own shell",
     'openai-responses',
     GPT,
     { tools: [{ type: 'shell', environment: { type: 'local' } }] },
@@ -132,17 +132,17 @@ const rows: readonly Row[] = [
   ],
   ['code', 'anthropic-messages', HAIKU, { tools: [code] }, message([ran, ran]), 150_000 + SESSION],
   [
-    'code that only the report tells',
+    'code that only the usage reports',
     'anthropic-messages',
     HAIKU,
     { tools: [code] },
     message([], { code_execution_requests: 3 }),
     150_000 + SESSION,
   ],
-  ['code that was not run', 'anthropic-messages', HAIKU, { tools: [code] }, message(), 150_000],
-  ['files on a machine', 'anthropic-messages', HAIKU, { tools: [code], ...upload }, message(), 150_000 + SESSION],
+  ['nothing for code that was not run', 'anthropic-messages', HAIKU, { tools: [code] }, message(), 150_000],
+  ['files in a container', 'anthropic-messages', HAIKU, { tools: [code], ...upload }, message(), 150_000 + SESSION],
   [
-    'code beside a page that runs it for nothing',
+    'nothing for code beside a web fetch that includes it',
     'anthropic-messages',
     HAIKU,
     { tools: [code, { type: 'web_fetch_20260209', name: 'web_fetch' }] },
@@ -150,14 +150,14 @@ const rows: readonly Row[] = [
     150_000,
   ],
   [
-    'a prompt that is grounded, however often',
+    'a grounded prompt once, for any number of searches',
     'gemini',
     FLASH,
     { tools: [{ googleSearch: {} }] },
     grounded('a', 'b', 'c'),
     55_000 + 35_000_000,
   ],
-  ['a prompt that is not', 'gemini', FLASH, { tools: [{ googleSearch: {} }] }, grounded(), 55_000],
+  ['nothing for a prompt without a search', 'gemini', FLASH, { tools: [{ googleSearch: {} }] }, grounded(), 55_000],
   [
     'each search of a later model',
     'gemini',
@@ -168,15 +168,15 @@ const rows: readonly Row[] = [
   ],
 ]
 
-test.each(rows)('%s (%s)', async (_name, dialect, model, more, answer, cost) => {
-  harness.upstream.plan(says(answer))
-  const told = await send(harness, key, requestIn(dialect, { model, more }))
-  expect([told.status, await told.text()]).toEqual([200, expect.any(String)])
+test.each(rows)('charges %s (%s)', async (_name, dialect, model, more, answer, cost) => {
+  harness.upstream.plan(answerWith(answer))
+  const reply = await send(harness, key, requestIn(dialect, { model, more }))
+  expect([reply.status, await reply.text()]).toEqual([200, expect.any(String)])
   await harness.idle()
   expect(harness.records().at(-1)!.cost).toBe(cost)
 })
 
-test('what is seen of a stream is paid for where its report is missing', async () => {
+test('tool calls in a stream are charged if its usage is missing', async () => {
   const done = items('file_search_call', 'file_search_call', 'file_search_call').map((item, at) => ({
     type: 'response.output_item.done',
     output_index: at,
@@ -186,8 +186,8 @@ test('what is seen of a stream is paid for where its report is missing', async (
   const { usage: _none, ...last } = response('file_search_call') as Record<string, unknown>
   harness.upstream.plan(sendsEvents([...done, text, { type: 'response.completed', response: last }]))
   const more = { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] }
-  const told = await send(harness, key, requestIn('openai-responses', { model: GPT, more, stream: true }))
-  await told.text()
+  const reply = await send(harness, key, requestIn('openai-responses', { model: GPT, more, stream: true }))
+  await reply.text()
   await harness.idle()
   const row = harness.records().at(-1)!
   expect(row.usage_source).toBe('estimated')
@@ -195,7 +195,7 @@ test('what is seen of a stream is paid for where its report is missing', async (
   expect(row.cost as number).toBeLessThan(4 * 2_500_000)
 })
 
-test('the most that tools can cost is held', async () => {
+test('the maximum cost of tools is held', async () => {
   const poor = await harness.key({ credit: '0.05' })
   const ask = (more: object) => send(harness, poor, requestIn('openai-responses', { model: GPT, more }))
   const cap = { max_output_tokens: 16, input: 'Hi' }
@@ -203,39 +203,42 @@ test('the most that tools can cost is held', async () => {
   expect([big.status, await big.text()]).toEqual([402, expect.any(String)])
 })
 
-test('what the caller says of its tool calls is held for, up to a thousand', async () => {
+test('max_tool_calls of the caller decides the hold for searches', async () => {
   const poor = await harness.key({ credit: '0.25' })
   const more = { max_output_tokens: 16, input: 'Hi', tools: [{ type: 'web_search' }] }
   const ask = (calls: object) =>
     send(harness, poor, requestIn('openai-responses', { model: 'openai/gpt-5-nano', more: { ...more, ...calls } }))
   const many = await ask({ max_tool_calls: 500 })
   expect([many.status, await many.text()]).toEqual([402, expect.any(String)])
-  harness.upstream.plan(says(response()))
+  harness.upstream.plan(answerWith(response()))
   const few = await ask({})
   expect([few.status, await few.text()]).toEqual([200, expect.any(String)])
 })
 
-test('the tools that a server listed in an earlier turn are no tools of this request', async () => {
+test('tools that an MCP server listed in an earlier turn are not tools of this request', async () => {
   const listed = { tools: [{ name: 'roll', input_schema: { type: 'object' }, annotations: null }] }
   const past = { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'dice', ...listed }
   const more = { input: [{ role: 'user', content: 'Hi' }, past, { role: 'user', content: 'Again' }] }
-  harness.upstream.plan(says(response()))
-  const told = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
-  expect([told.status, await told.text()]).toEqual([200, expect.any(String)])
+  harness.upstream.plan(answerWith(response()))
+  const reply = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
+  expect([reply.status, await reply.text()]).toEqual([200, expect.any(String)])
 })
 
-test.each(['additional_tools', 'tool_search_output', 'of_a_later_day'])('%s adds its tools', async type => {
-  const added = { type, tools: [{ type: 'unheard_of' }] }
-  const more = { input: [{ role: 'user', content: 'Hi' }, added] }
-  const told = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
-  expect([told.status, await told.text()]).toEqual([400, expect.stringContaining('unheard_of')])
-})
+test.each(['additional_tools', 'tool_search_output', 'of_a_later_day'])(
+  'an item of type %s adds its tools, and unpriced ones are refused',
+  async type => {
+    const added = { type, tools: [{ type: 'unheard_of' }] }
+    const more = { input: [{ role: 'user', content: 'Hi' }, added] }
+    const reply = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
+    expect([reply.status, await reply.text()]).toEqual([400, expect.stringContaining('unheard_of')])
+  },
+)
 
-test('the older search is served where its price is that of the other', async () => {
+test('web_search_preview is served only if it has the price of web_search', async () => {
   const more = { tools: [{ type: 'web_search_preview' }] }
   const refused = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('web_search_preview')])
-  harness.upstream.plan(says(response('web_search_call')))
+  harness.upstream.plan(answerWith(response('web_search_call')))
   const served = await send(harness, key, requestIn('openai-responses', { model: 'openai/gpt-5', more }))
   expect(served.status).toBe(200)
   await served.text()

@@ -1,10 +1,9 @@
-// Tools that run at the provider's: what they are charged, and which are not served because nothing tells what they
-// cost.
+// Tools that the provider runs: what they cost, and which ones are refused because nothing reports their cost.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { script } from '../../tools/fake-upstream/script.ts'
-import { sendsEvents } from '../side/upstream.ts'
+import { sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { requestIn, send } from './money-calls.ts'
@@ -45,7 +44,7 @@ function many<T>(count: number, make: (at: number) => T): readonly T[] {
   return Array.from({ length: count }, (_none, at) => make(at))
 }
 
-const says = (json: object) => script(...jsonAnswer(200, JSON.stringify(json)))
+const answerWith = (json: object) => script(...jsonAnswer(200, JSON.stringify(json)))
 
 const answers: Readonly<Record<Searching, (searches: number) => object>> = {
   'openai-responses': searches => ({
@@ -96,14 +95,14 @@ async function costOf(dialect: Dialect, more: object, stream = false): Promise<u
   return harness.records().at(-1)!.cost
 }
 
-describe.each(Object.keys(models) as Searching[])('%s', dialect => {
-  test.each([0, 1, 3])('is charged for as many searches as were made: %d', async searches => {
-    harness.upstream.plan(says(answers[dialect](searches)))
+describe.each(Object.keys(models) as Searching[])('a call of %s', dialect => {
+  test.each([0, 1, 3])('is charged for %d searches', async searches => {
+    harness.upstream.plan(answerWith(answers[dialect](searches)))
     expect(await costOf(dialect, { tools: [tools[dialect]] })).toBe(tokens + searches * search)
   })
 })
 
-test('gemini: a search that an earlier chunk told of is paid for', async () => {
+test('gemini: a search that an earlier chunk reported is charged', async () => {
   const chunk = (text: string, more: object, output: number): object => ({
     candidates: [{ content: { role: 'model', parts: [{ text }] }, ...more }],
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: output, totalTokenCount: 100 + output },
@@ -114,7 +113,7 @@ test('gemini: a search that an earlier chunk told of is paid for', async () => {
   expect(await costOf('gemini', { tools: [tools.gemini] }, true)).toBe(tokens + 2 * search)
 })
 
-describe('a tool whose price no report tells', () => {
+describe('a tool whose cost no usage reports', () => {
   const drawing = { tools: [{ type: 'image_generation' }] }
   const hi = { role: 'user', content: 'Hi' }
   const added = { input: [{ type: 'additional_tools', role: 'developer', ...drawing }, hi] }
@@ -132,13 +131,13 @@ describe('a tool whose price no report tells', () => {
     expect([harness.openHolds(), await harness.balance(key)]).toEqual([0, funds])
   }
 
-  test('is not served, wherever it stands', async () => {
+  test('is refused, also in an item of the input', async () => {
     await expectUnpriced(drawing)
     await expectUnpriced(added)
   })
 
-  test('is left out where it cannot be said, and comes back with no answer that is followed', async () => {
-    harness.upstream.plan(says(answers['anthropic-messages'](0)))
+  test('is dropped in a translation, and refused when a later native call follows that response', async () => {
+    harness.upstream.plan(answerWith(answers['anthropic-messages'](0)))
     const elsewhere = { model: models['anthropic-messages'], more: { ...added, store: true } }
     const response = await send(harness, key, requestIn('openai-responses', elsewhere))
     expect(response.status).toBe(200)

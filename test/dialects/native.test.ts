@@ -1,5 +1,5 @@
-// The same dialect on both sides: the request's bytes are the caller's but for the model, and the answer's bytes are
-// the upstream's but for whole comments of ours, whatever stands in them.
+// The same dialect on both sides: the upstream gets the caller's bytes with the model replaced, and the caller gets the
+// upstream's bytes, except for whole comments of the gateway.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -22,7 +22,7 @@ afterAll(() => harness.stop())
 
 interface Native {
   path(model: string, stream: boolean): string
-  /** With fields that nobody knows, odd spaces, escapes and numbers that no reader would write like this. */
+  /** A body with unknown fields, odd spaces, escapes and numbers that a serializer would write differently. */
   body(model: string, stream: boolean): string
   readonly golden: string
 }
@@ -54,13 +54,16 @@ const natives: Readonly<Record<Dialect, Native>> = {
 }
 
 const golden = (name: string): string => readFileSync(join(import.meta.dir, '..', 'golden', name), 'utf8')
-const half = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-describe.each(dialects)('%s', dialect => {
+describe.each(dialects)('a native call of %s', dialect => {
   const { path, body, golden: name } = natives[dialect]
   const named = modelOf(dialect)
 
-  async function call(stream: boolean, answer: string): Promise<{ readonly told: string; readonly went: string }> {
+  async function call(
+    stream: boolean,
+    answer: string,
+  ): Promise<{ readonly answerText: string; readonly sentBody: string }> {
     const steps = stream ? [streamHead, chunk(answer), end] : jsonAnswer(200, answer)
     harness.upstream.plan(script(...steps))
     const received = harness.upstream.nextRequest()
@@ -68,28 +71,32 @@ describe.each(dialects)('%s', dialect => {
     const sent = { method: 'POST', headers, body: body(named, stream) }
     const response = await fetch(harness.url + path(named, stream), sent)
     expect([response.status, response.headers.get('x-weir-loss')]).toEqual([200, null])
-    const told = await response.text()
+    const answerText = await response.text()
     const { body: bytes } = await received
-    return { told, went: Buffer.from(bytes).toString() }
+    return { answerText: answerText, sentBody: Buffer.from(bytes).toString() }
   }
 
   test.each([
     ['plain', false],
     ['streamed', true],
-  ] as const)('%s', async (_name, stream) => {
+  ] as const)('passes unchanged, %s', async (_name, stream) => {
     const extra = stream ? ': unknown comment\n\n' : ''
     const answer = extra + golden(`${name}.${stream ? 'sse' : 'json'}`)
-    const { told, went } = await call(stream, answer)
-    expect(went).toBe(body('echo', stream))
-    expect(told.replace(/: X-Pipeline-Breakdown [^\n]*\n\n/, '')).toBe(answer)
+    const { answerText, sentBody } = await call(stream, answer)
+    expect(sentBody).toBe(body('echo', stream))
+    expect(answerText.replace(/: X-Pipeline-Breakdown [^\n]*\n\n/, '')).toBe(answer)
     await harness.idle()
     const record = harness.records().at(-1)
-    expect(record).toMatchObject({ came_hash: half(body(named, stream)), went_hash: half(went), loss: null })
+    expect(record).toMatchObject({
+      came_hash: shortHash(body(named, stream)),
+      went_hash: shortHash(sentBody),
+      loss: null,
+    })
     expect(record).toMatchObject({ input_tokens: 100, cache_read_tokens: 60, output_tokens: 40, reasoning_tokens: 10 })
     expect(record).toMatchObject({ usage_source: 'reported', dialect })
   })
 
-  test('of the head of a request goes along what its dialect names, and nothing else', async () => {
+  test('forwards only the headers that its dialect names', async () => {
     const received = harness.upstream.nextRequest()
     await call(false, golden(`${name}.json`))
     const { headers } = await received
@@ -99,7 +106,7 @@ describe.each(dialects)('%s', dialect => {
   })
 })
 
-describe('what came is named in the record', () => {
+describe('the record has the hash of the request', () => {
   const post = async (body: string): Promise<{ readonly id?: string }> => {
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
     const response = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body })
@@ -109,19 +116,19 @@ describe('what came is named in the record', () => {
   }
   const named = modelOf('openai-chat')
 
-  test('of a call that goes on as another, with all that it follows', async () => {
+  test('of a call with a previous response, which is sent with its history', async () => {
     const { id } = await post(JSON.stringify({ model: named, input: 'one' }))
     const body = JSON.stringify({ model: named, input: 'two', previous_response_id: id })
     await post(body)
     const record = harness.records().at(-1)
-    expect(record).toMatchObject({ came_hash: half(body), status: 200 })
+    expect(record).toMatchObject({ came_hash: shortHash(body), status: 200 })
   })
 
-  test('of a call that never went anywhere', async () => {
+  test('of a call that was not sent upstream', async () => {
     const body = JSON.stringify({ model: 'nobody/knows', input: 'one' })
     const before = harness.records().length
     await post(body)
-    await until(() => harness.records().length > before, 'it is recorded') // nobody waits for a mere record
-    expect(harness.records().slice(before)).toMatchObject([{ came_hash: half(body), went_hash: null }])
+    await until(() => harness.records().length > before, 'the call is recorded') // the answer does not wait for the record of a refused call
+    expect(harness.records().slice(before)).toMatchObject([{ came_hash: shortHash(body), went_hash: null }])
   })
 })

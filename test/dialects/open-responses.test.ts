@@ -1,5 +1,5 @@
-// Responses that are translated from every other dialect are held against the official SDK's types and the Open
-// Responses schema, whole and event by event.
+// Responses that are translated from every other dialect are checked against the types of the official SDK and the Open
+// Responses schema, plain and event by event.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AnswerOptions } from '../../tools/fake-upstream/answers.ts'
@@ -25,9 +25,9 @@ interface Case {
   readonly options: AnswerOptions
   readonly fields?: Fields
   readonly status: WholeResponse['status']
-  /** It has no such answer. */
+  /** A dialect without such an answer. */
   readonly except?: Dialect
-  /** The types of the items that must be there, in this order; others may stand between them. */
+  /** The required types of items in this order; others may stand between them. */
   readonly items: readonly string[]
 }
 
@@ -94,7 +94,7 @@ const cases: Readonly<Record<string, Case>> = {
     items: ['reasoning'],
   },
   'a text that was filtered': {
-    // Here the text says why there is no answer: it is a refusal, and whole.
+    // In anthropic-messages the text is the explanation of a refusal, and complete.
     text: 'Hel',
     options: { finish: 'content_filter' },
     except: 'anthropic-messages',
@@ -149,49 +149,49 @@ function expectOf(whole: WholeResponse, { status, items }: Case): void {
   }
 }
 
-/** Ark has no word for these. */
+/** Without the fields that Ark does not have. */
 const forPath = (path: string, fields: Fields = {}): Fields => {
   if (path === '/v1/responses') return fields
   const { tool_choice: _choice, top_logprobs: _probs, truncation: _truncation, ...rest } = fields
   return rest
 }
 
-describe.each(rows)('an upstream of %s for %s', (upstream: Dialect, path) => {
-  const own = Object.entries(cases).filter(([, { except }]) => except !== upstream)
+describe.each(rows)('a response from an upstream of %s at %s', (upstream: Dialect, path) => {
+  const ownCases = Object.entries(cases).filter(([, { except }]) => except !== upstream)
 
-  test.each(own)('whole: %s', async (_name, one) => {
+  test.each(ownCases)('is valid, plain: %s', async (_name, one) => {
     harness.upstream.plan(answer(one.text, one.options))
-    const told = await ask(path, { model: modelOf(upstream), ...forPath(path, one.fields) })
-    const json = (await told.json()) as Fields
-    expect([told.status, json.error]).toEqual([200, null])
+    const answered = await ask(path, { model: modelOf(upstream), ...forPath(path, one.fields) })
+    const json = (await answered.json()) as Fields
+    expect([answered.status, json.error]).toEqual([200, null])
     const whole = checkResponse(json)
     expectOf(whole, one)
     const { temperature = 1, top_p = 1, presence_penalty = 0, frequency_penalty = 0 } = one.fields ?? {}
     expect<Fields>(whole).toMatchObject({ temperature, top_p, presence_penalty, frequency_penalty })
   })
 
-  test.each(own)('streamed: %s', async (_name, one) => {
+  test.each(ownCases)('is valid, streamed: %s', async (_name, one) => {
     const pieces = one.text === '' ? [] : [one.text.slice(0, 2), one.text.slice(2)]
     harness.upstream.plan(streamed(pieces, one.options))
-    const told = await ask(path, { model: modelOf(upstream), ...forPath(path, one.fields), stream: true })
-    expect(told.status).toBe(200)
-    expectOf(checkStream(await told.text()), one)
+    const answered = await ask(path, { model: modelOf(upstream), ...forPath(path, one.fields), stream: true })
+    expect(answered.status).toBe(200)
+    expectOf(checkStream(await answered.text()), one)
   })
 })
 
-test('a refusal that is spoken is a part of its own, whole and streamed', async () => {
+test('a refusal of the model is a part of its own, plain and streamed', async () => {
   const one: Case = { text: '', options: { refusal: 'I will not.' }, status: 'completed', items: ['message'] }
   for (const stream of [false, true]) {
     harness.upstream.plan(answer('', one.options))
-    const told = await ask('/v1/responses', { model: modelOf('openai-chat'), stream })
-    const whole = stream ? checkStream(await told.text()) : checkResponse(await told.json())
+    const answered = await ask('/v1/responses', { model: modelOf('openai-chat'), stream })
+    const whole = stream ? checkStream(await answered.text()) : checkResponse(await answered.json())
     expectOf(whole, one)
     expect(whole.output[0]).toMatchObject({ content: [{ type: 'refusal', refusal: 'I will not.' }] })
   }
 })
 
-describe('a response that is kept', () => {
-  test.each(upstreams)('is told again as it was, from an upstream of %s', async upstream => {
+describe('a stored response', () => {
+  test.each(upstreams)('is returned again unchanged, from an upstream of %s', async upstream => {
     harness.upstream.plan(answer('Well', { reasoning: 'Let me see.', toolCall: call }))
     const first = await ask('/v1/responses', { model: modelOf(upstream), tools: [tool] })
     const whole = checkResponse(await first.json())
@@ -201,10 +201,10 @@ describe('a response that is kept', () => {
     expect(checkStream(await (await get('?stream=true')).text())).toEqual(whole)
   })
 
-  test.each([false, true])('and one in the background, streamed: %p', async stream => {
+  test.each([false, true])('of a background call is valid, streamed: %p', async stream => {
     harness.upstream.plan(answer('Well'))
-    const told = await ask('/v1/responses', { model: modelOf('gemini'), background: true, stream })
-    const { id } = stream ? checkStream(await told.text()) : checkResponse(await told.json())
+    const answered = await ask('/v1/responses', { model: modelOf('gemini'), background: true, stream })
+    const { id } = stream ? checkStream(await answered.text()) : checkResponse(await answered.json())
     const events = await fetch(`${harness.url}/v1/responses/${id}?stream=true`, {
       headers: { authorization: `Bearer ${key}` },
     })

@@ -1,6 +1,6 @@
-// An answer that a bound of the gateway ends after its content was delivered is paid for, in every dialect, native and
-// translated; so is one that the upstream ends because of the request, or that a tool of the caller's may have ended.
-// One that the upstream itself breaks off is not.
+// An answer that a bound of the gateway ends after content was delivered is charged, in every dialect, native and
+// translated. So is an answer that the upstream ends because of the request, or that a tool of the caller may have ended.
+// An answer that the upstream itself breaks off is free.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -11,8 +11,8 @@ import { chunk, close, end, gate, script, scripted } from '../../tools/fake-upst
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
-import type { Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -34,14 +34,14 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** A hundred tokens, by four bytes each. */
-const said = 'word'.repeat(100)
+/** A hundred tokens of four bytes each. */
+const content = 'word'.repeat(100)
 
-/** All that is said, without a report of usage; then, once the caller has it, the rest. */
-function saying(delivered: Promise<unknown>, ...rest: readonly Step[]): Script {
+/** Sends the content without usage, and the rest once the caller has the content. */
+function contentThen(delivered: Promise<unknown>, ...rest: readonly Step[]): Script {
   return scripted(function* steps(request) {
     yield streamHead
-    for (const frame of buildFramesTo(request, [said], { usage: 'missing' })) {
+    for (const frame of buildFramesTo(request, [content], { usage: 'missing' })) {
       yield chunk(formatEvent(frame))
       if (frame.kind === 'piece') break
     }
@@ -50,9 +50,9 @@ function saying(delivered: Promise<unknown>, ...rest: readonly Step[]): Script {
   })
 }
 
-const asked = { stream: true, outputTokensMax: 500 }
+const callOptions = { stream: true, outputTokensMax: 500 }
 
-const pairs: readonly (readonly [Speaker, Dialect])[] = [
+const pairs: readonly (readonly [CallerDialect, Dialect])[] = [
   ['openai-chat', 'openai-chat'],
   ['openai-responses', 'openai-responses'],
   ['anthropic-messages', 'anthropic-messages'],
@@ -63,7 +63,7 @@ const pairs: readonly (readonly [Speaker, Dialect])[] = [
   ['gemini-array', 'openai-responses'],
 ]
 
-/** Deeper than may be, and long enough to be looked at. */
+/** Nested more deeply than allowed, and long enough to be checked. */
 const LEVELS = 10_000
 const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const huge = chunk(`data: {"type":"x","text":"${'x'.repeat(EVENT_BYTES_MAX)}"}\n\n`)
@@ -75,41 +75,41 @@ const lastRecord = async (): Promise<Record<string, unknown>> => {
   return harness.records().at(-1)!
 }
 
-describe.each(pairs)('%s on %s', (speaker, upstream) => {
-  async function ended(...rest: readonly Step[]): Promise<Record<string, unknown>> {
+describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
+  async function recordOfFailed(...rest: readonly Step[]): Promise<Record<string, unknown>> {
     const delivered = Promise.withResolvers<void>()
-    harness.upstream.plan(saying(delivered.promise, ...rest))
-    const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), ...asked }))
-    await caller.until(({ text }) => text.includes('wordword'), 'content is here')
+    harness.upstream.plan(contentThen(delivered.promise, ...rest))
+    const caller = openRaw(harness.url, requestOf(callerDialect, key, { model: modelOf(upstream), ...callOptions }))
+    await caller.until(({ text }) => text.includes('wordword'), 'the caller has content')
     delivered.resolve()
     await caller.whole()
-    speech[speaker].broken(eventsSeen(speaker, caller.body))
+    rawCallers[callerDialect].failed(eventsOfBody(callerDialect, caller.body))
     return await lastRecord()
   }
 
   const cuts: readonly (readonly [string, string, readonly Step[]])[] = [
-    ['JSON that is nested too deeply', 'answer_too_large', [nested]],
+    ['too deeply nested JSON', 'answer_too_large', [nested]],
     ['silence', 'upstream_too_slow', []],
   ]
-  // Natively, what is large may pass.
-  const tooLarge = ['an event that is too large', 'answer_too_large', [huge]] as const
-  const all = speaker === upstream ? cuts : [...cuts, tooLarge]
+  // Natively, a large event may pass.
+  const tooLarge = ['a too large event', 'answer_too_large', [huge]] as const
+  const all = callerDialect === upstream ? cuts : [...cuts, tooLarge]
 
-  test.each(all)('%s after content: what was delivered is paid for', async (_what, error, rest) => {
-    const record = await ended(...rest)
+  test.each(all)('that %s ends after content is charged by what was delivered', async (_what, error, rest) => {
+    const record = await recordOfFailed(...rest)
     const cut = { outcome: 'over_bound', rule: 'over_bound_answered', error, usage_source: 'estimated' }
     expect(record).toMatchObject({ ...cut, output_tokens: 100 })
     expect(record.cost).toBe(Number(record.input_tokens) * 1_000 + 100 * 2_000)
     expect(Number(record.input_tokens)).toBeGreaterThan(0)
   })
 
-  test('a connection that breaks after content is the fault of the upstream', async () => {
+  test('that the upstream breaks off after content is free', async () => {
     const free = { outcome: 'upstream_failed', rule: 'upstream_broke_off', output_tokens: 0 }
-    expect(await ended(close)).toMatchObject(free)
+    expect(await recordOfFailed(close)).toMatchObject(free)
   })
 })
 
-/** Events by which upstreams say that they stop, and whether that is about the request. */
+/** Error events of upstreams, and whether they blame the request. */
 const errors: readonly (readonly [Dialect, boolean, object])[] = [
   ['openai-chat', true, { error: { message: 'No.', type: 'invalid_request_error', code: 'tool_use_failed' } }],
   ['openai-chat', true, { error: { message: 'Filtered.', code: 'content_filter' } }],
@@ -147,21 +147,24 @@ const errors: readonly (readonly [Dialect, boolean, object])[] = [
   ['anthropic-messages', false, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }],
 ]
 
-test.each(errors)('%s: an error event that blames the request (%p) is paid for, others are not: %j', async (...row) => {
-  const [dialect, blames, event] = row
-  const delivered = Promise.withResolvers<void>()
-  harness.upstream.plan(saying(delivered.promise, chunk(`data: ${JSON.stringify(event)}\n\n`), end))
-  const caller = openRaw(harness.url, requestOf(dialect, key, { model: modelOf(dialect), ...asked }))
-  await caller.until(({ text }) => text.includes('wordword'), 'content is here')
-  delivered.resolve()
-  await caller.whole()
-  const expected = blames
-    ? { outcome: 'refused', rule: 'refused_answered', output_tokens: 100, usage_source: 'estimated' }
-    : { outcome: 'upstream_failed', rule: 'upstream_broke_off' }
-  expect(await lastRecord()).toMatchObject(expected)
-})
+test.each(errors)(
+  '%s: an answer is charged after an error event that blames the request (%p), else free: %j',
+  async (...row) => {
+    const [dialect, blamesRequest, event] = row
+    const delivered = Promise.withResolvers<void>()
+    harness.upstream.plan(contentThen(delivered.promise, chunk(`data: ${JSON.stringify(event)}\n\n`), end))
+    const caller = openRaw(harness.url, requestOf(dialect, key, { model: modelOf(dialect), ...callOptions }))
+    await caller.until(({ text }) => text.includes('wordword'), 'the caller has content')
+    delivered.resolve()
+    await caller.whole()
+    const expected = blamesRequest
+      ? { outcome: 'refused', rule: 'refused_answered', output_tokens: 100, usage_source: 'estimated' }
+      : { outcome: 'upstream_failed', rule: 'upstream_broke_off' }
+    expect(await lastRecord()).toMatchObject(expected)
+  },
+)
 
-describe('a call that lets the provider run tools', () => {
+describe('a call with tools that the provider runs', () => {
   const tools: readonly (readonly [Dialect, object])[] = [
     ['openai-responses', { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://tools.example' }] }],
     ['anthropic-messages', { mcp_servers: [{ type: 'url', url: 'https://tools.example', name: 'x' }] }],
@@ -170,7 +173,7 @@ describe('a call that lets the provider run tools', () => {
     ['openai-chat', { tools: [{ type: 'mcp', server_url: 'https://tools.example' }] }],
     ['ark', { mcp_servers: ['https://tools.example'] }],
   ]
-  /** Those that the caller runs, and those that another dialect has no place for. */
+  /** Tools that the caller runs, and tools that are lost in translation. */
   const others: readonly (readonly [Dialect, Dialect, object])[] = [
     ['openai-responses', 'openai-responses', { tools: [{ type: 'local_shell' }, { type: 'custom', name: 'x' }] }],
     ['anthropic-messages', 'anthropic-messages', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
@@ -181,33 +184,40 @@ describe('a call that lets the provider run tools', () => {
   ]
 
   function bytesOf(dialect: Dialect, stream: boolean, more: object, upstream = dialect): Buffer {
-    const { path, body } = speech[dialect]
-    const asked = { model: modelOf(upstream), stream, outputTokensMax: 500 }
+    const { path, body } = rawCallers[dialect]
+    const callOptions = { model: modelOf(upstream), stream, outputTokensMax: 500 }
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-    return post(path(asked), headers, JSON.stringify({ ...body(asked), ...more }))
+    return post(path(callOptions), headers, JSON.stringify({ ...body(callOptions), ...more }))
   }
 
-  async function brokenOff(dialect: Dialect, more: object, upstream = dialect): Promise<Record<string, unknown>> {
+  async function recordOfBrokenOff(
+    dialect: Dialect,
+    more: object,
+    upstream = dialect,
+  ): Promise<Record<string, unknown>> {
     const delivered = Promise.withResolvers<void>()
-    harness.upstream.plan(saying(delivered.promise, close))
+    harness.upstream.plan(contentThen(delivered.promise, close))
     const caller = openRaw(harness.url, bytesOf(dialect, true, more, upstream))
-    await caller.until(({ text }) => text.includes('wordword'), 'content is here')
+    await caller.until(({ text }) => text.includes('wordword'), 'the caller has content')
     delivered.resolve()
     await caller.whole()
     return await lastRecord()
   }
 
-  test.each(tools)('%s %j: pays for what it received when its upstream breaks off', async (dialect, more) => {
+  test.each(tools)('%s %j: is charged for what it received when its upstream breaks off', async (dialect, more) => {
     const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off_tools', output_tokens: 100 }
-    expect(await brokenOff(dialect, more)).toMatchObject(expected)
+    expect(await recordOfBrokenOff(dialect, more)).toMatchObject(expected)
   })
 
-  test.each(others)('%s on %s, %j: no tool can have made it fail', async (dialect, upstream, more) => {
-    const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off', output_tokens: 0, cost: 0 }
-    expect(await brokenOff(dialect, more, upstream)).toMatchObject(expected)
-  })
+  test.each(others)(
+    '%s on %s, %j: is free when its upstream breaks off, because no tool can be the cause',
+    async (dialect, upstream, more) => {
+      const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off', output_tokens: 0, cost: 0 }
+      expect(await recordOfBrokenOff(dialect, more, upstream)).toMatchObject(expected)
+    },
+  )
 
-  test.each(tools)('%s %j: pays for its input when a tool never answers', async (dialect, more) => {
+  test.each(tools)('%s %j: is charged for its input when a tool never answers', async (dialect, more) => {
     harness.upstream.plan(silence())
     const before = harness.upstream.requests.length
     expect((await openRaw(harness.url, bytesOf(dialect, false, more)).whole()).status).toBe(504)
@@ -217,7 +227,7 @@ describe('a call that lets the provider run tools', () => {
     expect(harness.upstream.requests.length).toBe(before + 1)
   })
 
-  test.each(tools)('%s %j: pays for its input when a tool makes the answer too deep', async (dialect, more) => {
+  test.each(tools)('%s %j: is charged for its input when its answer is nested too deeply', async (dialect, more) => {
     harness.upstream.plan(script(...jsonAnswer(200, `{"x":${deep(LEVELS)}}`)))
     const before = harness.upstream.requests.length
     expect((await openRaw(harness.url, bytesOf(dialect, false, more)).whole()).status).toBe(502)
@@ -227,7 +237,7 @@ describe('a call that lets the provider run tools', () => {
   })
 })
 
-test('without tools, an answer that is too large and never left us is free, and says which bound it met', async () => {
+test('without tools, an answer over a bound that was never sent is free, and the error names the bound', async () => {
   harness.upstream.plan(script(...jsonAnswer(200, `{"x":${deep(LEVELS)}}`)))
   const plain = { model: modelOf('openai-chat'), stream: false }
   const caller = await openRaw(harness.url, requestOf('openai-chat', key, plain)).whole()
@@ -235,15 +245,15 @@ test('without tools, an answer that is too large and never left us is free, and 
   expect(await lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound', cost: 0 })
 })
 
-test('what follows the last word of a model is held back up to a bound, and what came before is paid', async () => {
+test('events after the finish reason are held back up to a bound, and the content before them is charged', async () => {
   const part = (text: string, more: object = {}): string =>
     `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text }] }, ...more }] })}\n\n`
   const delivered = Promise.withResolvers<void>()
   const after = Array.from({ length: 5 }, () => chunk(part('x'.repeat(EVENT_BYTES_MAX / 4))))
   const last = chunk(part('more', { finishReason: 'STOP' }))
-  harness.upstream.plan(script(streamHead, chunk(part(said)), gate(delivered.promise), last, ...after, end))
-  const caller = openRaw(harness.url, requestOf('gemini', key, { model: modelOf('gemini'), ...asked }))
-  await caller.until(({ text }) => text.includes(said), 'content is here')
+  harness.upstream.plan(script(streamHead, chunk(part(content)), gate(delivered.promise), last, ...after, end))
+  const caller = openRaw(harness.url, requestOf('gemini', key, { model: modelOf('gemini'), ...callOptions }))
+  await caller.until(({ text }) => text.includes(content), 'the caller has content')
   delivered.resolve()
   await caller.whole()
   expect(caller.text).toContain('What follows the last content')

@@ -1,5 +1,5 @@
-// The pitfalls of gateways that are of no dialect but of every pair. Each pitfall that we know of has a test with its
-// name somewhere; the last one here looks for them all.
+// Known pitfalls of gateways that concern every pair of dialects. Every known pitfall has a test with its number; the last
+// test here checks that.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -23,41 +23,41 @@ afterAll(() => harness.stop())
 const clientOf = (dialect: Dialect): Client => clients.find(client => client.dialect === dialect)!
 const pairs = dialects.flatMap(from => dialects.map(to => [from, to] as const))
 
-async function groundFor(from: Dialect, upstream: Dialect) {
+async function contextFor(from: Dialect, upstream: Dialect) {
   const client = clientOf(from)
   return { harness, client, upstream, session: client.connect(harness.url, await harness.key()) }
 }
 
 describe.each(pairs)('%s on %s', (from, upstream) => {
   test('P9: a stream that breaks off raises an error', async () => {
-    const ground = await groundFor(from, upstream)
+    const context = await contextFor(from, upstream)
     harness.upstream.plan(resetMidStream(['He', 'llo']))
-    const { message } = await faultIn(ground, 'stream')
+    const { message } = await faultIn(context, 'stream')
     expect(message).toMatch(/broke off|upstream|provider/i)
   })
 
-  test('P10: a stream that says nothing is no empty answer', async () => {
-    const ground = await groundFor(from, upstream)
+  test('P10: a stream without content is an error, not an empty answer', async () => {
+    const context = await contextFor(from, upstream)
     harness.upstream.plan(streamThrough(frames => filterFrames(['open'], frames), [], { ending: [close] }))
-    expect(await faultIn(ground, 'stream')).toMatchObject({ status: 502 })
+    expect(await faultIn(context, 'stream')).toMatchObject({ status: 502 })
   })
 
-  test('P18: who leaves pays for what was written', async () => {
-    const { session } = await groundFor(from, upstream)
-    const leaving = new AbortController()
-    const wish = { model: modelOf(upstream, 'slow'), turns: [session.user('Hello')], signal: leaving.signal }
-    await session.ask('stream', { ...wish, heard: () => leaving.abort() }).catch(() => {})
+  test('P18: a caller that disconnects pays for what was generated', async () => {
+    const { session } = await contextFor(from, upstream)
+    const abortController = new AbortController()
+    const options = { model: modelOf(upstream, 'slow'), turns: [session.user('Hello')], signal: abortController.signal }
+    await session.ask('stream', { ...options, onContent: () => abortController.abort() }).catch(() => {})
     await harness.idle()
     const { outcome, usage_source: source, output_tokens: output, cost } = harness.records().at(-1)!
     expect(outcome).toBe('client_left')
-    // On a slow machine the model seems to have thought for a while, and is read on to its report.
+    // On a slow machine the model seems to think for a while, so the gateway reads on until the usage is reported.
     expect(source).toBeOneOf(['estimated', 'reported'])
     expect(Number(output)).toBeGreaterThan(0)
     expect(Number(cost)).toBeGreaterThan(0)
   })
 })
 
-test('P31: how an upstream is signed is its own setting, and no header of the caller decides the dialect', async () => {
+test('P31: the provider file decides how requests are signed, and no header of the caller decides the dialect', async () => {
   const key = await harness.key()
   const body = JSON.stringify({ model: modelOf('anthropic-messages'), messages: [{ role: 'user', content: 'Hi' }] })
   const headers = { 'x-api-key': key, 'content-type': 'application/json' }
@@ -70,17 +70,20 @@ test('P31: how an upstream is signed is its own setting, and no header of the ca
   expect(await models.json()).toMatchObject({ object: 'list' })
 })
 
-/** Each at an upstream of its own, which rests afterwards. */
-test.each(dialects.map(dialect => [dialect]))('P38: %s callers are not put to sleep for a day', async dialect => {
-  const key = await harness.key()
-  harness.upstream.plan(fail(429, { retryAfter: '86400' }))
-  const [path, body] = bodies[dialect](modelOf(dialect))
-  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-  const answer = await fetch(harness.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  expect([503, 529]).toContain(answer.status)
-  expect(Number(answer.headers.get('retry-after') ?? 0)).toBeLessThanOrEqual(60)
-  expect(Number(answer.headers.get('retry-after-ms') ?? 0)).toBeLessThanOrEqual(60_000)
-})
+/** Each dialect has an upstream of its own, because the channel is unavailable afterwards. */
+test.each(dialects.map(dialect => [dialect]))(
+  'P38: %s callers get a Retry-After of at most a minute, also if the upstream asks for a day',
+  async dialect => {
+    const key = await harness.key()
+    harness.upstream.plan(fail(429, { retryAfter: '86400' }))
+    const [path, body] = bodies[dialect](modelOf(dialect))
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const answer = await fetch(harness.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    expect([503, 529]).toContain(answer.status)
+    expect(Number(answer.headers.get('retry-after') ?? 0)).toBeLessThanOrEqual(60)
+    expect(Number(answer.headers.get('retry-after-ms') ?? 0)).toBeLessThanOrEqual(60_000)
+  },
+)
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const bodies: Readonly<Record<Dialect, (model: string) => readonly [path: string, body: object]>> = {
@@ -93,7 +96,7 @@ const bodies: Readonly<Record<Dialect, (model: string) => readonly [path: string
 
 const pitfalls = 38
 
-test(`each of the ${pitfalls} pitfalls has a test that bears its name`, async () => {
+test(`each of the ${pitfalls} pitfalls has a test with its number in the name`, async () => {
   const root = join(import.meta.dir, '..', '..')
   const named = new Set<string>()
   for (const folder of ['src', 'tools', 'test']) {

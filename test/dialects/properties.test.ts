@@ -1,4 +1,4 @@
-// What holds of every stream and every body, whatever they say: of each pair of dialects, and of each reader alone.
+// Properties of every stream and every body, whatever their content: for each pair of dialects, and for each codec alone.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { leastCpuMs } from '../support/cpu.ts'
 import { lawful } from '../support/lawful.ts'
 import type { Json } from './next-request.ts'
 import { nextRequests } from './next-request.ts'
-import { openTurning, turnStream } from './turning.ts'
+import { openTranslation, translateStream } from './test-translation.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
 
@@ -22,16 +22,16 @@ const answerOf = (dialect: Dialect, form: 'json' | 'sse'): Buffer =>
   readFileSync(join(import.meta.dir, 'golden', 'upstream', `${dialect}.${form}`))
 const pairs = dialects.flatMap(from => dialects.map(to => [from, to] as const))
 
-/** The stream that an upstream of this dialect would send. */
-function told(dialect: Dialect, events: readonly AnswerEvent[]): Buffer {
-  const writer = protocols[dialect].codec.openEventWriter(openTurning(dialect, dialect).translation.ask)
+/** The stream that an upstream of this dialect sends for these events. */
+function streamOf(dialect: Dialect, events: readonly AnswerEvent[]): Buffer {
+  const writer = protocols[dialect].codec.openEventWriter(openTranslation(dialect, dialect).translation.ask)
   return Buffer.from(events.map(event => writer.write(event)).join('') + writer.end())
 }
 
-/** The events that a client of this dialect reads in it. */
+/** The events that a client of this dialect reads from a stream. */
 function readBack(dialect: Dialect, sse: string): readonly AnswerEvent[] {
   const { codec, readFrame } = protocols[dialect]
-  const reader = codec.openEventReader(openTurning(dialect, dialect).translation.source)
+  const reader = codec.openEventReader(openTranslation(dialect, dialect).translation.source)
   const splitter = new SseSplitter(1 << 20)
   const events: AnswerEvent[] = []
   for (const frame of splitter.push(Buffer.from(sse))) {
@@ -53,16 +53,16 @@ const text = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
 const count = fc.nat(1_000)
 const word = fc.stringMatching(/^[a-z_]{1,12}$/)
 
-/** What every dialect can say. */
+/** Answers that every dialect can express. */
 const plainAnswer: fc.Arbitrary<Answer> = record({
   thoughts: fc.option(text),
-  said: fc.option(text),
+  content: fc.option(text),
   calls: array(record({ name: word, args: fc.dictionary(word, oneof(word, fc.integer(), fc.boolean())) })),
   usage: record({ input: fc.integer({ min: 1, max: 999 }), cacheRead: count, output: count, reasoning: count }),
-}).map(({ thoughts, said, calls, usage }) => {
+}).map(({ thoughts, content, calls, usage }) => {
   const parts: AnswerPart[] = [
     ...(thoughts === null ? [] : [{ kind: 'reasoning' as const, text: thoughts }]),
-    ...(said === null ? [] : [{ kind: 'text' as const, text: said }]),
+    ...(content === null ? [] : [{ kind: 'text' as const, text: content }]),
     ...calls.map(({ name, args }, at) => ({
       kind: 'call' as const,
       id: `call_${at}`,
@@ -73,7 +73,7 @@ const plainAnswer: fc.Arbitrary<Answer> = record({
   return { choices: [{ parts, finish: calls.length > 0 ? 'calls' : 'stop' }], usage }
 })
 
-/** What is said, without the names and the state that a dialect adds; a part that says nothing is none. */
+/** The content of an answer, without ids and state that a dialect adds, and without empty parts. */
 function meaning({ choices, usage }: Answer) {
   const { parts, finish } = choices[0]!
   const of = (kind: 'text' | 'reasoning'): string => parts.map(part => (part.kind === kind ? part.text : '')).join('')
@@ -82,46 +82,46 @@ function meaning({ choices, usage }: Answer) {
   return { text: of('text'), thoughts: of('reasoning'), calls, finish, usage: [input, cacheRead, output, reasoning] }
 }
 
-describe.each(pairs)('from %s to %s', (from, to) => {
-  test('any cut of the bytes gives the same', () => {
+describe.each(pairs)('a stream from %s to %s', (from, to) => {
+  test('is the same for any split of its bytes', () => {
     const bytes = answerOf(from, 'sse')
-    const once = turnStream(from, openTurning(from, to), [bytes])
+    const once = translateStream(from, openTranslation(from, to), [bytes])
     expect(
-      turnStream(
+      translateStream(
         from,
-        openTurning(from, to),
+        openTranslation(from, to),
         Array.from(bytes, byte => Buffer.of(byte)),
       ),
     ).toBe(once)
     const cuts = array(fc.nat(), { maxLength: 30 })
     fc.assert(
-      fc.property(cuts, at => turnStream(from, openTurning(from, to), cutAt(bytes, at)) === once),
+      fc.property(cuts, at => translateStream(from, openTranslation(from, to), cutAt(bytes, at)) === once),
       { numRuns: 20 },
     )
   })
 
-  test('any legal stream becomes a legal one', () => {
+  test('is valid for any valid stream', () => {
     fc.assert(
       fc.property(anyEvents(1), events => {
-        const turned = turnStream(from, openTurning(from, to), [told(from, events)])
-        lawful(readBack(to, turned))
+        const translated = translateStream(from, openTranslation(from, to), [streamOf(from, events)])
+        lawful(readBack(to, translated))
       }),
       { numRuns: 30 },
     )
   })
 
-  test('and says the same', () => {
+  test('has the same content', () => {
     fc.assert(
       fc.property(plainAnswer, answer => {
-        const turned = turnStream(from, openTurning(from, to), [told(from, toEvents(answer))])
-        expect(meaning(collectAnswer(readBack(to, turned)))).toEqual(meaning(answer))
+        const translated = translateStream(from, openTranslation(from, to), [streamOf(from, toEvents(answer))])
+        expect(meaning(collectAnswer(readBack(to, translated)))).toEqual(meaning(answer))
       }),
       { numRuns: 30 },
     )
   })
 })
 
-/** JSON in which some values are others. */
+/** JSON with some values replaced. */
 function mutated(json: unknown): fc.Arbitrary<unknown> {
   const paths: string[][] = []
   const walk = (value: unknown, path: string[]): void => {
@@ -149,8 +149,8 @@ function put(json: Json, path: readonly string[], value: unknown): void {
   at[path.at(-1)!] = value
 }
 
-/** Runs it; a Refusal is as good as a result. */
-function refusing(run: () => unknown): void {
+/** Runs a function that may throw a Refusal, and nothing else. */
+function allowRefusal(run: () => unknown): void {
   try {
     run()
   } catch (fault) {
@@ -158,7 +158,7 @@ function refusing(run: () => unknown): void {
   }
 }
 
-const asked = {
+const requestHead = {
   path: '/v1beta/models/p/m:generateContent',
   query: () => null,
   header: () => undefined,
@@ -166,15 +166,18 @@ const asked = {
 
 function readRequest(dialect: Dialect, body: Buffer): void {
   const { readCall, codec } = protocols[dialect]
-  refusing(() => {
-    const said = codec.readConversation(readCall(body, asked))
-    for (const to of dialects) refusing(() => writeFor(to, said))
+  allowRefusal(() => {
+    const conversation = codec.readConversation(readCall(body, requestHead))
+    for (const to of dialects) allowRefusal(() => writeFor(to, conversation))
   })
 }
 
-function writeFor(to: Dialect, said: Parameters<(typeof protocols)[Dialect]['codec']['writeConversation']>[0]): string {
-  const { translation } = openTurning(to, to)
-  return protocols[to].codec.writeConversation(said, {
+function writeFor(
+  to: Dialect,
+  conversation: Parameters<(typeof protocols)[Dialect]['codec']['writeConversation']>[0],
+): string {
+  const { translation } = openTranslation(to, to)
+  return protocols[to].codec.writeConversation(conversation, {
     model: 'm',
     traits: {},
     outputTokensMax: 4_096,
@@ -189,13 +192,13 @@ function writeFor(to: Dialect, said: Parameters<(typeof protocols)[Dialect]['cod
 
 function readAnswer(dialect: Dialect, body: Buffer): void {
   const { readAnswer: read, readFrame, codec } = protocols[dialect]
-  const { source, ask } = openTurning(dialect, dialect).translation
-  refusing(() => {
+  const { source, ask } = openTranslation(dialect, dialect).translation
+  allowRefusal(() => {
     const reading = read(body)
     if (reading === undefined || reading.error !== undefined) return
     codec.writeWholeAnswer(codec.readWholeAnswer(JSON.parse(body.toString()), source), ask)
   })
-  refusing(() => {
+  allowRefusal(() => {
     const { json, kind } = readFrame(body.toString())
     if (kind === 'error' || kind === 'garbage' || json === undefined) return
     const reader = codec.openEventReader(source)
@@ -210,11 +213,11 @@ function frames(dialect: Dialect): unknown[] {
   return data.flatMap(json => (json === undefined || json === '[DONE]' ? [] : [JSON.parse(json)]))
 }
 
-describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
+describe.each(dialects.map(dialect => [dialect]))('the codec of %s', dialect => {
   const answer = JSON.parse(answerOf(dialect, 'json').toString()) as Json
   const bytes = (json: unknown): Buffer => Buffer.from(JSON.stringify(json))
 
-  test('no request makes it throw anything but a refusal', () => {
+  test('throws nothing but a refusal for any request', () => {
     const request = { model: 'p/m', ...nextRequests[dialect](answer) }
     fc.assert(
       fc.property(fc.jsonValue(), json => readRequest(dialect, bytes(json))),
@@ -226,7 +229,7 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
     )
   })
 
-  test('no answer makes it throw anything but a refusal', () => {
+  test('throws nothing but a refusal for any answer', () => {
     fc.assert(
       fc.property(fc.jsonValue(), json => readAnswer(dialect, bytes(json))),
       { numRuns: 100 },
@@ -237,14 +240,14 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
     )
   })
 
-  test('no event makes it throw anything but a refusal, and what it reads is lawful', () => {
+  test('throws nothing but a refusal for any event, and reads valid events', () => {
     const changed = (json: unknown) => oneof({ weight: 5, arbitrary: constant(json) }, mutated(json))
     const stream = fc.tuple(...frames(dialect).map(changed))
     fc.assert(
       fc.property(stream, list => {
-        refusing(() => {
+        allowRefusal(() => {
           const { codec, readFrame } = protocols[dialect]
-          const reader = codec.openEventReader(openTurning(dialect, dialect).translation.source)
+          const reader = codec.openEventReader(openTranslation(dialect, dialect).translation.source)
           const events: AnswerEvent[] = []
           for (const frame of list) {
             const { json, kind } = readFrame(JSON.stringify(frame))
@@ -257,7 +260,7 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
     )
   })
 
-  test('an answer that is nested as no answer is, is none', () => {
+  test('refuses an answer that is nested too deeply', () => {
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}${' '.repeat(5_000)}`
     const body = (levels: number) => Buffer.from(`{"x":${nested(levels)},${JSON.stringify(answer).slice(1)}`)
     expect(protocols[dialect].readAnswer(body(10))).toBeDefined()
@@ -280,7 +283,7 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
     },
   }
 
-  test.each(Object.keys(noises))('64 KiB of noise in less than 50 ms: %s', kind => {
+  test.each(Object.keys(noises))('reads 64 KiB of noise in less than 50 ms: %s', kind => {
     const noise = noises[kind]!()
     const tookMs = leastCpuMs(() => {
       readRequest(dialect, noise)

@@ -1,19 +1,19 @@
-// Answers that end for any reason, as an upstream of each dialect gives them, and how a caller reads why one ended.
+// Answers of an upstream of each dialect with any finish reason, and how a caller reads the finish reason.
 
 import type { FinishReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
-import type { Json } from './speaking.ts'
+import type { Json } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 
-export interface Ending {
+export interface TestAnswer {
   readonly field: FinishReasonField
-  /** Undefined: none is given. */
+  /** Undefined if the answer has none. */
   readonly reason: string | undefined
-  /** What is said before the end; nothing where it is empty. */
+  /** The text of the answer; may be empty. */
   readonly text: string
-  /** It calls a tool. */
+  /** The answer calls a tool. */
   readonly calls?: boolean
 }
 
@@ -22,13 +22,13 @@ export const upstreamOf = (field: FinishReasonField): Dialect => (field === 'gem
 const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
 const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
 
-function chatAnswer({ reason, text, calls }: Ending): Json {
+function chatAnswer({ reason, text, calls }: TestAnswer): Json {
   const message = { role: 'assistant', content: text, ...(calls && { tool_calls: [call] }) }
   const choices = [{ index: 0, message, finish_reason: reason ?? null }]
   return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, usage }
 }
 
-function chatEvents({ reason, text, calls }: Ending): readonly (Json | string)[] {
+function chatEvents({ reason, text, calls }: TestAnswer): readonly (Json | string)[] {
   const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' }
   const piece = (delta: Json, finish: string | null = null) => ({
     ...head,
@@ -45,16 +45,16 @@ function chatEvents({ reason, text, calls }: Ending): readonly (Json | string)[]
 }
 
 const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
-const told = { input_tokens: 7, output_tokens: 5 }
+const messagesUsage = { input_tokens: 7, output_tokens: 5 }
 
-function message({ reason, text, calls }: Ending): Json {
+function message({ reason, text, calls }: TestAnswer): Json {
   const content = [...(text === '' ? [] : [{ type: 'text', text }]), ...(calls ? [tool] : [])]
   const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm' }
-  return { ...head, content, stop_reason: reason ?? null, stop_sequence: null, usage: told }
+  return { ...head, content, stop_reason: reason ?? null, stop_sequence: null, usage: messagesUsage }
 }
 
-function messageEvents({ reason, text, calls }: Ending): readonly Json[] {
-  const started = { ...message({ field: 'anthropic-messages', reason: undefined, text: '' }), usage: told }
+function messageEvents({ reason, text, calls }: TestAnswer): readonly Json[] {
+  const started = { ...message({ field: 'anthropic-messages', reason: undefined, text: '' }), usage: messagesUsage }
   const blocks = [
     ...(text === ''
       ? []
@@ -80,14 +80,14 @@ function messageEvents({ reason, text, calls }: Ending): readonly Json[] {
       { type: 'content_block_delta', index, delta },
       { type: 'content_block_stop', index },
     ]),
-    { type: 'message_delta', delta: { stop_reason: reason ?? null, stop_sequence: null }, usage: told },
+    { type: 'message_delta', delta: { stop_reason: reason ?? null, stop_sequence: null }, usage: messagesUsage },
     { type: 'message_stop' },
   ]
 }
 
 const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
 
-function geminiAnswer({ field, reason, text, calls }: Ending): Json {
+function geminiAnswer({ field, reason, text, calls }: TestAnswer): Json {
   const head = { usageMetadata, modelVersion: 'm', responseId: 'r' }
   if (field === 'gemini-block') return { ...head, promptFeedback: { blockReason: reason } }
   const functionCall = { name: 'f', args: { a: 1 } }
@@ -96,13 +96,13 @@ function geminiAnswer({ field, reason, text, calls }: Ending): Json {
   return { ...head, candidates: [{ index: 0, content: { role: 'model', parts }, ...finish }] }
 }
 
-function geminiEvents(ending: Ending): readonly Json[] {
+function geminiEvents(ending: TestAnswer): readonly Json[] {
   if (ending.field === 'gemini-block') return [geminiAnswer(ending)]
-  const spoken = ending.text === '' && !ending.calls ? [] : [geminiAnswer({ ...ending, reason: undefined })]
-  return [...spoken, geminiAnswer({ ...ending, text: '', calls: false })]
+  const count = ending.text === '' && !ending.calls ? [] : [geminiAnswer({ ...ending, reason: undefined })]
+  return [...count, geminiAnswer({ ...ending, text: '', calls: false })]
 }
 
-function response({ reason = 'completed', text, calls }: Ending): Json {
+function response({ reason = 'completed', text, calls }: TestAnswer): Json {
   const [status, why] = reason.split('/')
   const item = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{"a":1}' }
   const content = [{ type: 'output_text', text, annotations: [] }]
@@ -119,11 +119,11 @@ function response({ reason = 'completed', text, calls }: Ending): Json {
     output,
     error: status === 'failed' ? { code: 'server_error', message: 'It broke.' } : null,
     incomplete_details: why === undefined ? null : { reason: why },
-    usage: { ...told, total_tokens: 12 },
+    usage: { ...messagesUsage, total_tokens: 12 },
   }
 }
 
-function responseEvents(ending: Ending): readonly Json[] {
+function responseEvents(ending: TestAnswer): readonly Json[] {
   const whole = response(ending)
   const text =
     ending.text === ''
@@ -152,12 +152,12 @@ const streams = {
   'openai-responses': responseEvents,
 } as const
 
-export function wholeOf(ending: Ending): Json {
+export function wholeOf(ending: TestAnswer): Json {
   const { field } = ending
   return field === 'gemini' || field === 'gemini-block' ? geminiAnswer(ending) : wholes[field](ending)
 }
 
-export function eventsOf(ending: Ending): readonly (Json | string)[] {
+export function eventsOf(ending: TestAnswer): readonly (Json | string)[] {
   const { field } = ending
   return field === 'gemini' || field === 'gemini-block' ? geminiEvents(ending) : streams[field](ending)
 }
@@ -168,18 +168,18 @@ const sse = (event: Json | string): string => {
   return `${name}data: ${JSON.stringify(event)}\n\n`
 }
 
-/** The upstream answers with this, in one chunk of HTTP for each event; its end waits for the gate, if there is one. */
-export function ends(ending: Ending, stream: boolean, opens?: Promise<unknown>): Script {
+/** A script for the answer, with one HTTP chunk for each event. The events after the text wait for `opened`, if given. */
+export function scriptFor(ending: TestAnswer, stream: boolean, opened?: Promise<unknown>): Script {
   if (!stream) return plainJson(wholeOf(ending))
   const events = eventsOf(ending)
   const text = JSON.stringify(ending.text)
-  const spoken = opens === undefined ? events.length : events.findIndex(event => sse(event).includes(text)) + 1
-  return streamedJson(events.slice(0, spoken), ...(opens === undefined ? [] : [gate(opens)]), ...events.slice(spoken))
+  const count = opened === undefined ? events.length : events.findIndex(event => sse(event).includes(text)) + 1
+  return streamedJson(events.slice(0, count), ...(opened === undefined ? [] : [gate(opened)]), ...events.slice(count))
 }
 
 export const plainJson = (json: Json): Script => scripted(() => jsonAnswer(200, JSON.stringify(json)))
 
-/** Events, and whatever else happens between them. */
+/** A stream of events, with other steps between them. */
 export const streamedJson = (events: readonly (Json | string)[], ...rest: readonly (Json | string | Step)[]): Script =>
   scripted(() => [streamHead, ...[...events, ...rest].map(one => (isStep(one) ? one : chunk(sse(one)))), end])
 
@@ -192,7 +192,7 @@ function statusOf({ status, incomplete_details: details }: Json): string {
   return reason === undefined ? String(status) : `${String(status)}/${String(reason)}`
 }
 
-/** Why an answer ended, as its caller reads it. */
+/** The finish reason of an answer, as the caller reads it. */
 export const reasonIn: Readonly<Record<Dialect, (json: Json) => unknown>> = {
   'openai-chat': ({ choices }) => list(choices)[0]?.finish_reason ?? undefined,
   'ark': ({ choices }) => list(choices)[0]?.finish_reason ?? undefined,

@@ -1,15 +1,15 @@
-// What is kept at an upstream is the account's that made it: whoever names it otherwise is told that it is not there,
-// in every dialect, at every place, and before anything goes upstream.
+// References to things at an upstream work only for the account that created them. For others they are a 404, in every
+// dialect, at every place in a request, and before anything goes upstream.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { says, sendsEvents } from '../side/upstream.ts'
+import { says, sendsEvents } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
-/** Known for all that the calls below ask for, so that none of them is refused for its price. */
+/** All services that the calls below use, so that none of them is refused for its price. */
 const included = [
   ...['knowledge_base', 'retrieval', 'prompt', 'container', 'fileSearch', 'code_interpreter:container'],
   ...['shell:container', 'web_fetch', 'data_sources'],
@@ -53,7 +53,7 @@ const provider = (id: string, speaks: object, more: object = {}) => ({
 
 const keeps = { can: { keepsResponses: true, keepsThreads: true } }
 const counts = { counts: { 'anthropic-messages': '/v1/messages/count_tokens' } }
-/** One that speaks everything, and two that are only ever spoken to in translation. */
+/** One provider of all dialects, and two that only get translated calls. */
 const providers = [
   provider('pond', everything, { ...keeps, ...counts }),
   provider('brook', chat),
@@ -78,9 +78,9 @@ afterAll(async () => {
 })
 
 type Json = Record<string, unknown>
-type Told = { readonly status: number; readonly json: Json; readonly text: string }
+type Answer = { readonly status: number; readonly json: Json; readonly text: string }
 
-async function post(key: string, path: string, body: Json | FormData | string, headers = {}): Promise<Told> {
+async function post(key: string, path: string, body: Json | FormData | string, headers = {}): Promise<Answer> {
   const isForm = body instanceof FormData
   const type = isForm ? {} : { 'content-type': 'application/json' }
   const init = { method: 'POST', headers: { authorization: `Bearer ${key}`, ...type, ...headers } }
@@ -134,7 +134,7 @@ function bodyOf(kind: keyof typeof calls, more: Json, model = 'pond/echo'): Json
 }
 
 const mask = { type: 'image_generation', input_image_mask: { file_id: 'f' } }
-const named: readonly Case[] = [
+const referenceCases: readonly Case[] = [
   ['a file', 'chat', part({ type: 'file', file: { file_id: 'file-1' } })],
   ['a file of a result', 'chat', { messages: [{ role: 'tool', tool_call_id: 'a', content: [{ file_id: 'f' }] }] }],
   ['an earlier sound', 'chat', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
@@ -165,7 +165,7 @@ const named: readonly Case[] = [
   ['a container', 'count', { container: 'container_1' }],
   ['an item', 'responses', item({ type: 'item_reference', id: 'msg_1' })],
   ['an item without a type', 'responses', item({ id: 'msg_1' })],
-  ['an item of which a type of nothing is told', 'responses', item({ type: null, id: 'msg_1' })],
+  ['an item with the type null', 'responses', item({ type: null, id: 'msg_1' })],
   ['thoughts by their id', 'responses', item({ type: 'reasoning', id: 'rs_1', summary: [] })],
   ['a picture by its id', 'responses', item({ type: 'image_generation_call', id: 'ig_1' })],
   ['a message by its id', 'responses', item({ type: 'message', role: 'assistant', id: 'msg_1', content: [] })],
@@ -267,12 +267,16 @@ const named: readonly Case[] = [
   ['a voice of another', 'speech', { voice: 'speech:mine:cm02pf7az00061413w7kz5qxs:mjtkgbyuunvtybnsvbxd' }],
   ['a file after lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(99)}fileid://file-1` }] }],
   ['a file after many lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(9_999)}fileid://f` }] }],
-  ['a file after nothing seen', 'chat', { messages: [{ role: 'system', content: '\u200b \u2060fileid://file-1' }] }],
+  [
+    'a file after invisible characters',
+    'chat',
+    { messages: [{ role: 'system', content: '\u200b \u2060fileid://file-1' }] },
+  ],
   ['addresses', 'ark images', { image_urls: ['asset://asset-1'] }],
   ['pictures to follow', 'ark images', { reference_images: ['asset://asset-1'] }],
   ['an address after blanks', 'ark images', { image: `${' '.repeat(99)}asset://asset-1` }],
   ['an address after very many blanks', 'ark images', { image: `${' '.repeat(9_999)}asset://asset-1` }],
-  ['an address after nothing seen', 'ark images', { image: '\u200basset://asset-1' }],
+  ['an address after invisible characters', 'ark images', { image: '\u200basset://asset-1' }],
   ['an address with a break in it', 'ark images', { image: 'ass\net://asset-1' }],
   ['a cache in lists', 'gemini', { cachedContent: [['cachedContents/1']] }],
   ['a cache as an object', 'gemini', { cached_content: { name: 'cachedContents/1' } }],
@@ -287,14 +291,14 @@ const named: readonly Case[] = [
   ['a draft elsewhere', 'tasks', { extra: { draft_task: { id: 'cgt-1' } } }],
 ]
 
-/** As official SDKs see them: 404, but where it is not served, or is not of the dialect. */
+/** The status of the refusal: 404, or 400 if the field is not served or not part of the dialect. */
 function refusedWith(kind: string, name: string): number {
   if (kind === 'transcription') return 400
   return kind === 'responses' && (name === 'a conversation' || name.includes('type')) ? 400 : 404
 }
 
-describe('what the account has not made is not there', () => {
-  test.each(named)('%s (%s)', async (name, kind, more) => {
+describe('a reference to something that the account has not created is refused', () => {
+  test.each(referenceCases)('%s (%s)', async (name, kind, more) => {
     const key = await harness.key()
     const before = sent()
     const { status, text } = await post(key, pathOf(kind, 'pond/echo'), bodyOf(kind, more))
@@ -304,19 +308,19 @@ describe('what the account has not made is not there', () => {
   })
 
   const file = part({ type: 'file', file: { file_id: 'X' } })
-  const advised: readonly (readonly [...Case, string])[] = [
+  const adviceCases: readonly (readonly [...Case, string])[] = [
     ['a file', 'chat', file, 'names a stored file: send its content again (an address begins with https://), or'],
     ['an item', 'responses', item({ type: 'item_reference', id: 'X' }), 'names a stored item: send its content again'],
     ['a container', 'messages', { container: 'X' }, 'names a stored container: leave it out, or use a key of'],
     ['an asset', 'ark images', { image: 'asset://X' }, 'is not a public address: begin it with https://'],
   ]
-  test.each(advised)('%s (%s): the error says what to do', async (_name, kind, more, says) => {
+  test.each(adviceCases)('%s (%s): the error has advice', async (_name, kind, more, says) => {
     const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), bodyOf(kind, more))
     expect([status, text]).toEqual([404, expect.stringContaining(says)])
   })
 
   const long = { pad: 'x'.repeat(70_000) }
-  const inJson = named.filter(([, kind]) => !forms.includes(kind))
+  const inJson = referenceCases.filter(([, kind]) => !forms.includes(kind))
   test.each(inJson)('%s (%s), also in a large body', async (name, kind, more) => {
     const before = sent()
     const body = bodyOf(kind, { ...more, ...long })
@@ -326,10 +330,10 @@ describe('what the account has not made is not there', () => {
   })
 
   const optional = ['thoughts by their id', 'a picture by its id', 'a message by its id', 'a message']
-  const translated = named.filter(
+  const translated = referenceCases.filter(
     ([name, kind]) => ['chat', 'messages', 'responses', 'gemini'].includes(kind) && !optional.includes(name),
   )
-  test.each(translated)('%s (%s), also where it would be translated', async (name, kind, more) => {
+  test.each(translated)('%s (%s), also in a translated call', async (name, kind, more) => {
     const model = kind === 'chat' ? 'creek/echo' : 'brook/echo'
     const key = await harness.key()
     const before = sent()
@@ -338,7 +342,7 @@ describe('what the account has not made is not there', () => {
     expect(sent()).toBe(before)
   })
 
-  const spelt: readonly [string, string][] = [
+  const spellings: readonly [string, string][] = [
     ['other letters', '{"File_ID":"f"}'],
     ['no underscore', '{"fileId":"f"}'],
     ['an escape', '{"file\\u005fid":"f"}'],
@@ -356,7 +360,7 @@ describe('what the account has not made is not there', () => {
     ['a long body', `{"pad":"${'x'.repeat(70_000)}","file_id":"f","file_id":null}`],
     ['a long body with an escape', `{"pad":"${'x'.repeat(70_000)}","a":{"fil\\u0065_id":"f"},"a":1}`],
   ]
-  test.each(spelt)('however it is spelt: %s', async (_name, text) => {
+  test.each(spellings)('in any spelling: %s', async (_name, text) => {
     const key = await harness.key()
     const before = sent()
     const content = `[{"type":"text","text":"x"},${text}]`
@@ -367,13 +371,13 @@ describe('what the account has not made is not there', () => {
     expect(sent()).toBe(before)
   })
 
-  const misspelt: readonly Json[] = [
+  const draftSpellings: readonly Json[] = [
     { Type: 'draft_task', draft_task: { id: 'cgt-1' } },
     { type: 'text', text: 'x', Type: 'draft_task', draft_task: { id: 'cgt-1' } },
     { type: 'draft_task', draftTask: { id: 'cgt-1' } },
     { type: 'draft_task', draft_task: { id: 'cgt-1', ID: 'cgt-2' } },
   ]
-  test.each(misspelt)('nor is a draft in another spelling: %j', async one => {
+  test.each(draftSpellings)('as a draft in another spelling: %j', async one => {
     const key = await harness.key()
     const before = sent()
     const body = bodyOf('tasks', { content: [{ type: 'text', text: 'x' }, one] })
@@ -381,13 +385,13 @@ describe('what the account has not made is not there', () => {
     expect(sent()).toBe(before)
   })
 
-  const hidden: readonly [name: string, texts: readonly string[]][] = [
+  const formCases: readonly [name: string, texts: readonly string[]][] = [
     ['images', ['[{"file_id":"file-1"}]', 'x']],
     ['images', ['[{"file_id":"file-1","file_id":null}]']],
     ['image', ['asset://asset-1', 'https://x.example/a.png']],
     ['images', ['[{"file_id":"file-1","n":NaN}]']],
   ]
-  test.each(hidden)('nor what a form may hide: %s, %j', async (name, texts) => {
+  test.each(formCases)('in a form field: %s, %j', async (name, texts) => {
     const key = await harness.key()
     const before = sent()
     const body = bodyOf('edits', {}) as FormData
@@ -396,7 +400,7 @@ describe('what the account has not made is not there', () => {
     expect(sent()).toBe(before)
   })
 
-  test('more of them than a call may have are refused at once, and the same one counts once', async () => {
+  test('if there are too many of them; the same reference counts once', async () => {
     const key = await harness.key()
     const before = sent()
     const files = (count: number, id: (at: number) => string) =>
@@ -409,14 +413,14 @@ describe('what the account has not made is not there', () => {
     expect(sent()).toBe(before)
   })
 
-  test('nor is it for a dry call, which tells the same', async () => {
+  test('in a dry call, which reports the same error', async () => {
     const key = await harness.key()
     const body = bodyOf('chat', part({ type: 'file', file: { file_id: 'file-1' } }))
     const { json } = await post(key, '/v1/chat/completions', body, { 'x-weir-explain': 'dry' })
     expect(JSON.stringify(json)).toContain('file_unknown')
   })
 
-  test('nor for one in the background', async () => {
+  test('in a background call', async () => {
     const key = await harness.key()
     const before = sent()
     const more = { ...item({ type: 'item_reference', id: 'msg_1' }), background: true }
@@ -424,7 +428,7 @@ describe('what the account has not made is not there', () => {
     expect(sent()).toBe(before)
   })
 
-  test('nor for what was compacted, or kept by an earlier turn that went elsewhere', async () => {
+  test('in a compacted conversation', async () => {
     const key = await harness.key()
     const picture = item({ type: 'image_generation_call', id: 'ig_1', result: null, status: 'completed' })
     const packed = await post(key, '/v1/responses/compact', { model: 'pond/echo', ...picture })
@@ -435,7 +439,7 @@ describe('what the account has not made is not there', () => {
   })
 })
 
-describe('what names nothing that is kept passes', () => {
+describe('a request without references passes', () => {
   const schema = { type: 'object', properties: { file_id: { type: 'string', default: 'x' } } }
   const harmless: readonly Case[] = [
     ['a field of a tool', 'chat', { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
@@ -496,14 +500,14 @@ describe('what names nothing that is kept passes', () => {
     expect([status, text]).toEqual([200, expect.any(String)])
   })
 
-  test('sealed thoughts, which the upstream judges', async () => {
+  test('with encrypted thoughts, which the upstream checks', async () => {
     const before = sent()
     const more = item({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' })
     await post(await harness.key(), '/v1/responses', bodyOf('responses', more))
     expect(sent()).toBe(before + 1)
   })
 
-  test('fields that stand twice and name nothing', async () => {
+  test('with duplicate fields', async () => {
     const turn = '{"role":"user","role":"user","content":"x","x":{"y":1},"x":2}'
     for (const pad of ['', 'x'.repeat(70_000)]) {
       const body = `{"model":"pond/echo","pad":"${pad}","messages":[${turn}]}`
@@ -512,17 +516,17 @@ describe('what names nothing that is kept passes', () => {
   })
 })
 
-describe('where the operator lets callers name whatever is kept', () => {
+describe('with foreign-ids on, a reference of any account', () => {
   const setAll = async (value: string) => {
     const { data: channels } = (await harness.weir('channels list')) as { data: { id: string }[] }
     const ponds = channels.map(({ id }) => id).filter(id => id.startsWith('pond#'))
     for (const channel of ponds) await harness.weir('channels set', { channel, 'foreign-ids': value })
   }
 
-  test('it passes, as it was written', async () => {
+  test('passes unchanged', async () => {
     await setAll('on')
     const key = await harness.key()
-    for (const [, kind, more] of named) {
+    for (const [, kind, more] of referenceCases) {
       if (!['chat', 'messages', 'gemini', 'ark'].includes(kind)) continue
       const before = sent()
       await post(key, pathOf(kind, 'pond/echo'), bodyOf(kind, more))
@@ -534,7 +538,7 @@ describe('where the operator lets callers name whatever is kept', () => {
     expect((await post(key, '/v1/messages', bodyOf('messages', { container: 'c' }))).status).toBe(404)
   })
 
-  test('it goes to that channel alone', async () => {
+  test('goes only to the channels with this setting', async () => {
     await setAll('off')
     await harness.weir('channels set', { 'channel': 'pond#2', 'foreign-ids': 'on' })
     const key = await harness.key()
@@ -546,7 +550,7 @@ describe('where the operator lets callers name whatever is kept', () => {
   })
 })
 
-describe("what an answer has named is the account's", () => {
+describe('an account may reference what its answers contain:', () => {
   const message = (more: Json) => ({
     id: 'msg_up_1',
     type: 'message',
@@ -594,13 +598,13 @@ describe("what an answer has named is the account's", () => {
     ...more,
   })
 
-  async function pinned(key: string, kind: keyof typeof calls, more: Json): Promise<void> {
+  async function expectPinned(key: string, kind: keyof typeof calls, more: Json): Promise<void> {
     for (let at = 0; at < 4; at++) {
       expect((await post(key, pathOf(kind, 'pond/echo'), bodyOf(kind, more))).status).toBe(200)
-      expect(lastKey()).toBe(made)
+      expect(lastKey()).toBe(credential)
     }
   }
-  let made: string | undefined
+  let credential: string | undefined
 
   test.each([false, true])('containers of messages (streamed: %p)', async stream => {
     const [alice, bob] = [await harness.key(), await harness.key()]
@@ -630,11 +634,11 @@ describe("what an answer has named is the account's", () => {
     harness.upstream.plan(stream ? sendsEvents(events) : says(whole))
     const tools = [{ type: 'web_fetch_20250910', name: 'web_fetch' }]
     const skills = [{ type: 'anthropic', skill_id: 'pptx' }]
-    const asked = bodyOf('messages', { container: { skills }, tools, stream })
-    expect((await post(alice, '/v1/messages', asked)).status).toBe(200)
-    made = lastKey()
-    await pinned(alice, 'messages', { container: id })
-    await pinned(alice, 'messages', part({ type: 'container_upload', file_id: `file_${stream}` }))
+    const body = bodyOf('messages', { container: { skills }, tools, stream })
+    expect((await post(alice, '/v1/messages', body)).status).toBe(200)
+    credential = lastKey()
+    await expectPinned(alice, 'messages', { container: id })
+    await expectPinned(alice, 'messages', part({ type: 'container_upload', file_id: `file_${stream}` }))
     for (const more of [{ container: id }, part({ type: 'container_upload', file_id: `file_${stream}` })]) {
       expect((await post(bob, '/v1/messages', bodyOf('messages', more))).status).toBe(404)
     }
@@ -645,7 +649,7 @@ describe("what an answer has named is the account's", () => {
     const last = { type: 'response.completed', response: response() }
     harness.upstream.plan(stream ? sendsEvents([last]) : says(response()))
     expect((await post(alice, '/v1/responses', bodyOf('responses', { stream }))).status).toBe(200)
-    made = lastKey()
+    credential = lastKey()
     const mine: readonly Json[] = [
       item({ type: 'item_reference', id: 'msg_up_2' }),
       item({ type: 'reasoning', id: 'rs_fake_up_1', summary: [] }),
@@ -654,10 +658,10 @@ describe("what an answer has named is the account's", () => {
       item({ role: 'user', content: [{ type: 'input_file', file_id: 'cfile_up_1' }] }),
     ]
     for (const more of mine) {
-      await pinned(alice, 'responses', more)
+      await expectPinned(alice, 'responses', more)
       expect((await post(bob, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
     }
-    // What is another's is told of in the words for what nobody has.
+    // A foreign reference and an unknown one get the same error.
     const machine = (container: string) => bodyOf('responses', { tools: [{ type: 'code_interpreter', container }] })
     const [foreign, unknown] = [
       await post(bob, '/v1/responses', machine('cntr_up_1')),
@@ -671,7 +675,7 @@ describe("what an answer has named is the account's", () => {
     for (const more of stolen) expect((await post(alice, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
   })
 
-  test('but no items of responses that the upstream does not keep', async () => {
+  test('no items of responses that the upstream does not store', async () => {
     const key = await harness.key()
     harness.upstream.plan(says(response({ store: false })))
     expect((await post(key, '/v1/responses', bodyOf('responses', { store: false }))).status).toBe(200)
@@ -679,15 +683,15 @@ describe("what an answer has named is the account's", () => {
     expect((await post(key, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
   })
 
-  test('sounds of chats', async () => {
+  test('audio of chats', async () => {
     const [alice, bob] = [await harness.key(), await harness.key()]
     const audio = { id: 'audio_up_1', data: 'AAAA', transcript: 'Hi', expires_at: 1 }
     const choices = [{ index: 0, message: { role: 'assistant', content: null, audio }, finish_reason: 'stop' }]
     const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
     harness.upstream.plan(says({ id: 'c', object: 'chat.completion', created: 1, model: 'echo', choices, usage }))
-    const asked = bodyOf('chat', { modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'alloy' } })
-    expect((await post(alice, '/v1/chat/completions', asked)).status).toBe(200)
-    made = lastKey()
+    const body = bodyOf('chat', { modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'alloy' } })
+    expect((await post(alice, '/v1/chat/completions', body)).status).toBe(200)
+    credential = lastKey()
     const next = {
       messages: [
         { role: 'user', content: 'x' },
@@ -695,7 +699,7 @@ describe("what an answer has named is the account's", () => {
         { role: 'user', content: 'y' },
       ],
     }
-    await pinned(alice, 'chat', next)
+    await expectPinned(alice, 'chat', next)
     expect((await post(bob, '/v1/chat/completions', bodyOf('chat', next))).status).toBe(404)
   })
 
@@ -704,13 +708,13 @@ describe("what an answer has named is the account's", () => {
     const usage = { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }
     harness.upstream.plan(says({ id: 'ctx-up-1', mode: 'session', model: 'echo', usage }))
     expect((await post(alice, '/api/v3/context/create', { model: 'pond/echo', ...user('x') })).status).toBe(200)
-    made = lastKey()
+    credential = lastKey()
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
     const body = bodyOf('context', { context_id: 'ctx-up-1' })
     for (let at = 0; at < 4; at++) {
       harness.upstream.plan(says({ choices, usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }))
       expect((await post(alice, '/api/v3/context/chat/completions', body)).status).toBe(200)
-      expect(lastKey()).toBe(made)
+      expect(lastKey()).toBe(credential)
     }
     const before = sent()
     expect((await post(bob, '/api/v3/context/chat/completions', body)).status).toBe(404)

@@ -1,6 +1,6 @@
-// An upstream that refuses a call inside of an answer that says 200, as the first event of a stream or as its body, is
-// treated as if it had refused it with the status that it means: the same status and wait for the caller, the same way
-// on to the next channel. And a caller is told to wait as long as the upstream said, wherever it said it.
+// An error inside an answer with status 200, as the first event of a stream or as its body, is treated like the status that
+// it means: the same status and Retry-After for the caller, the same attempt on the next channel. And Retry-After is what
+// the upstream asked for, wherever it is stated.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { answer, jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -8,13 +8,13 @@ import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, upstreamKey } from '../support/gateway.ts'
-import { speech } from './speaking.ts'
+import { rawCallers } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
 let harness: Harness
 beforeEach(async () => {
-  // A channel that is limited rests: each test has its own.
+  // A rate-limited channel stays unavailable, so each test has a gateway of its own.
   harness = await startDialects({ env: { WEIR_DRAIN_SECONDS: '0' } })
 })
 afterEach(() => harness.stop())
@@ -24,10 +24,10 @@ const inStream = (event: string): Script => script(streamHead, chunk(event), end
 const inBody = (json: unknown): Script => script(...jsonAnswer(200, JSON.stringify(json)))
 
 async function ask(caller: Dialect, upstream: Dialect, stream: boolean): Promise<Response> {
-  const asked = { model: modelOf(upstream), stream }
+  const input = { model: modelOf(upstream), stream }
   const headers = { 'authorization': `Bearer ${await harness.key()}`, 'content-type': 'application/json' }
-  const { path, body } = speech[caller]
-  return await fetch(harness.url + path(asked), { method: 'POST', headers, body: JSON.stringify(body(asked)) })
+  const { path, body } = rawCallers[caller]
+  return await fetch(harness.url + path(input), { method: 'POST', headers, body: JSON.stringify(body(input)) })
 }
 
 interface Row {
@@ -94,33 +94,33 @@ const rows: Readonly<Record<string, Row>> = {
     error: { error: { code: 'ServerOverloaded', type: 'TooManyRequests', message: 'busy' } },
     status: 502,
   },
-  'what says nothing': { upstream: 'openai-chat', error: { error: { message: 'oops' } }, status: 502 },
+  'an error without a type': { upstream: 'openai-chat', error: { error: { message: 'oops' } }, status: 502 },
 }
 
-describe.each(Object.entries(rows))('%s', (_, { upstream, error, status }) => {
+describe.each(Object.entries(rows))('inside a 200, %s', (_, { upstream, error, status }) => {
   const other = upstream === 'openai-responses' ? 'gemini' : 'openai-responses'
-  test.each<[Dialect]>([[upstream], [other]])('as the first event, told to %s', async caller => {
+  test.each<[Dialect]>([[upstream], [other]])('as the first event has its own status for %s', async caller => {
     harness.upstream.plan(inStream(sse(error)))
-    const told = await ask(caller, upstream, true)
-    expect(told.status === 529 ? 503 : told.status).toBe(status)
-    if (status === 503) expect(told.headers.get('retry-after')).not.toBeNull()
+    const answered = await ask(caller, upstream, true)
+    expect(answered.status === 529 ? 503 : answered.status).toBe(status)
+    if (status === 503) expect(answered.headers.get('retry-after')).not.toBeNull()
     await harness.idle()
     expect(harness.records().at(-1)).toMatchObject({ cost: 0 })
   })
 
-  test('as the whole answer', async () => {
+  test('as the body has its own status', async () => {
     harness.upstream.plan(inBody(error))
-    const told = await ask('openai-chat', upstream, false)
-    expect(told.status).toBe(status)
+    const answered = await ask('openai-chat', upstream, false)
+    expect(answered.status).toBe(status)
   })
 })
 
-describe('the same as a plain status', () => {
+describe('an error inside a 200', () => {
   test.each([
     ['a spent quota', 429, chatQuota],
     ['a limit', 429, rows['a limit']!.error],
     ['a bad request', 400, rows['a bad request']!.error],
-  ] as const)('%s', async (_, status, error) => {
+  ] as const)('has the same result as a plain status: %s', async (_, status, error) => {
     harness.upstream.plan(script(...jsonAnswer(status, JSON.stringify(error))))
     const plain = await ask('openai-chat', 'openai-chat', true)
     await harness.stop()
@@ -133,23 +133,23 @@ describe('the same as a plain status', () => {
     expect(withoutId(await inside.text())).toBe(withoutId(await plain.text()))
   })
 
-  test('goes on to the next channel', async () => {
+  test('leads to an attempt on the next channel', async () => {
     const two = await startHarness({ upstreamKeys: `${upstreamKey},${upstreamKey}-2` })
     try {
       two.upstream.plan(inStream(sse(chatQuota)), answer('Hello'))
       const body = { model: 'openai/gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'x' }] }
       const headers = { 'authorization': `Bearer ${await two.key()}`, 'content-type': 'application/json' }
-      const asked = { method: 'POST', headers, body: JSON.stringify(body) }
-      const told = await fetch(`${two.url}/v1/chat/completions`, asked)
-      expect([told.status, told.headers.get('x-weir-attempts')]).toEqual([200, '2'])
-      expect(await told.text()).toContain('Hello')
+      const input = { method: 'POST', headers, body: JSON.stringify(body) }
+      const answered = await fetch(`${two.url}/v1/chat/completions`, input)
+      expect([answered.status, answered.headers.get('x-weir-attempts')]).toEqual([200, '2'])
+      expect(await answered.text()).toContain('Hello')
     } finally {
       await two.stop()
     }
   })
 })
 
-describe('how long to wait', () => {
+describe('Retry-After is read from', () => {
   const google = (retryDelay: unknown) => ({
     error: {
       code: 429,
@@ -161,7 +161,7 @@ describe('how long to wait', () => {
       ],
     },
   })
-  const said = (message: string) => ({ error: { message, type: 'tokens', code: 'rate_limit_exceeded' } })
+  const errorWith = (message: string) => ({ error: { message, type: 'tokens', code: 'rate_limit_exceeded' } })
   const soon = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString()
 
   const waits: readonly (readonly [string, Dialect, object, Readonly<Record<string, string>>, string])[] = [
@@ -171,24 +171,24 @@ describe('how long to wait', () => {
     ['seconds and nanos of Google', 'gemini', google({ seconds: '12', nanos: 1 }), {}, '13'],
     ['an hour of Google', 'gemini', google('3600s'), {}, '60'],
     ['nonsense of Google', 'gemini', google('soon'), {}, '1'],
-    ['a header before what the error says', 'gemini', google('34.4s'), { 'retry-after': '7' }, '7'],
-    ['milliseconds', 'openai-chat', said('limited'), { 'retry-after-ms': '2500', 'retry-after': '9' }, '3'],
+    ['a header rather than the error', 'gemini', google('34.4s'), { 'retry-after': '7' }, '7'],
+    ['milliseconds', 'openai-chat', errorWith('limited'), { 'retry-after-ms': '2500', 'retry-after': '9' }, '3'],
     [
       'a date',
       'openai-chat',
-      said('limited'),
+      errorWith('limited'),
       { 'date': 'Sun, 15 Nov 2026 12:00:00 GMT', 'retry-after': 'Sun, 15 Nov 2026 12:00:08 GMT' },
       '8',
     ],
-    ['a sentence', 'openai-chat', said('Rate limit reached. Please try again in 20s. Visit x.'), {}, '20'],
-    ['a sentence with a fraction', 'openai-chat', said('Please try again in 1.242s.'), {}, '2'],
-    ['a sentence with milliseconds', 'openai-chat', said('Please try again in 320ms.'), {}, '1'],
-    ['a sentence with minutes', 'openai-chat', said('Please try again in 6m0s.'), {}, '60'],
-    ['a sentence with words', 'openai-chat', said('Please retry after 15 seconds.'), {}, '15'],
+    ['a sentence', 'openai-chat', errorWith('Rate limit reached. Please try again in 20s. Visit x.'), {}, '20'],
+    ['a sentence with a fraction', 'openai-chat', errorWith('Please try again in 1.242s.'), {}, '2'],
+    ['a sentence with milliseconds', 'openai-chat', errorWith('Please try again in 320ms.'), {}, '1'],
+    ['a sentence with minutes', 'openai-chat', errorWith('Please try again in 6m0s.'), {}, '60'],
+    ['a sentence with words', 'openai-chat', errorWith('Please retry after 15 seconds.'), {}, '15'],
     [
       'a limit that is used up',
       'openai-chat',
-      said('limited'),
+      errorWith('limited'),
       {
         'x-ratelimit-remaining-requests': '0',
         'x-ratelimit-reset-requests': '17.5s',
@@ -200,8 +200,8 @@ describe('how long to wait', () => {
   ]
   test.each(waits)('%s', async (_, upstream, error, headers, seconds) => {
     harness.upstream.plan(script(...jsonAnswer(429, JSON.stringify(error), headers)))
-    const told = await ask('openai-chat', upstream, false)
-    expect([told.status, told.headers.get('retry-after')]).toEqual([503, seconds])
+    const answered = await ask('openai-chat', upstream, false)
+    expect([answered.status, answered.headers.get('retry-after')]).toEqual([503, seconds])
   })
 
   test('dates of Anthropic', async () => {
@@ -211,14 +211,14 @@ describe('how long to wait', () => {
     }
     const error = { type: 'error', error: { type: 'rate_limit_error', message: 'limited' } }
     harness.upstream.plan(script(...jsonAnswer(429, JSON.stringify(error), headers)))
-    const told = await ask('openai-chat', 'anthropic-messages', false)
-    expect(told.status).toBe(503)
-    expect(Number(told.headers.get('retry-after'))).toBeWithin(30, 41)
+    const answered = await ask('openai-chat', 'anthropic-messages', false)
+    expect(answered.status).toBe(503)
+    expect(Number(answered.headers.get('retry-after'))).toBeWithin(30, 41)
   })
 
-  test('inside of a stream', async () => {
+  test('an error inside a stream', async () => {
     harness.upstream.plan(inStream(sse(google('34.4s'))))
-    const told = await ask('gemini', 'gemini', true)
-    expect([told.status, told.headers.get('retry-after')]).toEqual([503, '35'])
+    const answered = await ask('gemini', 'gemini', true)
+    expect([answered.status, answered.headers.get('retry-after')]).toEqual([503, '35'])
   })
 })

@@ -1,19 +1,19 @@
-// Gives an answer that the gateway gave once to an official SDK, byte for byte, and says what the SDK made of it.
+// Sends a recorded answer of the gateway to an official SDK, byte for byte, and returns what the SDK made of it.
 
 import type { Caller } from '../forwarding/caller.ts'
 import type { Client, Fault, Reply, Way } from './clients/client.ts'
 
-export interface Told {
+export interface SdkResult {
   readonly reply?: Reply
   readonly fault?: Fault
 }
 
 export interface Replay {
-  tell(client: Client, way: Way, answer: Caller): Promise<Told>
+  replay(client: Client, way: Way, answer: Caller): Promise<SdkResult>
   stop(): Promise<void>
 }
 
-/** Of the head, what SDKs read. */
+/** The headers that SDKs read. */
 const HEADERS = ['content-type', 'x-request-id', 'request-id', 'x-should-retry', 'retry-after', 'retry-after-ms']
 
 export function startReplay(): Replay {
@@ -29,7 +29,7 @@ export function startReplay(): Replay {
     },
   })
   return {
-    async tell(client, way, answer) {
+    async replay(client, way, answer) {
       next = answer
       const session = client.connect(`http://127.0.0.1:${server.port}`, 'wk-x')
       try {

@@ -1,4 +1,4 @@
-// Responses that are made in the background: told of at once, looked at, listened to, cancelled, and lost cleanly.
+// Background responses: returned at once, polled, streamed, cancelled, and failed cleanly after a crash.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
@@ -31,7 +31,7 @@ const clientAt = ({ url }: Harness, key: string, Sdk = OpenAI): OpenAI =>
   new Sdk({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
 const client = async (): Promise<OpenAI> => clientAt(harness, await harness.key())
 
-async function over(openai: OpenAI, id: string): Promise<OpenAI.Responses.Response> {
+async function waitUntilOver(openai: OpenAI, id: string): Promise<OpenAI.Responses.Response> {
   for (;;) {
     const response = await openai.responses.retrieve(id)
     if (response.status !== 'queued' && response.status !== 'in_progress') return response
@@ -42,14 +42,14 @@ async function over(openai: OpenAI, id: string): Promise<OpenAI.Responses.Respon
 const inBackground = { input: 'Hello river', background: true } as const
 type Event = OpenAI.Responses.ResponseStreamEvent
 
-describe.each([OpenAI, OpenAI6 as unknown as typeof OpenAI])('with an SDK', Sdk => {
-  test.each(kinds)('a response waits, is made and is found, on %s', async (_kind, model) => {
+describe.each([OpenAI, OpenAI6 as unknown as typeof OpenAI])('a background response with the OpenAI SDK', Sdk => {
+  test.each(kinds)('is queued, completed and retrieved, on %s', async (_kind, model) => {
     const key = await harness.key()
     const openai = clientAt(harness, key, Sdk)
     const { data, response } = await openai.responses.create({ model, ...inBackground }).withResponse()
     expect(data).toMatchObject({ status: 'queued', background: true, output: [], model })
     expect(response.headers.get('x-pipeline-route')).toStartWith('pass')
-    const done = await over(openai, data.id)
+    const done = await waitUntilOver(openai, data.id)
     expect(done).toMatchObject({ id: data.id, status: 'completed', background: true, output_text: 'Hello river' })
     const later = await openai.responses.create({ model, input: 'and then?', previous_response_id: data.id })
     expect(later.previous_response_id).toBe(data.id)
@@ -60,121 +60,127 @@ describe.each([OpenAI, OpenAI6 as unknown as typeof OpenAI])('with an SDK', Sdk 
   })
 })
 
-test('it is told how far it has come', async () => {
+test('a background response in progress has the status in_progress', async () => {
   const openai = await client()
-  const opens = Promise.withResolvers<void>()
-  harness.upstream.plan(after(opens.promise, plain('a river')))
-  const asked = harness.upstream.nextRequest()
+  const opened = Promise.withResolvers<void>()
+  harness.upstream.plan(after(opened.promise, plain('a river')))
+  const received = harness.upstream.nextRequest()
   const { id } = await openai.responses.create({ model: models.chat, ...inBackground })
-  await asked
+  await received
   expect((await openai.responses.retrieve(id)).status).toBe('in_progress')
-  opens.resolve()
-  expect((await over(openai, id)).output_text).toBe('a river')
+  opened.resolve()
+  expect((await waitUntilOver(openai, id)).output_text).toBe('a river')
 })
 
-test.each(kinds)('its events are heard by whoever comes, from where they like, on %s', async (_kind, model) => {
-  const openai = await client()
-  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  harness.upstream.plan(
-    pausedStream(
-      ['one ', 'two ', 'three'],
-      gates.map(({ promise }) => promise),
-    ),
-  )
-  const leaving = await openai.responses.create({ model, ...inBackground, stream: true })
-  let id = ''
-  let last = -1
-  for await (const event of leaving) {
-    if (event.type === 'response.created') id = event.response.id
-    last = event.sequence_number
-    if (event.type === 'response.output_text.delta') break
-  }
-  const coming = openai.responses.retrieve(id, { stream: true, starting_after: last })
-  gates[0]!.resolve()
-  const rest: Event[] = []
-  for await (const event of await coming) {
-    rest.push(event)
-    gates[1]!.resolve()
-  }
-  expect(rest.map(event => event.sequence_number)).toEqual(rest.map((_, at) => last + 1 + at))
-  expect(rest.at(-1)).toMatchObject({ type: 'response.completed', response: { id, background: true } })
-  await harness.idle()
-  const replayed: Event[] = []
-  for await (const event of await openai.responses.retrieve(id, { stream: true, starting_after: last })) {
-    replayed.push(event)
-  }
-  expect(replayed).toEqual(rest)
-  const whole = await openai.responses.retrieve(id)
-  expect([whole.status, whole.output_text]).toEqual(['completed', 'one two three'])
-  expect(harness.openHolds()).toBe(0)
-})
-
-test.each([true, false])('one that is cancelled is paid for as if its caller had left, streamed %p', async stream => {
-  const key = await harness.key()
-  const openai = clientAt(harness, key)
-  const never = Promise.withResolvers<void>()
-  const script = stream ? pausedStream(['one ', 'two'], never.promise) : after(never.promise, plain('x'))
-  harness.upstream.plan(script)
-  const asked = harness.upstream.nextRequest()
-  let id = ''
-  if (stream) {
-    const events = await openai.responses.create({ model: models.chat, ...inBackground, stream: true })
-    for await (const event of events) {
+test.each(kinds)(
+  'the events of a background response can be read by a second reader from any position, on %s',
+  async (_kind, model) => {
+    const openai = await client()
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    harness.upstream.plan(
+      pausedStream(
+        ['one ', 'two ', 'three'],
+        gates.map(({ promise }) => promise),
+      ),
+    )
+    const firstReader = await openai.responses.create({ model, ...inBackground, stream: true })
+    let id = ''
+    let last = -1
+    for await (const event of firstReader) {
       if (event.type === 'response.created') id = event.response.id
+      last = event.sequence_number
       if (event.type === 'response.output_text.delta') break
     }
-  } else {
-    id = (await openai.responses.create({ model: models.chat, ...inBackground })).id
-    await asked
-  }
-  const cancelled = await openai.responses.cancel(id)
-  expect(cancelled).toMatchObject({ id, status: 'cancelled', error: null, output: [] })
-  expect(await openai.responses.cancel(id)).toMatchObject({ status: 'cancelled' })
-  expect((await openai.responses.retrieve(id)).status).toBe('cancelled')
-  await harness.idle()
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', status: 499 })
-  expect(harness.openHolds()).toBe(0)
-  expect((await harness.balance(key)).held).toBe('0.00')
-  never.resolve()
-})
+    const secondReader = openai.responses.retrieve(id, { stream: true, starting_after: last })
+    gates[0]!.resolve()
+    const rest: Event[] = []
+    for await (const event of await secondReader) {
+      rest.push(event)
+      gates[1]!.resolve()
+    }
+    expect(rest.map(event => event.sequence_number)).toEqual(rest.map((_, at) => last + 1 + at))
+    expect(rest.at(-1)).toMatchObject({ type: 'response.completed', response: { id, background: true } })
+    await harness.idle()
+    const replayed: Event[] = []
+    for await (const event of await openai.responses.retrieve(id, { stream: true, starting_after: last })) {
+      replayed.push(event)
+    }
+    expect(replayed).toEqual(rest)
+    const whole = await openai.responses.retrieve(id)
+    expect([whole.status, whole.output_text]).toEqual(['completed', 'one two three'])
+    expect(harness.openHolds()).toBe(0)
+  },
+)
 
-test('one that its upstream refuses has failed, and costs nothing', async () => {
+test.each([true, false])(
+  'a cancelled background response is charged like a call whose caller disconnected, streamed %p',
+  async stream => {
+    const key = await harness.key()
+    const openai = clientAt(harness, key)
+    const never = Promise.withResolvers<void>()
+    const script = stream ? pausedStream(['one ', 'two'], never.promise) : after(never.promise, plain('x'))
+    harness.upstream.plan(script)
+    const received = harness.upstream.nextRequest()
+    let id = ''
+    if (stream) {
+      const events = await openai.responses.create({ model: models.chat, ...inBackground, stream: true })
+      for await (const event of events) {
+        if (event.type === 'response.created') id = event.response.id
+        if (event.type === 'response.output_text.delta') break
+      }
+    } else {
+      id = (await openai.responses.create({ model: models.chat, ...inBackground })).id
+      await received
+    }
+    const cancelled = await openai.responses.cancel(id)
+    expect(cancelled).toMatchObject({ id, status: 'cancelled', error: null, output: [] })
+    expect(await openai.responses.cancel(id)).toMatchObject({ status: 'cancelled' })
+    expect((await openai.responses.retrieve(id)).status).toBe('cancelled')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', status: 499 })
+    expect(harness.openHolds()).toBe(0)
+    expect((await harness.balance(key)).held).toBe('0.00')
+    never.resolve()
+  },
+)
+
+test('a background response whose upstream fails is failed and free', async () => {
   const key = await harness.key()
   const openai = clientAt(harness, key)
   harness.upstream.plan(fail(500))
   const { id } = await openai.responses.create({ model: models.chat, ...inBackground })
-  const failed = await over(openai, id)
+  const failed = await waitUntilOver(openai, id)
   expect(failed).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
-  const heard: Event[] = []
-  for await (const event of await openai.responses.retrieve(id, { stream: true })) heard.push(event)
-  expect(heard.at(-1)!.type).toBe('response.failed')
+  const events: Event[] = []
+  for await (const event of await openai.responses.retrieve(id, { stream: true })) events.push(event)
+  expect(events.at(-1)!.type).toBe('response.failed')
   await harness.idle()
   expect(await harness.balance(key)).toMatchObject({ balance: '100.00', held: '0.00' })
 })
 
-const refusal = (asking: Promise<unknown>): Promise<unknown> =>
-  asking.then(
+const refusal = (request: Promise<unknown>): Promise<unknown> =>
+  request.then(
     () => 200,
     (fault: { status: number; code: string }) => [fault.status, fault.code],
   )
 
-test('one that would be held without end is ended, and what was said until then is paid for', async () => {
+test('a background response with too many events is ended, and its content is charged', async () => {
   const openai = await client()
   const piece = 'word '.repeat(100_000)
   const pieces = Array.from({ length: (2 * bounds.backgroundEventsBytesMax) / piece.length }, () => piece)
   harness.upstream.plan(streamed(pieces))
   const model = modelOf('openai-responses')
-  const heard = await openai.responses.create({ model, ...inBackground, stream: true })
-  const id = await heard[Symbol.asyncIterator]()
+  const events = await openai.responses.create({ model, ...inBackground, stream: true })
+  const id = await events[Symbol.asyncIterator]()
     .next()
     .then(({ value }) => (value as { response: { id: string } }).response.id)
-  expect(await over(openai, id)).toMatchObject({ status: 'failed' })
+  expect(await waitUntilOver(openai, id)).toMatchObject({ status: 'failed' })
   await harness.idle()
   expect(harness.records().at(-1)).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
   expect(harness.openHolds()).toBe(0)
 })
 
-test('what makes no sense is refused', async () => {
+test('store: false with background, and the cancellation of a foreground response, are refused', async () => {
   const openai = await client()
   const model = models.chat
   const unkept = openai.responses.create({ model, ...inBackground, store: false })
@@ -183,7 +189,7 @@ test('what makes no sense is refused', async () => {
   expect(await refusal(openai.responses.cancel(id))).toEqual([400, 'response_unfit'])
 })
 
-test('one that is not over cannot be followed, and one that is deleted ends', async () => {
+test('an unfinished background response cannot be followed, and ends when it is deleted', async () => {
   const openai = await client()
   const never = Promise.withResolvers<void>()
   harness.upstream.plan(after(never.promise, plain('x')))
@@ -196,7 +202,7 @@ test('one that is not over cannot be followed, and one that is deleted ends', as
   never.resolve()
 })
 
-test('there are only so many of one account, and no other has to wait', async () => {
+test('background responses of one account are limited, and other accounts are not affected', async () => {
   const [openai, other] = [await client(), await client()]
   const ends = Promise.withResolvers<void>()
   const many = bounds.backgroundCallsOfAccountMax
@@ -206,15 +212,15 @@ test('there are only so many of one account, and no other has to wait', async ()
   expect(await refusal(openai.responses.create({ model, ...inBackground }))).toEqual([503, 'overloaded'])
   expect((await other.responses.create({ model, ...inBackground })).status).toBe('queued')
   ends.resolve()
-  for (const { id } of all) expect((await over(openai, id)).status).toBe('completed')
+  for (const { id } of all) expect((await waitUntilOver(openai, id)).status).toBe('completed')
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })
 
-describe('a gateway that stops', () => {
+describe('background responses of a gateway that stops', () => {
   const model = models.chat
 
-  test('ends them as failed, settled, and knows them when it is back', async () => {
+  test('are failed and settled, and can be retrieved after the restart', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-background-'))
     const first = await startDialects({ folder, env: { WEIR_DRAIN_SECONDS: '0' } })
     const key = await first.key()
@@ -235,14 +241,14 @@ describe('a gateway that stops', () => {
     never.resolve()
   })
 
-  test('by a crash has lost them, and says so', async () => {
+  test('by a crash are failed after the restart', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-background-'))
     const key = await harness.key()
     const never = Promise.withResolvers<void>()
     harness.upstream.plan(after(never.promise, plain('x')))
-    const asked = harness.upstream.nextRequest()
+    const received = harness.upstream.nextRequest()
     const { id } = await clientAt(harness, key).responses.create({ model, ...inBackground })
-    await asked
+    await received
     cpSync(harness.folder, folder, { recursive: true, filter: path => !path.endsWith('.sock') })
     const second = await startDialects({ folder })
     expect(await clientAt(second, key).responses.retrieve(id)).toMatchObject({ status: 'failed', output: [] })

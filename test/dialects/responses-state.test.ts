@@ -1,4 +1,4 @@
-// The state of the Responses dialect, with the official SDKs, on upstreams that keep it and on those that do not.
+// Stored responses with the official SDKs, on upstreams that store them and on those that do not.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { answer, fail, pausedStream } from '../../tools/fake-upstream/answers.ts
 import type { Harness } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
-/** The upstream keeps it; it speaks the dialect and keeps nothing; it speaks another one. */
+/** An upstream that stores responses, one of the dialect that does not, and upstreams of other dialects. */
 const models = {
   'a native upstream that keeps it': 'openai/gpt-4o-mini',
   'a native upstream that keeps nothing': modelOf('openai-responses'),
@@ -21,7 +21,7 @@ const models = {
 } as const
 
 const kinds = Object.entries(models)
-const ours = kinds.slice(1)
+const withoutStorage = kinds.slice(1)
 const sdks = { 'openai 7': OpenAI, 'openai 6': OpenAI6 as unknown as typeof OpenAI } as const
 
 let harness: Harness
@@ -36,20 +36,20 @@ const clientAt = ({ url }: Harness, key: string, Sdk = OpenAI): OpenAI =>
 const clientOf = (key: string, Sdk = OpenAI): OpenAI => clientAt(harness, key, Sdk)
 const client = async (Sdk = OpenAI): Promise<OpenAI> => clientOf(await harness.key(), Sdk)
 
-const statusOf = (asking: Promise<unknown>): Promise<unknown> =>
-  asking.then(
+const statusOf = (request: Promise<unknown>): Promise<unknown> =>
+  request.then(
     () => 200,
     (fault: { status?: number; code?: string }) => [fault.status, fault.code],
   )
 
-/** What the upstream was last asked to answer. */
-const lastAsked = ({ upstream } = harness): Record<string, unknown> => {
-  const asked = upstream.requests.findLast(request => request.method === 'POST')!
-  return JSON.parse(Buffer.from(asked.body).toString()) as Record<string, unknown>
+/** The last request that the upstream received. */
+const lastUpstreamBody = ({ upstream } = harness): Record<string, unknown> => {
+  const request = upstream.requests.findLast(request => request.method === 'POST')!
+  return JSON.parse(Buffer.from(request.body).toString()) as Record<string, unknown>
 }
 
 describe.each(Object.entries(sdks))('with %s', (_sdk, Sdk) => {
-  test.each(kinds)('P33: a conversation on %s can be gone on from, looked at and deleted', async (_kind, model) => {
+  test.each(kinds)('P33: a conversation on %s can be continued, retrieved and deleted', async (_kind, model) => {
     const openai = await client(Sdk)
     const first = await openai.responses.create({ model, input: 'My name is Ada Lovelace' })
     const second = await openai.responses.create({ model, input: 'And I', previous_response_id: first.id })
@@ -73,7 +73,7 @@ describe.each(Object.entries(sdks))('with %s', (_sdk, Sdk) => {
     expect(await statusOf(openai.responses.delete(second.id))).toEqual([404, 'response_unknown'])
   })
 
-  test.each(kinds)('P33: a streamed conversation on %s is kept as well', async (_kind, model) => {
+  test.each(kinds)('P33: a streamed conversation on %s is stored as well', async (_kind, model) => {
     const openai = await client(Sdk)
     const first = await openai.responses.stream({ model, input: 'one two three' }).finalResponse()
     const following = { model, input: 'four', previous_response_id: first.id }
@@ -82,14 +82,14 @@ describe.each(Object.entries(sdks))('with %s', (_sdk, Sdk) => {
     expect((await openai.responses.retrieve(first.id)).output_text).toBe('one two three')
   })
 
-  test.each(kinds)('what %s answered is heard again', async (_kind, model) => {
+  test.each(kinds)('a response of %s can be streamed again', async (_kind, model) => {
     const openai = await client(Sdk)
     const { id } = await openai.responses.create({ model, input: 'say it again' })
-    const heard: OpenAI.Responses.ResponseStreamEvent[] = []
-    for await (const event of await openai.responses.retrieve(id, { stream: true })) heard.push(event)
-    const numbers = heard.map(event => event.sequence_number)
+    const events: OpenAI.Responses.ResponseStreamEvent[] = []
+    for await (const event of await openai.responses.retrieve(id, { stream: true })) events.push(event)
+    const numbers = events.map(event => event.sequence_number)
     expect(numbers).toEqual(numbers.map((_, at) => at))
-    expect(heard.at(-1)).toMatchObject({ type: 'response.completed', response: { id } })
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { id } })
     const rest: number[] = []
     for await (const event of await openai.responses.retrieve(id, { stream: true, starting_after: 3 })) {
       rest.push(event.sequence_number)
@@ -98,7 +98,7 @@ describe.each(Object.entries(sdks))('with %s', (_sdk, Sdk) => {
   })
 })
 
-describe('nothing can be learned of what is another account’s', () => {
+describe('a stored response of another account is a 404', () => {
   test.each(kinds)('on %s', async (_kind, model) => {
     const { id } = await (await client()).responses.create({ model, input: 'secret' })
     const other = await client()
@@ -114,7 +114,7 @@ describe('nothing can be learned of what is another account’s', () => {
     }
   })
 
-  test('and nothing goes upstream, nothing is held', async () => {
+  test('and nothing goes upstream or is held', async () => {
     const openai = await client()
     const before = harness.upstream.requests.length
     await statusOf(openai.responses.create({ model: models.chat, input: 'x', previous_response_id: 'resp_nobody' }))
@@ -123,38 +123,38 @@ describe('nothing can be learned of what is another account’s', () => {
   })
 })
 
-test.each(kinds)('store: false is not kept, on %s', async (_kind, model) => {
+test.each(kinds)('a response with store: false is not stored, on %s', async (_kind, model) => {
   const openai = await client()
   const { id } = await openai.responses.create({ model, input: 'x', store: false })
   expect(await statusOf(openai.responses.retrieve(id))).toEqual([404, 'response_unknown'])
 })
 
-test('P33: what an upstream keeps is asked for by its name, and anybody else is given all of it', async () => {
+test('P33: an upstream that stored a response gets its id, and other upstreams get the whole history', async () => {
   const openai = await client()
   const native = models['a native upstream that keeps it']
   const first = await openai.responses.create({ model: native, input: 'one', instructions: 'be brief' })
   const second = await openai.responses.create({ model: native, input: 'two', previous_response_id: first.id })
-  expect(lastAsked()).toMatchObject({ input: 'two', previous_response_id: first.id })
+  expect(lastUpstreamBody()).toMatchObject({ input: 'two', previous_response_id: first.id })
   await openai.responses.create({ model: models.chat, input: 'three', previous_response_id: second.id })
-  const messages = lastAsked().messages as { role: string; content: unknown }[]
+  const messages = lastUpstreamBody().messages as { role: string; content: unknown }[]
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
   const third = await openai.responses.create({
     model: models['a native upstream that keeps nothing'],
     input: 'three',
     previous_response_id: second.id,
   })
-  const asked = lastAsked()
-  expect(asked.previous_response_id).toBeUndefined()
-  expect(asked.instructions).toBeUndefined()
-  expect((asked.input as unknown[]).length).toBe(5)
+  const request = lastUpstreamBody()
+  expect(request.previous_response_id).toBeUndefined()
+  expect(request.instructions).toBeUndefined()
+  expect((request.input as unknown[]).length).toBe(5)
   const fourth = await openai.responses.create({ model: native, input: 'four', previous_response_id: third.id })
-  expect((lastAsked().input as unknown[]).length).toBe(7)
+  expect((lastUpstreamBody().input as unknown[]).length).toBe(7)
   expect(fourth.previous_response_id).toBe(third.id)
   await openai.responses.create({ model: native, input: 'five', previous_response_id: fourth.id })
-  expect(lastAsked()).toMatchObject({ input: 'five', previous_response_id: fourth.id })
+  expect(lastUpstreamBody()).toMatchObject({ input: 'five', previous_response_id: fourth.id })
 })
 
-test('two calls may follow the same response at once, and each pays for what it read', async () => {
+test('two calls may follow the same response at once, and each is charged for its own input', async () => {
   const key = await harness.key()
   const openai = clientOf(key)
   const { id } = await openai.responses.create({ model: models.chat, input: 'one two' })
@@ -167,7 +167,7 @@ test('two calls may follow the same response at once, and each pays for what it 
   expect(Number((await harness.balance(key)).balance)).toBeCloseTo(100 - spent / 1e6, 9)
 })
 
-test.each(ours)('a tool’s result finds its call in what went before, on %s', async (_kind, model) => {
+test.each(withoutStorage)('a tool result finds its call in the previous response, on %s', async (_kind, model) => {
   const openai = await client()
   const tools = [{ type: 'function' as const, name: 'clock', parameters: { type: 'object' }, strict: false }]
   const first = await openai.responses.create({ model, input: 'use clock', tools })
@@ -177,16 +177,16 @@ test.each(ours)('a tool’s result finds its call in what went before, on %s', a
   expect(second.output_text).toBe('use clock')
 })
 
-test('an item is known by its name', async () => {
+test('an item of a stored response can be referenced by its id', async () => {
   const openai = await client()
   const first = await openai.responses.create({ model: models.chat, input: 'one' })
   const named = { type: 'item_reference' as const, id: first.output[0]!.id! }
   const input = [named, { role: 'user' as const, content: 'two' }]
   await openai.responses.create({ model: models.chat, input })
-  expect(lastAsked().messages).toMatchObject([{ role: 'assistant' }, { role: 'user', content: 'two' }])
+  expect(lastUpstreamBody().messages).toMatchObject([{ role: 'assistant' }, { role: 'user', content: 'two' }])
 })
 
-test('a conversation that is compacted is whole again wherever it is sent', async () => {
+test('a compacted conversation is expanded for every upstream, and only for its account', async () => {
   const openai = await client()
   const input = [
     { role: 'user' as const, content: 'one' },
@@ -200,16 +200,16 @@ test('a conversation that is compacted is whole again wherever it is sent', asyn
     const { usage } = await openai.responses.create({ model, input: more })
     expect(usage!.input_tokens).toBe(3)
   }
-  const stolen = (await client()).responses.create({ model: models.chat, input: more })
-  expect(await statusOf(stolen)).toEqual([400, 'field_invalid'])
+  const foreignUse = (await client()).responses.create({ model: models.chat, input: more })
+  expect(await statusOf(foreignUse)).toEqual([400, 'field_invalid'])
 })
 
-test('a conversation of an upstream cannot be named', async () => {
-  const asked = (await client()).responses.create({ model: 'openai/gpt-4o-mini', input: 'x', conversation: 'conv_1' })
-  expect(await statusOf(asked)).toEqual([400, 'field_invalid'])
+test('a conversation id of an upstream is refused', async () => {
+  const request = (await client()).responses.create({ model: 'openai/gpt-4o-mini', input: 'x', conversation: 'conv_1' })
+  expect(await statusOf(request)).toEqual([400, 'field_invalid'])
 })
 
-test('what an upstream has of a conversation is paid for by a caller that leaves, too', async () => {
+test('a caller that disconnects is charged for the history that the upstream has stored', async () => {
   const openai = await client()
   const model = 'openai/gpt-4o-mini'
   const never = Promise.withResolvers<void>()
@@ -228,10 +228,10 @@ test('what an upstream has of a conversation is paid for by a caller that leaves
 
 describe('P33: with several credentials', () => {
   const model = 'openai/gpt-4o-mini'
-  const signed = ({ upstream }: Harness): string[] =>
+  const credentials = ({ upstream }: Harness): string[] =>
     upstream.requests.map(({ headers }) => headers.get('authorization')!.slice('Bearer '.length))
 
-  test('a response is asked for, and followed, only with the one that made it', async () => {
+  test('a response is retrieved and followed only with the credential that made it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-pins-'))
     const two = await startDialects({ folder, upstreamKeys: 'sk-one,sk-two', world: { random: () => 0 } })
     const key = await two.key()
@@ -242,7 +242,7 @@ describe('P33: with several credentials', () => {
     await openai.responses.retrieve(second.id)
     await openai.responses.inputItems.list(second.id)
     await openai.responses.create({ model, input: 'by itself' })
-    expect(signed(two)).toEqual(['sk-one', 'sk-two', 'sk-two', 'sk-two', 'sk-two', 'sk-one'])
+    expect(credentials(two)).toEqual(['sk-one', 'sk-two', 'sk-two', 'sk-two', 'sk-two', 'sk-one'])
     two.upstream.plan(fail(500), fail(500))
     const third = openai.responses.create({ model, input: 'two', previous_response_id: first.id })
     expect(await statusOf(third)).toEqual([502, 'upstream_unusable'])
@@ -253,7 +253,7 @@ describe('P33: with several credentials', () => {
     expect((await later.responses.retrieve(second.id)).output_text).toBe('two')
     const fourth = await later.responses.create({ model, input: 'three', previous_response_id: second.id })
     expect(fourth.usage!.input_tokens).toBe(5)
-    expect((lastAsked(one).input as unknown[]).length).toBe(5)
+    expect((lastUpstreamBody(one).input as unknown[]).length).toBe(5)
     await later.responses.delete(second.id)
     expect(await statusOf(later.responses.retrieve(second.id))).toEqual([404, 'response_unknown'])
     await one.stop()
@@ -261,22 +261,22 @@ describe('P33: with several credentials', () => {
   })
 })
 
-test('what has had its time is not there', async () => {
+test('a response is a 404 after its retention time', async () => {
   let laterMs = 0
   const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + laterMs }
-  const short = await startDialects({ world: { clock }, env: { WEIR_RESPONSES_DAYS: '2' } })
-  const openai = clientAt(short, await short.key())
-  const old = await Promise.all(Object.values(models).map(model => openai.responses.create({ model, input: 'x' })))
+  const shortRetention = await startDialects({ world: { clock }, env: { WEIR_RESPONSES_DAYS: '2' } })
+  const openai = clientAt(shortRetention, await shortRetention.key())
+  const expired = await Promise.all(Object.values(models).map(model => openai.responses.create({ model, input: 'x' })))
   laterMs = 2 * 24 * 3_600_000 + 1
-  for (const { id } of old) {
+  for (const { id } of expired) {
     expect(await statusOf(openai.responses.retrieve(id))).toEqual([404, 'response_unknown'])
     const follow = { model: models.chat, input: 'x', previous_response_id: id }
     expect(await statusOf(openai.responses.create(follow))).toEqual([404, 'response_unknown'])
   }
-  await short.stop()
+  await shortRetention.stop()
 })
 
-test('all accounts together have room for so many: the oldest of whoever has the most go', async () => {
+test('when the storage is full, the oldest responses of the account with the most are removed', async () => {
   const small = await startDialects({ env: { WEIR_RESPONSES_MB: '1' } })
   const [alice, bob] = [clientAt(small, await small.key()), clientAt(small, await small.key())]
   const make = async (openai: OpenAI): Promise<string> =>
@@ -294,23 +294,23 @@ test('all accounts together have room for so many: the oldest of whoever has the
   await small.stop()
 })
 
-describe('what is too large to be kept', () => {
+describe('a response that is too large to be stored', () => {
   const huge = 'word '.repeat(1_800_000)
 
-  test('is answered all the same, and the answer says so', async () => {
+  test('is answered, and the answer reports the loss', async () => {
     const openai = await client()
-    const asked = { model: modelOf('openai-chat', 'lorem'), input: huge }
-    const { data, response } = await openai.responses.create(asked).withResponse()
+    const request = { model: modelOf('openai-chat', 'lorem'), input: huge }
+    const { data, response } = await openai.responses.create(request).withResponse()
     expect(data.output_text).toStartWith('Lorem')
     expect(response.headers.get('x-weir-loss')).toBe('store')
     expect(await statusOf(openai.responses.retrieve(data.id))).toEqual([404, 'response_unknown'])
-    const alone = openai.responses.create({ ...asked, background: true })
+    const alone = openai.responses.create({ ...request, background: true })
     expect(await statusOf(alone)).toEqual([413, 'request_too_large'])
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('is left to an upstream that keeps it', async () => {
+  test('cannot be followed at another upstream', async () => {
     const openai = await client()
     const { id } = await openai.responses.create({ model: 'openai/gpt-4.1-mini', input: huge, max_output_tokens: 16 })
     const follow = (model: string) => openai.responses.create({ model, input: 'x', previous_response_id: id })
@@ -318,17 +318,17 @@ describe('what is too large to be kept', () => {
   })
 })
 
-test('errors are in the words of their dialect, and what is only looked at tells no stages', async () => {
+test('errors of stored responses have the format of their dialect, and reads have no stage headers', async () => {
   const key = await harness.key()
   const headers = { authorization: `Bearer ${key}` }
   const ark = await fetch(`${harness.url}/api/v3/responses/resp_nobody`, { headers })
   expect([ark.status, await ark.json()]).toMatchObject([404, { error: { type: 'NotFound' } }])
   const { id } = await clientOf(key).responses.create({ model: models.chat, input: 'x' })
   for (const path of [id, `${id}/input_items`, `${id}?stream=true`]) {
-    const looked = await fetch(`${harness.url}/v1/responses/${path}`, { headers })
-    expect(looked.status).toBe(200)
-    expect([...looked.headers.keys()].filter(name => name.startsWith('x-pipeline'))).toEqual([])
-    expect(looked.headers.get('x-request-id')).toStartWith('req_')
+    const retrieved = await fetch(`${harness.url}/v1/responses/${path}`, { headers })
+    expect(retrieved.status).toBe(200)
+    expect([...retrieved.headers.keys()].filter(name => name.startsWith('x-pipeline'))).toEqual([])
+    expect(retrieved.headers.get('x-request-id')).toStartWith('req_')
   }
   for (const query of ['?limit=0', '?limit=101', '?limit=x', '?order=up', '?after=nothing']) {
     const listed = await fetch(`${harness.url}/v1/responses/${id}/input_items${query}`, { headers })

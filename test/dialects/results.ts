@@ -1,4 +1,4 @@
-// The published table: which pair of dialects can do what. It is checked in; the suite computes it anew and compares.
+// The published table of features for each pair of dialects. It is checked in; the suite computes it again and compares.
 
 import { join } from 'node:path'
 import { clients } from './clients/list.ts'
@@ -8,24 +8,24 @@ import type { Cell, Outcome } from './matrix.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
 
-/** The caller's dialect → the upstream's → the feature → what is said to be lost; `fail` where it does not work. */
+/** Dialect of the caller → of the upstream → feature → reported losses; `fail` if the feature does not work. */
 export type Results = Record<string, Record<string, Partial<Record<FeatureName, readonly string[] | 'fail'>>>>
 
 export const resultsPath = join(import.meta.dir, 'results.json')
 
-/** The client that stands for its dialect. */
-const standsFor = (dialect: Dialect) => clients.find(client => client.dialect === dialect)!
+/** The client that represents its dialect. */
+const representativeOf = (dialect: Dialect) => clients.find(client => client.dialect === dialect)!
 
-/** Of all 25 pairs. */
+/** The cells of all 25 pairs. */
 export const publishedCells: readonly Cell[] = dialects.flatMap(from =>
-  dialects.flatMap(upstream => featureNames.map(feature => ({ client: standsFor(from), upstream, feature }))),
+  dialects.flatMap(upstream => featureNames.map(feature => ({ client: representativeOf(from), upstream, feature }))),
 )
 
-const standing = new Set(publishedCells.map(cell => cell.client))
+const representatives = new Set(publishedCells.map(cell => cell.client))
 
-/** Every other client once with each feature and, over the features, with every upstream. */
+/** Every other client with each feature once, and over all features with every upstream. */
 export const selectedCells: readonly Cell[] = clients
-  .filter(client => !standing.has(client))
+  .filter(client => !representatives.has(client))
   .flatMap((client, turn) =>
     featureNames.map((feature, at) => ({ client, feature, upstream: dialects[(turn + at) % dialects.length]! })),
   )

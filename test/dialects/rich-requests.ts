@@ -1,6 +1,6 @@
-// A valid request of each dialect that uses most of what the dialect has.
+// A valid request of each dialect that uses most fields of the dialect.
 
-import type { Speaker } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -152,7 +152,7 @@ const gemini = (): object => ({
   labels: { a: 'b' },
 })
 
-export const richRequest: Readonly<Record<Speaker, (model: string) => object>> = {
+export const richRequest: Readonly<Record<CallerDialect, (model: string) => object>> = {
   'openai-chat': chat,
   'ark': chat,
   'anthropic-messages': messages,

@@ -1,4 +1,5 @@
-// Agents offer a search with every call. Where nobody knows what one costs, a translated call goes without and says so.
+// Agents offer a web search with every call. If a search has no price, a translated call is sent without it and reports the
+// loss.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -27,7 +28,7 @@ function ask(upstream: Parameters<typeof modelOf>[0], rest: object): Promise<Res
 
 const lossesOf = (answer: Response): readonly string[] => answer.headers.get('x-weir-loss')?.split(', ') ?? []
 
-test('the other tools stay, and the loss is said', async () => {
+test('a translated call without a price for searches keeps its other tools, and reports the loss', async () => {
   for (const upstream of ['anthropic-messages', 'gemini'] as const) {
     const answer = await ask(upstream, { tools: [look, search] })
     expect(answer.status).toBe(200)
@@ -39,14 +40,14 @@ test('the other tools stay, and the loss is said', async () => {
   }
 })
 
-test('nothing must be called where nothing is left', async () => {
+test('a required tool choice is dropped if no tool is left', async () => {
   const answer = await ask('anthropic-messages', { tools: [search], tool_choice: 'required' })
   expect(answer.status).toBe(200)
   expect(lossesOf(answer)).toEqual(expect.arrayContaining(['web_search', 'tool_choice']))
   await answer.text()
 })
 
-test('in its own dialect it is refused, because what the caller wrote is not changed', async () => {
+test('a native call with an unpriced search is refused, because its request is not changed', async () => {
   const answer = await ask('openai-responses', { tools: [look, search] })
   expect(answer.status).toBe(400)
   expect(await answer.text()).toContain('service_unpriced')

@@ -1,5 +1,5 @@
-// A stream whose upstream is silent for a while, in every dialect and translated: the head leaves, the caller is kept
-// waiting in a way that its SDK knows, and what comes then is a whole answer, or an error event and a legal end.
+// A stream whose upstream is silent for a while, in every dialect and translated: the head is sent, the caller gets
+// heartbeats that its SDK understands, and then a complete answer, or an error event and a valid end.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { errorMidStream, fail, pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
@@ -9,8 +9,8 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
-import type { Speaker } from './speaking.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { CallerDialect } from './raw-callers.ts'
+import { eventsOfBody, rawCallers, requestOf } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** Long enough for a few beats. */
+/** Waits long enough for a few heartbeats. */
 const late = (inner: Script): Script =>
   scripted(function* steps(request) {
     yield wait(60)
@@ -38,7 +38,7 @@ const slowly = (inner: Script): Script =>
 
 const error = { message: 'Overloaded', type: 'overloaded_error' }
 
-const pairs: readonly (readonly [Speaker, Dialect])[] = [
+const pairs: readonly (readonly [CallerDialect, Dialect])[] = [
   ['openai-chat', 'openai-chat'],
   ['openai-chat', 'anthropic-messages'],
   ['openai-responses', 'openai-responses'],
@@ -53,28 +53,28 @@ const pairs: readonly (readonly [Speaker, Dialect])[] = [
   ['ark', 'openai-responses'],
 ]
 
-/** What is said in the middle, where that is no comment. */
-const beatsOf: Partial<Record<Speaker, RegExp>> = {
+/** Heartbeats in the middle of a stream, in dialects where they are not comments. */
+const beatsOf: Partial<Record<CallerDialect, RegExp>> = {
   'anthropic-messages': /(event: ping\ndata: \{"type": "ping"\}\n\n){2}$/,
   'gemini': /(data: \{"candidates":\[\{"content":\{"role":"model","parts":\[\{"text":""\}\]\},"index":0\}\]\}\n\n){2}$/,
   'gemini-array': /\}\n\n\n$/, // white space between values
 }
 
-/** The same, before anything else. */
-const firstBeats: Partial<Record<Speaker, string>> = {
+/** Heartbeats before any content. */
+const firstBeats: Partial<Record<CallerDialect, string>> = {
   'anthropic-messages': 'event: ping\n',
   'gemini': 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\n\n',
   'gemini-array': '\n',
 }
 
-describe.each(pairs)('%s on %s', (speaker, upstream) => {
-  const { ended, broken, error: readError } = speech[speaker]
+describe.each(pairs)('a stream of %s on %s after a silence', (callerDialect, upstream) => {
+  const { completed: textOfCompleted, failed: errorOfFailed, error: readError } = rawCallers[callerDialect]
 
   async function ask(script: Script): Promise<string> {
     harness.upstream.plan(script)
-    const asked = { model: modelOf(upstream), stream: true }
-    const caller = openRaw(harness.url, requestOf(speaker, key, asked))
-    await caller.until(({ head }) => head !== '', 'the head is there before the answer')
+    const input = { model: modelOf(upstream), stream: true }
+    const caller = openRaw(harness.url, requestOf(callerDialect, key, input))
+    await caller.until(({ head }) => head !== '', 'the caller has the head before the answer')
     await caller.whole()
     expect(caller.status).toBe(200)
     await harness.idle()
@@ -82,41 +82,44 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     return caller.text
   }
 
-  test('an answer', async () => {
+  test('is complete, and begins with heartbeats', async () => {
     const text = await ask(late(streamed(['Hel', 'lo'])))
-    expect(ended(eventsSeen(speaker, text))).toBe('Hello')
-    expect(text.startsWith(firstBeats[speaker] ?? ': \n\n')).toBe(true)
+    expect(textOfCompleted(eventsOfBody(callerDialect, text))).toBe('Hello')
+    expect(text.startsWith(firstBeats[callerDialect] ?? ': \n\n')).toBe(true)
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
 
-  test('an answer with a silence in its middle', async () => {
-    const goesOn = Promise.withResolvers<void>()
-    harness.upstream.plan(pausedStream(['Hel', 'lo'], goesOn.promise))
-    const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), stream: true }))
-    const beats = beatsOf[speaker] ?? /: \n\n: \n\n$/
-    await caller.until(({ text }) => text.includes('Hel') && beats.test(text), 'two heartbeats follow what was said')
-    goesOn.resolve()
+  test('in its middle is complete, with heartbeats between its events', async () => {
+    const continues = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['Hel', 'lo'], continues.promise))
+    const caller = openRaw(harness.url, requestOf(callerDialect, key, { model: modelOf(upstream), stream: true }))
+    const beats = beatsOf[callerDialect] ?? /: \n\n: \n\n$/
+    await caller.until(({ text }) => text.includes('Hel') && beats.test(text), 'two heartbeats follow the content')
+    continues.resolve()
     await caller.whole()
-    expect(ended(eventsSeen(speaker, caller.text))).toBe('Hello')
+    expect(textOfCompleted(eventsOfBody(callerDialect, caller.text))).toBe('Hello')
     await harness.idle()
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
 
-  test('an error before anything was said', async () => {
-    const told = readError(broken(eventsSeen(speaker, await ask(late(fail(500))))), 502)
-    expect(told.message).toContain('No upstream gave a usable answer.')
+  test('has an error event if the upstream fails before content', async () => {
+    const parsed = readError(errorOfFailed(eventsOfBody(callerDialect, await ask(late(fail(500))))), 502)
+    expect(parsed.message).toContain('No upstream gave a usable answer.')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
   })
 
-  test('a refusal of the request', async () => {
-    const events = eventsSeen(speaker, await ask(late(fail(400, { error: { message: 'Too long.', type: 'x' } }))))
-    expect(readError(broken(events), 400).message).toContain('Too long.')
+  test('has an error event if the upstream refuses the request', async () => {
+    const events = eventsOfBody(
+      callerDialect,
+      await ask(late(fail(400, { error: { message: 'Too long.', type: 'x' } }))),
+    )
+    expect(readError(errorOfFailed(events), 400).message).toContain('Too long.')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0 })
   })
 
-  test('an error in the middle', async () => {
-    const events = eventsSeen(speaker, await ask(late(slowly(errorMidStream(['Hel', 'lo'], error)))))
-    expect(readError(broken(events), 502).message).not.toBe('')
+  test('has an error event if the upstream fails in the middle', async () => {
+    const events = eventsOfBody(callerDialect, await ask(late(slowly(errorMidStream(['Hel', 'lo'], error)))))
+    expect(readError(errorOfFailed(events), 502).message).not.toBe('')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed' })
   })
 })
@@ -129,30 +132,30 @@ const others: Readonly<Record<string, Dialect>> = {
   'ark': 'anthropic-messages',
 }
 
-/** P9: what SDKs make of it. */
+/** P9: what the SDKs make of such streams. */
 describe.each(clients.map(client => [client.name, client] as const))('%s', (_name, client: Client) => {
-  test('does not notice a silence in the middle', async () => {
+  test('does not notice a silence in the middle of a stream', async () => {
     const session = client.connect(harness.url, key)
-    const wish = { model: modelOf(others[client.dialect]!), turns: [session.user('x')] }
+    const options = { model: modelOf(others[client.dialect]!), turns: [session.user('x')] }
     for (const way of ['stream', 'helper'] as const) {
-      const goesOn = new Promise(resolve => setTimeout(resolve, 150))
-      harness.upstream.plan(pausedStream(['Hel', 'lo'], goesOn))
-      expect(await session.ask(way, wish)).toMatchObject({ text: 'Hello', thoughts: '', calls: [], finish: 'stop' })
+      const continues = new Promise(resolve => setTimeout(resolve, 150))
+      harness.upstream.plan(pausedStream(['Hel', 'lo'], continues))
+      expect(await session.ask(way, options)).toMatchObject({ text: 'Hello', thoughts: '', calls: [], finish: 'stop' })
     }
   })
 
-  test('waits for an answer, and is told of errors', async () => {
+  test('waits for a late answer, and raises late errors', async () => {
     const session = client.connect(harness.url, key)
     const upstream = others[client.dialect]!
     for (const way of ['stream', 'helper'] as const) {
-      const wish = { model: modelOf(upstream), turns: [session.user('x')] }
+      const options = { model: modelOf(upstream), turns: [session.user('x')] }
       harness.upstream.plan(late(slowly(streamed(['Hel', 'lo']))))
-      expect((await session.ask(way, wish)).text).toBe('Hello')
+      expect((await session.ask(way, options)).text).toBe('Hello')
       for (const script of [fail(500), slowly(errorMidStream(['Hel', 'lo'], error))]) {
         harness.upstream.plan(late(script))
         expect(
-          await session.ask(way, wish).then(
-            () => 'told as an answer',
+          await session.ask(way, options).then(
+            () => 'returned as an answer',
             () => 'raised',
           ),
         ).toBe('raised')

@@ -1,5 +1,5 @@
-// A conversation that changes its model in the middle of a loop of tools, and back: nothing is refused, calls and
-// results stay, the state of one origin never reaches another, and comes back to its own byte for byte.
+// A conversation that changes its model in the middle of a tool loop, and back. No request is refused, calls and results
+// stay, and reasoning state goes back to its origin byte for byte, and to no other upstream.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { issueState, issueStateBytes } from '../../tools/fake-upstream/reasoning-state.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** Whose state the fake upstream issues in each dialect; chat has none. */
+/** The owner in the reasoning state that the fake upstream issues in each dialect; chat has none. */
 const owners: Readonly<Record<Dialect, string | undefined>> = {
   'openai-chat': undefined,
   'openai-responses': 'responses',
@@ -27,7 +27,7 @@ const owners: Readonly<Record<Dialect, string | undefined>> = {
 
 const thought = 'Let me think about it.'
 
-/** What this upstream issued with its answer to this request, and wants back. */
+/** The reasoning state that this upstream issued for this request, and expects back. */
 function stateOf(dialect: Dialect, ordinal: number): string | undefined {
   const by = owners[dialect]
   if (by === undefined) return undefined
@@ -36,16 +36,16 @@ function stateOf(dialect: Dialect, ordinal: number): string | undefined {
     : issueState({ by, ordinal, text: thought })
 }
 
-/** The owners of all state that a request holds, also of what is in base64 or in our own wrapping. */
+/** The owners of all reasoning state in a request, also in base64 or packed by the gateway. */
 function ownersIn(sent: string): ReadonlySet<string> {
-  const opened = sent.replaceAll(/[A-Za-z0-9+/_-]{16,}={0,2}/g, text => `${text} ${opens(opens(text))}`)
-  return new Set(Array.from(opened.matchAll(/\bsig-([a-z]+)-/g), match => match[1]!))
+  const decoded = sent.replaceAll(/[A-Za-z0-9+/_-]{16,}={0,2}/g, text => `${text} ${decodeBase64(decodeBase64(text))}`)
+  return new Set(Array.from(decoded.matchAll(/\bsig-([a-z]+)-/g), match => match[1]!))
 }
 
-const opens = (text: string): string =>
+const decodeBase64 = (text: string): string =>
   text.replaceAll(/[A-Za-z0-9+/_-]{16,}={0,2}/g, one => `${one} ${Buffer.from(one, 'base64').toString('latin1')}`)
 
-interface Talk {
+interface Setting {
   readonly client: Client
   readonly way: Way
 }
@@ -55,7 +55,7 @@ class Conversation {
   readonly #way: Way
   #turns: readonly unknown[] = []
 
-  constructor({ client, way }: Talk, key: string) {
+  constructor({ client, way }: Setting, key: string) {
     this.#session = client.connect(harness.url, key)
     this.#way = way
   }
@@ -71,8 +71,8 @@ class Conversation {
 
   async #go(upstream: Dialect, more: readonly unknown[]): Promise<Reply> {
     const turns = [...this.#turns, ...more]
-    const wish = { model: modelOf(upstream, 'think'), turns, tools: ['map', 'clock'], thinking: true }
-    const reply = await this.#session.ask(this.#way, wish)
+    const options = { model: modelOf(upstream, 'think'), turns, tools: ['map', 'clock'], thinking: true }
+    const reply = await this.#session.ask(this.#way, options)
     this.#turns = [...turns, ...reply.turns]
     return reply
   }
@@ -83,43 +83,46 @@ const lastRequest = () => {
   return { ordinal, text: Buffer.from(body).toString() }
 }
 
-function expectOnlyOwn(upstream: Dialect, text: string): void {
+function expectOwnStateOnly(upstream: Dialect, text: string): void {
   const own = owners[upstream]
   expect([...ownersIn(text)].filter(owner => owner !== own)).toEqual([])
 }
 
 const pairs = dialects.flatMap(a => dialects.filter(b => b !== a).map(b => [a, b] as const))
 const callers = dialects.map(dialect => clients.find(client => client.dialect === dialect)!)
-const talks = callers.flatMap((client, at) => [{ client, way: at % 2 === 0 ? 'stream' : 'plain' }] as const)
+const settings = callers.flatMap((client, at) => [{ client, way: at % 2 === 0 ? 'stream' : 'plain' }] as const)
 
-describe.each(talks.map(talk => [`${talk.client.name}, ${talk.way}`, talk] as const))('%s', (_name, talk) => {
-  test.each(pairs)('P33: from %s to %s and back', async (a, b) => {
-    const conversation = new Conversation(talk, await harness.key())
-    const called = await conversation.say(a, 'use map {"city":"Paris"}')
-    expect(called.calls).toMatchObject([{ name: 'map', given: { city: 'Paris' } }])
-    const stateOfA = stateOf(a, lastRequest().ordinal)
+describe.each(settings.map(setting => [`${setting.client.name}, ${setting.way}`, setting] as const))(
+  '%s',
+  (_name, setting) => {
+    test.each(pairs)('P33: a conversation moves from %s to %s and back', async (a, b) => {
+      const conversation = new Conversation(setting, await harness.key())
+      const called = await conversation.say(a, 'use map {"city":"Paris"}')
+      expect(called.calls).toMatchObject([{ name: 'map', input: { city: 'Paris' } }])
+      const stateOfA = stateOf(a, lastRequest().ordinal)
 
-    const answered = await conversation.answer(b, called)
-    expect(answered).toMatchObject({ calls: [], finish: 'stop' })
-    const atB = lastRequest().text
-    for (const kept of ['map says sunny', 'Paris']) expect(atB).toContain(kept)
-    expectOnlyOwn(b, atB)
+      const answered = await conversation.answer(b, called)
+      expect(answered).toMatchObject({ calls: [], finish: 'stop' })
+      const atB = lastRequest().text
+      for (const text of ['map says sunny', 'Paris']) expect(atB).toContain(text)
+      expectOwnStateOnly(b, atB)
 
-    const again = await conversation.say(b, 'use clock {"city":"Rome"}')
-    expect(again.calls).toMatchObject([{ name: 'clock', given: { city: 'Rome' } }])
-    const stateOfB = stateOf(b, lastRequest().ordinal)
+      const secondCall = await conversation.say(b, 'use clock {"city":"Rome"}')
+      expect(secondCall.calls).toMatchObject([{ name: 'clock', input: { city: 'Rome' } }])
+      const stateOfB = stateOf(b, lastRequest().ordinal)
 
-    const back = await conversation.answer(a, again)
-    expect(back).toMatchObject({ calls: [], finish: 'stop' })
-    const atA = lastRequest().text
-    for (const kept of ['map says sunny', 'clock says sunny', 'Paris', 'Rome']) expect(atA).toContain(kept)
-    expectOnlyOwn(a, atA)
-    if (stateOfA !== undefined) expect(atA).toContain(stateOfA)
+      const secondAnswer = await conversation.answer(a, secondCall)
+      expect(secondAnswer).toMatchObject({ calls: [], finish: 'stop' })
+      const atA = lastRequest().text
+      for (const text of ['map says sunny', 'clock says sunny', 'Paris', 'Rome']) expect(atA).toContain(text)
+      expectOwnStateOnly(a, atA)
+      if (stateOfA !== undefined) expect(atA).toContain(stateOfA)
 
-    const last = await conversation.say(b, 'Thank you')
-    expect(last.text).toBe('Thank you')
-    const atLast = lastRequest().text
-    expectOnlyOwn(b, atLast)
-    if (stateOfB !== undefined) expect(atLast).toContain(stateOfB)
-  })
-})
+      const last = await conversation.say(b, 'Thank you')
+      expect(last.text).toBe('Thank you')
+      const atLast = lastRequest().text
+      expectOwnStateOnly(b, atLast)
+      if (stateOfB !== undefined) expect(atLast).toContain(stateOfB)
+    })
+  },
+)

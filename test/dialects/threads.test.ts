@@ -1,5 +1,5 @@
-// Threads of messages with the official SDK: its tool runner asks for one, goes on from the last message by its id, and
-// knows from `error.details.error_code` when it must send the whole conversation instead.
+// Threads of anthropic-messages with the official SDK: its tool runner creates one, continues from the last message by its
+// id, and learns from `error.details.error_code` when it must send the whole conversation instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
-import { says } from '../side/upstream.ts'
+import { says } from '../passthrough/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
@@ -51,14 +51,14 @@ type Json = Record<string, unknown>
 
 const usage = { input_tokens: 1, output_tokens: 1 }
 const base = { type: 'message', role: 'assistant', model: 'echo', stop_sequence: null, usage }
-const calls = (id: string) => ({
+const toolMessage = (id: string) => ({
   ...base,
   id,
   stop_reason: 'tool_use',
   content: [{ type: 'tool_use', id: 'toolu_1', name: 'depth', input: { of: 'the pond' } }],
 })
-const said = [{ type: 'text', text: 'Two metres.' }]
-const ends = (id: string) => ({ ...base, id, stop_reason: 'end_turn', content: said })
+const finalContent = [{ type: 'text', text: 'Two metres.' }]
+const finalMessage = (id: string) => ({ ...base, id, stop_reason: 'end_turn', content: finalContent })
 const failed = (code: string, more: Json = {}) => ({
   type: 'error',
   request_id: 'up',
@@ -98,7 +98,7 @@ async function clientOf(key?: string): Promise<Anthropic> {
   return new Anthropic({ baseURL: harness.url, apiKey: key ?? (await harness.key()), maxRetries: 0 })
 }
 
-/** What the tool runner comes to, and what the upstream was asked meanwhile. */
+/** The final text of the tool runner, and the requests that the upstream received meanwhile. */
 async function run(model: string, client?: Anthropic) {
   const since = harness.upstream.requests.length
   const runner = (client ?? (await clientOf())).beta.messages.toolRunner({
@@ -119,10 +119,10 @@ async function run(model: string, client?: Anthropic) {
 const threadsOf = (requests: readonly { readonly json: Json }[]) => requests.map(({ json }) => json.thread)
 
 describe('the tool runner', () => {
-  test('goes on with a thread at the channel that keeps it', async () => {
+  test('continues a thread at the channel that keeps it', async () => {
     const ids = Array.from({ length: 4 }, (_, at) => `msg_kept_${at}`)
     for (const id of ids) {
-      harness.upstream.plan(says(calls(id)), says(ends(`${id}_end`)))
+      harness.upstream.plan(says(toolMessage(id)), says(finalMessage(`${id}_end`)))
       const { text, requests } = await run('pond/echo')
       expect(text).toBe('Two metres.')
       expect(threadsOf(requests)).toEqual([{ type: 'create' }, { type: 'continue', previous_message_id: id }])
@@ -131,17 +131,21 @@ describe('the tool runner', () => {
     }
   })
 
-  test('is told by the upstream that it keeps none', async () => {
+  test('sends the whole conversation if the upstream supports no threads', async () => {
     const refused = failed('thread_unsupported_request', { unsupported: ['model'] })
-    harness.upstream.plan(says(refused, 400), says(calls('msg_a')), says(ends('msg_b')))
+    harness.upstream.plan(says(refused, 400), says(toolMessage('msg_a')), says(finalMessage('msg_b')))
     const { text, requests } = await run('pond/echo')
     expect(text).toBe('Two metres.')
     expect(threadsOf(requests)).toEqual([{ type: 'create' }, undefined, undefined])
     expect(requests[2]!.json.messages).toHaveLength(3)
   })
 
-  test('is told by the upstream that it has lost one', async () => {
-    harness.upstream.plan(says(calls('msg_c')), says(failed('thread_not_found'), 404), says(ends('msg_d')))
+  test('creates a new thread if the upstream has lost one', async () => {
+    harness.upstream.plan(
+      says(toolMessage('msg_c')),
+      says(failed('thread_not_found'), 404),
+      says(finalMessage('msg_d')),
+    )
     const { text, requests } = await run('pond/echo')
     expect(text).toBe('Two metres.')
     expect(threadsOf(requests)).toEqual([
@@ -151,14 +155,14 @@ describe('the tool runner', () => {
     ])
   })
 
-  test('is told by us where the provider keeps none', async () => {
-    harness.upstream.plan(says(calls('msg_e')), says(ends('msg_f')))
+  test('sends the whole conversation if the provider keeps no threads', async () => {
+    harness.upstream.plan(says(toolMessage('msg_e')), says(finalMessage('msg_f')))
     const { text, requests } = await run('creek/echo')
     expect([text, threadsOf(requests)]).toEqual(['Two metres.', [undefined, undefined]])
     expect(requests[1]!.json.messages).toHaveLength(3)
   })
 
-  test('is told by us where its words are translated', async () => {
+  test('sends the whole conversation if the call is translated', async () => {
     harness.upstream.plan(says(chatCalls), says(chatEnds))
     const { text, requests } = await run('brook/echo')
     expect(text).toBe('Two metres.')
@@ -169,14 +173,14 @@ describe('the tool runner', () => {
 })
 
 describe('a thread', () => {
-  const say = { max_tokens: 100, messages: [{ role: 'user' as const, content: 'And the brook?' }] }
+  const question = { max_tokens: 100, messages: [{ role: 'user' as const, content: 'And the brook?' }] }
   const follow = (client: Anthropic, id: string, model = 'pond/echo') =>
-    client.beta.messages.create({ model, ...say, thread: { type: 'continue', previous_message_id: id } })
+    client.beta.messages.create({ model, ...question, thread: { type: 'continue', previous_message_id: id } })
 
-  test("is its account's alone, and so is one that nobody has", async () => {
+  test('of another account is a 404, like an unknown one', async () => {
     const [alice, bob] = [await clientOf(), await clientOf()]
-    harness.upstream.plan(says(ends('msg_alice')))
-    await alice.beta.messages.create({ model: 'pond/echo', ...say, thread: { type: 'create' } })
+    harness.upstream.plan(says(finalMessage('msg_alice')))
+    await alice.beta.messages.create({ model: 'pond/echo', ...question, thread: { type: 'create' } })
     const before = harness.upstream.requests.length
     for (const id of ['msg_alice', 'msg_nobody']) {
       const fault: unknown = await follow(bob, id).catch((one: unknown) => one)
@@ -185,14 +189,14 @@ describe('a thread', () => {
       expect(error).toMatchObject({ type: 'not_found_error', details: { error_code: 'thread_not_found' } })
     }
     expect(harness.upstream.requests.length).toBe(before)
-    harness.upstream.plan(says(ends('msg_alice_2')))
+    harness.upstream.plan(says(finalMessage('msg_alice_2')))
     expect((await follow(alice, 'msg_alice')).id).toBe('msg_alice_2')
   })
 
-  test.each(['creek/echo', 'brook/echo'])('is not begun where %s keeps none', async model => {
+  test.each(['creek/echo', 'brook/echo'])('is refused for %s, which keeps no threads', async model => {
     const client = await clientOf()
-    const asked = client.beta.messages.create({ model, ...say, thread: { type: 'create' } })
-    const fault = (await asked.catch((one: unknown) => one)) as InstanceType<typeof Anthropic.APIError>
+    const created = client.beta.messages.create({ model, ...question, thread: { type: 'create' } })
+    const fault = (await created.catch((one: unknown) => one)) as InstanceType<typeof Anthropic.APIError>
     expect(fault.status).toBe(400)
     const details = { error_code: 'thread_unsupported_request', unsupported: ['model'] }
     expect((fault.error as { error: Json }).error).toMatchObject({ type: 'invalid_request_error', details })

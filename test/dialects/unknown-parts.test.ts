@@ -1,9 +1,9 @@
-// A request that holds something of an unknown kind: what is known beside it is sent, and what the model is to answer
-// is never nothing.
+// Requests with a part of an unknown type: the known parts beside it are sent, and a request without any known part in its
+// last message is refused.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
-import { speech } from './speaking.ts'
+import { rawCallers } from './raw-callers.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-describe('a last word of an unknown kind', () => {
+describe('a last message of an unknown type', () => {
   const history = {
     messages: [
       { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
@@ -39,38 +39,41 @@ describe('a last word of an unknown kind', () => {
     dialects.filter(upstream => upstream !== caller).map(upstream => [caller, upstream] as const),
   )
 
-  test.each(pairs)('of %s is never sent to %s as nothing', async (caller, upstream) => {
+  test.each(pairs)('from %s is not sent to %s as an empty message', async (caller, upstream) => {
     const field = fieldOf(caller)
     const key = await harness.key()
     const before = harness.upstream.requests.length
     for (const turns of [[unknown[field]], [...history[field], unknown[field]]]) {
-      const asked = { model: modelOf(upstream), stream: false }
-      const { path, body, error } = speech[caller]
+      const input = { model: modelOf(upstream), stream: false }
+      const { path, body, error } = rawCallers[caller]
       const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-      const json = JSON.stringify({ ...body(asked), [field]: turns })
-      const told = await fetch(harness.url + path(asked), { method: 'POST', headers, body: json })
-      expect(told.status).toBe(400)
-      expect(error(await told.json(), 400).message).toContain(field)
+      const json = JSON.stringify({ ...body(input), [field]: turns })
+      const answer = await fetch(harness.url + path(input), { method: 'POST', headers, body: json })
+      expect(answer.status).toBe(400)
+      expect(error(await answer.json(), 400).message).toContain(field)
       expect(harness.upstream.requests).toHaveLength(before)
     }
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
   })
 
-  test.each(pairs)('of %s beside what is known goes to %s without it, and says so', async (caller, upstream) => {
-    if (caller === 'openai-chat' || caller === 'ark') return // refuse any kind that they do not know
-    const field = fieldOf(caller)
-    const asked = { model: modelOf(upstream), stream: false }
-    const both = JSON.parse(JSON.stringify(history[field][0]!)) as Record<string, unknown>
-    const list = field === 'contents' ? 'parts' : 'content'
-    const text = field === 'input' ? { type: 'input_text', text: 'Hi' } : { type: 'text', text: 'Hi' }
-    const known = field === 'contents' ? { text: 'Hi' } : text
-    both[list] = [known, ...(unknown[field] as unknown as Record<string, unknown[]>)[list]!]
-    const headers = { 'authorization': `Bearer ${await harness.key()}`, 'content-type': 'application/json' }
-    const { path, body } = speech[caller]
-    const json = JSON.stringify({ ...body(asked), [field]: [both] })
-    const told = await fetch(harness.url + path(asked), { method: 'POST', headers, body: json })
-    expect([told.status, await told.text()]).toEqual([200, expect.any(String)])
-    expect(told.headers.get('x-weir-loss')).toContain('hologram')
-  })
+  test.each(pairs)(
+    'from %s with known parts goes to %s without the unknown part, and reports the loss',
+    async (caller, upstream) => {
+      if (caller === 'openai-chat' || caller === 'ark') return // these dialects refuse unknown types
+      const field = fieldOf(caller)
+      const input = { model: modelOf(upstream), stream: false }
+      const both = JSON.parse(JSON.stringify(history[field][0]!)) as Record<string, unknown>
+      const list = field === 'contents' ? 'parts' : 'content'
+      const text = field === 'input' ? { type: 'input_text', text: 'Hi' } : { type: 'text', text: 'Hi' }
+      const known = field === 'contents' ? { text: 'Hi' } : text
+      both[list] = [known, ...(unknown[field] as unknown as Record<string, unknown[]>)[list]!]
+      const headers = { 'authorization': `Bearer ${await harness.key()}`, 'content-type': 'application/json' }
+      const { path, body } = rawCallers[caller]
+      const json = JSON.stringify({ ...body(input), [field]: [both] })
+      const answer = await fetch(harness.url + path(input), { method: 'POST', headers, body: json })
+      expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)])
+      expect(answer.headers.get('x-weir-loss')).toContain('hologram')
+    },
+  )
 })

@@ -1,4 +1,4 @@
-// A gateway with five providers, each of which speaks one dialect and no other, all played by the fake upstream.
+// A gateway with five providers, each of which speaks one dialect only. The fake upstream serves all of them.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,12 +9,12 @@ import { startHarness } from '../support/gateway.ts'
 export const dialects = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini', 'ark'] as const
 export type Dialect = (typeof dialects)[number]
 
-interface Spoken {
+interface DialectPaths {
   readonly base: string
   readonly paths: string | readonly string[]
 }
 
-export const spoken: Readonly<Record<Dialect, Spoken>> = {
+export const dialectPaths: Readonly<Record<Dialect, DialectPaths>> = {
   'openai-chat': { base: '/v1', paths: '/chat/completions' },
   'openai-responses': { base: '/v1', paths: '/responses' },
   'anthropic-messages': { base: '/v1', paths: '/messages' },
@@ -25,7 +25,7 @@ export const spoken: Readonly<Record<Dialect, Spoken>> = {
   'ark': { base: '/api/v3', paths: '/chat/completions' },
 }
 
-/** The provider that speaks it: `up-gemini`, `up-ark` and so on. */
+/** The provider of a dialect: `up-gemini`, `up-ark` and so on. */
 export const providerOf = (dialect: Dialect): string => `up-${dialect}`
 
 export const modelOf = (dialect: Dialect, model = 'echo'): string => `${providerOf(dialect)}/${model}`
@@ -37,11 +37,14 @@ const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }))
 
-/** The same, known not to think: a caller that leaves them lets their upstream go at once. */
-export const thoughtless: readonly object[] = models.map(model => ({ ...model, traits: { thinking: 'none' } }))
+/** The same models without thinking: when a caller disconnects, the gateway closes the upstream connection at once. */
+export const modelsWithoutThinking: readonly object[] = models.map(model => ({
+  ...model,
+  traits: { thinking: 'none' },
+}))
 
 export interface DialectsOptions extends HarnessOptions {
-  /** In the place of the fake upstream's own ones, as a provider file tells them. */
+  /** Replaces the default models; written as in a provider file. */
   readonly models?: readonly object[]
 }
 
@@ -56,7 +59,7 @@ export async function startDialects(options: DialectsOptions = {}): Promise<Harn
       baseUrl: 'http://127.0.0.1:9',
       keyEnv: `UP_${name}_KEY`,
       baseUrlEnv: `UP_${name}_URL`,
-      speaks: { [dialect]: spoken[dialect].paths },
+      speaks: { [dialect]: dialectPaths[dialect].paths },
       sign: 'bearer',
       models: options.models ?? models,
     }
@@ -79,5 +82,5 @@ export async function startDialects(options: DialectsOptions = {}): Promise<Harn
 
 const upstreamUrl = (dialect: Dialect, url: string): [string, string] => [
   `UP_${dialect.toUpperCase().replaceAll('-', '_')}_URL`,
-  url + spoken[dialect].base,
+  url + dialectPaths[dialect].base,
 ]

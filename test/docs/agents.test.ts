@@ -1,5 +1,5 @@
-// What docs/guides/agents.md tells people to set is what the proof sets: a run that passes with a setting of its own proves
-// nothing of the documented one.
+// The settings in docs/guides/agents.md are those that scripts/proof/agents uses: a proof with other settings would say
+// nothing about the documented ones.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const sections = new Map(page.split(/^## /m).map(section => [nameOf(section), se
 
 const setting = { url: 'http://127.0.0.1:8080', key: 'wk-key', model: 'p/m', prompt: 'do it', home: '/home' }
 
-/** What only keeps a run quiet and alone: no updates, no statistics, and no sandbox where there is none. */
+/** Settings that only isolate a run: no updates, no statistics, no sandbox. */
 const QUIET = [
   ...['DISABLE_AUTOUPDATER', 'OPENCODE_DISABLE_AUTOUPDATE', 'OPENCODE_DISABLE_MODELS_FETCH'],
   ...['check_for_update_on_startup', 'analytics', 'enabled', 'autoupdate', 'share', 'general', 'privacy', 'telemetry'],
@@ -28,16 +28,19 @@ function namesIn(text: string): readonly string[] {
   return names(JSON.parse(text)).filter(name => name !== setting.model)
 }
 
-test.each(agents.map(agent => [agent.name, agent] as const))('%s is set up as its section says', (name, agent) => {
-  const section = sections.get(name)!
-  const files = agent.files?.(setting) ?? {}
-  const settings = Object.entries(files).flatMap(([path, text]) => [path, ...namesIn(text)])
-  const flags = agent.args(setting).filter(one => one.startsWith('-'))
-  const wanted = [...Object.keys(agent.env?.(setting) ?? {}), ...settings, ...flags]
-  const unsaid = wanted.filter(one => !QUIET.includes(one) && !section.includes(one))
-  expect(unsaid).toEqual([])
-})
+test.each(agents.map(agent => [agent.name, agent] as const))(
+  '%s is set up by the proof as its section says',
+  (name, agent) => {
+    const section = sections.get(name)!
+    const files = agent.files?.(setting) ?? {}
+    const settings = Object.entries(files).flatMap(([path, text]) => [path, ...namesIn(text)])
+    const flags = agent.args(setting).filter(one => one.startsWith('-'))
+    const wanted = [...Object.keys(agent.env?.(setting) ?? {}), ...settings, ...flags]
+    const undocumented = wanted.filter(one => !QUIET.includes(one) && !section.includes(one))
+    expect(undocumented).toEqual([])
+  },
+)
 
-test('the table has the versions that are tried', () => {
+test('the table on the page has the versions that the proof runs', () => {
   for (const { version } of agents) expect(page).toContain(` ${version} |`)
 })

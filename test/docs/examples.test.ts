@@ -1,5 +1,5 @@
-// What the documentation says to type is typed, page by page, into a gateway that runs. A block that is marked
-// ```sh not run``` is for other places than this one; pages whose examples another test tries are left to it.
+// Runs the shell blocks of the documentation, page by page, on a gateway. Blocks that are marked ```sh not run``` are
+// skipped, and so are pages whose examples another test runs.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -8,20 +8,20 @@ import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
 let harness: Harness
-let names: Record<string, string>
+let variables: Record<string, string>
 
 beforeAll(async () => {
   harness = await startHarness()
-  const made = await harness.weir('keys create', { tier: 'pro', credit: '5' })
+  const created = await harness.weir('keys create', { tier: 'pro', credit: '5' })
   const { token } = await harness.weir('token')
   const { setupToken } = await harness.weir('setup', { token: true })
-  names = {
+  variables = {
     WEIR: harness.url,
     WEIR_DATA: harness.folder,
     COMMAND: join(ROOT, 'bin', 'weir'),
-    KEY: String(made.key),
-    WEIR_KEY: String(made.key),
-    ACCOUNT: String(made.account),
+    KEY: String(created.key),
+    WEIR_KEY: String(created.key),
+    ACCOUNT: String(created.account),
     TOKEN: String(token),
     SETUP_TOKEN: String(setupToken),
   }
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const ROOT = join(import.meta.dir, '..', '..')
-const elsewhere = [
+const testedElsewhere = [
   ...['guides/limits.md', 'guides/model-names.md', 'guides/channel-settings.md', 'guides/restrict-keys.md'],
   ...['start/solo.md', 'start/company.md', 'start/reseller.md'],
 ]
@@ -51,20 +51,20 @@ function blocksOf(page: string, path: string): readonly Block[] {
   }))
 }
 
-const isTyped = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir|bin\/weir) /m.test(text)
+const hasCommands = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir|bin\/weir) /m.test(text)
 
 const pages = readdirSync(join(ROOT, 'docs'), { encoding: 'utf8', recursive: true }).filter(
-  name => name.endsWith('.md') && !elsewhere.includes(name),
+  name => name.endsWith('.md') && !testedElsewhere.includes(name),
 )
-const typed = [['README.md', 'README.md'], ...pages.map(name => [name, join('docs', name)])]
+const commandBlocks = [['README.md', 'README.md'], ...pages.map(name => [name, join('docs', name)])]
   .flatMap(([page, path]) => blocksOf(page!, join(ROOT, path!)))
-  .filter(isTyped)
+  .filter(hasCommands)
 
-test('every block that can be typed says that it is of the shell, and whether it runs', () => {
-  expect(typed.filter(({ info }) => info !== 'sh' && info !== 'sh not run')).toEqual([])
+test('every block with commands is marked as sh or as sh not run', () => {
+  expect(commandBlocks.filter(({ info }) => info !== 'sh' && info !== 'sh not run')).toEqual([])
 })
 
-/** As they are in the documents, but for what stands for something: the address, a key, and the command itself. */
+/** The blocks of a page as one script, with the address, the key and the path of the command replaced. */
 function scriptOf(blocks: readonly Block[]): string {
   const curl = 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }'
   const head = ['set -e', curl, 'weir() { "$COMMAND" "$@"; }']
@@ -74,18 +74,18 @@ function scriptOf(blocks: readonly Block[]): string {
 }
 
 const runnable = Map.groupBy(
-  typed.filter(({ info }) => info === 'sh'),
+  commandBlocks.filter(({ info }) => info === 'sh'),
   ({ page }) => page,
 )
 
-test.each([...runnable])('%s', async (_page, blocks) => {
+test.each([...runnable])('the commands of %s succeed', async (_page, blocks) => {
   const child = Bun.spawn(['sh', '-c', scriptOf(blocks)], {
     cwd: harness.folder,
-    env: { PATH: process.env.PATH, ...names },
+    env: { PATH: process.env.PATH, ...variables },
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [code, said, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
+  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
   const last = stderr.trim().split('\n').slice(-3).join('\n')
-  expect([code, code === 0 ? '' : `${last}\n${said.slice(-500)}`]).toEqual([0, ''])
+  expect([code, code === 0 ? '' : `${last}\n${stdout.slice(-500)}`]).toEqual([0, ''])
 })

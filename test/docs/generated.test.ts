@@ -1,4 +1,4 @@
-// The generated pages of docs/reference are what their tables in the code say.
+// The generated pages of docs/reference agree with the tables in the code.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// docs/reference/metrics.md names every metric that a gateway tells, as what it tells it and with its labels, and no other.
+// docs/reference/metrics.md lists every metric that a gateway exposes, with its type and labels, and no other.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -35,26 +35,26 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-test('every metric is there, and no other', () => {
+test('the page lists every exposed metric, and no other', () => {
   expect(rows.length).toBeGreaterThan(30)
-  const told = families.map(({ name, type }) => `${name} ${type}`).sort()
-  expect(rows.map(({ name, type }) => `${name} ${type}`).sort()).toEqual(told)
+  const exposed = families.map(({ name, type }) => `${name} ${type}`).sort()
+  expect(rows.map(({ name, type }) => `${name} ${type}`).sort()).toEqual(exposed)
 })
 
-test('with its labels', () => {
+test('the page lists the labels of every metric', () => {
   for (const { name, labels } of rows) {
     const sample = families.find(family => family.name === name)!.samples[0]
-    const seen = Object.keys(sample?.labels ?? {})
+    const actual = Object.keys(sample?.labels ?? {})
       .filter(label => label !== 'le')
       .join(', ')
-    if (sample !== undefined) expect([name, seen]).toEqual([name!, labels])
+    if (sample !== undefined) expect([name, actual]).toEqual([name!, labels])
   }
-  const silent = families.filter(({ samples }) => samples.length === 0).map(({ name }) => name)
-  expect(silent).toEqual(['weir_paced_calls_per_second', 'weir_ledger_audit_age_seconds'])
+  const withoutSamples = families.filter(({ samples }) => samples.length === 0).map(({ name }) => name)
+  expect(withoutSamples).toEqual(['weir_paced_calls_per_second', 'weir_ledger_audit_age_seconds'])
 })
 
-test('queries and alerts ask for what there is', () => {
+test('queries and alerts on the page use listed metrics only', () => {
   const known = new Set(rows.map(({ name }) => name!))
-  const asked = [...text.matchAll(/\b(weir_[a-z_]+)/g)].map(([, name]) => name!.replace(/_(bucket|sum|count)$/, ''))
-  expect(asked.filter(name => !known.has(name))).toEqual([])
+  const mentioned = [...text.matchAll(/\b(weir_[a-z_]+)/g)].map(([, name]) => name!.replace(/_(bucket|sum|count)$/, ''))
+  expect(mentioned.filter(name => !known.has(name))).toEqual([])
 })

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { lossesIn, readResults, reasonFor, writeMatrix } from '../../scripts/write-matrix.ts'
 
-test('nothing fails in the matrix, and each loss has a reason', () => {
+test('the protocol matrix has no failure, and a reason for each loss', () => {
   expect(writeMatrix()).not.toContain('fail**')
   expect(lossesIn(readResults()).filter(loss => reasonFor(loss) === undefined)).toEqual([])
 })

@@ -1,4 +1,4 @@
-// docs/how-it-works/stored-ids.md lists the fields that name something kept at an upstream, as the table in the code has them.
+// docs/how-it-works/stored-ids.md lists the reference fields as the table in the code does.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ const lines = referenceFields.map(
   ({ kind, fields, where }) => `| ${kind} | ${fields.map(field => `\`${field}\``).join(', ')} | ${where} |`,
 )
 
-test('every field is listed as it is in the table', () => {
+test('stored-ids.md lists every reference field as the table in the code does', () => {
   const table = page.slice(page.indexOf('| names |'), page.indexOf('\n\n', page.indexOf('| names |')))
   expect(table.split('\n').slice(2)).toEqual(lines)
 })

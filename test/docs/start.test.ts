@@ -1,5 +1,5 @@
-// The pages of docs/start are run from their first command to their last, each on a gateway of its own, and what they
-// promise is there afterwards.
+// Runs the pages of docs/start from the first command to the last, each on a gateway of its own, and checks the promised
+// result.
 
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ interface Finished {
   readonly folder: string
   readonly served: Served
   readonly stdout: string
-  /** The values of shell variables when the page was over. */
+  /** The values of shell variables at the end of the page. */
   readonly values: Readonly<Record<string, string>>
 }
 
@@ -49,7 +49,7 @@ interface Explained {
   readonly limits: readonly { readonly span: string | null; readonly limit: number }[]
 }
 
-/** What a call would meet: the refusal or the models, and the limits of a day. */
+/** The refusal or the models of a dry call, and its limits for a day. */
 async function explain({ url }: Served, key: string, model: string): Promise<readonly unknown[]> {
   const answer = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -60,7 +60,7 @@ async function explain({ url }: Served, key: string, model: string): Promise<rea
   return [wouldAnswer?.code ?? found?.resolved, limits.filter(({ span }) => span === 'day').map(({ limit }) => limit)]
 }
 
-test('solo.md: a key with a budget, a name with a fallback, two keys of a provider', async () => {
+test('solo.md sets up a key with a budget, a route with a fallback, and two keys of a provider', async () => {
   const { served, stdout, values } = await runPage('solo.md', ['KEY'])
   expect(await explain(served, values.KEY!, 'local')).toEqual([['ollama/llama3.2', 'openai/gpt-4o-mini'], []])
   expect(stdout).toContain('Hello, river')
@@ -72,7 +72,7 @@ test('solo.md: a key with a budget, a name with a fallback, two keys of a provid
   expect(await stopServed(served)).toBe(0)
 })
 
-test('company.md: a team with a manager, limits, and a key for the EU alone', async () => {
+test('company.md sets up a team with a manager, limits, and a key for EU providers only', async () => {
   const { folder, served, stdout, values } = await runPage('company.md', ['KEY', 'CLINIC'])
   expect(await explain(served, values.KEY!, 'openai/gpt-4o')).toEqual([['openai/gpt-4o'], [100_000]])
   expect(await explain(served, values.KEY!, 'openai/gpt-4.1')).toEqual(['model_forbidden', [100_000]])
@@ -91,7 +91,7 @@ test('company.md: a team with a manager, limits, and a key for the EU alone', as
   expect(await stopServed(served)).toBe(0)
 })
 
-test('reseller.md: a customer with a balance and a margin in the price', async () => {
+test('reseller.md sets up a customer with a balance and a margin in the price', async () => {
   const { served, stdout, values } = await runPage('reseller.md', ['KEY'])
   const report = (await (await keyReport(served, values.KEY!)).json()) as Record<string, unknown>
   expect(report).toMatchObject({ tier: 'retail', account: { kind: 'prepaid', balance: '60.00' } })

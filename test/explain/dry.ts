@@ -1,4 +1,4 @@
-// Asks for an explanation, and for the same thing in earnest.
+// Sends calls, and the same calls as dry calls.
 
 import type { Harness } from '../support/gateway.ts'
 
@@ -32,17 +32,17 @@ interface Upstream {
   readonly bodyCut: boolean
 }
 
-export interface Told {
+export interface ExplainAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   readonly json: Explanation
 }
 
-export type Headed = Readonly<Record<string, string>>
+export type HeaderMap = Readonly<Record<string, string>>
 
-export function ask(harness: Harness, key: string, asked: Asked): Promise<Response> {
-  const { path = '/v1/chat/completions', body, headers = {} } = asked
+export function ask(harness: Harness, key: string, input: CallInput): Promise<Response> {
+  const { path = '/v1/chat/completions', body, headers = {} } = input
   return fetch(harness.url + path, {
     method: 'POST',
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
@@ -50,20 +50,20 @@ export function ask(harness: Harness, key: string, asked: Asked): Promise<Respon
   })
 }
 
-export interface Asked {
+export interface CallInput {
   readonly path?: string
   readonly body: unknown
-  readonly headers?: Headed
+  readonly headers?: HeaderMap
 }
 
-export async function explain(harness: Harness, key: string, asked: Asked): Promise<Told> {
-  const answer = await ask(harness, key, { ...asked, headers: { ...asked.headers, 'x-weir-explain': 'dry' } })
+export async function explain(harness: Harness, key: string, input: CallInput): Promise<ExplainAnswer> {
+  const answer = await ask(harness, key, { ...input, headers: { ...input.headers, 'x-weir-explain': 'dry' } })
   const text = await answer.text()
   return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) as Explanation }
 }
 
-/** A key that may be told of channels. */
-export async function insider(harness: Harness, options: Parameters<Harness['key']>[0] = {}): Promise<string> {
+/** Creates a key whose explanations include channels. */
+export async function createExplainKey(harness: Harness, options: Parameters<Harness['key']>[0] = {}): Promise<string> {
   const key = await harness.key(options)
   await harness.weir('keys set', { key, explain: 'on' })
   return key

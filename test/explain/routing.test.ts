@@ -1,11 +1,11 @@
-// Why a call goes where it goes: told beforehand to those who may know, and kept of every call.
+// Why a call gets its channel: explained beforehand to keys that may see it, and stored in the record of every call.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fail } from '../../tools/fake-upstream/answers.ts'
 import { modelOf, startDialects } from '../dialects/upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello } from '../support/gateway.ts'
-import { ask, explain, insider } from './dry.ts'
+import { ask, createExplainKey, explain } from './dry.ts'
 
 let harness: Harness
 let operate: (command: string, input: Record<string, unknown>) => Promise<Record<string, unknown>>
@@ -24,17 +24,17 @@ const talk = (text: string, more: object = {}) => ({
   body: { model: 'river', messages: [{ role: 'user', content: text }], ...more },
 })
 
-/** What the record of the last call says of it. */
-async function whyOf(key: string, asked: Parameters<typeof ask>[2]): Promise<Record<string, unknown>> {
-  const answer = await ask(harness, key, asked)
+/** Makes a call and returns its record. */
+async function recordOfCall(key: string, input: Parameters<typeof ask>[2]): Promise<Record<string, unknown>> {
+  const answer = await ask(harness, key, input)
   await answer.text()
   await harness.idle()
   const call = answer.headers.get('x-request-id')!
   return await operate('record', { call })
 }
 
-test('every channel that the name leads to is told of, in order, with what there is to say of it', async () => {
-  const key = await insider(harness)
+test('an explanation lists every candidate of a route in order, with its score and state', async () => {
+  const key = await createExplainKey(harness)
   const { json } = await explain(harness, key, talk('who goes there'))
   const resolved = ['openai/gpt-4o-mini', modelOf('anthropic-messages'), modelOf('gemini')]
   expect(json.model).toEqual({ requested: 'river', resolved })
@@ -56,9 +56,9 @@ test('every channel that the name leads to is told of, in order, with what there
   expect(channels).toContain(picked.channel as string)
 })
 
-describe('what is left out says why', () => {
-  test('what the key may not use', async () => {
-    const key = await insider(harness)
+describe('an explanation gives the reason for a dropped candidate:', () => {
+  test('a model that the key may not use', async () => {
+    const key = await createExplainKey(harness)
     await operate('keys set', { key, deny: `${modelOf('gemini')}` })
     const { json } = await explain(harness, key, talk('x'))
     expect(json.model!.resolved).not.toContain(modelOf('gemini'))
@@ -66,49 +66,49 @@ describe('what is left out says why', () => {
     expect(json.key).toMatchObject({ may: { denies: [modelOf('gemini')] } })
   })
 
-  test('what has not the tags that the key requires', async () => {
-    const key = await insider(harness)
+  test('a channel without the tags that the key requires', async () => {
+    const key = await createExplainKey(harness)
     await operate('channels set', { channel: channels[0], tags: 'eu' })
     await operate('keys set', { key, require: 'eu' })
     const { json } = await explain(harness, key, talk('x'))
-    const kept = json.routing!.candidates.filter(({ dropped }) => dropped === null)
-    expect(kept).toMatchObject([{ channel: channels[0], tags: ['eu'] }])
+    const remaining = json.routing!.candidates.filter(({ dropped }) => dropped === null)
+    expect(remaining).toMatchObject([{ channel: channels[0], tags: ['eu'] }])
     const others = json.routing!.candidates.filter(({ dropped }) => dropped !== null)
     expect(others.map(({ dropped }) => dropped)).toEqual(Array(4).fill('tags_missing'))
     await operate('channels set', { channel: channels[0], tags: 'none' })
   })
 
-  test('what cannot be paid', async () => {
-    const key = await insider(harness, { credit: '0.004' })
+  test('a model that the funds do not cover', async () => {
+    const key = await createExplainKey(harness, { credit: '0.004' })
     const { json } = await explain(harness, key, talk('word '.repeat(300), { max_tokens: 4_096 }))
     expect([json.wouldAnswer, json.routing!.picked.model]).toEqual([null, 'openai/gpt-4o-mini'])
     expect(json.routing!.candidates.slice(3).map(({ dropped }) => dropped)).toEqual(Array(2).fill('not_affordable'))
   })
 
-  test('a credential that its provider refuses', async () => {
-    const key = await insider(harness)
-    const strangers = talk('another conversation')
+  test('a credential that the provider refuses', async () => {
+    const key = await createExplainKey(harness)
+    const conversation = talk('another conversation')
     harness.upstream.plan(fail(401))
-    await (await ask(harness, key, strangers)).text()
+    await (await ask(harness, key, conversation)).text()
     await harness.idle()
-    const { json } = await explain(harness, key, strangers)
-    const off = json.routing!.candidates.filter(({ dropped }) => dropped === 'credential_bad')
-    expect(off).toHaveLength(1)
-    expect(off[0]!.availableInMs).toBeGreaterThan(0)
-    const { routing, attempts } = await whyOf(key, talk('a third one'))
+    const { json } = await explain(harness, key, conversation)
+    const dropped = json.routing!.candidates.filter(({ dropped }) => dropped === 'credential_bad')
+    expect(dropped).toHaveLength(1)
+    expect(dropped[0]!.availableInMs).toBeGreaterThan(0)
+    const { routing, attempts } = await recordOfCall(key, talk('a third one'))
     expect(routing).toMatchObject({ candidates: 5, policy: 'least_busy', dropped: { credential_bad: 1 } })
     expect(attempts).toHaveLength(1)
   })
 })
 
-describe('of a call that was made', () => {
-  test('its name, its policy and its conversation are kept', async () => {
-    const key = await insider(harness)
-    const first = await whyOf(key, talk('Once upon a time'))
+describe('the record of a call', () => {
+  test('has the requested name, the policy and the affinity', async () => {
+    const key = await createExplainKey(harness)
+    const first = await recordOfCall(key, talk('Once upon a time'))
     expect(first).toMatchObject({ requestedModel: 'river', model: 'openai/gpt-4o-mini' })
     expect(first.routing).toMatchObject({ candidates: 5, policy: 'least_busy', by: 'policy', affinity: 'new' })
     const turns = [...talk('Once upon a time').body.messages, { role: 'assistant', content: 'x' }, ...hello]
-    const next = await whyOf(key, talk('', { messages: turns }))
+    const next = await recordOfCall(key, talk('', { messages: turns }))
     expect(next.routing).toMatchObject({ by: 'kept', affinity: 'kept' })
     expect(next.channel).toBe(first.channel)
     const { json } = await explain(harness, key, talk('', { messages: turns }))
@@ -116,14 +116,14 @@ describe('of a call that was made', () => {
     expect(json.routing!.picked).toMatchObject({ channel: first.channel, reason: 'kept' })
   })
 
-  test('there is little to tell of one that had no choice', async () => {
+  test('has no requested name if there was only one candidate', async () => {
     const key = await harness.key({ qpm: 60 })
-    const { routing, requestedModel } = await whyOf(key, { body: { model: modelOf('gemini'), messages: hello } })
+    const { routing, requestedModel } = await recordOfCall(key, { body: { model: modelOf('gemini'), messages: hello } })
     expect(requestedModel).toBeNull()
     expect(routing as unknown).toMatchObject({ candidates: 1, limits: [['requests', 'minute', 59, 60]] })
   })
 
-  test('and it is short', async () => {
+  test('has a short explanation', async () => {
     for (const { why } of harness.records()) expect(((why as string | null) ?? '').length).toBeLessThan(2_048)
   })
 })

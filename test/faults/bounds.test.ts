@@ -1,5 +1,5 @@
-// What no verdict can say of a fault: that a redirect leads nowhere, that a lie about lengths opens no bound, and that
-// a provider which cannot make up its mind is asked anew each time.
+// Properties of faults that no verdict covers: redirects are not followed, wrong lengths do not defeat a bound, and a
+// provider that fails now and then is tried again each time.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { buildFaults, buildFlappingScripts } from '../../tools/fake-upstream/faults.ts'
@@ -37,27 +37,33 @@ test('a redirect is not followed', async () => {
   }
 })
 
-test.each([200, 400, 500])('a length that lies beside chunks opens no bound (%i)', async status => {
-  const total = 160 * MIB
-  const framing = { 'content-length': '7', 'transfer-encoding': 'chunked' }
-  harness.upstream.planModel(
-    'gpt-4o-mini',
-    scripted(function* flood() {
-      yield head(status, { 'content-type': 'application/json', ...framing })
-      const piece = new Uint8Array(64 * 1024).fill(0x20)
-      for (let sent = 0; sent < total; sent += piece.length) yield chunk(piece)
-      yield end
-    }),
-  )
-  const received = harness.upstream.nextRequest()
-  const caller = await openCall(harness, key, {}).whole()
-  expect(caller.status).toBe(status === 400 ? 400 : 502)
-  const request = await received
-  await until(() => request.closedAtMs !== undefined || request.bytesWritten >= total, 'it is let go or taken whole')
-  expect(request.bytesWritten).toBeLessThan(total * 0.75)
-})
+test.each([200, 400, 500])(
+  'a wrong Content-Length beside chunks does not defeat the bound of a body (%i)',
+  async status => {
+    const total = 160 * MIB
+    const framing = { 'content-length': '7', 'transfer-encoding': 'chunked' }
+    harness.upstream.planModel(
+      'gpt-4o-mini',
+      scripted(function* flood() {
+        yield head(status, { 'content-type': 'application/json', ...framing })
+        const piece = new Uint8Array(64 * 1024).fill(0x20)
+        for (let sent = 0; sent < total; sent += piece.length) yield chunk(piece)
+        yield end
+      }),
+    )
+    const received = harness.upstream.nextRequest()
+    const caller = await openCall(harness, key, {}).whole()
+    expect(caller.status).toBe(status === 400 ? 400 : 502)
+    const request = await received
+    await until(
+      () => request.closedAtMs !== undefined || request.bytesWritten >= total,
+      'the socket is closed or the body is read whole',
+    )
+    expect(request.bytesWritten).toBeLessThan(total * 0.75)
+  },
+)
 
-test('a provider that cannot make up its mind is asked again, and its callers do not notice', async () => {
+test('a provider that fails now and then is tried again, and its callers do not notice', async () => {
   const own = await startHasty({ world: { pause: () => Promise.resolve() }, env: { WEIR_ATTEMPTS: '3' } })
   try {
     const ownKey = await own.key()

@@ -1,11 +1,11 @@
-// The cells of the fault matrix: which fault, plain or streamed, for a caller of which dialect on an upstream of which.
+// The cells of the fault matrix: a fault, plain or streamed, for a caller of one dialect on an upstream of another.
 
 import type { Dialect as Wire } from '../../tools/fake-upstream/dialect.ts'
 import { dialects as wires } from '../../tools/fake-upstream/dialects.ts'
 import type { Fault, FaultSettings } from '../../tools/fake-upstream/faults.ts'
 import { faultsIn } from '../../tools/fake-upstream/faults.ts'
-import type { Speaker } from '../dialects/speaking.ts'
-import { callers } from '../dialects/speaking.ts'
+import type { CallerDialect } from '../dialects/raw-callers.ts'
+import { callers } from '../dialects/raw-callers.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects } from '../dialects/upstreams.ts'
 import { chanceOf } from '../support/chance.ts'
@@ -14,9 +14,9 @@ export interface Cell {
   readonly number: number
   readonly fault: Fault
   readonly stream: boolean
-  readonly caller: Speaker
+  readonly caller: CallerDialect
   readonly upstream: Dialect
-  /** The upstream goes on after its first content only when the caller has it; else as fast as it can. */
+  /** After its first content the upstream waits until the caller has it; else it continues at once. */
   readonly gated: boolean
 }
 
@@ -29,13 +29,13 @@ export const isNative = ({ caller, upstream }: Cell): boolean => caller === upst
 
 const MIB = 1024 * 1024
 
-/** As long as an attempt may take here. */
+/** The deadline of an attempt in these tests. */
 export const deadlineMs = 1_500
 
-/** Of one event: a megabyte is refused in the same way as many, and sooner. */
+/** The largest event: one megabyte is refused in the same way as many, and sooner. */
 export const eventBytesMax = MIB
 
-/** Large ones are larger than any bound of ours, and slow ones slower; but no more than that. */
+/** Large faults just exceed every bound of the gateway, slow ones every deadline. */
 export const smallSettings: Partial<FaultSettings> = {
   deadlineMs,
   idleMs: deadlineMs,
@@ -50,91 +50,97 @@ export const smallSettings: Partial<FaultSettings> = {
 
 const wireOf = (dialect: Dialect): Wire => wires.find(({ name }) => name === dialect)!
 
-type Place = Omit<Cell, 'number' | 'gated'>
+type CellInput = Omit<Cell, 'number' | 'gated'>
 
-const isMeant = ({ fault, stream }: Place): boolean => fault.asks === 'either' || (fault.asks === 'stream') === stream
+const hasThisForm = ({ fault, stream }: CellInput): boolean =>
+  fault.asks === 'either' || (fault.asks === 'stream') === stream
 
-/** Whose first content may not leave by itself: nobody asked for it, it comes after an end, or its CR may be a CRLF. */
+/** Faults whose first content may not be sent at once: it was not requested, comes after an end, or its CR may be a CRLF. */
 const WAITING = /^F28 lines end in CR$|^F32 (finish and usage before the text|a choice that .*|a negative choice)$/
 
-/** Of the others, half. */
-function numbered(places: readonly Place[], chance: () => number = chanceOf(1)): readonly Cell[] {
-  const mayBeGated = ({ fault, stream }: Place): boolean => stream && !WAITING.test(faultName(fault))
-  return places.map((place, number) => ({ ...place, number, gated: mayBeGated(place) && chance() < 0.5 }))
+/** Numbers the cells, and gates half of those that can be gated. */
+function numbered(inputs: readonly CellInput[], chance: () => number = chanceOf(1)): readonly Cell[] {
+  const mayBeGated = ({ fault, stream }: CellInput): boolean => stream && !WAITING.test(faultName(fault))
+  return inputs.map((input, number) => ({ ...input, number, gated: mayBeGated(input) && chance() < 0.5 }))
 }
 
-/** Every fault, every pair of dialects, both forms; the seed says in which order, and which are gated. */
+/** Every fault, every pair of dialects, plain and streamed; the seed decides the order and which cells are gated. */
 export function allCells(seed: number, settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
   const chance = chanceOf(seed)
-  const places = dialects
+  const inputs = dialects
     .flatMap(upstream =>
       faultsIn(wireOf(upstream), settings).flatMap(fault =>
         callers.flatMap(caller => [false, true].map(stream => ({ fault, stream, caller, upstream }))),
       ),
     )
-    .filter(place => isMeant(place) && (place.stream || place.caller !== 'gemini-array'))
-  const drawn = places.map(place => [chance(), place] as const).sort(([one], [other]) => one - other)
+    .filter(input => hasThisForm(input) && (input.stream || input.caller !== 'gemini-array'))
+  const drawn = inputs.map(input => [chance(), input] as const).sort(([one], [other]) => one - other)
   return numbered(
-    drawn.map(([, place]) => place),
+    drawn.map(([, input]) => input),
     chance,
   )
 }
 
-/** What goes wrong below the dialects goes wrong in the same way whatever is translated above. */
+/** Faults below the dialects: they are the same for every translation. */
 const BELOW = /^F(1|2|3|4|5|6|7|8|9|10|16|17|18|19|20|21|22|29) /
 
 interface Row {
   readonly name: string
-  /** Its place in the table. */
+  /** Its index in the table. */
   readonly at: number
   readonly stream: boolean
-  /** Where it can be committed. */
+  /** Dialects whose upstreams can have the fault. */
   readonly upstreams: readonly Dialect[]
   faultOf(upstream: Dialect): Fault
 }
 
-/** Every fault in both forms, once for all dialects. */
+/** Every fault, plain and streamed, once for all dialects. */
 function rowsOf(settings: Partial<FaultSettings>): readonly Row[] {
   const tables = dialects.map(dialect => [dialect, faultsIn(wireOf(dialect), settings)] as const)
   const names = [...new Set(tables.flatMap(([, faults]) => faults.map(faultName)))]
   return names.flatMap((name, at) => {
-    const able = new Map(
+    const faultsByDialect = new Map(
       tables.flatMap(([dialect, faults]) =>
         faults.filter(fault => faultName(fault) === name).map(fault => [dialect, fault] as const),
       ),
     )
-    const own = { name, at, upstreams: [...able.keys()], faultOf: (upstream: Dialect) => able.get(upstream)! }
-    return [false, true].map(stream => ({ ...own, stream }))
+    const row = {
+      name,
+      at,
+      upstreams: [...faultsByDialect.keys()],
+      faultOf: (upstream: Dialect) => faultsByDialect.get(upstream)!,
+    }
+    return [false, true].map(stream => ({ ...row, stream }))
   })
 }
 
 /**
- * Every fault in both forms, so that each dialect comes in once and goes out once; which meet which moves on from fault
- * to fault. What is said in a dialect is also said natively in each.
+ * Every fault, plain and streamed, with each dialect once as caller and once as upstream; the pairs shift from fault to
+ * fault. Faults within a dialect also run natively in each dialect.
  */
 export function pairwiseCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
   const count = dialects.length
-  const places = rowsOf(settings).flatMap(({ name, at, stream, upstreams, faultOf }) =>
+  const inputs = rowsOf(settings).flatMap(({ name, at, stream, upstreams, faultOf }) =>
     upstreams.flatMap(upstream => {
       const isBelow = BELOW.test(name)
       const turn = at + Number(stream)
       const shift = isBelow ? turn % count : 1 + (turn % (count - 1))
       const other = dialects[(dialects.indexOf(upstream) + shift) % count]!
-      // The two forms of a stream take turns.
-      const caller: Speaker = other === 'gemini' && stream && at % 2 === 0 ? 'gemini-array' : other
+      // The two stream formats of Gemini alternate.
+      const caller: CallerDialect = other === 'gemini' && stream && at % 2 === 0 ? 'gemini-array' : other
       const speakers = isBelow ? [caller] : [upstream, caller]
       return speakers.map(speaker => ({ fault: faultOf(upstream), stream, caller: speaker, upstream }))
     }),
   )
-  return numbered(places.filter(isMeant))
+  return numbered(inputs.filter(hasThisForm))
 }
 
-/** Every fault in both forms, once, each in the next pair of dialects; all that can are gated. */
+/** Every fault, plain and streamed, once, each in the next pair of dialects; all cells that can be gated are. */
 export function fallbackCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
-  const places = rowsOf(settings).map(({ at, stream, upstreams, faultOf }) => {
+  const inputs = rowsOf(settings).map(({ at, stream, upstreams, faultOf }) => {
     const upstream = upstreams[at % upstreams.length]!
     const caller = dialects[(at * 2 + Number(stream)) % dialects.length]!
     return { fault: faultOf(upstream), stream, caller, upstream }
   })
-  return numbered(places.filter(isMeant), () => 0)
+  return numbered(inputs.filter(hasThisForm), () => 0)
 }

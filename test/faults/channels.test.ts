@@ -1,16 +1,16 @@
-// What a fault means for its channel, as an operator sees it listed: one fault of each verdict, again and again on one
+// The health of a channel after a fault, as an operator sees it in the list: one fault of each verdict, several times on one
 // channel.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { HealthState } from '../../src/routing/health/health.ts'
-import type { Json } from '../dialects/speaking.ts'
+import type { Json } from '../dialects/raw-callers.ts'
 import type { Cell } from './cells.ts'
 import { faultName, isNative, pairwiseCells } from './cells.ts'
 import { FaultGateway, providerOf } from './gateway.ts'
 import type { Consequence, VerdictName } from './verdicts.ts'
 import { verdictOn, verdicts } from './verdicts.ts'
 
-/** Of each verdict a fault that lasts, where that makes a difference. */
+/** A fault for each verdict; one that lasts, where that makes a difference. */
 const samples: Readonly<Record<VerdictName, string>> = {
   'fine': 'F33 usage missing',
   'unusable': 'F24 HTML with 200',
@@ -27,7 +27,7 @@ const samples: Readonly<Record<VerdictName, string>> = {
   'not here': 'F35 404 for the model',
 }
 
-const standings: Readonly<Record<Consequence, HealthState>> = {
+const expectedStates: Readonly<Record<Consequence, HealthState>> = {
   nothing: 'available',
   counted: 'broken',
   closed: 'rate_limited',
@@ -37,9 +37,9 @@ const standings: Readonly<Record<Consequence, HealthState>> = {
 }
 
 const cells = Object.entries(samples).map(([verdict, name]): Cell => {
-  const isIt = (cell: Cell): boolean => faultName(cell.fault) === name && cell.stream && verdictOn(cell) === verdict
-  const all = pairwiseCells().filter(isIt)
-  // Some are faults only for a translation.
+  const isSample = (cell: Cell): boolean => faultName(cell.fault) === name && cell.stream && verdictOn(cell) === verdict
+  const all = pairwiseCells().filter(isSample)
+  // Some are faults only in a translation.
   return { ...(all.find(isNative) ?? all[0]!), gated: false }
 })
 
@@ -49,24 +49,27 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-async function standingOf(cell: Cell): Promise<unknown> {
+async function stateOf(cell: Cell): Promise<unknown> {
   const { data: channels } = await gateway.harness.weir('channels list')
   const found = (channels as Json[]).find(({ id }) => String(id).startsWith(`${providerOf(cell)}#`))!
   return (found.health as Json).state
 }
 
-/** Enough for any breaker. */
+/** Enough to open any circuit breaker. */
 const TIMES = 5
-/** One that was closed for a second may be open again before anybody looks. */
-const LOOKS = 10
+/** A channel that was unavailable for a second may be available again before the test reads its state. */
+const TRIES = 10
 
-test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))('%s', async (name, cell) => {
-  const standing = standings[verdicts[name].channel]
-  await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole()))
-  let seen = await standingOf(cell)
-  for (let looks = 0; seen !== standing && looks < LOOKS; looks++) {
-    await gateway.ask(cell).whole()
-    seen = await standingOf(cell)
-  }
-  expect(seen).toBe(standing)
-})
+test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))(
+  'a fault with the verdict "%s" sets the health of its channel',
+  async (name, cell) => {
+    const expectedState = expectedStates[verdicts[name].channel]
+    await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole()))
+    let seen = await stateOf(cell)
+    for (let tries = 0; seen !== expectedState && tries < TRIES; tries++) {
+      await gateway.ask(cell).whole()
+      seen = await stateOf(cell)
+    }
+    expect(seen).toBe(expectedState)
+  },
+)

@@ -1,5 +1,5 @@
-// A gateway with a provider, and so a channel, for each cell of the matrix: what one does to its channel is nothing to
-// the others. The fake upstream tells cells apart by the paths of their addresses.
+// A gateway with a provider, and so a channel, for each cell of the matrix, so that cells do not affect each other. The
+// fake upstream recognises cells by the path of the request.
 
 import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,10 +14,10 @@ import type { FaultyAddress } from '../../tools/fake-upstream/places/place.ts'
 import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
 import type { Script, ScriptStart } from '../../tools/fake-upstream/script.ts'
 import { gate, scripted } from '../../tools/fake-upstream/script.ts'
-import type { Json, Speaker } from '../dialects/speaking.ts'
-import { requestOf } from '../dialects/speaking.ts'
+import type { CallerDialect, Json } from '../dialects/raw-callers.ts'
+import { requestOf } from '../dialects/raw-callers.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
-import { dialects, spoken } from '../dialects/upstreams.ts'
+import { dialectPaths, dialects } from '../dialects/upstreams.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import { openDatabase } from '../support/database.ts'
@@ -26,15 +26,15 @@ import { startHarness } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
 import { deadlineMs, eventBytesMax, faultName } from './cells.ts'
 
-export interface Ran {
+export interface CellRun {
   readonly cell: Cell
-  readonly seen: Caller
+  readonly answer: Caller
   readonly ms: number
-  /** Those that the cell sent to the fake upstream. */
+  /** The requests of the cell that reached the fake upstream. */
   readonly requests: readonly ReceivedRequest[]
-  /** The upstream came to the end of its script, and its socket could take another request. */
+  /** The upstream finished its script, and its socket could take another request. */
   readonly isEnded: boolean
-  /** It went on only when its caller had its first content. */
+  /** The upstream continued only after the caller had its first content. */
   readonly wasGated: boolean
 }
 
@@ -50,7 +50,7 @@ const model = {
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }
 
-/** Less than an answer may take, as it is in real life. */
+/** Shorter than the deadline of an answer, as in production. */
 const times = { connectSeconds: 1, tlsSeconds: 1 }
 
 function writeProvider(folder: string, id: string, dialect: Dialect): void {
@@ -63,15 +63,15 @@ function writeProvider(folder: string, id: string, dialect: Dialect): void {
     times,
     keyEnv: keyEnvOf(dialect),
     baseUrlEnv: addressEnvOf(id),
-    speaks: { [dialect]: spoken[dialect].paths },
+    speaks: { [dialect]: dialectPaths[dialect].paths },
   }
   writeFileSync(join(folder, `${id}.json`), JSON.stringify(provider))
 }
 
 const addressEnvOf = (id: string): string => `${id.toUpperCase().replaceAll('-', '_')}_URL`
 
-/** A provider that commits no fault. */
-const wellOf = (dialect: Dialect): string => `well-${dialect}`
+/** The provider of a dialect without faults. */
+const healthyProviderOf = (dialect: Dialect): string => `well-${dialect}`
 
 export class FaultGateway {
   readonly harness: Harness
@@ -91,19 +91,24 @@ export class FaultGateway {
     this.#key = parts.key
     this.#withSecond = parts.withSecond
     this.#cells = new Map(parts.cells.map(cell => [cell.number, cell]))
-    this.#places = [...parts.places.values()]
+    this.#places = [...parts.addresses.values()]
     this.#folder = parts.folder
     harness.upstream.decideBy((at, request) => this.#decide(at, request))
   }
 
   static async start(cells: readonly Cell[], { withSecond = false }: StartOptions = {}): Promise<FaultGateway> {
     const folder = mkdtempSync(join(tmpdir(), 'weir-faults-'))
-    const places = await openPlaces(cells)
+    const addresses = await openFaultyAddresses(cells)
     for (const cell of cells) writeProvider(folder, providerOf(cell), cell.upstream)
-    for (const dialect of dialects) writeProvider(folder, wellOf(dialect), dialect)
+    for (const dialect of dialects) writeProvider(folder, healthyProviderOf(dialect), dialect)
     const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
     const harness = await startHarness({
-      world: { attemptTimes, eventBytesMax, pause: ms => Bun.sleep(ms * PAUSE_SCALE), upstreams: whereabouts(places) },
+      world: {
+        attemptTimes,
+        eventBytesMax,
+        pause: ms => Bun.sleep(ms * PAUSE_SCALE),
+        upstreams: upstreamNetwork(addresses),
+      },
       env: {
         WEIR_PROVIDERS: folder,
         WEIR_DRAIN_SECONDS: '0',
@@ -112,33 +117,37 @@ export class FaultGateway {
       },
       upstreamEnv: url =>
         Object.fromEntries([
-          ...cells.map(cell => [addressEnvOf(providerOf(cell)), addressOf(cell, url, places)] as const),
-          ...dialects.map(one => [addressEnvOf(wellOf(one)), `${url}/well${spoken[one].base}`] as const),
+          ...cells.map(cell => [addressEnvOf(providerOf(cell)), addressOf(cell, url, addresses)] as const),
+          ...dialects.map(
+            one => [addressEnvOf(healthyProviderOf(one)), `${url}/well${dialectPaths[one].base}`] as const,
+          ),
         ]),
     })
     for (const cell of withSecond ? cells : []) {
-      const second = wellOf(dialects[cell.number % dialects.length]!)
+      const second = healthyProviderOf(dialects[cell.number % dialects.length]!)
       await harness.weir('routes set', {
         name: groupOf(cell),
         members: [modelOf(cell), 'then', `${second}/echo`],
       })
     }
     const key = await harness.key({ qpm: 100_000, credit: CREDIT_USD })
-    return new FaultGateway(harness, { cells, places, folder, key, withSecond })
+    return new FaultGateway(harness, { cells, addresses, folder, key, withSecond })
   }
 
-  async run(cell: Cell): Promise<Ran> {
+  async run(cell: Cell): Promise<CellRun> {
     this.#latest = cell
-    const shown = Promise.withResolvers<void>()
-    this.#shown.set(cell.number, shown)
-    const sinceMs = performance.now()
-    const seen = this.ask(cell)
-    await seen.until(({ body }) => body.length > 0, 'something was said', WAIT_MS).finally(() => shown.resolve())
-    await seen.whole(WAIT_MS)
+    const contentArrived = Promise.withResolvers<void>()
+    this.#shown.set(cell.number, contentArrived)
+    const startMs = performance.now()
+    const answer = this.ask(cell)
+    await answer
+      .until(({ body }) => body.length > 0, 'the caller has received something', WAIT_MS)
+      .finally(() => contentArrived.resolve())
+    await answer.whole(WAIT_MS)
     return {
       cell,
-      seen,
-      ms: performance.now() - sinceMs,
+      answer: answer,
+      ms: performance.now() - startMs,
       requests: this.#requests.get(cell.number) ?? [],
       isEnded: this.#ended.has(cell.number),
       wasGated: this.#gated.has(cell.number),
@@ -146,55 +155,55 @@ export class FaultGateway {
   }
 
   ask(cell: Cell): Caller {
-    const asked = { model: this.#withSecond ? groupOf(cell) : modelOf(cell), stream: cell.stream, text: WELL_TEXT }
-    return openRaw(this.harness.url, requestOf(cell.caller, this.#key, asked))
+    const request = { model: this.#withSecond ? groupOf(cell) : modelOf(cell), stream: cell.stream, text: HEALTHY_TEXT }
+    return openRaw(this.harness.url, requestOf(cell.caller, this.#key, request))
   }
 
-  /** Of an upstream that commits no fault. */
-  askWell(caller: Speaker, stream: boolean): Caller {
-    const asked = { model: 'openai/gpt-4o-mini', stream, text: WELL_TEXT }
-    return openRaw(this.harness.url, requestOf(caller, this.#key, asked))
+  /** Sends a call to an upstream without faults. */
+  askHealthy(caller: CallerDialect, stream: boolean): Caller {
+    const request = { model: 'openai/gpt-4o-mini', stream, text: HEALTHY_TEXT }
+    return openRaw(this.harness.url, requestOf(caller, this.#key, request))
   }
 
-  /** All of them, by their call's id, with their attempts told. */
+  /** All records by the id of their call, with parsed attempts. */
   records(): ReadonlyMap<number, Json> {
     const db = openDatabase(join(this.harness.folder, 'weir.db'), { readonly: true })
     try {
       const rows = db.query('SELECT * FROM record ORDER BY call_id').all() as Json[]
-      const told = ({ attempts }: Json): unknown => JSON.parse((attempts as string | null) ?? '[]')
-      return new Map(rows.map(row => [row.call_id as number, { ...row, attempts: told(row) }]))
+      const parseAttempts = ({ attempts }: Json): unknown => JSON.parse((attempts as string | null) ?? '[]')
+      return new Map(rows.map(row => [row.call_id as number, { ...row, attempts: parseAttempts(row) }]))
     } finally {
       db.close()
     }
   }
 
-  /** What is left of the credit, by the account's balance and by what the records of its calls say. */
+  /** The rest of the credit, by the balance of the account and by the records of its calls. */
   async left(): Promise<{ readonly byAccount: Nanos; readonly byRecords: bigint }> {
     const { balance } = await this.harness.balance(this.#key)
     const records = [...this.records().values()]
-    // The first call that was recorded is one of ours; others may have used keys of their own.
-    const own = records.filter(({ account_id: account }) => account === records[0]?.account_id)
-    const costs = own.reduce((sum, { cost }) => sum + BigInt(cost as number), 0n)
+    // The first record belongs to this key; other calls may have used other keys.
+    const ownRecords = records.filter(({ account_id: account }) => account === records[0]?.account_id)
+    const costs = ownRecords.reduce((sum, { cost }) => sum + BigInt(cost as number), 0n)
     return { byAccount: parseUsd(balance)!, byRecords: parseUsd(CREDIT_USD)! - costs }
   }
 
   get openSockets(): number {
-    return this.#places.reduce((sum, place) => sum + place.openSockets, this.harness.upstream.openSockets)
+    return this.#places.reduce((sum, address) => sum + address.openSockets, this.harness.upstream.openSockets)
   }
 
   async stop(): Promise<void> {
     await this.harness.stop()
-    for (const place of this.#places) await place.stop()
+    for (const address of this.#places) await address.stop()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
   #decide(at: ScriptStart, request: ReceivedRequest | undefined): Script | undefined {
     const number = Number(/^\/cell-(\d+)\//.exec(request?.path ?? '')?.[1])
-    // Of a socket without a request nobody can tell whose it is: a cell that begins there runs alone.
+    // A socket without a request has no path, so a cell whose fault begins there runs alone.
     const cell = at === 'accept' ? this.#latest : this.#cells.get(number)
     if (cell?.fault.by !== 'script') return undefined
     const { starts } = cell.fault.script
-    const isNow = starts === at || (starts === 'accept' && at === 'head') // on a socket that was there before
+    const isNow = starts === at || (starts === 'accept' && at === 'head') // on a reused socket
     return isNow ? this.#traced(cell, cell.fault) : undefined
   }
 
@@ -203,12 +212,12 @@ export class FaultGateway {
     return { ...scripted(steps), starts: script.starts }
   }
 
-  *#steps(number: number, { request, script, gated }: Tracing): ReturnType<Script['steps']> & Generator {
+  *#steps(number: number, { request, script, gated }: TracedScript): ReturnType<Script['steps']> & Generator {
     this.#requests.set(number, [...(this.#requests.get(number) ?? []), request])
     for (const step of script.steps(request)) {
       if (step.kind === 'end') this.#ended.add(number)
       yield step
-      if (gated && step.kind === 'chunk' && SAID.test(Buffer.from(step.bytes).toString('latin1', 0, 4_096))) {
+      if (gated && step.kind === 'chunk' && FIRST_CONTENT.test(Buffer.from(step.bytes).toString('latin1', 0, 4_096))) {
         this.#gated.add(number)
         yield gate(this.#shown.get(number)!.promise)
       }
@@ -216,14 +225,14 @@ export class FaultGateway {
   }
 }
 
-interface Tracing {
+interface TracedScript {
   readonly request: ReceivedRequest
   readonly script: Script
   readonly gated: boolean
 }
 
 export interface StartOptions {
-  /** Behind each faulty provider one that answers: a group of both is asked. */
+  /** Calls go to a route of the faulty provider and a healthy one behind it. */
   readonly withSecond?: boolean
 }
 
@@ -232,33 +241,33 @@ const groupOf = ({ number }: Cell): string => `group-${number}`
 interface Parts {
   readonly withSecond: boolean
   readonly cells: readonly Cell[]
-  readonly places: ReadonlyMap<string, FaultyAddress>
+  readonly addresses: ReadonlyMap<string, FaultyAddress>
   readonly folder: string
 }
 
-/** Between two attempts on the same channel. */
+/** Shortens the pauses between two attempts on the same channel. */
 const PAUSE_SCALE = 0.02
-/** What is asked, and what is answered where nothing goes wrong. */
-export const WELL_TEXT = 'Say something'
+/** The question, which a healthy upstream echoes as its answer. */
+export const HEALTHY_TEXT = 'Say something'
 const CREDIT_USD = '1000000'
 const WAIT_MS = deadlineMs * 2 + 10_000
 
-/** How the faults' answers begin. */
-const SAID = /Hel/
+/** The beginning of the answers in fault scripts. */
+const FIRST_CONTENT = /Hel/
 
-async function openPlaces(cells: readonly Cell[]): Promise<ReadonlyMap<string, FaultyAddress>> {
+async function openFaultyAddresses(cells: readonly Cell[]): Promise<ReadonlyMap<string, FaultyAddress>> {
   const placed = cells.flatMap(({ fault }) => (fault.by === 'place' ? [[faultName(fault), fault] as const] : []))
-  const places = new Map<string, FaultyAddress>()
-  for (const [name, fault] of new Map<string, PlacedFault>(placed)) places.set(name, await fault.open())
-  return places
+  const addresses = new Map<string, FaultyAddress>()
+  for (const [name, fault] of new Map<string, PlacedFault>(placed)) addresses.set(name, await fault.open())
+  return addresses
 }
 
-const addressOf = (cell: Cell, url: string, places: Parts['places']): string =>
-  `${places.get(faultName(cell.fault))?.origin ?? url}/cell-${cell.number}${spoken[cell.upstream].base}`
+const addressOf = (cell: Cell, url: string, addresses: Parts['addresses']): string =>
+  `${addresses.get(faultName(cell.fault))?.origin ?? url}/cell-${cell.number}${dialectPaths[cell.upstream].base}`
 
-/** Names are asked for where a place says, and its authority is trusted: only what is wrong with it is wrong. */
-function whereabouts(places: Parts['places']): Pick<Runtime, 'upstreams'>['upstreams'] & object {
-  const all = [...places.values()]
+/** Resolves names at the name server of a faulty address and trusts its authority, so that only the fault itself fails. */
+function upstreamNetwork(addresses: Parts['addresses']): Pick<Runtime, 'upstreams'>['upstreams'] & object {
+  const all = [...addresses.values()]
   const ca = all.find(({ authority }) => authority !== undefined)?.authority
   const servers = new Map(all.map(({ origin, nameServer }) => [new URL(origin).hostname, nameServer]))
   const resolve = async (name: string): Promise<readonly string[]> => {
@@ -269,5 +278,5 @@ function whereabouts(places: Parts['places']): Pick<Runtime, 'upstreams'>['upstr
   return { resolve, ...(ca !== undefined && { ca }) }
 }
 
-export const recordOf = ({ seen }: Ran, records: ReadonlyMap<number, Json>): Json | undefined =>
-  records.get(parseTextId('req', seen.header('x-request-id') ?? '') ?? -1)
+export const recordOf = ({ answer }: CellRun, records: ReadonlyMap<number, Json>): Json | undefined =>
+  records.get(parseTextId('req', answer.header('x-request-id') ?? '') ?? -1)

@@ -1,6 +1,6 @@
-// Every fault for callers of every dialect on upstreams of every dialect, in pairs: an error of the caller's dialect
-// before content, its error event and a legal end after content, in time; the official SDKs raise what they should,
-// nobody pays for what was not delivered, and nothing is left behind. `scripts/proof/faults.ts` runs all pairs.
+// Every fault for callers of every dialect on upstreams of every dialect, pairwise. Before content the caller gets an error
+// of its dialect, after content an error event and a valid end of the stream, within the deadline. The official SDKs raise
+// the right errors, and no call pays for what was not delivered. `scripts/proof/faults.ts` runs all pairs.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { errorMidStream } from '../../tools/fake-upstream/answers.ts'
@@ -9,39 +9,41 @@ import { scripted, wait } from '../../tools/fake-upstream/script.ts'
 import type { Client, Way } from '../dialects/clients/client.ts'
 import { generativeAi } from '../dialects/clients/google-legacy.ts'
 import { clients } from '../dialects/clients/list.ts'
+import type { Json } from '../dialects/raw-callers.ts'
+import { callers } from '../dialects/raw-callers.ts'
 import type { Replay } from '../dialects/replay.ts'
 import { startReplay } from '../dialects/replay.ts'
-import type { Json } from '../dialects/speaking.ts'
-import { callers } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects } from '../dialects/upstreams.ts'
 import { until } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
 import { cellName, faultName, isNative, pairwiseCells } from './cells.ts'
 import { FaultGateway, modelOf, providerOf } from './gateway.ts'
-import type { Judged } from './judging.ts'
-import { judge } from './judging.ts'
-import type { Runs } from './running.ts'
-import { judgedOf, listenForUnhandled, runCells } from './running.ts'
+import type { RecordedRun } from './run-checks.ts'
+import { checkRun } from './run-checks.ts'
+import type { Runs } from './runs.ts'
+import { listenForUnhandled, recordedRunOf, runCells } from './runs.ts'
 import type { VerdictName } from './verdicts.ts'
 import { unusedVerdicts, verdictOn } from './verdicts.ts'
 
 const cells = pairwiseCells()
 const forms = Map.groupBy(cells, ({ fault, stream }) => `${faultName(fault)}, ${stream ? 'streamed' : 'plain'}`)
 
-test('each fault has a verdict, and each verdict a fault', () => {
+test('every fault has a verdict, and every verdict a fault', () => {
   expect(cells.filter(cell => verdictOn(cell) === undefined).map(cellName)).toEqual([])
   expect(unusedVerdicts(cells.map(({ fault }) => fault))).toEqual([])
 })
 
-test('each fault meets each dialect on both sides, in both forms', () => {
-  const upstreamsOf = (own: readonly Cell[]): number => new Set(own.map(({ upstream }) => upstream)).size
-  for (const [name, own] of forms) {
-    const inward = new Set(own.map(({ caller }) => (caller === 'gemini-array' ? 'gemini' : caller)))
-    // A fault that not every dialect can commit is met by as many callers as there are upstreams.
-    expect([name, inward.size >= upstreamsOf(own)]).toEqual([name, true])
+test('every fault occurs with every dialect on both sides, plain and streamed', () => {
+  const upstreamsOf = (formCells: readonly Cell[]): number => new Set(formCells.map(({ upstream }) => upstream)).size
+  for (const [name, formCells] of forms) {
+    const inward = new Set(formCells.map(({ caller }) => (caller === 'gemini-array' ? 'gemini' : caller)))
+    // A fault that not every dialect can have occurs with as many callers as upstreams.
+    expect([name, inward.size >= upstreamsOf(formCells)]).toEqual([name, true])
   }
-  expect([...forms.values()].filter(own => upstreamsOf(own) === dialects.length).length).toBeGreaterThan(200)
+  expect([...forms.values()].filter(formCells => upstreamsOf(formCells) === dialects.length).length).toBeGreaterThan(
+    200,
+  )
 })
 
 let gateway: FaultGateway
@@ -63,13 +65,13 @@ afterAll(async () => {
   unhandled.stop()
 })
 
-describe('an upstream commits', () => {
-  test.each([...forms])('%s', async (_name, own) => {
-    for (const cell of own) {
+describe('a caller gets the expected result for', () => {
+  test.each([...forms])('%s', async (_name, formCells) => {
+    for (const cell of formCells) {
       try {
-        const judged = judgedOf(cell, runs, records)
-        await judge(judged)
-        await readBySdks(judged)
+        const run = recordedRunOf(cell, runs, records)
+        await checkRun(run)
+        await readBySdks(run)
       } catch (fault) {
         throw new Error(`${cellName(cell)}: ${(fault as Error).message}`)
       }
@@ -77,43 +79,43 @@ describe('an upstream commits', () => {
   })
 })
 
-/** The one that knows no comments is written to in another way, and the AI SDK has no classes of errors. */
+/** Without generative-ai, which does not understand comments, and the AI SDK, which has no error classes. */
 const ownClients = (cell: Cell): readonly Client[] =>
   clients.filter(({ name, dialect }) => dialect === cell.caller && !/^AI SDK|generative-ai$/.test(name))
 
-/** Answers that SDKs have read, without what differs from call to call. */
+/** Answers that SDKs have read already, without ids and numbers. */
 const read = new Set<string>()
-const likeness = ({ cell: { caller, stream }, seen: { status, text } }: Judged): string =>
+const likeness = ({ cell: { caller, stream }, answer: { status, text } }: RecordedRun): string =>
   [caller, stream, status, text.replace(/(fake|req_|cell-|call_|resp_|msg_)\w+|\d+/g, '')].join()
 
-/** P8, P9, P10, P14: what failed is raised, and in its class; what is well is read, as far as it is ours to write. */
-async function readBySdks(judged: Judged): Promise<void> {
-  const { cell, seen, record } = judged
+/** P8, P9, P10, P14: the SDKs raise failures with the right class, and read translated answers. */
+async function readBySdks(run: RecordedRun): Promise<void> {
+  const { cell, answer, record } = run
   const isFine = record.outcome === 'completed'
   if ((isFine && isNative(cell)) || cell.caller === 'gemini-array') return
-  const like = likeness(judged)
-  if (read.has(like)) return
-  read.add(like)
+  const key = likeness(run)
+  if (read.has(key)) return
+  read.add(key)
   const waysOf: readonly Way[] = cell.stream ? ['stream', 'helper'] : ['plain']
   for (const client of ownClients(cell)) {
     for (const way of waysOf) {
-      const told = await replay.tell(client, way, seen)
-      if (isFine) expect(told.fault).toBeUndefined()
-      else expect(told.fault).toBeDefined()
-      if (seen.status === 200) continue
-      expect([client.name, told.fault!.kind]).toEqual([client.name, client.raises(seen.status)])
-      if (client.tellsRequestId) expect(told.fault!.requestId).toBe(seen.header('x-request-id')!)
+      const result = await replay.replay(client, way, answer)
+      if (isFine) expect(result.fault).toBeUndefined()
+      else expect(result.fault).toBeDefined()
+      if (answer.status === 200) continue
+      expect([client.name, result.fault!.kind]).toEqual([client.name, client.raises(answer.status)])
+      if (client.hasRequestId) expect(result.fault!.requestId).toBe(answer.header('x-request-id')!)
     }
   }
 }
 
-/** Event by event, so that the first is on its way before the last comes. */
+/** Waits before each chunk, so that the caller gets the first event before the last one is sent. */
 const slowly = (inner: Script): Script =>
   scripted(function* steps(request) {
     for (const step of inner.steps(request)) yield* step.kind === 'chunk' ? [wait(20), step] : [step]
   })
 
-test('P8: the SDK that takes an error event for an answer is told of it in a way that it cannot read', async () => {
+test('P8: the SDK that takes an error event for an answer gets an event that it cannot parse', async () => {
   const { harness } = gateway
   const session = generativeAi.connect(harness.url, await harness.key())
   const upstreams: readonly Dialect[] = ['gemini', 'anthropic-messages']
@@ -121,21 +123,21 @@ test('P8: the SDK that takes an error event for an answer is told of it in a way
     const model = modelOf(cells.find(cell => cell.upstream === upstream && cell.fault.id === 'F33')!)
     for (const way of ['stream', 'helper'] as const) {
       harness.upstream.plan(slowly(errorMidStream(['Hel', 'lo'], { message: 'Overloaded', type: 'overloaded_error' })))
-      const asked = session.ask(way, { model, turns: [session.user('x')] })
-      expect(session.fault(await asked.catch((fault: unknown) => fault)).kind).toBe('GoogleGenerativeAIError')
+      const answer = session.ask(way, { model, turns: [session.user('x')] })
+      expect(session.fault(await answer.catch((fault: unknown) => fault)).kind).toBe('GoogleGenerativeAIError')
     }
   }
 })
 
-describe('afterwards', () => {
-  test.each(callers)('%s is served as ever', async caller => {
+describe('after all faults', () => {
+  test.each(callers)('callers of %s are served as before', async caller => {
     for (const stream of [false, true]) {
-      const seen = await gateway.askWell(caller, stream).whole()
-      expect([seen.status, seen.text.includes('Say')]).toEqual([200, true])
+      const answer = await gateway.askHealthy(caller, stream).whole()
+      expect([answer.status, answer.text.includes('Say')]).toEqual([200, true])
     }
   })
 
-  test('nothing is left behind, and none of it was our own fault', async () => {
+  test('no hold stays open, and only refused or spent credentials are logged as errors', async () => {
     const { harness } = gateway
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
@@ -145,15 +147,15 @@ describe('afterwards', () => {
       new Set(cells.filter(cell => names.includes(verdictOn(cell)!)).map(providerOf))
     expect([...of('locked out').difference(alarmed)]).toEqual([])
     expect([...alarmed.difference(of('locked out', 'spent'))]).toEqual([])
-    expect(unhandled.heard).toEqual([])
+    expect(unhandled.caught).toEqual([])
   })
 
-  test('what was paid is what the records say, to the nano-dollar', async () => {
+  test('the balance agrees with the records to the nano-dollar', async () => {
     const { byAccount, byRecords } = await gateway.left()
     expect(byAccount as bigint).toBe(byRecords)
   })
 
-  test('sockets that waited in a pool for the next call are closed when there will be none', async () => {
+  test('pooled sockets are closed when the gateway drains', async () => {
     await gateway.harness.gateway.drain()
     await until(() => gateway.openSockets === 0, 'no socket is left')
   })

@@ -1,10 +1,10 @@
-// weir fake-upstream as an operator uses it: a process of its own, a gateway that is pointed at it with the lines it
-// prints, and callers that see what docs/reference/failures.md says.
+// weir fake-upstream as an operator uses it: a separate process, a gateway with the settings that it prints, and callers
+// that see what docs/reference/failures.md says.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { faultIds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
-import { requestOf } from '../dialects/speaking.ts'
+import { requestOf } from '../dialects/raw-callers.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { eventsOf, openRaw } from '../forwarding/caller.ts'
 import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
@@ -13,60 +13,63 @@ import { startHarness, until } from '../support/gateway.ts'
 
 const WEIR = join(import.meta.dir, '..', '..', 'bin', 'weir')
 
-interface Rehearsed {
+interface FakeUpstreamProcess {
   readonly env: Readonly<Record<string, string>>
-  said(): string
+  output(): string
   end(signal: 'SIGTERM' | 'SIGINT'): Promise<number>
 }
 
-const running = new Set<Rehearsed>()
+const running = new Set<FakeUpstreamProcess>()
 
 afterAll(async () => {
   for (const one of running) await one.end('SIGTERM')
   await cleanUp()
 })
 
-/** Waits until it has printed all that is needed to point a gateway at it. */
-async function rehearse(...args: readonly string[]): Promise<Rehearsed> {
+/** Starts weir fake-upstream and waits until it has printed the settings for a gateway. */
+async function startFakeUpstreamProcess(...args: readonly string[]): Promise<FakeUpstreamProcess> {
   const child = Bun.spawn([WEIR, 'fake-upstream', ...args], { env: { PATH: process.env.PATH }, stdout: 'pipe' })
-  let said = ''
+  let output = ''
   const gathered = (async () => {
-    for await (const chunk of child.stdout) said += Buffer.from(chunk).toString()
+    for await (const chunk of child.stdout) output += Buffer.from(chunk).toString()
   })()
-  await until(() => / OPENAI_BASE_URL=.*\n/.test(said) || child.exitCode !== null, 'it says where it is')
-  const lines = [...said.matchAll(/^ {2}(\w+_BASE_URL)=(\S+) (\w+_API_KEY)=(\S+)$/gm)]
-  const rehearsed: Rehearsed = {
+  await until(
+    () => / OPENAI_BASE_URL=.*\n/.test(output) || child.exitCode !== null,
+    'the fake upstream has printed its address',
+  )
+  const lines = [...output.matchAll(/^ {2}(\w+_BASE_URL)=(\S+) (\w+_API_KEY)=(\S+)$/gm)]
+  const upstreamProcess: FakeUpstreamProcess = {
     env: Object.fromEntries(
       lines.flatMap(([, url, address, key, value]) => [
         [url, address],
         [key, value],
       ]),
     ),
-    said: () => said,
+    output: () => output,
     async end(signal) {
-      running.delete(rehearsed)
+      running.delete(upstreamProcess)
       child.kill(signal)
       await gathered
       return await child.exited
     },
   }
-  running.add(rehearsed)
-  return rehearsed
+  running.add(upstreamProcess)
+  return upstreamProcess
 }
 
-interface Day {
+interface Scenario {
   readonly harness: Harness
   ask(caller: 'openai-chat' | 'anthropic-messages', model: string, stream: boolean): Promise<Caller>
 }
 
-async function onSuchADay(upstream: Rehearsed, look: (day: Day) => Promise<void>): Promise<void> {
+async function withGateway(upstream: FakeUpstreamProcess, check: (scenario: Scenario) => Promise<void>): Promise<void> {
   const attemptTimes = { firstContentMs: 500, betweenChunksMs: 500 }
   const world = { attemptTimes, pause: () => Promise.resolve() }
   const env = { ...upstream.env, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' }
   const harness = await startHarness({ env, world })
   const key = await harness.key()
   try {
-    await look({
+    await check({
       harness,
       ask: (caller, model, stream) => openRaw(harness.url, requestOf(caller, key, { model, stream })).whole(),
     })
@@ -75,19 +78,19 @@ async function onSuchADay(upstream: Rehearsed, look: (day: Day) => Promise<void>
   }
 }
 
-describe('a day with', () => {
+describe('weir fake-upstream rehearses', () => {
   test('a pause in the middle of each stream', async () => {
-    const upstream = await rehearse('--fault', 'F14', '--scale', '0.02')
+    const upstream = await startFakeUpstreamProcess('--fault', 'F14', '--scale', '0.02')
     expect(Object.keys(upstream.env).sort()).toEqual([
       ...['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'ARK_API_KEY', 'ARK_BASE_URL'],
       ...['GEMINI_API_KEY', 'GEMINI_BASE_URL', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
     ])
-    await onSuchADay(upstream, async ({ harness, ask }) => {
+    await withGateway(upstream, async ({ harness, ask }) => {
       const streamed = await ask('openai-chat', 'openai/gpt-4o-mini', true)
       expect(eventsOf(streamed.body).at(-2)).toContain('upstream_too_slow')
       const foreign = await ask('anthropic-messages', 'google/gemini-2.5-flash', true)
       expect(foreign.text).toContain('event: error')
-      // The fault is one of streams: a whole answer is as ever.
+      // The fault concerns streams only.
       expect((await ask('openai-chat', 'openai/gpt-4o-mini', false)).status).toBe(200)
       await harness.idle()
       expect(harness.records()).toMatchObject([
@@ -96,16 +99,16 @@ describe('a day with', () => {
         { outcome: 'completed' },
       ])
     })
-    const said = upstream.said()
-    expect(said).toContain('It commits F14 pause between chunks.')
-    expect(said).toContain('POST /v1/chat/completions: F14 a pause between two chunks, beyond idle\n')
-    expect(said).toContain('POST /v1/chat/completions: answered\n')
+    const output = upstream.output()
+    expect(output).toContain('It commits F14 pause between chunks.')
+    expect(output).toContain('POST /v1/chat/completions: F14 a pause between two chunks, beyond idle\n')
+    expect(output).toContain('POST /v1/chat/completions: answered\n')
     expect(await upstream.end('SIGTERM')).toBe(0)
   })
 
-  test('every second call limited', async () => {
-    const upstream = await rehearse('--fault', 'F34 429 with seconds', '--every', '2')
-    await onSuchADay(upstream, async ({ harness, ask }) => {
+  test('a rate limit on every second call', async () => {
+    const upstream = await startFakeUpstreamProcess('--fault', 'F34 429 with seconds', '--every', '2')
+    await withGateway(upstream, async ({ harness, ask }) => {
       for (let calls = 0; calls < 3; calls++) {
         expect((await ask('openai-chat', 'openai/gpt-4o-mini', calls > 1)).status).toBe(200)
       }
@@ -115,15 +118,15 @@ describe('a day with', () => {
     expect(await upstream.end('SIGINT')).toBe(0)
   })
 
-  test('a provider that is not there', async () => {
-    const upstream = await rehearse('--fault', 'F1')
-    await onSuchADay(upstream, async ({ ask }) => {
+  test('a provider that cannot be reached', async () => {
+    const upstream = await startFakeUpstreamProcess('--fault', 'F1')
+    await withGateway(upstream, async ({ ask }) => {
       expect((await ask('openai-chat', 'openai/gpt-4o-mini', true)).status).toBe(502)
     })
   })
 })
 
-describe('the command', () => {
+describe('the command weir fake-upstream', () => {
   const folder = freshFolder()
 
   test('lists every fault, and what it does', async () => {
@@ -143,13 +146,13 @@ describe('the command', () => {
     ['--every 1.5', '--every cannot be 1.5'],
     ['--host somewhere', '--host must be an address'],
     ['--loud', '--loud'],
-  ])('%s is a mistake', async (args, said) => {
+  ])('refuses %s', async (args, output) => {
     const { code, stderr } = await weir(folder, `fake-upstream ${args}`)
-    expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(output)])
   })
 
-  test('a port that is taken is told in a sentence', async () => {
-    const first = await rehearse()
+  test('reports a port that is in use in one sentence', async () => {
+    const first = await startFakeUpstreamProcess()
     const port = new URL(first.env.OPENAI_BASE_URL!).port
     const { code, stderr } = await weir(folder, `fake-upstream --port ${port}`)
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: Cannot listen on 127\.0\.0\.1:\d+: .*\n$/)])

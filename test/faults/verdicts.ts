@@ -5,23 +5,23 @@ import type { ErrorCode } from '../../src/base/errors.ts'
 import type { Outcome } from '../../src/billing/who-pays.ts'
 import type { AttemptVerdict } from '../../src/routing/attempts.ts'
 import type { Fault } from '../../tools/fake-upstream/faults.ts'
-import type { Speaker } from '../dialects/speaking.ts'
+import type { CallerDialect } from '../dialects/raw-callers.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 
 export interface Verdict {
-  /** What the caller is told; nothing when all is well, the upstream's own words with `upstream_refused`. */
+  /** The error that the caller gets; null if the call succeeds. With `upstream_refused` the upstream's own message. */
   readonly code: ErrorCode | null
-  /** It is told as an event, because content had left before. */
+  /** The error is an event of the stream, because content was sent before. */
   readonly midway?: true
   readonly outcome: Outcome
-  /** What the record says of the attempt. */
+  /** The verdict of the attempt in the record. */
   readonly attempt: AttemptVerdict
-  /** Which rules of who pays may decide. */
+  /** The rules of billing/who-pays.ts that may apply. */
   readonly rules: readonly string[]
   readonly channel: Consequence
 }
 
-/** What it means for the channel. */
+/** The effect on the channel. */
 export type Consequence = 'nothing' | 'counted' | 'closed' | 'spent' | 'doubted' | 'off'
 
 const failed = { outcome: 'upstream_failed', rules: ['upstream_failed'] } as const
@@ -57,7 +57,7 @@ export type VerdictName = keyof typeof verdicts
 
 type Row = VerdictName | readonly [plain: VerdictName, stream: VerdictName]
 
-/** By id, or by id and name where one of them differs. */
+/** Keyed by the id of the fault, or by its id and name where one fault of the id differs. */
 const rows: Readonly<Record<string, Row>> = {
   'F1': 'unusable',
   'F2': 'unusable',
@@ -130,19 +130,19 @@ const rows: Readonly<Record<string, Row>> = {
   'F36 credentials in an error event': 'cut off',
 }
 
-export interface Asked {
+export interface CellKey {
   readonly fault: Pick<Fault, 'id' | 'name'>
   readonly stream: boolean
-  readonly caller: Speaker
+  readonly caller: CallerDialect
   readonly upstream: Dialect
 }
 
 interface Exception {
   readonly fault: string
-  /** In both forms if not given. */
+  /** Plain and streamed if not given. */
   readonly stream?: boolean
-  holds(asked: Asked): boolean
-  /** The same in words. */
+  holds(cell: CellKey): boolean
+  /** The condition in words. */
   readonly where: string
   readonly verdict: VerdictName
   readonly why: string
@@ -150,10 +150,10 @@ interface Exception {
 
 const isFrom =
   (...upstreams: readonly Dialect[]) =>
-  ({ upstream }: Asked): boolean =>
+  ({ upstream }: CellKey): boolean =>
     upstreams.includes(upstream)
 
-/** Where a dialect's own way to end an answer makes a difference. */
+/** Verdicts that depend on the dialect of the upstream. */
 export const exceptions: readonly Exception[] = [
   {
     fault: 'F16 Content-Length too short',
@@ -180,21 +180,21 @@ export const exceptions: readonly Exception[] = [
   },
 ]
 
-/** Undefined for a fault that nobody has judged yet. */
-export function verdictOn(asked: Asked): VerdictName | undefined {
-  const { fault, stream } = asked
+/** Undefined for a fault without a verdict. */
+export function verdictOn(cell: CellKey): VerdictName | undefined {
+  const { fault, stream } = cell
   const name = `${fault.id} ${fault.name}`
-  const exception = exceptions.find(one => one.fault === name && (one.stream ?? stream) === stream && one.holds(asked))
+  const exception = exceptions.find(one => one.fault === name && (one.stream ?? stream) === stream && one.holds(cell))
   return exception?.verdict ?? usualVerdict(fault, stream)
 }
 
-export function usualVerdict(fault: Asked['fault'], stream: boolean): VerdictName | undefined {
+export function usualVerdict(fault: CellKey['fault'], stream: boolean): VerdictName | undefined {
   const row = rows[`${fault.id} ${fault.name}`] ?? rows[fault.id]
   return typeof row === 'string' ? row : row?.[stream ? 1 : 0]
 }
 
-/** Rows that no fault has; a renamed fault must not lose its verdict silently. */
-export function unusedVerdicts(faults: readonly Asked['fault'][]): readonly string[] {
+/** Rows without a fault: a renamed fault must not lose its verdict silently. */
+export function unusedVerdicts(faults: readonly CellKey['fault'][]): readonly string[] {
   const names = new Set(faults.flatMap(({ id, name }) => [id, `${id} ${name}`]))
   return [...Object.keys(rows), ...exceptions.map(({ fault }) => fault)].filter(row => !names.has(row))
 }

@@ -1,5 +1,5 @@
-// Requests and answers of the keys and accounts that have them kept: the caller's own bytes and what it was sent, of
-// good calls and bad, for the operator alone. Of all others there is nothing.
+// Stored bodies: of the keys and accounts that asked for it, the caller's own request bytes and the answer that was
+// sent, of good calls and failed ones, readable by the operator alone. Nothing is stored for any other key.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, upstreamKey } from '../support/gateway.ts'
 import { openCall, startHasty, withoutComments } from './caller.ts'
-import { ask, bodyOf, freshName, idOf } from './repeated.ts'
+import { bodyOf, freshName, idOf, send } from './idempotent-calls.ts'
 import { goodStream, piece, role, sends } from './wire.ts'
 
 let harness: Harness
@@ -21,158 +21,161 @@ let key: string
 
 beforeAll(async () => {
   harness = await startHasty()
-  key = await keeping('api_key')
+  key = await createStoringKey('api_key')
 })
 afterAll(() => harness.stop())
 
-/** A key whose bodies are kept, by its own wish or by its account's. */
-async function keeping(by: 'api_key' | 'account'): Promise<string> {
-  const made = await harness.weir('keys create', { tier: 'pro', credit: '100' })
-  const id = parseTextId('key', made.id as string)!
+/** Creates a key whose bodies are stored, by its own setting or by the setting of its account. */
+async function createStoringKey(by: 'api_key' | 'account'): Promise<string> {
+  const created = await harness.weir('keys create', { tier: 'pro', credit: '100' })
+  const id = parseTextId('key', created.id as string)!
   const db = openDatabase(join(harness.folder, 'weir.db'))
   if (by === 'api_key') db.run('UPDATE api_key SET keeps_bodies = 1 WHERE id = ?1', [id])
   else db.run('UPDATE account SET keeps_bodies = 1 WHERE id = (SELECT account_id FROM api_key WHERE id = ?1)', [id])
   db.close()
-  return made.key as string
+  return created.key as string
 }
 
-interface Kept {
+interface StoredBody {
   readonly text: string
   readonly truncated: boolean
 }
 
-async function kept(call: string): Promise<{ request: string; answer: string }> {
-  const { request, answer } = (await harness.weir('bodies', { call })) as Record<'request' | 'answer', Kept>
-  const textOf = ({ text, truncated }: Kept): string => text + (truncated ? '\n[cut here]' : '')
+async function storedBodies(call: string): Promise<{ request: string; answer: string }> {
+  const { request, answer } = (await harness.weir('bodies', { call })) as Record<'request' | 'answer', StoredBody>
+  const textOf = ({ text, truncated }: StoredBody): string => text + (truncated ? '\n[cut here]' : '')
   return { request: textOf(request), answer: textOf(answer) }
 }
 const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
 const file = (): string => join(harness.folder, 'bodies.db')
 
-describe('nothing is kept', () => {
-  test('while nobody asked: not even a file', async () => {
+describe('bodies are not stored', () => {
+  test('while no key has asked for it: there is not even a file', async () => {
     const ordinary = await harness.key()
     const answer = await chat(harness, ordinary, bodyOf())
     await answer.text()
     expect(existsSync(file())).toBe(false)
-    expect(await refusal(kept(idOf(answer)))).toContain('No bodies are stored')
+    expect(await refusal(storedBodies(idOf(answer)))).toContain('No bodies are stored')
   })
 
-  test('of a call of a key that did not ask, beside one that did', async () => {
+  test('for a key that did not ask, while another key did', async () => {
     const ordinary = await harness.key()
-    const one = await chat(harness, key, bodyOf())
-    const others = [await chat(harness, ordinary, bodyOf()), await ask({ harness, key: ordinary, name: freshName() })]
-    await Promise.all([one, ...others].map(answer => answer.text()))
-    expect((await kept(idOf(one))).request).toBe(bodyOf())
-    for (const other of others) expect(await refusal(kept(idOf(other)))).toContain('No bodies are stored')
+    const stored = await chat(harness, key, bodyOf())
+    const unstored = [
+      await chat(harness, ordinary, bodyOf()),
+      await send({ harness, key: ordinary, name: freshName() }),
+    ]
+    await Promise.all([stored, ...unstored].map(answer => answer.text()))
+    expect((await storedBodies(idOf(stored))).request).toBe(bodyOf())
+    for (const answer of unstored) expect(await refusal(storedBodies(idOf(answer)))).toContain('No bodies are stored')
   })
 
-  test('for what is no id', async () => {
+  test('under something that is not the id of a call', async () => {
     for (const id of ['', 'req_', 'key_00000000000', 7]) {
       expect(await refusal(harness.weir('bodies', { call: id }))).toContain('Use the id of the call')
     }
   })
 
-  test('of a call that was not admitted', async () => {
+  test('for a call that was not admitted', async () => {
     const refused = await chat(harness, key, '{"model":')
     expect(refused.status).toBe(400)
-    expect(await refusal(kept(idOf(refused)))).toContain('No bodies are stored')
+    expect(await refusal(storedBodies(idOf(refused)))).toContain('No bodies are stored')
   })
 })
 
-describe('a wish', () => {
-  const isKept = async (by: string): Promise<boolean> => {
+describe('the setting of', () => {
+  const storesBodies = async (by: string): Promise<boolean> => {
     const answer = await chat(harness, by, bodyOf())
     await answer.text()
-    return !(await refusal(kept(idOf(answer)))).includes('No bodies are stored')
+    return !(await refusal(storedBodies(idOf(answer)))).includes('No bodies are stored')
   }
 
   test.each([
     ['keys set', 'key'],
     ['accounts set', 'account'],
-  ] as const)('%s holds from the next call on, whatever is remembered of the key', async (command, place) => {
+  ] as const)('%s applies from the next call on, although the key is cached', async (command, subjectOption) => {
     const own = await harness.key()
-    const seen = [await isKept(own)]
+    const stored = [await storesBodies(own)]
     for (const bodies of ['on', 'off']) {
-      await harness.weir(command, { [place]: own, bodies })
-      seen.push(await isKept(own))
+      await harness.weir(command, { [subjectOption]: own, bodies })
+      stored.push(await storesBodies(own))
     }
-    expect(seen).toEqual([false, true, false])
+    expect(stored).toEqual([false, true, false])
   })
 })
 
-describe('kept are', () => {
-  test('a request as it was sent, and its plain answer', async () => {
+describe('stored bodies', () => {
+  test('are the request as it was sent and its plain answer', async () => {
     const body = `  {"model" : "openai/gpt-4o-mini",\n "messages":[{"role":"user","content":"\u00dcber \\u00fc"}]}`
     const answer = await chat(harness, key, body)
-    expect(await kept(idOf(answer))).toEqual({ request: body, answer: await answer.text() })
+    expect(await storedBodies(idOf(answer))).toEqual({ request: body, answer: await answer.text() })
     expect(answer.headers.get('x-pipeline-breakdown')).toMatch(/ bodies=\d+$/)
   })
 
-  test('those of every key of an account that asked', async () => {
-    const byAccount = await keeping('account')
+  test('exist for every key of an account that asked', async () => {
+    const byAccount = await createStoringKey('account')
     const answer = await chat(harness, byAccount, bodyOf())
-    expect(await kept(idOf(answer))).toEqual({ request: bodyOf(), answer: await answer.text() })
+    expect(await storedBodies(idOf(answer))).toEqual({ request: bodyOf(), answer: await answer.text() })
   })
 
-  test('a stream as it was relayed, without our comments', async () => {
+  test("hold a stream as it was relayed, without the gateway's comments", async () => {
     harness.upstream.plan(sends(goodStream, 13))
     const answer = await chat(harness, key, bodyOf({ stream: true }), { 'x-weir-comments': 'on' })
     const text = await answer.text()
     expect(text).toMatch(/^: X-Pipeline-Breakdown .* bodies=\d+$/m)
-    expect((await kept(idOf(answer))).answer).toBe(withoutComments(text))
+    expect((await storedBodies(idOf(answer))).answer).toBe(withoutComments(text))
   })
 
-  test('what a caller had received when it left', async () => {
-    const never = Promise.withResolvers<void>()
-    harness.upstream.plan(script(streamHead, chunk(role() + piece('Hel')), gate(never.promise)))
+  test('hold what a caller had received when it left', async () => {
+    const blocked = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('Hel')), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('"Hel"'), 'content is here')
+    await caller.until(({ text }) => text.includes('"Hel"'), 'content has arrived')
     caller.leave()
     await harness.idle()
-    expect((await kept(caller.header('x-request-id')!)).answer).toStartWith(role() + piece('Hel'))
+    expect((await storedBodies(caller.header('x-request-id')!)).answer).toStartWith(role() + piece('Hel'))
   })
 
-  test('nothing of what was refused before anything was paid for', async () => {
-    const poor = await harness.key({ credit: '0' })
-    await harness.weir('keys set', { key: poor, bodies: 'on' })
+  test('do not exist for calls that were refused before anything was paid for', async () => {
+    const penniless = await harness.key({ credit: '0' })
+    await harness.weir('keys set', { key: penniless, bodies: 'on' })
     const refused = [
       await chat(harness, key, bodyOf({ model: 'openai/none-such' })),
-      await chat(harness, poor, bodyOf()),
+      await chat(harness, penniless, bodyOf()),
       await chat(harness, key, bodyOf({ messages: 7 })),
     ]
     expect(refused.map(({ status }) => status)).toEqual([404, 402, 400])
     await harness.idle()
-    // One that is kept comes behind them.
+    // A call whose bodies are stored follows them.
     const answer = await chat(harness, key, bodyOf())
-    expect((await kept(idOf(answer))).request).toBe(bodyOf())
-    for (const one of refused) expect(await refusal(kept(idOf(one)))).toContain('No bodies are stored')
+    expect((await storedBodies(idOf(answer))).request).toBe(bodyOf())
+    for (const one of refused) expect(await refusal(storedBodies(idOf(one)))).toContain('No bodies are stored')
   })
 
-  test('an answer that is given again', async () => {
-    const asking = { harness, key, name: freshName() }
-    const [first, again] = [await ask(asking), await ask(asking)]
-    expect((await kept(idOf(again))).answer).toBe((await kept(idOf(first))).answer)
-    expect((await kept(idOf(again))).request).toBe(bodyOf())
+  test('hold an answer that was replayed', async () => {
+    const idempotentCall = { harness, key, name: freshName() }
+    const [first, replayed] = [await send(idempotentCall), await send(idempotentCall)]
+    expect((await storedBodies(idOf(replayed))).answer).toBe((await storedBodies(idOf(first))).answer)
+    expect((await storedBodies(idOf(replayed))).request).toBe(bodyOf())
   })
 
-  test('no more than the beginning of what is long', async () => {
+  test('hold only the beginning of a long body', async () => {
     const long = 'x'.repeat(2 * bounds.storedBodyBytesMax)
     harness.upstream.plan(plain(long))
     const body = bodyOf({ messages: [{ role: 'user', content: long }] })
     const answer = await chat(harness, key, body)
     const text = await answer.text()
     expect(text).toContain(long)
-    const { request, answer: sent } = await kept(idOf(answer))
+    const { request, answer: sent } = await storedBodies(idOf(answer))
     expect(request).toBe(`${body.slice(0, bounds.storedBodyBytesMax)}\n[cut here]`)
     expect(sent).toBe(`${text.slice(0, bounds.storedBodyBytesMax)}\n[cut here]`)
   })
 })
 
-async function retried<T>(ask: () => Promise<T>): Promise<T> {
+async function retried<T>(read: () => Promise<T>): Promise<T> {
   for (let round = 0; ; round++) {
     try {
-      return await ask()
+      return await read()
     } catch (fault) {
       if (round === 200) throw fault
       await new Promise(resolve => setTimeout(resolve, 5))
@@ -180,7 +183,7 @@ async function retried<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-test('an upstream that says our own key back does not have it kept', async () => {
+test("an upstream that sends the gateway's own key back does not have it stored", async () => {
   harness.upstream.plan(
     scripted(request => {
       const message = `so it was ${request.headers.get('authorization')}`
@@ -188,15 +191,15 @@ test('an upstream that says our own key back does not have it kept', async () =>
     }),
   )
   const answer = await chat(harness, key, bodyOf())
-  const sent = await retried(() => kept(idOf(answer)))
+  const sent = await retried(() => storedBodies(idOf(answer)))
   expect(sent.answer).toContain('so it was Bearer [secret]')
   expect(sent.answer).not.toContain(upstreamKey)
 })
 
-test('nothing of it can be read on the disk, and our key upstream is nowhere in it', async () => {
+test('the file of stored bodies shows no plain text on the disk, and does not hold the upstream key', async () => {
   harness.upstream.plan(plain('a very plain answer'))
   const answer = await chat(harness, key, bodyOf({ user: 'a very plain user' }))
-  const { request, answer: sent } = await kept(idOf(answer))
+  const { request, answer: sent } = await storedBodies(idOf(answer))
   expect(request + sent).not.toContain(upstreamKey)
   expect([request, sent]).toEqual([expect.stringContaining('a very plain user'), await answer.text()])
   for (const name of readdirSync(harness.folder).filter(one => /^bodies/.test(one))) {
@@ -206,7 +209,7 @@ test('nothing of it can be read on the disk, and our key upstream is nowhere in 
 })
 
 describe('the operator', () => {
-  test('reads them by `weir bodies`, while the gateway runs and when it does not', async () => {
+  test('reads stored bodies by `weir bodies`, while the gateway runs and while it does not', async () => {
     const answer = await chat(harness, key, bodyOf())
     const text = await answer.text()
     const shown = { code: 0, stdout: `${bodyOf()}\n\n${text}\n`, stderr: '' }

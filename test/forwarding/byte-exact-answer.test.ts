@@ -1,5 +1,5 @@
-// What a caller receives is what the upstream sent, byte for byte, but for our own comment block and a usage-only
-// frame that we asked for and the caller did not. Chunk boundaries may move.
+// A caller receives what the upstream sent, byte for byte, except for the gateway's own comment block and a usage-only
+// frame that the gateway asked for and the caller did not. Chunk boundaries may move.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -42,8 +42,11 @@ afterAll(async () => {
 
 const comment = /: X-Pipeline-Breakdown fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+\n\n/g
 
-/** The body as latin1, one character a byte, and how many comment blocks of ours were in it. */
-function bare(caller: Caller): readonly [body: string, comments: number] {
+/**
+ * The body as latin1, one character for each byte, and the number of the gateway's comment blocks that were removed
+ * from it.
+ */
+function withoutOwnComments(caller: Caller): readonly [body: string, comments: number] {
   const body = caller.body.toString('latin1')
   return [body.replace(comment, ''), body.match(comment)?.length ?? 0]
 }
@@ -54,7 +57,7 @@ async function passes(stream: string | Uint8Array, size?: number): Promise<void>
   harness.upstream.plan(sends(stream, size))
   const caller = await openCall(harness, key, { stream: true, stream_options: { include_usage: true } }).whole()
   expect(caller.status).toBe(200)
-  expect(bare(caller)).toEqual([latin1(stream), 0])
+  expect(withoutOwnComments(caller)).toEqual([latin1(stream), 0])
 }
 
 describe('a plain answer', () => {
@@ -66,7 +69,7 @@ describe('a plain answer', () => {
     ['its content type', `${good}}`, 'application/json;charset=UTF-8'],
   ]
 
-  test.each(rows)('keeps %s', async (_name, body, type) => {
+  test.each(rows)('passes unchanged: %s', async (_name, body, type) => {
     const length = String(Buffer.byteLength(body))
     harness.upstream.plan(script(head(200, { 'content-type': type, 'content-length': length }), bytes(body), end))
     const caller = await openCall(harness, key, {}).whole()
@@ -75,7 +78,7 @@ describe('a plain answer', () => {
     expect(caller.header('content-type')).toBe(type)
   })
 
-  test.each([1, 2, 7])('keeps its bytes when they come by %i', async size => {
+  test.each([1, 2, 7])('keeps its bytes when they arrive %i at a time', async size => {
     const body = `${good},"x":"Grüße 🙂 どうも"}`
     const chunked = head(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
     harness.upstream.plan(script(chunked, ...split(body, size), end))
@@ -83,7 +86,7 @@ describe('a plain answer', () => {
     expect(caller.body.toString('latin1')).toBe(latin1(body))
   })
 
-  test('keeps its model name', async () => {
+  test('keeps the model name that the upstream wrote', async () => {
     harness.upstream.plan(script(...jsonOf(`${good},"model":"gpt-4o-mini-2024-07-18"}`)))
     expect((await openCall(harness, key, {}).whole()).text).toContain('"model":"gpt-4o-mini-2024-07-18"')
   })
@@ -96,9 +99,9 @@ describe('a plain answer', () => {
 
 const good = role() + piece('Grüße 🙂') + piece(' どうも') + finish() + usageOnly(7, 5) + done
 
-describe('a stream keeps', () => {
+describe('a stream passes unchanged', () => {
   const rows: readonly (readonly [string, string])[] = [
-    ['its bytes', good],
+    ['LF', good],
     ['CRLF', good.replaceAll('\n', '\r\n')],
     ['comments and blank lines', `: hello\n\n:\n\n\n\n${good.replaceAll('data:', ': ping\ndata:')}`],
     ['data on many lines', good.replaceAll('data: {', 'data: {\ndata:')],
@@ -110,30 +113,30 @@ describe('a stream keeps', () => {
     ['another choice', good.replaceAll('"index":0', '"index":1')],
   ]
 
-  test.each(rows)('%s', async (_name, stream) => {
+  test.each(rows)('with %s', async (_name, stream) => {
     await passes(stream)
   })
 
-  test.each(rows)('%s, cut into single bytes', async (_name, stream) => {
+  test.each(rows)('with %s, cut into single bytes', async (_name, stream) => {
     await passes(stream, 1)
   })
 
-  test.each([2, 7, 13, 4096])('its bytes when they come by %i', async size => {
+  test.each([2, 7, 13, 4096])('when its bytes arrive %i at a time', async size => {
     await passes(good.replaceAll('\n', '\r\n'), size)
   })
 
-  test.each([1, 1024])('lines that end in CR, by %i', async size => {
+  test.each([1, 1024])('with lines that end in CR, %i bytes at a time', async size => {
     await passes(good.replaceAll('\n', '\r'), size)
   })
 
-  test('bytes that are no UTF-8', async () => {
+  test('with bytes that are not UTF-8', async () => {
     const broken = Buffer.from(good, 'utf8')
     broken.set([0xff, 0xfe], broken.indexOf('ü'))
     await passes(broken)
     await passes(broken, 1)
   })
 
-  test('events that say the same twice, and unknown ones', async () => {
+  test('with repeated and unknown events', async () => {
     await passes(role() + role() + piece('x') + piece('x') + event({ object: 'x.y', choices: [] }) + finish() + done)
   })
 })
@@ -141,36 +144,36 @@ describe('a stream keeps', () => {
 describe('a usage-only frame', () => {
   const head = role() + piece('x') + finish()
 
-  test('that the caller asked for passes', async () => {
+  test('passes if the caller asked for it', async () => {
     await passes(head + usageOnly(7, 5) + done)
   })
 
-  test.each([1, 3, 1_000_000])('that only we asked for is taken out, by %i bytes', async size => {
+  test.each([1, 3, 1_000_000])('is removed if only the gateway asked for it, %i bytes at a time', async size => {
     harness.upstream.plan(sends(head + usageOnly(7, 5) + done, size))
-    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 0])
+    expect(withoutOwnComments(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 0])
   })
 
-  test('is taken out wherever it stands', async () => {
+  test('is removed wherever it stands', async () => {
     const [first, second, third] = [usageOnly(7, 0), usageOnly(7, 1), usageOnly(7, 5)]
     harness.upstream.plan(sends(first + role() + piece('x') + second + finish() + third + done))
-    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 0])
+    expect(withoutOwnComments(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 0])
   })
 
-  test('is not one when it carries content too', async () => {
+  test('is not removed if it carries content too', async () => {
     const stream = role(counts(7, 0)) + piece('x', counts(7, 1)) + finish(counts(7, 5)) + done
     harness.upstream.plan(sends(stream))
-    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([stream, 0])
+    expect(withoutOwnComments(await openCall(harness, key, { stream: true }).whole())).toEqual([stream, 0])
   })
 
-  test('that nobody asked for passes', async () => {
+  test('passes if nobody asked for it', async () => {
     harness.upstream.plan(sends(head + usageOnly(7, 5) + done))
     const caller = await openCall(harness, key, { model: 'quiet/m', stream: true }).whole()
     expect(harness.upstream.requests.at(-1)!.json()).not.toHaveProperty('stream_options')
-    expect(bare(caller)).toEqual([head + usageOnly(7, 5) + done, 0])
+    expect(withoutOwnComments(caller)).toEqual([head + usageOnly(7, 5) + done, 0])
   })
 })
 
-test('a comment block that was asked for stands right before the terminal event', async () => {
+test('a comment block that the caller asked for stands right before the terminal event', async () => {
   harness.upstream.plan(sends(good))
   const headers = {
     'authorization': `Bearer ${key}`,
@@ -182,22 +185,22 @@ test('a comment block that was asked for stands right before the terminal event'
   expect(text).toMatch(/\n\n: X-Pipeline-Breakdown [^\n]+\n\ndata: \[DONE\]\n\n$/)
 })
 
-test("bytes before an error event are the upstream's", async () => {
-  const seen = Promise.withResolvers<void>()
-  const begin = chunk(role() + piece('x'))
-  harness.upstream.plan(script(streamHeadOf, begin, gate(seen.promise), chunk(piece('y') + errorEvent()), end))
+test('bytes before an error event pass unchanged', async () => {
+  const contentSeen = Promise.withResolvers<void>()
+  const opening = chunk(role() + piece('x'))
+  harness.upstream.plan(script(streamHeadOf, opening, gate(contentSeen.promise), chunk(piece('y') + errorEvent()), end))
   const caller = openCall(harness, key, { stream: true })
-  await caller.until(({ text }) => text.includes('"x"'), 'the first piece is here')
-  seen.resolve()
-  const [body] = bare(await caller.whole())
+  await caller.until(({ text }) => text.includes('"x"'), 'the first piece has arrived')
+  contentSeen.resolve()
+  const [body] = withoutOwnComments(await caller.whole())
   expect(body.startsWith(role() + piece('x') + piece('y'))).toBe(true)
 })
 
 test('any stream, cut anywhere, passes unchanged', async () => {
   const ending = fc.constantFrom('\n', '\r\n')
-  const aside = fc.constantFrom('', ': ping\n\n', '\n', 'event: x\n', ':\n')
+  const filler = fc.constantFrom('', ': ping\n\n', '\n', 'event: x\n', ':\n')
   const frame = fc
-    .tuple(aside, fc.string({ unit: 'grapheme', maxLength: 12 }))
+    .tuple(filler, fc.string({ unit: 'grapheme', maxLength: 12 }))
     .map(([before, text]) => before + piece(text || 'x'))
   const stream = fc
     .tuple(fc.array(frame, { minLength: 1, maxLength: 8 }), ending)
@@ -205,8 +208,8 @@ test('any stream, cut anywhere, passes unchanged', async () => {
   await fc.assert(
     fc.asyncProperty(stream, fc.array(fc.nat(), { maxLength: 30 }), async (text, cuts) => {
       harness.upstream.plan(script(streamHeadOf, ...cut(Buffer.from(text), cuts).map(chunk), end))
-      const asked = { stream: true, stream_options: { include_usage: true } }
-      expect(bare(await openCall(harness, key, asked).whole())).toEqual([latin1(text), 0])
+      const withUsage = { stream: true, stream_options: { include_usage: true } }
+      expect(withoutOwnComments(await openCall(harness, key, withUsage).whole())).toEqual([latin1(text), 0])
       const [record] = harness.records().slice(-1)
       expect([record!.input_tokens, record!.output_tokens, record!.usage_source]).toEqual([3, 4, 'reported'])
     }),
@@ -217,6 +220,6 @@ test('any stream, cut anywhere, passes unchanged', async () => {
 const streamHeadOf = head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' })
 
 function cut(whole: Buffer, places: readonly number[]): readonly Buffer[] {
-  const ends = [...new Set(places.map(place => place % whole.length)), whole.length].sort((a, b) => a - b)
+  const ends = [...new Set(places.map(position => position % whole.length)), whole.length].sort((a, b) => a - b)
   return ends.map((end, index) => whole.subarray(ends[index - 1] ?? 0, end)).filter(part => part.length > 0)
 }

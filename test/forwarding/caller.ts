@@ -8,22 +8,22 @@ import { post } from '../support/raw.ts'
 
 export const model = 'openai/gpt-4o-mini'
 
-/** A harness whose stop does not wait for calls that a failed test left behind. */
+/** Starts a harness whose stop does not wait for calls that a failed test left open. */
 export function startHasty(options: HarnessOptions = {}): Promise<Harness> {
   return startHarness({ ...options, env: { WEIR_DRAIN_SECONDS: '0', ...options.env } })
 }
 
 export interface Caller {
   readonly status: number
-  /** The head as it came, one character a byte; empty until it is whole. */
+  /** The head as it arrived, one character for each byte; empty until it is complete. */
   readonly head: string
   header(name: string): string | undefined
-  /** The body so far, with chunked framing taken off. */
+  /** The body so far, without its chunked framing. */
   readonly body: Buffer
   readonly text: string
-  /** Whether the answer is whole: its last chunk or all of its announced bytes are here. */
+  /** Whether the answer is complete: its last chunk or all announced bytes have arrived. */
   readonly isWhole: boolean
-  /** Waits for it; fails when the socket closes before, or after a while. */
+  /** Waits for the condition; fails when the socket closes before, or after a timeout. */
   until(holds: (caller: Caller) => boolean, claim: string, withinMs?: number): Promise<void>
   /** Waits for the whole answer. */
   whole(withinMs?: number): Promise<Caller>
@@ -34,7 +34,7 @@ export interface Caller {
   readonly closed: Promise<void>
 }
 
-/** Sends a chat call and returns as soon as it is on its way. A string is sent as it stands. */
+/** Sends a chat call and returns as soon as it is on its way. A string is sent unchanged. */
 export function openCall(harness: Harness, key: string, body: object | string): Caller {
   const json = typeof body === 'string' ? body : JSON.stringify({ model, messages: hello, ...body })
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
@@ -106,7 +106,7 @@ class SocketCaller implements Caller {
   }
 
   async whole(withinMs?: number): Promise<Caller> {
-    await this.until(() => this.isWhole, 'the answer is whole', withinMs)
+    await this.until(() => this.isWhole, 'the answer is complete', withinMs)
     this.leave()
     return this
   }
@@ -148,7 +148,7 @@ class SocketCaller implements Caller {
   }
 }
 
-/** Takes off chunked framing as bytes come; a body with a length passes as it is. */
+/** Removes chunked framing as bytes arrive; a body with a length passes unchanged. */
 class BodyParser {
   #length: number | undefined
   #parts: Buffer[] = []
@@ -189,7 +189,7 @@ class BodyParser {
   }
 }
 
-/** Waits until the upstream gets nothing more out, and tells how much it got out. */
+/** Waits until the upstream can write no more, and returns how many bytes it has written. */
 export async function standstill(request: ReceivedRequest): Promise<number> {
   let [seen, same] = [-1, 0]
   await until(() => {
@@ -200,7 +200,7 @@ export async function standstill(request: ReceivedRequest): Promise<number> {
   return seen
 }
 
-/** What the caller sees of a stream when our own comment blocks are taken out. */
+/** A stream without the gateway's own comment blocks. */
 export function withoutComments(body: Buffer | string): string {
   return body
     .toString()
@@ -208,7 +208,7 @@ export function withoutComments(body: Buffer | string): string {
     .replace(/: \n\n/g, '')
 }
 
-/** The data of each event, in order, as the standard has it read. */
+/** The data of each event in order, read as the SSE standard says. */
 export function eventsOf(body: Buffer | string): readonly string[] {
   const events: string[] = []
   let data: string[] = []
@@ -231,7 +231,7 @@ export interface SpokenError {
   readonly param: string | null
 }
 
-/** The error of a body or of an event. */
+/** The error in a body or in an event. */
 export function errorOf(json: Buffer | string): SpokenError {
   return (JSON.parse(json.toString()) as { error: SpokenError }).error
 }

@@ -1,5 +1,5 @@
-// What a long stream has delivered is noted while it runs. A start on the data of that moment, as after a crash,
-// charges that much: never more, and nothing for what had not come to its first note.
+// What a long stream has delivered is written down while it runs. A start on the data of that moment, as after a crash,
+// charges that much: never more, and nothing for a stream that had no checkpoint yet.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
@@ -37,8 +37,8 @@ test('a crash charges what was delivered at the last checkpoint, and writes the 
   harness.upstream.plan(pausedStream(['x'.repeat(400)], ends.promise))
   const body = JSON.stringify({ model, messages: hello, stream: true })
   const caller = openCall(harness, key, body)
-  await caller.until(({ text }) => text.includes('xxx'), 'content is here')
-  await until(() => usedNow() > 0n, 'it is noted')
+  await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
+  await until(() => usedNow() > 0n, 'a checkpoint is written')
   const delivered = BigInt(Math.ceil(body.length / 4)) * 150n + 100n * 600n
   expect(usedNow()).toBe(delivered)
   for (const name of ['weir.db', 'weir.db-wal', 'pepper', 'jwt-secret', 'encryption-key']) {
@@ -66,9 +66,9 @@ test('a crash charges what was delivered at the last checkpoint, and writes the 
     await after.stop()
   }
 
-  // The one that lived on is charged for the whole, once.
+  // The gateway that lived on charges the whole stream, once.
   ends.resolve()
-  await caller.until(({ text }) => text.includes('[DONE]'), 'the end is here')
+  await caller.until(({ text }) => text.includes('[DONE]'), 'the end has arrived')
   await harness.idle()
   expect(harness.records()).toHaveLength(1)
   expect(harness.records()[0]).toMatchObject({ outcome: 'completed', usage_source: 'reported' })

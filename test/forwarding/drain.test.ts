@@ -1,5 +1,5 @@
-// Stopping: calls under way end well within the window, the rest are ended as their dialect ends a broken answer, and
-// all are settled.
+// Drain: running calls have a window to finish in, the rest are ended with an error in their dialect, and all are
+// settled.
 
 import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,32 +14,32 @@ import type { Caller } from './caller.ts'
 import { errorOf, eventsOf, model, openCall } from './caller.ts'
 import { after, done } from './wire.ts'
 
-/** A gateway on a folder that outlives it, so that what it left behind can be read. */
+/** Runs a gateway on a folder that outlives it, so that the test can read what it left behind. */
 async function onFolder(options: HarnessOptions, run: (harness: Harness) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-drain-'))
   const harness = await startHarness({ ...options, folder })
   try {
     await run(harness)
   } finally {
-    void harness.gateway.drain() // a second call hurries
+    void harness.gateway.drain() // a second drain ends the window
     await harness.stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** Waits until the answer is whole or its socket is closed. */
+/** Waits until the answer is complete or its socket is closed. */
 async function ended(caller: Caller): Promise<Caller> {
-  await Promise.race([caller.closed, caller.until(({ isWhole }) => isWhole, 'the answer is whole').catch(() => {})])
+  await Promise.race([caller.closed, caller.until(({ isWhole }) => isWhole, 'the answer is complete').catch(() => {})])
   return caller
 }
 
-describe('within the window', () => {
-  test('a stream goes on to its last word', async () => {
+describe('within the drain window', () => {
+  test('a stream runs to its last event', async () => {
     await onFolder({}, async harness => {
       const ends = Promise.withResolvers<void>()
       harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
       const caller = openCall(harness, await harness.key(), { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       ends.resolve()
       await ended(caller)
@@ -104,17 +104,17 @@ describe('within the window', () => {
     })
   })
 
-  test('new calls are refused, or not taken at all', async () => {
+  test('new calls are refused, or their connections are', async () => {
     await onFolder({}, async harness => {
       const ends = Promise.withResolvers<void>()
       const key = await harness.key()
       harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
-      const late = openCall(harness, key, {})
-      await ended(late)
-      expect([0, 503]).toContain(late.status)
+      const lateCall = openCall(harness, key, {})
+      await ended(lateCall)
+      expect([0, 503]).toContain(lateCall.status)
       expect(harness.upstream.requests).toHaveLength(1)
       ends.resolve()
       await ended(caller)
@@ -123,8 +123,8 @@ describe('within the window', () => {
   })
 })
 
-describe('after the signal', () => {
-  /** Sends one after the other on one connection, and gives each whole answer. */
+describe('after the stop signal', () => {
+  /** Sends requests one after the other on one connection and returns each complete answer. */
   function keepAlive(harness: Harness, key: string) {
     const { hostname, port } = new URL(harness.url)
     const socket = net.connect(Number(port), hostname)
@@ -141,7 +141,7 @@ describe('after the signal', () => {
       async send(): Promise<string> {
         received = ''
         socket.write(post('/v1/chat/completions', headers, body))
-        await until(() => /\r\n\r\n.*\}$/s.test(received) || isClosed, 'an answer is here')
+        await until(() => /\r\n\r\n.*\}$/s.test(received) || isClosed, 'an answer has arrived')
         return received
       },
     }
@@ -149,7 +149,7 @@ describe('after the signal', () => {
 
   const ready = async (harness: Harness): Promise<number> => (await fetch(`${harness.url}/health/ready`)).status
 
-  test('it is not ready at once, and serves for a while, each answer the last on its connection', async () => {
+  test('the gateway is not ready at once, but serves for a while and closes each connection after its answer', async () => {
     await onFolder({}, async harness => {
       const key = await harness.key()
       const [used, idle] = [keepAlive(harness, key), keepAlive(harness, key)]
@@ -168,7 +168,7 @@ describe('after the signal', () => {
     })
   })
 
-  test('a call that comes later on an open connection is answered, not cut', async () => {
+  test('a call that arrives later on an open connection is answered', async () => {
     await onFolder({}, async harness => {
       const key = await harness.key()
       const ends = Promise.withResolvers<void>()
@@ -176,7 +176,7 @@ describe('after the signal', () => {
       for (const connection of connections) expect(await connection.send()).toStartWith('HTTP/1.1 200')
       harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       for (const connection of connections) {
         const answer = await connection.send()
@@ -193,11 +193,11 @@ describe('after the signal', () => {
     })
   })
 
-  test('asked again within the delay it waits for nothing', async () => {
+  test('a second signal during the delay ends the wait', async () => {
     await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {
       harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
       const caller = openCall(harness, await harness.key(), { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain(3_600_000)
       void harness.gateway.drain(3_600_000)
       await ended(caller)
@@ -207,21 +207,21 @@ describe('after the signal', () => {
     })
   })
 
-  test('a delay is not longer than the window', async () => {
+  test('the delay is not longer than the window', async () => {
     await onFolder({ env: { WEIR_DRAIN_SECONDS: '0' } }, harness => harness.gateway.drain(3_600_000))
   })
 })
 
-describe('when the window is over', () => {
-  const hasty = { env: { WEIR_DRAIN_SECONDS: '0' } }
+describe('when the drain window is over', () => {
+  const noWindow = { env: { WEIR_DRAIN_SECONDS: '0' } }
 
   test('a stream ends with an error event and is settled', async () => {
-    await onFolder(hasty, async harness => {
+    await onFolder(noWindow, async harness => {
       const key = await harness.key({ credit: '1' })
       harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       await ended(caller)
       expect(errorOf(eventsOf(caller.body).at(-2)!)).toMatchObject({ type: 'server_error', code: 'draining' })
@@ -235,8 +235,8 @@ describe('when the window is over', () => {
     })
   })
 
-  test('a plain call and a stream without content yet are refused and settled', async () => {
-    await onFolder(hasty, async harness => {
+  test('a plain call and a stream without content are refused and settled', async () => {
+    await onFolder(noWindow, async harness => {
       const key = await harness.key()
       harness.upstream.planModel('gpt-4o-mini', silence())
       const calls = [openCall(harness, key, {}), openCall(harness, key, { stream: true })]
@@ -256,11 +256,11 @@ describe('when the window is over', () => {
   })
 
   test('two hundred streams end and leave no hold', async () => {
-    await onFolder(hasty, async harness => {
+    await onFolder(noWindow, async harness => {
       const key = await harness.key({ qpm: 10_000 })
       harness.upstream.planModel('gpt-4o-mini', pausedStream(['one', 'two'], new Promise(() => {})))
       const calls = Array.from({ length: 200 }, () => openCall(harness, key, { stream: true }))
-      await Promise.all(calls.map(caller => caller.until(({ text }) => text.includes('one'), 'content is here')))
+      await Promise.all(calls.map(caller => caller.until(({ text }) => text.includes('one'), 'content has arrived')))
       const drained = harness.gateway.drain()
       await Promise.all(calls.map(ended))
       expect(calls.filter(caller => caller.isWhole && caller.text.endsWith(done))).toHaveLength(200)
@@ -274,7 +274,7 @@ describe('when the window is over', () => {
     await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {
       harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
       const caller = openCall(harness, await harness.key(), { stream: true })
-      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      await caller.until(({ text }) => text.includes('one'), 'content has arrived')
       const drained = harness.gateway.drain()
       expect(harness.gateway.activeCalls).toBe(1)
       void harness.gateway.drain()

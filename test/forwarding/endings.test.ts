@@ -1,4 +1,4 @@
-// Endings that somebody could try to profit from, and endings on a day when the ledger does not answer.
+// How calls end that a caller could try to profit from, and how calls end while the ledger does not answer.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -23,13 +23,13 @@ afterAll(() => harness.stop())
 
 const SSE = { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' }
 
-describe('a caller that leaves when the model is done', () => {
-  test('pays what the usage says that comes after it has left', async () => {
+describe('a caller that leaves when the model has finished', () => {
+  test('pays the usage that is reported after it has left', async () => {
     const key = await harness.key()
     const left = Promise.withResolvers<void>()
-    const said = role() + piece('42') + finish()
+    const content = role() + piece('42') + finish()
     const tail = usageOnly(9, 50_000) + done
-    harness.upstream.plan(script(head(200, SSE), chunk(said), gate(left.promise), chunk(tail), end))
+    harness.upstream.plan(script(head(200, SSE), chunk(content), gate(left.promise), chunk(tail), end))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ text }) => text.includes('"stop"'), 'the model is done')
@@ -45,7 +45,7 @@ describe('a caller that leaves when the model is done', () => {
     })
   })
 
-  test('lets the upstream go when no usage comes', async () => {
+  test('releases the upstream when no usage comes', async () => {
     const key = await harness.key()
     harness.upstream.plan(script(head(200, SSE), chunk(role() + piece('42') + finish()), gate(new Promise(() => {}))))
     const received = harness.upstream.nextRequest()
@@ -59,7 +59,7 @@ describe('a caller that leaves when the model is done', () => {
   })
 })
 
-test('a call that takes longer than any may is stopped, with a reason that is charged for', () => {
+test('a call that exceeds the longest duration is stopped, with a reason that is charged', () => {
   let nowMs = 0
   const underWay = new ActiveCalls(() => nowMs)
   const reasons: StopReason[] = []
@@ -75,7 +75,7 @@ test('a call that takes longer than any may is stopped, with a reason that is ch
   expect(reasons.map(({ outcome }) => outcome)).toEqual(['too_long'])
 })
 
-test('a call of a model that is given longer is stopped later, and of one that is given less, sooner', () => {
+test('the timeouts of a model decide when its calls are stopped', () => {
   let nowMs = 0
   const underWay = new ActiveCalls(() => nowMs)
   const stopped: string[] = []
@@ -108,7 +108,7 @@ test('a call of a model that is given longer is stopped later, and of one that i
   expect(stoppedBy(3_600_000)).toContain('long')
 })
 
-/** Stops every write to the ledger until it is let go. */
+/** Blocks every write to the ledger until the returned function is called. */
 function lockLedger(): () => void {
   const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
@@ -116,69 +116,69 @@ function lockLedger(): () => void {
 }
 
 describe('when the ledger does not answer', () => {
-  test('a plain call that could not be settled costs nothing, and its hold is given back when it does', async () => {
+  test('a plain call that could not be settled costs nothing, and its hold is released when the ledger answers', async () => {
     const key = await harness.key({ credit: '1' })
     const locked = Promise.withResolvers<void>()
     harness.upstream.plan(after(locked.promise, plain('hi', { usage: { input: 7, output: 5 } })))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, {})
     await received
-    const letGo = lockLedger()
+    const unlock = lockLedger()
     locked.resolve()
     const answer = await caller.whole()
     expect([answer.status, errorOf(answer.body).code]).toEqual([500, 'settle_failed'])
     expect((await fetch(`${harness.url}/health/ready`)).status).toBe(503)
-    letGo()
-    await until(() => harness.openHolds() === 0, 'the hold is given back')
-    await until(() => harness.records().at(-1)?.status === 500, 'it is recorded as it was told')
+    unlock()
+    await until(() => harness.openHolds() === 0, 'the hold is released')
+    await until(() => harness.records().at(-1)?.status === 500, 'the record has the status of the answer')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'gateway_fault', rule: 'gateway_fault', cost: 0 })
     expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
     expect((await fetch(`${harness.url}/health/ready`)).status).toBe(200)
   })
 
-  test('a stream that delivered is charged as soon as it does', async () => {
+  test('a stream that delivered content is charged when the ledger answers', async () => {
     const key = await harness.key({ credit: '1' })
     const locked = Promise.withResolvers<void>()
-    const [said, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
-    harness.upstream.plan(script(head(200, SSE), chunk(said), gate(locked.promise), chunk(rest), end))
+    const [content, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
+    harness.upstream.plan(script(head(200, SSE), chunk(content), gate(locked.promise), chunk(rest), end))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
-    const letGo = lockLedger()
+    await caller.until(({ text }) => text.includes('Hello'), 'content has arrived')
+    const unlock = lockLedger()
     locked.resolve()
     expect((await caller.whole()).text).toContain('settle_failed')
-    letGo()
-    await until(() => harness.openHolds() === 0, 'it is settled')
+    unlock()
+    await until(() => harness.openHolds() === 0, 'the call is settled')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', cost: 7 * 150 + 5 * 600 })
     expect(await harness.balance(key)).toMatchObject({ balance: '0.99999595', held: '0.00' })
   })
 })
 
-test('a drain does not wait for a body that does not come', async () => {
-  const other = await startHasty()
-  const key = await other.key()
+test('a drain does not wait for a request body that does not arrive', async () => {
+  const ownHarness = await startHasty()
+  const key = await ownHarness.key()
   const headers = `host: weir\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 99`
-  const caller = openRaw(other.url, Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${headers}\r\n\r\n{`))
-  await until(() => other.gateway.activeCalls === 1, 'the call is under way')
+  const caller = openRaw(ownHarness.url, Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${headers}\r\n\r\n{`))
+  await until(() => ownHarness.gateway.activeCalls === 1, 'the call is active')
   const sinceMs = performance.now()
-  await other.stop()
+  await ownHarness.stop()
   expect(performance.now() - sinceMs).toBeLessThan(10_000)
   await caller.closed
 })
 
 describe('a hold', () => {
-  test('covers an image by the whole context: its bytes say nothing of its tokens', async () => {
+  test('for an image covers the whole context, because its bytes do not tell its tokens', async () => {
     const key = await harness.key({ credit: '0.0005' })
     const parts = [{ type: 'image_url', image_url: { url: 'https://a.test/b.png' } }]
     const before = harness.upstream.requests.length
-    const ask = { model, messages: [{ role: 'user', content: parts }], max_tokens: 1 }
-    expect((await openCall(harness, key, ask).whole()).status).toBe(402)
+    const image = { model, messages: [{ role: 'user', content: parts }], max_tokens: 1 }
+    expect((await openCall(harness, key, image).whole()).status).toBe(402)
     expect(harness.upstream.requests.length).toBe(before)
-    const text = { ...ask, messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
+    const text = { ...image, messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
     expect((await openCall(harness, key, text).whole()).status).toBe(200)
   })
 })
 
-describe('a name that another reader could take for one of ours', () => {
+describe("a name that another parser could take for one of the gateway's names", () => {
   test.each([
     ['Model', { Model: 'openai/gpt-4' }],
     ['MAX_TOKENS', { MAX_TOKENS: 1_000_000 }],
@@ -196,7 +196,7 @@ describe('a name that another reader could take for one of ours', () => {
   })
 })
 
-test('of several choices all must be done before a stream without its last event counts as whole', async () => {
+test('a stream of several choices without its last event counts as complete only if all choices are finished', async () => {
   const key = await harness.key()
   harness.upstream.plan(script(head(200, SSE), chunk(role() + piece('one') + finish()), end))
   const caller = await openCall(harness, key, { stream: true, n: 2 }).whole()

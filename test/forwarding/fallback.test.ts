@@ -1,6 +1,6 @@
-// Two keys of one provider are two channels: until the first content an attempt may be replaced by one on the other,
-// and whatever happens the caller gets one answer and one bill. Chance always draws the first that is left here, and
-// each test has a gateway that knows nothing of its channels yet.
+// Two keys of one provider are two channels: until the first content an attempt may be replaced by one on the other
+// channel, and whatever happens the caller gets one answer and one charge. The random choice always takes the first
+// channel that is left here, and each test has a gateway that knows nothing about its channels yet.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { channelId } from '../../src/upstreams/channels.ts'
@@ -28,7 +28,7 @@ const forms = [
   ['streamed', true],
 ] as const
 
-/** The keys that the upstream saw since then, in order. */
+/** The keys that the upstream received since then, in order. */
 function keysSince(harness: Harness, before: number): readonly (string | undefined)[] {
   return harness.upstream.requests.slice(before).map(request => request.headers.get('authorization')?.slice(7))
 }
@@ -42,7 +42,7 @@ describe('two channels', () => {
   })
   afterEach(() => harness.stop())
 
-  const says = (json: string): Script => script(...jsonAnswer(200, json))
+  const answersJson = (json: string): Script => script(...jsonAnswer(200, json))
   const failures: readonly (readonly [string, Script])[] = [
     ['500', fail(500)],
     ['502', fail(502)],
@@ -58,13 +58,13 @@ describe('two channels', () => {
     ['garbage', garbage()],
     ['a reset', resetAfterRequest()],
     ['a close', script(close)],
-    ['HTML', says('<html>')],
-    ['an error in a 200', says('{"error":{"message":"bad"}}')],
-    ['an empty 200', says('')],
+    ['HTML', answersJson('<html>')],
+    ['an error in a 200', answersJson('{"error":{"message":"bad"}}')],
+    ['an empty 200', answersJson('')],
   ]
 
   describe.each(forms)('%s', (_form, stream) => {
-    test.each(failures)('the second answers after %s', async (_name, failure) => {
+    test.each(failures)('the second channel answers after %s', async (_name, failure) => {
       const before = harness.upstream.requests.length
       const records = harness.records().length
       harness.upstream.plan(failure, answer('Hello'))
@@ -87,22 +87,27 @@ describe('two channels', () => {
       expect(caller.header('x-pipeline-adapter')).toMatch(/^done/)
     })
 
-    test.each([400, 404, 405, 409, 413, 415, 422, 431])('a %i of the first is final', async status => {
+    test.each([400, 404, 405, 409, 413, 415, 422, 431])('a %i from the first channel is final', async status => {
       const before = harness.upstream.requests.length
-      const words = { message: 'Too many.', type: 'invalid_request_error', code: 'context_length_exceeded', param: 'n' }
-      harness.upstream.plan(fail(status, { error: words }))
+      const upstreamError = {
+        message: 'Too many.',
+        type: 'invalid_request_error',
+        code: 'context_length_exceeded',
+        param: 'n',
+      }
+      harness.upstream.plan(fail(status, { error: upstreamError }))
       const caller = await openCall(harness, key, { stream }).whole()
       expect(caller.status).toBe(status)
-      expect(errorOf(caller.body)).toEqual(words)
+      expect(errorOf(caller.body)).toEqual(upstreamError)
       expect(keysSince(harness, before)).toEqual(['first-key'])
       await harness.idle()
       expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', status, attempts: 1, cost: 0 })
       expect(harness.openHolds()).toBe(0)
-      // What the SDKs would send again by themselves they are told not to.
+      // The header stops SDKs from sending again what they would retry on their own.
       expect(caller.header('x-should-retry')).toBe(status === 409 ? 'false' : undefined)
     })
 
-    test('when both fail there is one error, and the SDKs are told not to try again', async () => {
+    test('when both channels fail the caller gets one error that SDKs do not retry', async () => {
       const before = harness.upstream.requests.length
       harness.upstream.plan(fail(500), fail(503))
       const caller = await openCall(harness, key, { stream }).whole()
@@ -114,14 +119,14 @@ describe('two channels', () => {
       expect(harness.openHolds()).toBe(0)
     })
 
-    test('when both are limited the caller learns when to come again', async () => {
+    test('when both channels are rate limited the caller gets a retry time', async () => {
       harness.upstream.plan(fail(429, { retryAfter: '9' }), fail(429, { retryAfter: '7' }))
       const caller = await openCall(harness, key, { stream }).whole()
       expect([caller.status, errorOf(caller.body).code]).toEqual([503, 'upstream_rate_limited'])
       expect(caller.header('retry-after')).toBe('7')
     })
 
-    test('a refusal of the second is final too', async () => {
+    test('a refusal from the second channel is final too', async () => {
       harness.upstream.plan(fail(500), fail(400))
       const caller = await openCall(harness, key, { stream }).whole()
       expect([caller.status, errorOf(caller.body).message]).toEqual([400, 'The upstream answers 400.'])
@@ -137,23 +142,26 @@ describe('two channels', () => {
     ['an empty stream', sends('')],
     ['nonsense', sends('data: nonsense\n\n')],
     ['a stream of comments that ends', sends(': hello\n\n: bye\n\n')],
-    ['a plain answer to a stream, of nothing', says('{"choices":[]}')],
+    ['a plain answer to a stream, of nothing', answersJson('{"choices":[]}')],
   ]
 
-  test.each(beforeContent)('a stream is replaced after %s, and nothing of it is billed', async (_name, failure) => {
-    const before = harness.upstream.requests.length
-    // The second tells no usage, so that whatever was left of the first would show.
-    harness.upstream.plan(failure, sends(role() + piece('four') + finish() + done))
-    const caller = await openCall(harness, key, { stream: true }).whole()
-    expect(caller.status).toBe(200)
-    expect(caller.text).not.toContain('lost')
-    expect(eventsOf(caller.body)).toHaveLength(4)
-    expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
-    await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 2, usage_source: 'estimated', output_tokens: 1 })
-  })
+  test.each(beforeContent)(
+    'a stream is replaced after %s, and nothing of the first attempt is charged',
+    async (_name, failure) => {
+      const before = harness.upstream.requests.length
+      // The second attempt reports no usage, so that remains of the first would be visible.
+      harness.upstream.plan(failure, sends(role() + piece('four') + finish() + done))
+      const caller = await openCall(harness, key, { stream: true }).whole()
+      expect(caller.status).toBe(200)
+      expect(caller.text).not.toContain('lost')
+      expect(eventsOf(caller.body)).toHaveLength(4)
+      expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
+      await harness.idle()
+      expect(harness.records().at(-1)).toMatchObject({ attempts: 2, usage_source: 'estimated', output_tokens: 1 })
+    },
+  )
 
-  test.each(beforeContent)('and when the second does the same, nobody pays: %s', async (_name, failure) => {
+  test.each(beforeContent)('nobody pays when the second attempt fails in the same way: %s', async (_name, failure) => {
     harness.upstream.plan(failure, failure)
     const caller = await openCall(harness, key, { stream: true }).whole()
     expect([502, 504]).toContain(caller.status)
@@ -162,23 +170,23 @@ describe('two channels', () => {
   })
 
   const plain = { role: 'assistant', content: 'in one piece' }
-  const inOnePiece = says(JSON.stringify({ choices: [{ index: 0, message: plain, finish_reason: 'stop' }] }))
+  const inOnePiece = answersJson(JSON.stringify({ choices: [{ index: 0, message: plain, finish_reason: 'stop' }] }))
 
-  test('a plain answer to a stream is told as one, and a stream to a plain call in one piece', async () => {
+  test('a plain answer to a streamed call becomes a stream, and a stream to a plain call becomes a plain answer', async () => {
     harness.upstream.plan(inOnePiece, sends(role() + piece('bit ') + piece('by bit') + finish() + done))
-    const told = await openCall(harness, key, { stream: true }).whole()
-    expect([told.status, told.header('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
-    expect(told.text).toContain('in one piece')
-    expect(eventsOf(told.body).at(-1)).toBe('[DONE]')
-    const gathered = await openCall(harness, key, {}).whole()
-    expect([gathered.status, gathered.header('content-type')]).toEqual([200, 'application/json'])
-    const { choices } = JSON.parse(gathered.text) as { choices: object[] }
+    const streamed = await openCall(harness, key, { stream: true }).whole()
+    expect([streamed.status, streamed.header('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+    expect(streamed.text).toContain('in one piece')
+    expect(eventsOf(streamed.body).at(-1)).toBe('[DONE]')
+    const collected = await openCall(harness, key, {}).whole()
+    expect([collected.status, collected.header('content-type')]).toEqual([200, 'application/json'])
+    const { choices } = JSON.parse(collected.text) as { choices: object[] }
     expect(choices).toMatchObject([{ message: { content: 'bit by bit' }, finish_reason: 'stop' }])
     await harness.idle()
     expect(harness.records().slice(-2)).toMatchObject([{ output_tokens: 3 }, { output_tokens: 3 }])
   })
 
-  test('that the first was finished does not make the second so', async () => {
+  test('a finish reason of the first attempt does not count for the second', async () => {
     harness.upstream.plan(sends(role() + finish() + errorEvent()), sends(role() + piece('x')))
     const caller = await openCall(harness, key, { stream: true }).whole()
     expect(errorOf(eventsOf(caller.body).at(-2)!).code).toBe('upstream_failed')
@@ -191,21 +199,21 @@ describe('two channels', () => {
     ['nonsense', () => [chunk(event('nonsense')), end]],
   ]
 
-  test.each(afterContent)('after first content nothing is tried again: %s', async (name, rest) => {
+  test.each(afterContent)('nothing is retried after the first content: %s', async (name, rest) => {
     const before = harness.upstream.requests.length
-    const seen = Promise.withResolvers<void>()
+    const contentSeen = Promise.withResolvers<void>()
     harness.upstream.plan({
       starts: 'request',
       *steps(request) {
         yield streamHead
         yield chunk(role() + piece('x'))
-        yield gate(seen.promise)
+        yield gate(contentSeen.promise)
         yield* rest(request)
       },
     })
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('"x"'), 'content is here')
-    seen.resolve()
+    await caller.until(({ text }) => text.includes('"x"'), 'content has arrived')
+    contentSeen.resolve()
     await caller.whole()
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
     expect(keysSince(harness, before)).toEqual(['first-key'])
@@ -214,7 +222,7 @@ describe('two channels', () => {
     expect(harness.records().at(-1)).toMatchObject({ attempts: 1, ...ending })
   })
 
-  test('each attempt is sent once, also on a socket that was used before', async () => {
+  test('each attempt is sent once, also on a reused socket', async () => {
     await openCall(harness, key, {}).whole()
     const before = harness.upstream.requests.length
     harness.upstream.plan(script(close), resetAfterRequest())
@@ -222,7 +230,7 @@ describe('two channels', () => {
     expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
   })
 
-  test('a caller that leaves stops the trying', async () => {
+  test('no attempt follows when the caller has left', async () => {
     const before = harness.upstream.requests.length
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
@@ -245,7 +253,7 @@ describe('five channels', () => {
   })
   afterEach(() => harness.stop())
 
-  test.each(forms)('three attempts at most (%s)', async (_form, stream) => {
+  test.each(forms)('a call makes three attempts at most (%s)', async (_form, stream) => {
     const before = harness.upstream.requests.length
     harness.upstream.plan(fail(500), fail(429), fail(500))
     const caller = await openCall(harness, key, { stream }).whole()
@@ -256,21 +264,21 @@ describe('five channels', () => {
     expect(harness.records().at(-1)).toMatchObject({ attempts: 3, cost: 0, channel: channel('k3') })
   })
 
-  test('the third may still answer', async () => {
+  test('the third attempt may still answer', async () => {
     harness.upstream.plan(fail(500), fail(429), answer('Hello'))
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     await harness.idle()
     expect(harness.records().at(-1)).toMatchObject({ attempts: 3, outcome: 'completed', channel: channel('k3') })
   })
 
-  test('a single channel leaves it to the SDK to try again', async () => {
-    const own = await startHasty()
+  test('with a single channel, retries are left to the SDK', async () => {
+    const ownHarness = await startHasty()
     try {
-      own.upstream.plan(fail(500))
-      const caller = await openCall(own, await own.key(), {}).whole()
+      ownHarness.upstream.plan(fail(500))
+      const caller = await openCall(ownHarness, await ownHarness.key(), {}).whole()
       expect([caller.status, caller.header('x-should-retry')]).toEqual([502, undefined])
     } finally {
-      await own.stop()
+      await ownHarness.stop()
     }
   })
 })

@@ -1,5 +1,5 @@
-// Heads do not pass through us in either direction: outbound headers are our own, a caller chooses no destination,
-// and of the upstream's head a caller sees the content type alone.
+// Headers do not pass through the gateway in either direction: outgoing headers are the gateway's own, a caller cannot
+// choose a destination, and of the upstream's headers a caller sees the content type alone.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bytes, chunk, end, head, script } from '../../tools/fake-upstream/script.ts'
@@ -55,12 +55,12 @@ const sentHeaders = [
   ...['content-length', 'content-type', 'host', 'user-agent'],
 ]
 
-describe('upstream', () => {
-  test.each([false, true])('only our own headers arrive (stream: %p)', async stream => {
+describe('an upstream', () => {
+  test.each([false, true])("receives only the gateway's own headers (stream: %p)", async stream => {
     const body = JSON.stringify({ model, messages: hello, stream })
     const received = harness.upstream.nextRequest()
-    const own = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-    const headers = { ...callersHeaders, ...own, 'idempotency-key': `callers-own-6-${stream}` }
+    const callerHeaders = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const headers = { ...callersHeaders, ...callerHeaders, 'idempotency-key': `callers-own-6-${stream}` }
     const caller = await openRaw(harness.url, post('/v1/chat/completions?key=x&callers=1', headers, body)).whole()
     expect(caller.status).toBe(200)
     const request = await received
@@ -75,7 +75,7 @@ describe('upstream', () => {
     expect(request.headers.get('content-length')).toBe(String(request.body.length))
   })
 
-  test('a charset of the caller, and other carriers of its key, stay behind', async () => {
+  test("receives neither the caller's charset nor its key in any header", async () => {
     const received = harness.upstream.nextRequest()
     const headers = { 'x-api-key': key, 'content-type': 'application/json; charset=utf-8' }
     const body = JSON.stringify({ model, messages: hello })
@@ -84,21 +84,24 @@ describe('upstream', () => {
     expect((await received).rawHead).not.toContain(key)
   })
 
-  test('a caller cannot choose where its call goes', async () => {
-    const other = await startFakeUpstream()
+  test('is never chosen by a header of the caller', async () => {
+    const otherUpstream = await startFakeUpstream()
     try {
       const fields = ['api_base', 'base_url', 'baseURL', 'api_url', 'endpoint', 'url', 'host', 'proxy', 'api_key']
-      const body = { model, messages: hello, ...Object.fromEntries(fields.map(field => [field, other.url])) }
+      const body = { model, messages: hello, ...Object.fromEntries(fields.map(field => [field, otherUpstream.url])) }
       const headers = Object.fromEntries(
-        ['x-api-base', 'x-base-url', 'x-upstream', 'x-target-url', 'x-forwarded-host'].map(name => [name, other.url]),
+        ['x-api-base', 'x-base-url', 'x-upstream', 'x-target-url', 'x-forwarded-host'].map(name => [
+          name,
+          otherUpstream.url,
+        ]),
       )
       const received = harness.upstream.nextRequest()
       expect((await chat(harness, key, body, headers)).status).toBe(200)
       expect((await received).json()).toEqual({ ...body, model: 'gpt-4o-mini' })
-      expect(other.requests).toEqual([])
-      expect(other.openSockets).toBe(0)
+      expect(otherUpstream.requests).toEqual([])
+      expect(otherUpstream.openSockets).toBe(0)
     } finally {
-      await other.stop()
+      await otherUpstream.stop()
     }
   })
 
@@ -139,9 +142,9 @@ const upstreamsHeaders = {
   'trailer': 'x-upstreams',
 }
 
-describe('caller', () => {
+describe('a caller', () => {
   const body = '{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}'
-  const ours = [
+  const ownHeaders = [
     ...['content-type', 'date', 'request-id', 'x-request-id'],
     ...['x-pipeline-adapter', 'x-pipeline-auth', 'x-pipeline-breakdown', 'x-pipeline-ratelimit', 'x-pipeline-route'],
     ...['x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
@@ -173,7 +176,7 @@ describe('caller', () => {
     ],
   ] as const
 
-  test.each(rows)('nothing of the head of %s arrives', async (_name, stream, status, planned, more) => {
+  test.each(rows)('receives no upstream header of %s', async (_name, stream, status, planned, more) => {
     harness.upstream.plan(planned)
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
     const sent = post('/v1/chat/completions', headers, JSON.stringify({ model, messages: hello, stream }))
@@ -183,7 +186,7 @@ describe('caller', () => {
       .split('\r\n')
       .slice(1)
       .map(line => line.slice(0, line.indexOf(':')).toLowerCase())
-    expect(names.sort()).toEqual([...ours, ...more].sort())
+    expect(names.sort()).toEqual([...ownHeaders, ...more].sort())
     expect(caller.head).not.toMatch(/upstreams|\b77777\b/)
   })
 })

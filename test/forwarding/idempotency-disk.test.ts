@@ -1,4 +1,4 @@
-// Kept answers on the disk: sealed, there after a restart and a crash, gone after a day.
+// Stored answers of idempotency keys on the disk: encrypted, present after a restart and a crash, deleted after a day.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -9,41 +9,41 @@ import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { errorOf, startHasty } from './caller.ts'
-import { ask, bodyOf, idOf } from './repeated.ts'
+import { bodyOf, idOf, send } from './idempotent-calls.ts'
 
 let folder: string
-let own: Harness
+let ownHarness: Harness
 let ownKey: string
-const words = 'Nobody may read this on the disk'
+const plainText = 'Nobody may read this on the disk'
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-'))
-  own = await startHasty({ folder })
-  ownKey = await own.key()
+  ownHarness = await startHasty({ folder })
+  ownKey = await ownHarness.key()
 })
 afterAll(async () => {
-  await own.stop()
+  await ownHarness.stop()
   rmSync(folder, { recursive: true, force: true })
 })
 
-const again = (name: string): Promise<Response> => ask({ harness: own, key: ownKey, name })
+const callAgain = (name: string): Promise<Response> => send({ harness: ownHarness, key: ownKey, name })
 const change = (sql: string): void => {
   const db = openDatabase(join(folder, 'weir.db'))
   db.run(sql)
   db.close()
 }
 const restart = async (env: Record<string, string> = {}): Promise<void> => {
-  await own.stop()
-  own = await startHasty({ folder, env })
+  await ownHarness.stop()
+  ownHarness = await startHasty({ folder, env })
 }
-const kept = (): number => {
+const storedCount = (): number => {
   const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
   const row = db.query('SELECT (SELECT count(*) FROM kept_answer) + (SELECT count(*) FROM idempotency) AS n').get()
   db.close()
   return (row as { n: number }).n
 }
 
-/** Of the answer that is kept; with one given, that is put in its place. */
+/** Returns the sealed answer that is stored; with an argument, replaces it. */
 function envelope(given?: Buffer): Buffer {
   const db = openDatabase(join(folder, 'weir.db'))
   const { sealed } = db.query('SELECT sealed FROM kept_answer').get() as { sealed: Uint8Array }
@@ -52,58 +52,58 @@ function envelope(given?: Buffer): Buffer {
   return Buffer.from(sealed)
 }
 
-test('an answer lies sealed, and is there after a restart, where its model may be gone', async () => {
-  own.upstream.plan(plain(words))
-  const first = await again('sealed')
-  expect(await first.text()).toContain(words)
+test('a stored answer is encrypted, and is replayed after a restart even if its model is gone', async () => {
+  ownHarness.upstream.plan(plain(plainText))
+  const first = await callAgain('sealed')
+  expect(await first.text()).toContain(plainText)
   for (const file of readdirSync(folder).filter(one => one.startsWith('weir.db'))) {
-    expect(readFileSync(join(folder, file)).toString('latin1')).not.toContain(words)
+    expect(readFileSync(join(folder, file)).toString('latin1')).not.toContain(plainText)
   }
   await restart({ OPENAI_API_KEY: '' })
-  expect((await again('another')).status).toBeGreaterThanOrEqual(400)
-  const replayed = await again('sealed')
-  expect(await replayed.text()).toContain(words)
+  expect((await callAgain('another')).status).toBeGreaterThanOrEqual(400)
+  const replayed = await callAgain('sealed')
+  expect(await replayed.text()).toContain(plainText)
   expect(replayed.headers.get('x-weir-replayed')).toBe(idOf(first))
 })
 
-test('an answer that does not open is as good as not kept, and is told in the log', async () => {
+test('a stored answer that cannot be decrypted counts as absent, and is logged', async () => {
   const sealed = envelope()
   envelope(Buffer.concat([sealed.subarray(0, 1), Buffer.from('another!').subarray(0, 4), sealed.subarray(5)]))
-  const closed = await again('sealed')
+  const closed = await callAgain('sealed')
   expect([closed.status, errorOf(await closed.text()).code]).toEqual([409, 'idempotency_not_kept'])
-  expect(own.logs.join('')).toContain('an encryption key that is not configured')
+  expect(ownHarness.logs.join('')).toContain('an encryption key that is not configured')
   envelope(sealed)
-  expect((await again('sealed')).status).toBe(200)
+  expect((await callAgain('sealed')).status).toBe(200)
 })
 
-test('an answer is forgotten after a day', async () => {
-  expect(kept()).toBe(2)
-  await own.stop()
+test('a stored answer is deleted after a day', async () => {
+  expect(storedCount()).toBe(2)
+  await ownHarness.stop()
   const hours = (n: number): string => String(n * 3_600_000 * 8_192)
   change(`UPDATE idempotency SET call_id = call_id - ${hours(23)}`)
   change(`UPDATE kept_answer SET call_id = call_id - ${hours(23)}`)
-  own = await startHasty({ folder })
-  expect(kept()).toBe(2)
-  await own.stop()
+  ownHarness = await startHasty({ folder })
+  expect(storedCount()).toBe(2)
+  await ownHarness.stop()
   change(`UPDATE idempotency SET call_id = call_id - ${hours(1)}`)
   change(`UPDATE kept_answer SET call_id = call_id - ${hours(1)}`)
-  own = await startHasty({ folder })
-  await until(() => kept() === 0, 'it is forgotten')
-  const anew = await again('sealed')
+  ownHarness = await startHasty({ folder })
+  await until(() => storedCount() === 0, 'the answer is deleted')
+  const anew = await callAgain('sealed')
   expect([anew.status, anew.headers.get('x-weir-replayed')]).toEqual([200, null])
 })
 
-test('the key of a call that our own crash cut off is free again', async () => {
-  await own.stop()
+test('the idempotency key of a call that a crash of the gateway cut off is free again', async () => {
+  await ownHarness.stop()
   const fingerprint = new Bun.CryptoHasher('sha256').update(`/v1/chat/completions\n${bodyOf()}`).digest('hex')
   const draft = '{"dialect":"openai-chat","provider":null,"model":null,"streamed":false,"priceVersion":null}'
   change(`INSERT INTO hold (call_id, kind, account_id, key_id, amount, used, draft)
     SELECT 77, 'call', account_id, id, 500, 400, '${draft}' FROM api_key`)
   change('UPDATE account SET held = held + 500 WHERE id = (SELECT account_id FROM api_key)')
   change(`INSERT INTO idempotency SELECT id, 'cut', x'${fingerprint}', 77, 0 FROM api_key`)
-  own = await startHasty({ folder })
-  const free = await again('cut')
+  ownHarness = await startHasty({ folder })
+  const free = await callAgain('cut')
   expect([free.status, free.headers.get('x-weir-replayed')]).toEqual([200, null])
-  expect(own.records()[0]).toMatchObject({ call_id: 77, outcome: 'gateway_crash', cost: 0 })
-  expect(own.openHolds()).toBe(0)
+  expect(ownHarness.records()[0]).toMatchObject({ call_id: 77, outcome: 'gateway_crash', cost: 0 })
+  expect(ownHarness.openHolds()).toBe(0)
 })

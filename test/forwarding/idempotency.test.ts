@@ -1,4 +1,4 @@
-// Idempotency keys: one execution and one charge, the same answer again, and nothing of it for anybody else.
+// Idempotency keys: one execution and one charge, the same answer again, and nothing of it for other API keys.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -8,7 +8,15 @@ import { chunk, end, gate, script, scripted } from '../../tools/fake-upstream/sc
 import type { Harness } from '../support/gateway.ts'
 import { chat, until } from '../support/gateway.ts'
 import { errorOf, model, startHasty, withoutComments } from './caller.ts'
-import { ask as askOne, bodyOf, freshName, idOf, nothing, open as openOne, spends } from './repeated.ts'
+import {
+  send as askOne,
+  bodyOf,
+  expectEffects,
+  freshName,
+  idOf,
+  open as openOne,
+  recordOnly,
+} from './idempotent-calls.ts'
 import { done, errorEvent, finish, goodStream, piece, role, sends, usageOnly } from './wire.ts'
 
 let harness: Harness
@@ -24,59 +32,60 @@ beforeEach(() => {
   name = freshName()
 })
 
-const ask = (more: object = {}, as = name, by = key) => askOne({ harness, key: by, name: as }, more)
+const send = (more: object = {}, as = name, by = key) => askOne({ harness, key: by, name: as }, more)
 const open = (more: object = {}) => openOne({ harness, key, name }, more)
 const lastRecord = (): Record<string, unknown> => harness.records().at(-1)!
 
-/** The SDK's promises are of a kind of their own. */
+/** The SDK's promises have a type of their own. */
 const faultOf = async (work: PromiseLike<unknown>): Promise<unknown> =>
   await work.then(
     () => undefined,
     fault => fault,
   )
 
-describe('the same key with the same request', () => {
-  test('gives a plain answer again, to the byte, for nothing', async () => {
-    const first = await ask()
+describe('the same idempotency key with the same request', () => {
+  test('replays a plain answer byte for byte, without a charge', async () => {
+    const first = await send()
     const bytes = await first.text()
     const balance = await harness.balance(key)
-    let again: Response | undefined
-    await spends(harness, nothing, async () => (again = await ask()))
-    expect(await again!.text()).toBe(bytes)
-    expect(again!.status).toBe(200)
-    expect(again!.headers.get('content-type')).toBe(first.headers.get('content-type'))
-    expect(again!.headers.get('x-weir-replayed')).toBe(idOf(first))
+    let replayed: Response | undefined
+    await expectEffects(harness, recordOnly, async () => (replayed = await send()))
+    expect(await replayed!.text()).toBe(bytes)
+    expect(replayed!.status).toBe(200)
+    expect(replayed!.headers.get('content-type')).toBe(first.headers.get('content-type'))
+    expect(replayed!.headers.get('x-weir-replayed')).toBe(idOf(first))
     expect(first.headers.has('x-weir-replayed')).toBe(false)
-    expect(idOf(again!)).not.toBe(idOf(first))
+    expect(idOf(replayed!)).not.toBe(idOf(first))
     expect(await harness.balance(key)).toEqual(balance)
     expect(lastRecord()).toMatchObject({ outcome: 'replayed', status: 200, cost: 0, held: 0, usage_source: 'none' })
   })
 
-  test('gives a stream again, to the byte but for our own comment', async () => {
+  test("replays a stream byte for byte except for the gateway's comment", async () => {
     harness.upstream.plan(sends(goodStream, 11))
-    const first = await ask({ stream: true })
+    const first = await send({ stream: true })
     const bytes = withoutComments(await first.text())
-    const again = await ask({ stream: true })
-    const replayed = await again.text()
-    expect(replayed).toBe(bytes)
-    expect(replayed).toEndWith(done)
+    const replayed = await send({ stream: true })
+    const replayedText = await replayed.text()
+    expect(replayedText).toBe(bytes)
+    expect(replayedText).toEndWith(done)
     for (const head of ['content-type', 'cache-control', 'x-accel-buffering']) {
-      expect(again.headers.get(head)).toBe(first.headers.get(head)!)
+      expect(replayed.headers.get(head)).toBe(first.headers.get(head)!)
     }
-    expect(again.headers.get('x-weir-replayed')).toBe(idOf(first))
+    expect(replayed.headers.get('x-weir-replayed')).toBe(idOf(first))
     expect(lastRecord()).toMatchObject({ outcome: 'replayed', streamed: 1, cost: 0 })
   })
 
-  test('counts as a call a minute, and says which stages it passed', async () => {
-    const first = await ask()
-    const again = await ask()
+  test('counts against the calls per minute, and the answer lists the stages that ran', async () => {
+    const first = await send()
+    const replayed = await send()
     const left = (response: Response): number => Number(response.headers.get('x-ratelimit-remaining-requests'))
-    expect(left(again)).toBeLessThan(left(first) + 1)
-    expect(again.headers.get('x-pipeline-ratelimit')).toMatch(/^pass/)
-    for (const stage of ['route', 'adapter', 'breakdown']) expect(again.headers.has(`x-pipeline-${stage}`)).toBe(false)
+    expect(left(replayed)).toBeLessThan(left(first) + 1)
+    expect(replayed.headers.get('x-pipeline-ratelimit')).toMatch(/^pass/)
+    for (const stage of ['route', 'adapter', 'breakdown'])
+      expect(replayed.headers.has(`x-pipeline-${stage}`)).toBe(false)
     const slow = await harness.key({ qpm: 2 })
     const statuses = []
-    for (let at = 0; at < 3; at++) statuses.push((await ask({}, name, slow)).status)
+    for (let at = 0; at < 3; at++) statuses.push((await send({}, name, slow)).status)
     expect(statuses).toEqual([200, 200, 429])
   })
 
@@ -99,45 +108,45 @@ describe('the same key with the same request', () => {
     expect(texts).toEqual(['Hello, river', 'Hello, river'])
   })
 
-  test('stays free, and ordinary, without the header or with an empty one', async () => {
-    await spends(harness, { upstream: 3, charges: 3, records: 3 }, async () => {
+  test('is no claim without the header or with an empty one', async () => {
+    await expectEffects(harness, { upstream: 3, charges: 3, records: 3 }, async () => {
       await chat(harness, key, bodyOf())
-      await ask({}, '')
-      expect((await ask({}, '')).headers.has('x-weir-replayed')).toBe(false)
+      await send({}, '')
+      expect((await send({}, '')).headers.has('x-weir-replayed')).toBe(false)
     })
   })
 
-  test('gives nothing to another API key', async () => {
-    const other = await harness.key()
-    const mine = await ask()
-    const theirs = await ask({}, name, other)
-    expect(theirs.headers.has('x-weir-replayed')).toBe(false)
-    expect(await theirs.text()).not.toBe(await mine.text())
-    // Not even word of another request.
-    expect((await ask({ n: 2 }, `${name}-n`, key)).status).toBe(200)
-    expect((await ask({ n: 3 }, `${name}-n`, other)).status).toBe(200)
+  test('replays nothing to another API key', async () => {
+    const otherKey = await harness.key()
+    const first = await send()
+    const otherAnswer = await send({}, name, otherKey)
+    expect(otherAnswer.headers.has('x-weir-replayed')).toBe(false)
+    expect(await otherAnswer.text()).not.toBe(await first.text())
+    // Another API key does not learn even that the idempotency key belongs to another request.
+    expect((await send({ n: 2 }, `${name}-n`, key)).status).toBe(200)
+    expect((await send({ n: 3 }, `${name}-n`, otherKey)).status).toBe(200)
   })
 })
 
-describe('a key is refused', () => {
-  test('for another request: 422', async () => {
-    const first = await ask()
-    await spends(harness, nothing, async () => {
-      const other = await ask({ temperature: 1 })
-      expect(other.status).toBe(422)
-      const { code, message } = errorOf(await other.text())
+describe('an idempotency key is refused', () => {
+  test('with 422 for another request', async () => {
+    const first = await send()
+    await expectEffects(harness, recordOnly, async () => {
+      const otherRequest = await send({ temperature: 1 })
+      expect(otherRequest.status).toBe(422)
+      const { code, message } = errorOf(await otherRequest.text())
       expect(code).toBe('idempotency_mismatch')
       expect(message).toContain(idOf(first))
     })
     const client = new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1` })
-    const asking = client.chat.completions.create(
+    const sending = client.chat.completions.create(
       { model, messages: [{ role: 'user', content: 'another' }] },
       { headers: { 'Idempotency-Key': name } },
     )
-    expect(await faultOf(asking)).toBeInstanceOf(OpenAI.UnprocessableEntityError)
+    expect(await faultOf(sending)).toBeInstanceOf(OpenAI.UnprocessableEntityError)
   })
 
-  test('while its call is running: 409, not to be tried again by itself', async () => {
+  test('with 409 while its call is running, and SDKs do not retry', async () => {
     const opens = Promise.withResolvers<void>()
     harness.upstream.plan(
       scripted(function* waiting(request) {
@@ -146,25 +155,25 @@ describe('a key is refused', () => {
       }),
     )
     const received = harness.upstream.nextRequest()
-    const first = ask()
+    const first = send()
     await received
     const before = harness.records().length
-    const second = await ask()
+    const second = await send()
     expect(second.status).toBe(409)
     expect(errorOf(await second.text()).code).toBe('idempotency_running')
     expect(second.headers.get('x-should-retry')).toBe('false')
     expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0)
     const client = new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1` })
-    const asking = client.post('/chat/completions', {
+    const sending = client.post('/chat/completions', {
       body: JSON.parse(bodyOf()) as object,
       headers: { 'Idempotency-Key': name },
     })
-    expect(await faultOf(asking)).toBeInstanceOf(OpenAI.ConflictError)
+    expect(await faultOf(sending)).toBeInstanceOf(OpenAI.ConflictError)
     await until(() => harness.records().length > before + 1, 'both are recorded')
     expect(harness.records().length).toBe(before + 2)
     opens.resolve()
     expect((await first).status).toBe(200)
-    expect((await ask()).headers.get('x-weir-replayed')).toBe(idOf(await first))
+    expect((await send()).headers.get('x-weir-replayed')).toBe(idOf(await first))
   })
 
   test.each([
@@ -172,92 +181,92 @@ describe('a key is refused', () => {
     ['300 characters', 'x'.repeat(300)],
     ['a space', 'a b'],
     ['a letter beyond ASCII', 'schl\u00fcssel'],
-  ])('with %s: 400', async (_what, given) => {
-    await spends(harness, { ...nothing, records: 0 }, async () => {
-      const refused = await ask({}, given)
+  ])('with %s: 400', async (_what, idempotencyKey) => {
+    await expectEffects(harness, { ...recordOnly, records: 0 }, async () => {
+      const refused = await send({}, idempotencyKey)
       expect(refused.status).toBe(400)
       expect(errorOf(await refused.text()).code).toBe('idempotency_key_invalid')
       expect(refused.headers.has('x-pipeline-ratelimit')).toBe(false)
     })
   })
 
-  test('not with 255', async () => {
-    const given = `${name}-${'x'.repeat(255)}`.slice(0, 255)
-    const first = await ask({}, given)
-    expect((await ask({}, given)).headers.get('x-weir-replayed')).toBe(idOf(first))
+  test('not if it has 255 characters', async () => {
+    const idempotencyKey = `${name}-${'x'.repeat(255)}`.slice(0, 255)
+    const first = await send({}, idempotencyKey)
+    expect((await send({}, idempotencyKey)).headers.get('x-weir-replayed')).toBe(idOf(first))
   })
 
-  test('where the answer was too large to keep: 409 with the call that had it', async () => {
+  test('with 409 and the id of the call if the answer was too large to store', async () => {
     harness.upstream.plan(plain('x'.repeat(bounds.idempotentAnswerBytesMax)))
-    const first = await ask()
+    const first = await send()
     expect((await first.text()).length).toBeGreaterThan(bounds.idempotentAnswerBytesMax)
-    await spends(harness, nothing, async () => {
-      const again = await ask()
-      expect(again.status).toBe(409)
-      expect(again.headers.get('x-should-retry')).toBe('false')
-      const { code, message } = errorOf(await again.text())
+    await expectEffects(harness, recordOnly, async () => {
+      const replayed = await send()
+      expect(replayed.status).toBe(409)
+      expect(replayed.headers.get('x-should-retry')).toBe('false')
+      const { code, message } = errorOf(await replayed.text())
       expect(code).toBe('idempotency_not_kept')
       expect(message).toContain(idOf(first))
     })
   })
 
-  test('where a stream was too large to keep', async () => {
+  test('if a stream was too large to store', async () => {
     const long = piece('y'.repeat(500_000))
     harness.upstream.plan(sends(role() + long.repeat(9) + finish() + usageOnly(7, 5) + done))
-    await (await ask({ stream: true })).text()
-    expect(errorOf(await (await ask({ stream: true })).text()).code).toBe('idempotency_not_kept')
+    await (await send({ stream: true })).text()
+    expect(errorOf(await (await send({ stream: true })).text()).code).toBe('idempotency_not_kept')
   })
 })
 
-describe('a failure before content gives the key back', () => {
+describe('a failure before the first content releases the idempotency key after', () => {
   test.each([
     ['a refusal of the upstream', 400, {}],
     ['an upstream that fails', 500, {}],
     ['a stream that never opens', 500, { stream: true }],
   ] as const)('%s', async (_what, status, more) => {
     harness.upstream.planModel('gpt-4o-mini', fail(status))
-    const failed = await ask(more)
+    const failed = await send(more)
     expect(failed.status).toBeGreaterThanOrEqual(400)
     harness.upstream.planModel('gpt-4o-mini', undefined)
-    const again = await ask(more)
-    expect([again.status, again.headers.get('x-weir-replayed')]).toEqual([200, null])
-    await again.text()
-    expect((await ask(more)).headers.get('x-weir-replayed')).toBe(idOf(again))
+    const replayed = await send(more)
+    expect([replayed.status, replayed.headers.get('x-weir-replayed')]).toEqual([200, null])
+    await replayed.text()
+    expect((await send(more)).headers.get('x-weir-replayed')).toBe(idOf(replayed))
   })
 
-  test('a call that its funds do not cover', async () => {
-    const poor = await harness.key({ credit: '0' })
-    expect((await ask({}, name, poor)).status).toBe(402)
-    expect((await ask({}, name, poor)).status).toBe(402)
+  test('a call that its balance does not cover', async () => {
+    const penniless = await harness.key({ credit: '0' })
+    expect((await send({}, name, penniless)).status).toBe(402)
+    expect((await send({}, name, penniless)).status).toBe(402)
   })
 
-  test('a model that nobody knows', async () => {
-    expect((await ask({ model: 'openai/none-such' })).status).toBe(404)
-    expect((await ask()).status).toBe(200)
+  test('an unknown model', async () => {
+    expect((await send({ model: 'openai/none-such' })).status).toBe(404)
+    expect((await send()).status).toBe(200)
   })
 })
 
-describe('a stream that breaks after content', () => {
-  test('keeps what was sent, its error included', async () => {
-    const seen = Promise.withResolvers<void>()
-    const steps = [chunk(role() + piece('Hel')), gate(seen.promise), chunk(errorEvent()), end]
+describe('a stream that breaks off after content', () => {
+  test('is replayed as it was sent, with its error', async () => {
+    const contentSeen = Promise.withResolvers<void>()
+    const steps = [chunk(role() + piece('Hel')), gate(contentSeen.promise), chunk(errorEvent()), end]
     harness.upstream.plan(script(streamHead, ...steps))
     const caller = open({ stream: true })
-    await caller.until(({ text }) => text.includes('"Hel"'), 'content is here')
-    seen.resolve()
+    await caller.until(({ text }) => text.includes('"Hel"'), 'content has arrived')
+    contentSeen.resolve()
     const bytes = withoutComments((await caller.whole()).body)
     expect(bytes).toContain('The engine broke.')
-    let again: Response | undefined
-    await spends(harness, nothing, async () => (again = await ask({ stream: true })))
-    expect(await again!.text()).toBe(bytes)
+    let replayed: Response | undefined
+    await expectEffects(harness, recordOnly, async () => (replayed = await send({ stream: true })))
+    expect(await replayed!.text()).toBe(bytes)
   })
 })
 
-describe('a hundred at once', () => {
-  test.each([false, true])('with one key are one execution and one charge (stream %p)', async stream => {
+describe('a hundred calls at once', () => {
+  test.each([false, true])('with one idempotency key are one execution and one charge (stream %p)', async stream => {
     const answers: Response[] = []
-    await spends(harness, { upstream: 1, charges: 1, records: 100 }, async () => {
-      answers.push(...(await Promise.all(Array.from({ length: 100 }, () => ask({ stream })))))
+    await expectEffects(harness, { upstream: 1, charges: 1, records: 100 }, async () => {
+      answers.push(...(await Promise.all(Array.from({ length: 100 }, () => send({ stream })))))
       await Promise.all(answers.map(answer => answer.clone().text()))
     })
     const served = answers.filter(({ status }) => status === 200)
@@ -268,11 +277,11 @@ describe('a hundred at once', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('with the key of a call that was answered just now, are all that answer', async () => {
-    const first = await ask()
+  test('with the key of a call that has just been answered all get that answer', async () => {
+    const first = await send()
     const bytes = await first.text()
-    await spends(harness, { ...nothing, records: 100 }, async () => {
-      const answers = await Promise.all(Array.from({ length: 100 }, () => ask()))
+    await expectEffects(harness, { ...recordOnly, records: 100 }, async () => {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => send()))
       expect(new Set(await Promise.all(answers.map(answer => answer.text())))).toEqual(new Set([bytes]))
     })
   })

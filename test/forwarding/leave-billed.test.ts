@@ -1,5 +1,5 @@
 // A caller that leaves an upstream which bills the whole answer anyway: the call goes on to its reported usage, within
-// bounds, and is charged by that; beyond them it is cut and counted.
+// bounds, and is charged by the report; beyond the bounds it is cut off and its tokens are counted.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -72,26 +72,26 @@ const exactly = (input: number, output: number): object => ({
   cost: input * 1_000 + output * 2_000,
 })
 
-describe('a call that was left goes on, and costs what was reported', () => {
+describe('a call whose caller left goes on, and costs what was reported', () => {
   test.each(['before its first content', 'after its first content'])('a stream, %s', async when => {
     const opens = Promise.withResolvers<void>()
     const isBegun = when.startsWith('after')
     const rest = piece('lo') + finish() + usageOnly(70, 50) + done
-    const begun = role() + (isBegun ? piece('Hel') : '')
-    harness.upstream.plan(script(streamHead, chunk(begun), gate(opens.promise), chunk(rest), end))
+    const opening = role() + (isBegun ? piece('Hel') : '')
+    harness.upstream.plan(script(streamHead, chunk(opening), gate(opens.promise), chunk(rest), end))
     const received = harness.upstream.nextRequest()
     const caller = open({ stream: true })
     const request = await received
-    if (isBegun) await caller.until(({ text }) => text.includes('Hel'), 'content is here')
+    if (isBegun) await caller.until(({ text }) => text.includes('Hel'), 'content has arrived')
     caller.leave()
     await caller.closed
-    await Bun.sleep(150) // in which an ordinary call would have let its upstream go
+    await Bun.sleep(150) // an ordinary call would release its upstream within this time
     expect([request.closedAtMs, harness.gateway.activeCalls]).toEqual([undefined, 1])
     opens.resolve()
     expect(await settled()).toMatchObject({ ...exactly(70, 50), streamed: 1, attempts: 1 })
   })
 
-  test('a plain call', async () => {
+  test('if it is plain', async () => {
     const opens = Promise.withResolvers<void>()
     harness.upstream.plan(after(opens.promise, plain('Hello')))
     const received = harness.upstream.nextRequest()
@@ -103,29 +103,31 @@ describe('a call that was left goes on, and costs what was reported', () => {
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, usage_source: 'reported' })
   })
 
-  test('whose caller did not read', async () => {
-    const hasty = await startHasty({
+  test('if its caller did not read', async () => {
+    const stallHarness = await startHasty({
       world: { attemptTimes: { firstContentMs: 5_000, betweenChunksMs: 300 } },
       env: { WEIR_PROVIDERS: folder, LAKE_KEY: 'sk-1' },
       upstreamEnv: url => ({ LAKE_URL: `${url}/v1` }),
     })
     try {
       const long = Array.from({ length: 40 }, () => chunk(piece('z'.repeat(900_000))))
-      hasty.upstream.plan(script(streamHead, chunk(role()), ...long, chunk(finish() + usageOnly(7, 5) + done), end))
-      const caller = openCall(hasty, await hasty.key(), { model: 'lake/deep', stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      stallHarness.upstream.plan(
+        script(streamHead, chunk(role()), ...long, chunk(finish() + usageOnly(7, 5) + done), end),
+      )
+      const caller = openCall(stallHarness, await stallHarness.key(), { model: 'lake/deep', stream: true })
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.stopReading()
-      await hasty.idle()
-      expect(hasty.records().at(-1)).toMatchObject(exactly(7, 5))
+      await stallHarness.idle()
+      expect(stallHarness.records().at(-1)).toMatchObject(exactly(7, 5))
       caller.leave()
     } finally {
-      await hasty.stop()
+      await stallHarness.stop()
     }
   })
 })
 
-describe('it does not go on', () => {
-  test('at a model that does not bill it', async () => {
+describe('a call whose caller left does not go on', () => {
+  test('at a model that bills only what was delivered', async () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = open({ model: 'lake/shallow' })
@@ -135,7 +137,7 @@ describe('it does not go on', () => {
     expect(await settled()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
   })
 
-  test('to another channel when its upstream fails: nobody waits for it', async () => {
+  test('on another channel when its upstream fails', async () => {
     const fails = Promise.withResolvers<void>()
     harness.upstream.plan(script(gate(fails.promise), reset))
     const before = harness.upstream.requests.length
@@ -144,13 +146,13 @@ describe('it does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.activeCalls === 1, 'it goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'the call goes on')
     fails.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, attempts: 1 })
     expect(harness.upstream.requests.length).toBe(before + 1)
   })
 
-  test.each([429, 500, 422])('when its upstream refuses it with %p: then it costs nothing', async status => {
+  test.each([429, 500, 422])('when its upstream refuses it with %p, and costs nothing', async status => {
     const refuses = Promise.withResolvers<void>()
     harness.upstream.plan(after(refuses.promise, fail(status)))
     const received = harness.upstream.nextRequest()
@@ -158,16 +160,16 @@ describe('it does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.activeCalls === 1, 'it goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'the call goes on')
     refuses.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', rule: 'left_unsent', cost: 0, attempts: 1 })
   })
 
-  test('when its upstream breaks off: then it costs what had come', async () => {
+  test('when its upstream breaks off, and costs what had arrived', async () => {
     const fails = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(role() + piece('x'.repeat(41))), gate(fails.promise), reset))
     const caller = open({ stream: true })
-    await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+    await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
     caller.leave()
     await caller.closed
     fails.resolve()
@@ -175,11 +177,11 @@ describe('it does not go on', () => {
     expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated', output_tokens: 11 })
   })
 
-  test('for longer than it may', async () => {
+  test('for longer than the bound', async () => {
     harness.upstream.plan(script(streamHead, chunk(role() + piece('x'.repeat(41))), gate(new Promise(() => {}))))
     const received = harness.upstream.nextRequest()
     const caller = open({ stream: true })
-    await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+    await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
     caller.leave()
     await caller.closed
     await Bun.sleep(100)
@@ -189,7 +191,7 @@ describe('it does not go on', () => {
     expect(await settled()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated', output_tokens: 11 })
   })
 
-  test('with too many others', async () => {
+  test('if too many others do', async () => {
     harness.upstream.planModel('deep', silence())
     const before = harness.upstream.requests.length
     const callers = Array.from({ length: bounds.callerGoneCallsOfAccountMax + 6 }, () => open())

@@ -1,5 +1,6 @@
-// A caller that leaves a model which thinks in secret pays for what was thought: by the report, to which the gateway
-// reads on, or by the time that it took, where it cannot. So does whoever is cut by a bound or has its key taken away.
+// A caller that leaves a model with hidden thinking pays for the thinking: by the reported usage, to which the gateway
+// reads on, or by the elapsed time, where it cannot. The same applies to a call that exceeds a bound, and to a key that
+// is revoked.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -8,8 +9,8 @@ import { buildFramesTo, silence, streamHead } from '../../tools/fake-upstream/an
 import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
-import type { Speaker } from '../dialects/speaking.ts'
-import { speech } from '../dialects/speaking.ts'
+import type { CallerDialect } from '../dialects/raw-callers.ts'
+import { rawCallers } from '../dialects/raw-callers.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, modelOf, startDialects } from '../dialects/upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -21,7 +22,7 @@ import { openRaw } from './caller.ts'
 let harness: Harness
 let key: string
 let jumpMs = 0
-/** It hardly moves by itself, so that no machine is so slow that a model seems to think. */
+/** The clock hardly moves by itself, so that a slow machine does not look like a model that thinks. */
 const clock = { nowMs: () => performance.now() / 1_000 + jumpMs, dateMs: () => Date.now() + jumpMs }
 
 const SPEED = 100
@@ -43,55 +44,55 @@ beforeEach(async () => {
   key = await harness.key({ qpm: 100_000, credit: '1000' })
 })
 
-/** A hundred tokens, by four bytes each. */
-const said = 'word'.repeat(100)
+/** A hundred tokens of four bytes each. */
+const content = 'word'.repeat(100)
 const thought = 20_000
 const usage = { input: 50, output: 100 + thought, reasoning: thought }
 
-/** Says everything, and reports what it thought when it may. */
-function saying(reports: Promise<unknown>, begins: Promise<unknown> = Promise.resolve()): Script {
+/** Sends the content, and reports the thinking tokens when the gate opens. */
+function thinkingScript(reportGate: Promise<unknown>, contentGate: Promise<unknown> = Promise.resolve()): Script {
   return scripted(function* steps(request) {
     yield streamHead
-    let isSaid = false
-    for (const frame of buildFramesTo(request, [said], { usage })) {
-      if (frame.kind === 'piece') yield gate(begins)
-      if (isSaid) yield gate(reports)
+    let hasContent = false
+    for (const frame of buildFramesTo(request, [content], { usage })) {
+      if (frame.kind === 'piece') yield gate(contentGate)
+      if (hasContent) yield gate(reportGate)
       yield chunk(formatEvent(frame))
-      isSaid ||= frame.kind === 'piece'
+      hasContent ||= frame.kind === 'piece'
     }
     yield end
   })
 }
 
-/** Everything as chat says it, with thoughts that are shown. */
-function aloud(): Script {
+/** Sends everything as openai-chat, with visible thinking. */
+function visibleThinkingScript(): Script {
   const event = (delta: object): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
   return scripted(function* steps() {
     yield streamHead
-    yield chunk(event({ reasoning_content: 'hmmm'.repeat(10) }) + event({ content: said }))
+    yield chunk(event({ reasoning_content: 'hmmm'.repeat(10) }) + event({ content }))
     yield gate(never)
   })
 }
 
 const never = new Promise<void>(() => {})
 
-interface Asking {
+interface CallOptions {
   readonly model?: string
   readonly stream?: boolean
   readonly more?: object
-  readonly speaker?: Speaker
+  readonly speaker?: CallerDialect
 }
 
-function open(upstream: Dialect, asking: Asking = {}): Caller {
-  const { model = 'deep', stream = true, more = {}, speaker = upstream } = asking
-  const asked = { model: modelOf(upstream, model), stream, outputTokensMax: 25_000 }
-  const { path, body } = speech[speaker]
+function open(upstream: Dialect, options: CallOptions = {}): Caller {
+  const { model = 'deep', stream = true, more = {}, speaker = upstream } = options
+  const callFields = { model: modelOf(upstream, model), stream, outputTokensMax: 25_000 }
+  const { path, body } = rawCallers[speaker]
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-  return openRaw(harness.url, post(path(asked), headers, JSON.stringify({ ...body(asked), ...more })))
+  return openRaw(harness.url, post(path(callFields), headers, JSON.stringify({ ...body(callFields), ...more })))
 }
 
 const contentOf = (caller: Caller): Promise<void> =>
-  caller.until(({ text }) => text.includes('wordword'), 'content is here')
+  caller.until(({ text }) => text.includes('wordword'), 'content has arrived')
 
 async function lastRecord(): Promise<Record<string, unknown>> {
   await harness.idle()
@@ -99,8 +100,8 @@ async function lastRecord(): Promise<Record<string, unknown>> {
   return harness.records().at(-1)!
 }
 
-/** Asks something else a few times: when that is answered, the gateway has seen what came before it. */
-async function takenIn(): Promise<void> {
+/** Sends other requests: when they are answered, the gateway has processed what came before them. */
+async function untilProcessed(): Promise<void> {
   for (let round = 0; round < 5; round++) await fetch(`${harness.url}/api/public/settings`)
 }
 
@@ -108,32 +109,35 @@ const costOf = ({ input_tokens: input, output_tokens: output }: Record<string, u
   Number(input) * 1_000 + Number(output) * 2_000
 
 describe.each(dialects)('%s', upstream => {
-  // What Anthropic's models think must be asked for.
+  // Anthropic's models think only if the request asks for it.
   const more = upstream === 'anthropic-messages' ? { thinking: { type: 'enabled', budget_tokens: 20_000 } } : {}
 
-  // Gemini reports with each piece, so that its model has been silent for no time when the caller leaves.
-  test.each(upstream === 'gemini' ? ['deep'] : ['deep', 'unknown'])('%s is read on to its report', async model => {
-    const [reports, begins] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    harness.upstream.plan(saying(reports.promise, begins.promise))
-    const received = harness.upstream.nextRequest()
-    const caller = open(upstream, { model, more })
-    await received
-    await takenIn()
-    if (model === 'unknown') jumpMs += 5_000
-    begins.resolve()
-    await contentOf(caller)
-    caller.leave()
-    await caller.closed
-    await takenIn()
-    expect(harness.gateway.activeCalls).toBe(1)
-    reports.resolve()
-    const record = await lastRecord()
-    expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'reported', output_tokens: 100 + thought })
-    expect(record.cost).toBe(costOf(record))
-  })
+  // Gemini reports usage with each chunk, so its model has not been silent when the caller leaves.
+  test.each(upstream === 'gemini' ? ['deep'] : ['deep', 'unknown'])(
+    'reads model %s on to its usage report',
+    async model => {
+      const [reportGate, contentGate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      harness.upstream.plan(thinkingScript(reportGate.promise, contentGate.promise))
+      const received = harness.upstream.nextRequest()
+      const caller = open(upstream, { model, more })
+      await received
+      await untilProcessed()
+      if (model === 'unknown') jumpMs += 5_000
+      contentGate.resolve()
+      await contentOf(caller)
+      caller.leave()
+      await caller.closed
+      await untilProcessed()
+      expect(harness.gateway.activeCalls).toBe(1)
+      reportGate.resolve()
+      const record = await lastRecord()
+      expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'reported', output_tokens: 100 + thought })
+      expect(record.cost).toBe(costOf(record))
+    },
+  )
 
-  test.each(['plain', 'unknown'])('%s, which was never silent, is let go at once', async model => {
-    harness.upstream.plan(saying(never))
+  test.each(['plain', 'unknown'])('releases model %s, which was never silent, at once', async model => {
+    harness.upstream.plan(thinkingScript(never))
     const received = harness.upstream.nextRequest()
     const caller = open(upstream, { model })
     await contentOf(caller)
@@ -142,21 +146,21 @@ describe.each(dialects)('%s', upstream => {
     expect(await lastRecord()).toMatchObject({ outcome: 'client_left', output_tokens: 100, reasoning_tokens: 0 })
   })
 
-  // Gemini reports with each piece, also what it has thought.
+  // Gemini reports usage with each chunk, including the thinking tokens.
   if (upstream !== 'gemini')
-    test('without a place to read on, the time before the first word is charged', async () => {
-      const begins = Promise.withResolvers<void>()
+    test('charges the time before the first content at a model that is not read on', async () => {
+      const contentGate = Promise.withResolvers<void>()
       for (const [seconds, hidden] of [
         [41, 40 * SPEED],
         [500, 25_000 - 100],
       ] as const) {
-        harness.upstream.plan(saying(never, begins.promise))
+        harness.upstream.plan(thinkingScript(never, contentGate.promise))
         const received = harness.upstream.nextRequest()
         const caller = open(upstream, { model: 'hurried', more })
         await received
-        await takenIn()
+        await untilProcessed()
         jumpMs += seconds * 1_000
-        begins.resolve()
+        contentGate.resolve()
         await contentOf(caller)
         caller.leave()
         const record = await lastRecord()
@@ -169,12 +173,12 @@ describe.each(dialects)('%s', upstream => {
 })
 
 describe('before any content', () => {
-  test.each([true, false])('who leaves a model that thinks pays for the time (stream: %p)', async stream => {
+  test.each([true, false])('a caller that leaves a model that thinks pays for the time (stream: %p)', async stream => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = open('openai-chat', { model: 'hurried', stream })
     await received
-    await takenIn()
+    await untilProcessed()
     jumpMs += 31_000
     caller.leave()
     const record = await lastRecord()
@@ -183,16 +187,16 @@ describe('before any content', () => {
     expect(Number(record.input_tokens)).toBeGreaterThan(0)
   })
 
-  test('a model of which nobody knows has the speed that is written down', async () => {
+  test('a model of unknown speed is charged by the default speed', async () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = open('openai-chat', { model: 'unknown' })
     await received
-    await takenIn()
+    await untilProcessed()
     jumpMs += 21_000
     caller.leave()
     await caller.closed
-    await takenIn()
+    await untilProcessed()
     expect(harness.gateway.activeCalls).toBe(1)
     jumpMs += bounds.callerGoneMsMax
     const record = await lastRecord()
@@ -201,12 +205,12 @@ describe('before any content', () => {
     expect(Number(record.reasoning_tokens)).toBeWithin(20 * tokensPerSecondDefault, 21 * tokensPerSecondDefault)
   })
 
-  test('who takes its own key away pays as if it had left', async () => {
+  test('a caller that revokes its own key pays as if it had left', async () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = open('openai-chat')
     await received
-    await takenIn()
+    await untilProcessed()
     jumpMs += 31_000
     await harness.weir('keys revoke', { key })
     await caller.whole()
@@ -216,15 +220,15 @@ describe('before any content', () => {
   })
 })
 
-test('a key that is taken away in the midst of an answer does not make thoughts free', async () => {
-  const begins = Promise.withResolvers<void>()
-  harness.upstream.plan(saying(never, begins.promise))
+test('a key that is revoked in the middle of an answer still pays for the thinking', async () => {
+  const contentGate = Promise.withResolvers<void>()
+  harness.upstream.plan(thinkingScript(never, contentGate.promise))
   const received = harness.upstream.nextRequest()
   const caller = open('openai-chat')
   await received
-  await takenIn()
+  await untilProcessed()
   jumpMs += 31_000
-  begins.resolve()
+  contentGate.resolve()
   await contentOf(caller)
   await harness.weir('keys revoke', { key })
   await caller.whole()
@@ -233,8 +237,8 @@ test('a key that is taken away in the midst of an answer does not make thoughts 
   expect(Number(record.reasoning_tokens)).toBeGreaterThanOrEqual(30 * SPEED)
 })
 
-describe('a model that can be told not to think', () => {
-  const offs: readonly (readonly [Speaker, Dialect, object])[] = [
+describe('a model whose thinking can be turned off', () => {
+  const offs: readonly (readonly [CallerDialect, Dialect, object])[] = [
     ['openai-chat', 'openai-chat', { reasoning_effort: 'none' }],
     ['ark', 'ark', { thinking: { type: 'disabled' } }],
     ['openai-responses', 'openai-responses', { reasoning: { effort: 'none' } }],
@@ -245,8 +249,8 @@ describe('a model that can be told not to think', () => {
     ['openai-responses', 'openai-chat', { reasoning: { effort: 'none' } }],
   ]
 
-  test.each(offs)('%s on %s %j: is let go at once', async (speaker, upstream, more) => {
-    harness.upstream.plan(saying(never))
+  test.each(offs)('%s on %s %j: is released at once', async (speaker, upstream, more) => {
+    harness.upstream.plan(thinkingScript(never))
     const received = harness.upstream.nextRequest()
     const caller = open(upstream, { speaker, more })
     await contentOf(caller)
@@ -255,41 +259,44 @@ describe('a model that can be told not to think', () => {
     expect(await lastRecord()).toMatchObject({ outcome: 'client_left', output_tokens: 100, reasoning_tokens: 0 })
   })
 
-  test.each(['must', 'unknown'])('but one that may not obey (%s) is read on', async model => {
-    const [reports, begins] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    harness.upstream.plan(saying(reports.promise, begins.promise))
+  test.each(['must', 'unknown'])('is read on if it may not obey (%s)', async model => {
+    const [reportGate, contentGate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    harness.upstream.plan(thinkingScript(reportGate.promise, contentGate.promise))
     const received = harness.upstream.nextRequest()
     const caller = open('openai-chat', { model, more: { reasoning_effort: 'none' } })
     await received
-    await takenIn()
+    await untilProcessed()
     jumpMs += 5_000
-    begins.resolve()
+    contentGate.resolve()
     await contentOf(caller)
     caller.leave()
     await caller.closed
-    reports.resolve()
+    reportGate.resolve()
     expect(await lastRecord()).toMatchObject({ usage_source: 'reported', output_tokens: 100 + thought })
   })
 })
 
-test.each(['unknown', 'aloud'])('one that thinks aloud (%s) is let go, and its thoughts are counted', async model => {
-  harness.upstream.plan(aloud())
-  const received = harness.upstream.nextRequest()
-  const caller = open('openai-chat', { model })
-  await contentOf(caller)
-  jumpMs += 30_000
-  caller.leave()
-  await (await received).closed
-  const counted = { outcome: 'client_left', usage_source: 'estimated', output_tokens: 110, reasoning_tokens: 0 }
-  expect(await lastRecord()).toMatchObject(counted)
-})
+test.each(['unknown', 'aloud'])(
+  'a model with visible thinking (%s) is released, and its thinking is counted',
+  async model => {
+    harness.upstream.plan(visibleThinkingScript())
+    const received = harness.upstream.nextRequest()
+    const caller = open('openai-chat', { model })
+    await contentOf(caller)
+    jumpMs += 30_000
+    caller.leave()
+    await (await received).closed
+    const counted = { outcome: 'client_left', usage_source: 'estimated', output_tokens: 110, reasoning_tokens: 0 }
+    expect(await lastRecord()).toMatchObject(counted)
+  },
+)
 
-test('with too many calls that are read on, further ones are charged by their time', async () => {
+test('when too many calls are read on, further ones are charged by their time', async () => {
   harness.upstream.planModel('deep', silence())
   const before = harness.upstream.requests.length
   const callers = Array.from({ length: bounds.callerGoneCallsOfAccountMax + 3 }, () => open('openai-chat'))
   await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
-  await takenIn()
+  await untilProcessed()
   jumpMs += 11_000
   for (const caller of callers) caller.leave()
   await until(() => harness.gateway.activeCalls === bounds.callerGoneCallsOfAccountMax, 'some have ended')

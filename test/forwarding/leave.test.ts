@@ -1,4 +1,4 @@
-// A caller that goes away: its upstream is let go at once, its hold is given back, and it pays for what it got.
+// A caller that leaves: its upstream is released at once, its hold is released, and it pays for what it received.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import net from 'node:net'
@@ -15,7 +15,7 @@ import { counts, done, finish, piece, role, usageOnly } from './wire.ts'
 
 let harness: Harness
 let key: string
-const never = Promise.withResolvers<void>()
+const blocked = Promise.withResolvers<void>()
 
 beforeAll(async () => {
   harness = await startHasty()
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** Waits until the call that just ended is settled, and gives its record. */
+/** Waits until the call that just ended is settled, and returns its record. */
 async function settled(): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
@@ -31,31 +31,31 @@ async function settled(): Promise<Record<string, unknown>> {
   return harness.records().at(-1)!
 }
 
-/** From the moment the caller leaves to that in which its upstream's socket is closed. */
-async function lettingGo(caller: Caller, request: ReceivedRequest): Promise<number> {
+/** The time from when the caller leaves until its upstream's socket is closed. */
+async function releaseMs(caller: Caller, request: ReceivedRequest): Promise<number> {
   const leftAtMs = performance.now()
   caller.leave()
   await request.closed
   return request.closedAtMs! - leftAtMs
 }
 
-/** The record of a caller that left before content: four bytes of its request are a token. */
+/** The record of a caller that left before the first content: four bytes of its request count as a token. */
 function inputAlone(fields: object): object {
   const input = Math.ceil(JSON.stringify({ model, messages: hello, ...fields }).length / 4)
-  const told = { input_tokens: input, output_tokens: 0, cost: input * 150 }
-  return { outcome: 'client_left', rule: 'left_waiting', usage_source: 'estimated', ...told }
+  const expected = { input_tokens: input, output_tokens: 0, cost: input * 150 }
+  return { outcome: 'client_left', rule: 'left_waiting', usage_source: 'estimated', ...expected }
 }
 
-describe('a plain call', () => {
-  test('that is left before its answer costs what the upstream had to read', async () => {
+describe('a plain call that is left', () => {
+  test('before its answer costs its input', async () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, {})
-    expect(await lettingGo(caller, await received)).toBeLessThan(1_000)
+    expect(await releaseMs(caller, await received)).toBeLessThan(1_000)
     expect(await settled()).toMatchObject({ ...inputAlone({}), status: 499 })
   })
 
-  test('that is left in the middle of its answer costs its input, and is not tried again', async () => {
+  test('in the middle of its answer costs its input, and is not retried', async () => {
     const before = harness.upstream.requests.length
     const received = harness.upstream.nextRequest()
     harness.upstream.plan({
@@ -69,31 +69,31 @@ describe('a plain call', () => {
     const caller = openCall(harness, key, {})
     const request = await received
     await until(() => request.bytesWritten > 20, 'half of the answer is out')
-    expect(await lettingGo(caller, request)).toBeLessThan(1_000)
+    expect(await releaseMs(caller, request)).toBeLessThan(1_000)
     expect(await settled()).toMatchObject(inputAlone({}))
     expect(harness.upstream.requests.length).toBe(before + 1)
   })
 })
 
-describe('a stream', () => {
-  test('that is left before its head costs its input', async () => {
+describe('a stream that is left', () => {
+  test('before its head costs its input', async () => {
     harness.upstream.plan(script(streamHead, chunk(role())))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     const request = await received
     await until(() => request.bytesWritten > 100, 'the role is out')
-    expect(await lettingGo(caller, request)).toBeLessThan(1_000)
+    expect(await releaseMs(caller, request)).toBeLessThan(1_000)
     expect(await settled()).toMatchObject({ ...inputAlone({ stream: true }), status: 499 })
   })
 
-  test('that is left after content is charged by what was sent, counted', async () => {
+  test('after content is charged by a count of what was sent', async () => {
     const text = 'x'.repeat(41)
-    harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(never.promise)))
+    harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(blocked.promise)))
     const received = harness.upstream.nextRequest()
     const body = JSON.stringify({ model, messages: hello, stream: true })
     const caller = openCall(harness, key, body)
-    await caller.until(read => read.text.includes(text), 'content is here')
-    expect(await lettingGo(caller, await received)).toBeLessThan(1_000)
+    await caller.until(read => read.text.includes(text), 'content has arrived')
+    expect(await releaseMs(caller, await received)).toBeLessThan(1_000)
     const [input, output] = [Math.ceil(body.length / 4), 11]
     expect(await settled()).toMatchObject({
       outcome: 'client_left',
@@ -114,10 +114,10 @@ describe('a stream', () => {
     ['base64', Buffer.from(Uint8Array.from({ length: 900 }, (_, at) => (at * at * 37) >> 3)).toString('base64')],
   ]
 
-  test.each(texts)('of %s, left before its report, costs about the tokens that it has', async (_kind, text) => {
-    harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(never.promise)))
+  test.each(texts)('before its usage report costs about the tokens that it has, in %s', async (_kind, text) => {
+    harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(read => read.text.includes(text), 'content is here')
+    await caller.until(read => read.text.includes(text), 'content has arrived')
     caller.leave()
     const { usage_source: source, output_tokens: output } = await settled()
     expect(source).toBe('estimated')
@@ -125,10 +125,10 @@ describe('a stream', () => {
     expect(Number(output) / countTokens(text)).toBeLessThan(3 / 2)
   })
 
-  test('that is left after its usage was told is charged by that', async () => {
-    harness.upstream.plan(script(streamHead, chunk(role() + piece('x', counts(9, 4))), gate(never.promise)))
+  test('after its usage was reported is charged by the report', async () => {
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('x', counts(9, 4))), gate(blocked.promise)))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(read => read.text.includes('"x"'), 'content is here')
+    await caller.until(read => read.text.includes('"x"'), 'content has arrived')
     caller.leave()
     expect(await settled()).toMatchObject({
       outcome: 'client_left',
@@ -139,25 +139,25 @@ describe('a stream', () => {
     })
   })
 
-  test('that is left between its usage and its last word is charged once', async () => {
+  test('between its usage and its last event is charged once', async () => {
     const text = role() + piece('x') + finish() + usageOnly(9, 4)
-    harness.upstream.plan(script(streamHead, chunk(text), gate(never.promise), chunk(done), end))
+    harness.upstream.plan(script(streamHead, chunk(text), gate(blocked.promise), chunk(done), end))
     const before = harness.records().length
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(read => read.text.includes('"stop"'), 'the finish is here')
+    await caller.until(read => read.text.includes('"stop"'), 'the finish has arrived')
     caller.leave()
     expect(await settled()).toMatchObject({ usage_source: 'reported', cost: 9 * 150 + 4 * 600 })
     expect(harness.records().length).toBe(before + 1)
   })
 
-  test('lets its upstream go within 100 ms, nearly always', async () => {
+  test('releases its upstream within 100 ms, nearly always', async () => {
     const times: number[] = []
     for (let round = 0; round < 40; round++) {
-      harness.upstream.plan(script(streamHead, chunk(role() + piece('x')), gate(never.promise)))
+      harness.upstream.plan(script(streamHead, chunk(role() + piece('x')), gate(blocked.promise)))
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(read => read.text.includes('"x"'), 'content is here')
-      times.push(await lettingGo(caller, await received))
+      await caller.until(read => read.text.includes('"x"'), 'content has arrived')
+      times.push(await releaseMs(caller, await received))
     }
     const sorted = times.sort((a, b) => a - b)
     expect(sorted[Math.floor(sorted.length * 0.9)]!, sorted.join(' ')).toBeLessThan(100)
@@ -191,7 +191,7 @@ describe('two hundred callers that leave at once', () => {
     const before = harness.records().length
     await Promise.all(Array.from({ length: 200 }, leave))
     harness.upstream.planModel('gpt-4o-mini', undefined)
-    // A call behind them: when it is answered, all of those before it have been taken in.
+    // A later call: when it is answered, all of those before it have been processed.
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     await harness.idle()
     await until(() => harness.openHolds() === 0, 'no hold is open')
@@ -200,7 +200,7 @@ describe('two hundred callers that leave at once', () => {
     expect(harness.logs.filter(line => line.includes('"level":"error"'))).toEqual([])
   })
 
-  test('and the gateway lives', async () => {
+  test('and the gateway still serves', async () => {
     expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
   })
 })

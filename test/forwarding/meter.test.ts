@@ -1,5 +1,5 @@
-// Usage is read from the passing bytes, wherever it stands and however the bytes are cut; and who pays follows from
-// how the stream ended.
+// Usage is read from the passing bytes, wherever it stands and however the bytes are cut; and how the stream ended
+// decides who pays.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -54,7 +54,11 @@ describe('usage', () => {
     ['with each piece, growing', growing, reported(7, 2)],
     ['before the text', usageOnly(7, 5) + eightLetters + finish() + done, reported(7, 5)],
     ['between the text', role() + piece('four') + usageOnly(7, 5) + piece('more') + finish() + done, reported(7, 5)],
-    ['told twice, the last counts', eightLetters + usageOnly(1, 1) + finish() + usageOnly(7, 5) + done, reported(7, 5)],
+    [
+      'reported twice, the last counts',
+      eightLetters + usageOnly(1, 1) + finish() + usageOnly(7, 5) + done,
+      reported(7, 5),
+    ],
     ['with a cached part', odd(cached), [4, 6, 2, 'reported']],
     ['with more cached than input, which stands beside it', odd(beside), [10, 50, 2, 'reported']],
     ['with the same in its total', odd({ ...beside, total_tokens: 62 }), [10, 50, 2, 'reported']],
@@ -93,7 +97,7 @@ describe('usage', () => {
     }
   })
 
-  test('of tool calls, reasoning and refusals is counted when nobody tells it', async () => {
+  test('of tool calls, reasoning and refusals is counted if nobody reports it', async () => {
     const delta = (fields: object): string => event({ choices: [{ index: 0, delta: fields, finish_reason: null }] })
     const tool = { index: 0, id: 'c', type: 'function', function: { name: 'four', arguments: 'more' } }
     const stream = delta({ tool_calls: [tool] }) + delta({ reasoning_content: 'thoughts' }) + delta({ refusal: 'none' })
@@ -102,7 +106,7 @@ describe('usage', () => {
     expect(reading(await lastRecord())).toEqual([estimatedInput, 0, 5, 'estimated'])
   })
 
-  test('told after the last word does not count, however the bytes are cut', async () => {
+  test('after the last event does not count, however the bytes are cut', async () => {
     const stream = eightLetters + finish() + usageOnly(7, 5) + done
     for (const size of [1_000_000, 1]) {
       harness.upstream.plan(sends(stream + usageOnly(700, 500) + piece('x'.repeat(400)), size))
@@ -113,18 +117,18 @@ describe('usage', () => {
 })
 
 describe('a stream that ends', () => {
-  /** Sends the start, waits until the caller has it, and goes on with the rest. */
+  /** Sends the start, waits until the caller has it, and sends the rest. */
   async function endingIn(start: string, ...rest: readonly Step[]) {
     const { promise, resolve } = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(start), gate(promise), ...rest))
     const caller = openCall(harness, key, body)
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     resolve()
     await caller.whole()
     return { caller, record: await lastRecord(), events: eventsOf(caller.body) }
   }
 
-  const told = eightLetters.replace('"choices"', '"usage":null,"choices"')
+  const withoutUsage = eightLetters.replace('"choices"', '"usage":null,"choices"')
   const withUsage = role() + piece('more', counts(7, 2))
   type Row = readonly [name: string, rest: readonly Step[], code: string | null]
   const broken: readonly Row[] = [
@@ -138,15 +142,15 @@ describe('a stream that ends', () => {
     ['in the middle of an event', [chunk(piece('late').slice(0, 30)), close], 'upstream_failed'],
   ]
 
-  test.each(broken)('%s, unfinished: an error event, and nothing is charged', async (_name, rest, code) => {
-    const { record, events } = await endingIn(told, ...rest)
+  test.each(broken)('%s, unfinished: gets an error event, and nothing is charged', async (_name, rest, code) => {
+    const { record, events } = await endingIn(withoutUsage, ...rest)
     expect(errorOf(events.at(-2)!)).toMatchObject({ type: 'server_error', code })
     expect(events.at(-1)).toBe('[DONE]')
     expect(events.filter(data => data === '[DONE]')).toHaveLength(1)
     expect(record).toMatchObject({ outcome: 'upstream_failed', status: 502, cost: 0, usage_source: 'none' })
   })
 
-  test.each(broken)('%s after its usage was told: that is charged', async (_name, rest) => {
+  test.each(broken)('%s after its usage was reported: is charged by the report', async (_name, rest) => {
     const { record, events } = await endingIn(withUsage, ...rest)
     expect(events.at(-1)).toBe('[DONE]')
     expect(record).toMatchObject({ outcome: 'upstream_failed', usage_source: 'reported', cost: 7 * 150 + 2 * 600 })
@@ -157,25 +161,25 @@ describe('a stream that ends', () => {
     ['finished, in the middle of the terminal event', [chunk(finish() + done.slice(0, 9)), end]],
   ]
 
-  test.each(whole)('%s: the terminal event is added, and it is paid', async (_name, rest) => {
-    const { caller, record, events } = await endingIn(told, ...rest)
+  test.each(whole)('%s: gets its terminal event, and is charged', async (_name, rest) => {
+    const { caller, record, events } = await endingIn(withoutUsage, ...rest)
     expect(events.filter(data => data === '[DONE]')).toHaveLength(1)
     expect(events.some(data => data.includes('"error"'))).toBe(false)
     expect(caller.text).toEndWith(done)
     expect(record).toMatchObject({ outcome: 'completed', usage_source: 'estimated', output_tokens: 2 })
   })
 
-  test("in an error event is told in the upstream's words, and its type", async () => {
-    const { events } = await endingIn(told, chunk(errorEvent('The engine melted.')), end)
+  test("with an error event passes the upstream's message and type", async () => {
+    const { events } = await endingIn(withoutUsage, chunk(errorEvent('The engine melted.')), end)
     expect(errorOf(events.at(-2)!)).toMatchObject({ message: 'The engine melted.', type: 'server_error' })
   })
 })
 
-test('a plain answer is metered alike', async () => {
+test('a plain answer is metered in the same way', async () => {
   const answer = (usage: string): string =>
     `{"choices":[{"index":0,"message":{"role":"assistant","content":"flow down"},"finish_reason":"stop"}]${usage}}`
-  const asked = JSON.stringify({ model, messages: hello })
-  const counted = Math.ceil(asked.length / 4)
+  const request = JSON.stringify({ model, messages: hello })
+  const counted = Math.ceil(request.length / 4)
   const rows: readonly (readonly [string, Expected])[] = [
     [',"usage":{"prompt_tokens":7,"completion_tokens":5}', [7, 0, 5, 'reported']],
     ['', [counted, 0, 3, 'estimated']],
@@ -183,7 +187,7 @@ test('a plain answer is metered alike', async () => {
   ]
   for (const [usage, expected] of rows) {
     harness.upstream.plan(script(...jsonAnswer(200, answer(usage))))
-    await openCall(harness, key, asked).whole()
+    await openCall(harness, key, request).whole()
     await until(() => harness.openHolds() === 0, 'the call is settled')
     const record = await lastRecord()
     expect(reading(record)).toEqual(expected)

@@ -1,5 +1,5 @@
-// What a call costs, to the last nano-dollar; what is held before it and by whom it can be seen; and what a balance
-// can never be made to do.
+// What a call costs, to the last nano-dollar; what is held before the call and who can see it; and that a balance never
+// becomes negative.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** Reads one number of the database on a connection of its own. */
+/** Reads one number from the database on a connection of its own. */
 function readNumber(sql: string, ...values: readonly number[]): bigint {
   const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
   try {
@@ -39,7 +39,7 @@ async function balanceOf(key: string): Promise<{ balance: bigint; held: bigint }
 }
 
 describe('a call costs its usage times its price', () => {
-  // openai/gpt-4o-mini: $0.15 in, $0.075 cached, $0.60 out for a million tokens.
+  // openai/gpt-4o-mini: $0.15 in, $0.075 cached, $0.60 out per million tokens.
   const rows: readonly (readonly [string, Counts, bigint])[] = [
     ['tokens in and out', { input: 1_000, output: 500 }, 1_000n * 150n + 500n * 600n],
     ['one token each', { input: 1, output: 1 }, 750n],
@@ -72,7 +72,7 @@ describe('a call costs its usage times its price', () => {
     }
   })
 
-  test.each([false, true])('words that a report knows nothing of are counted, streamed: %p', async stream => {
+  test.each([false, true])('content that the usage report leaves out is counted, streamed: %p', async stream => {
     const key = await harness.key({ credit: '100' })
     harness.upstream.plan(answer('Hello', { usage: { input: 10, output: 0 } }))
     expect((await openCall(harness, key, { stream }).whole()).status).toBe(200)
@@ -81,7 +81,7 @@ describe('a call costs its usage times its price', () => {
     expect((await balanceOf(key)).balance).toBe(100_000_000_000n - BigInt(cost))
   })
 
-  test('a provider that tells more than the call could cost takes no more than there is', async () => {
+  test('a provider that reports more than the call could cost is charged up to the balance', async () => {
     const key = await harness.key({ credit: '0.1' })
     harness.upstream.plan(answer('x', { usage: { input: 10_000_000, output: 10_000_000 } }))
     expect((await openCall(harness, key, { max_tokens: 10 }).whole()).status).toBe(200)
@@ -91,7 +91,7 @@ describe('a call costs its usage times its price', () => {
 })
 
 describe('a hold', () => {
-  test('that does not fit is a 402, and nothing goes upstream', async () => {
+  test('that the balance does not cover is a 402, and nothing goes upstream', async () => {
     const key = await harness.key({ credit: '0.00001' })
     const before = harness.upstream.requests.length
     for (const stream of [false, true]) {
@@ -109,23 +109,23 @@ describe('a hold', () => {
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0, attempts: 0 })
   })
 
-  test('is durable before the upstream gets the first byte', async () => {
+  test('is durable before the upstream receives the first byte', async () => {
     const key = await harness.key({ credit: '1' })
     const ends = Promise.withResolvers<void>()
-    const seen: bigint[] = []
+    const holdCounts: bigint[] = []
     harness.upstream.plan({
       starts: 'head',
       // The first bytes of the request have just arrived.
       *steps(request) {
-        seen.push(readNumber('SELECT count(*) AS n FROM hold'))
+        holdCounts.push(readNumber('SELECT count(*) AS n FROM hold'))
         yield { kind: 'gate', opens: ends.promise }
         yield* plain('x').steps(request)
       },
     })
     const body = JSON.stringify({ model, messages: hello, max_tokens: 100, n: 2 })
     const caller = openCall(harness, key, body)
-    await until(() => seen.length === 1, 'the upstream is reached')
-    expect(seen).toEqual([1n])
+    await until(() => holdCounts.length === 1, 'the upstream is reached')
+    expect(holdCounts).toEqual([1n])
     const bound = BigInt(body.length) * 150n + 200n * 600n
     expect(readNumber('SELECT amount AS n FROM hold')).toBe(bound)
     expect((await balanceOf(key)).held).toBe(bound)
@@ -135,7 +135,7 @@ describe('a hold', () => {
     expect((await balanceOf(key)).held).toBe(0n)
   })
 
-  test('of a call without a cap covers all that the model can say', async () => {
+  test("of a call without a cap covers the model's longest answer", async () => {
     const key = await harness.key({ credit: '1' })
     const body = JSON.stringify({ model, messages: hello })
     const file = join(import.meta.dir, '../../providers/openai.json')
@@ -148,17 +148,17 @@ describe('a hold', () => {
     expect((await balanceOf(key)).held).toBe(BigInt(body.length) * 150n + outputTokensMax * 600n)
     caller.leave()
     await harness.idle()
-    // It left when the upstream had its request, and pays for that.
+    // The caller left when the upstream had its request, and pays for that.
     const input = BigInt(Math.ceil(body.length / 4)) * 150n
     expect(await balanceOf(key)).toEqual({ balance: 1_000_000_000n - input, held: 0n })
   })
 
-  test('of a cap beyond what the model can say is bounded alike', async () => {
+  test("of a call with a cap beyond the model's longest answer covers that answer", async () => {
     const key = await harness.key({ credit: '1' })
     expect((await openCall(harness, key, { max_tokens: 999_999_999 }).whole()).status).toBe(200)
   })
 
-  test.each([400, 500])('of a call that the upstream answers with %i is given back', async status => {
+  test.each([400, 500])('of a call that the upstream answers with %i is released', async status => {
     const key = await harness.key({ credit: '1' })
     harness.upstream.plan(fail(status))
     expect((await openCall(harness, key, {}).whole()).status).toBeGreaterThanOrEqual(400)
@@ -167,12 +167,13 @@ describe('a hold', () => {
 })
 
 describe('parallel calls against one balance', () => {
-  test('exactly as many are admitted as it covers, and it is never below zero', async () => {
+  test('exactly as many are admitted as the balance covers, and it is never below zero', async () => {
     const body = JSON.stringify({ model, messages: hello, max_tokens: 100 })
     const bound = BigInt(body.length) * 150n + 100n * 600n
     const covered = 37
     const funds = bound * BigInt(covered) + bound / 2n
     const key = await harness.key({ credit: `0.${String(funds).padStart(9, '0')}`, qpm: 100_000 })
+    await harness.weir('keys set', { key, 'strict-cap': 'on' }) // each call holds its highest possible cost
     const ends = Promise.withResolvers<void>()
     harness.upstream.planModel('gpt-4o-mini', after(ends.promise, answer('x', { usage: { input: 1, output: 1 } })))
     const before = harness.upstream.requests.length
@@ -189,12 +190,12 @@ describe('parallel calls against one balance', () => {
     expect(await balanceOf(key)).toEqual({ balance: funds - BigInt(covered) * 750n, held: 0n })
   })
 
-  test('whatever they cost, the books agree', async () => {
+  test('the ledger is consistent whatever the calls cost', async () => {
     const key = await harness.key({ credit: '0.05', qpm: 100_000 })
     harness.upstream.planModel('gpt-4o-mini', answer('x', { usage: { input: 900, output: 700 } }))
     const before = harness.records().length
-    const ask = { model, messages: hello, max_tokens: 1_000 }
-    const calls = Array.from({ length: 150 }, (_, at) => chat(harness, key, { ...ask, stream: at % 2 === 0 }))
+    const request = { model, messages: hello, max_tokens: 1_000 }
+    const calls = Array.from({ length: 150 }, (_, at) => chat(harness, key, { ...request, stream: at % 2 === 0 }))
     for (const response of await Promise.all(calls)) await response.text()
     harness.upstream.planModel('gpt-4o-mini', undefined)
     await harness.idle()

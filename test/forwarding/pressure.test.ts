@@ -1,5 +1,5 @@
-// A caller that reads slowly holds its upstream back instead of filling our memory, and one that has stopped reading
-// is let go, and pays.
+// A caller that reads slowly slows its upstream down instead of filling the gateway's memory, and a caller that has
+// stopped reading is disconnected, and pays.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -13,7 +13,7 @@ import { done, finish, piece, role, usageOnly } from './wire.ts'
 const MIB = 1024 * 1024
 const letters = 'x'.repeat(64 * 1024)
 
-/** So many events of 64 KiB, written as they are taken. */
+/** A stream of so many events of 64 KiB, written as they are taken. */
 function longStream(events: number): Script {
   return scripted(function* long() {
     yield streamHead
@@ -33,7 +33,7 @@ describe('a caller that stops reading', () => {
   })
   afterAll(() => harness.stop())
 
-  test('brings its upstream to a stand, and gets everything when it reads on', async () => {
+  test('stops its upstream, and gets everything when it reads on', async () => {
     const events = 2048 // 128 MiB
     const rssBefore = process.memoryUsage().rss
     harness.upstream.plan(longStream(events))
@@ -42,10 +42,10 @@ describe('a caller that stops reading', () => {
     await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
     caller.stopReading()
     const written = await standstill(await received)
-    // What the kernel holds of the two sockets, and hardly more: it is not ours.
+    // What the kernel buffers for the two sockets, and hardly more: it is not the gateway's memory.
     expect(written).toBeLessThan(96 * MIB)
     expect(process.memoryUsage().rss - rssBefore).toBeLessThan(96 * MIB)
-    // Others are not held up.
+    // Other calls are not held up.
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     caller.readOn()
     await caller.whole()
@@ -57,7 +57,7 @@ describe('a caller that stops reading', () => {
     expect(harness.records()[0]).toMatchObject({ outcome: 'completed', cost: 3 * 150 + 4 * 600 })
   })
 
-  test('and leaves, lets its upstream go', async () => {
+  test('releases its upstream when it leaves', async () => {
     harness.upstream.plan(longStream(2048))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
@@ -82,7 +82,7 @@ describe('a caller that makes no progress', () => {
   })
   afterAll(() => harness.stop())
 
-  test('is let go, and pays for what it was sent', async () => {
+  test('is disconnected, and pays for what it was sent', async () => {
     harness.upstream.plan(longStream(2048))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
@@ -95,7 +95,7 @@ describe('a caller that makes no progress', () => {
       expect(harness.openHolds()).toBe(0)
       const [record] = harness.records().slice(-1)
       expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
-      // More than a megabyte; it is counted up to what the model can say, which is what was held.
+      // More than a megabyte; it is counted up to the model's longest answer, which is what was held.
       expect(record!.output_tokens).toBe(16_384)
     } finally {
       caller.leave()
@@ -103,26 +103,26 @@ describe('a caller that makes no progress', () => {
   })
 
   test('does not keep the gateway from stopping', async () => {
-    const own = await startHasty()
-    const ownKey = await own.key()
-    own.upstream.plan(longStream(2048))
-    const received = own.upstream.nextRequest()
-    const caller = openCall(own, ownKey, { stream: true })
+    const ownHarness = await startHasty()
+    const ownKey = await ownHarness.key()
+    ownHarness.upstream.plan(longStream(2048))
+    const received = ownHarness.upstream.nextRequest()
+    const caller = openCall(ownHarness, ownKey, { stream: true })
     await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
     caller.stopReading()
     await standstill(await received)
     try {
-      const stopped = own.gateway.drain().then(() => 'stopped')
+      const stopped = ownHarness.gateway.drain().then(() => 'stopped')
       let state = 'running'
-      void stopped.then(word => (state = word))
+      void stopped.then(result => (state = result))
       await until(() => state === 'stopped', 'the gateway has stopped')
     } finally {
       caller.leave()
-      await own.stop()
+      await ownHarness.stop()
     }
   })
 
-  test('is told from an upstream that makes none', async () => {
+  test('is distinguished from an upstream that makes none', async () => {
     harness.upstream.plan(
       scripted(function* stalls() {
         yield streamHead
@@ -136,7 +136,7 @@ describe('a caller that makes no progress', () => {
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
   })
 
-  test('is not one whose upstream writes little by little', async () => {
+  test('is not confused with a caller whose upstream writes slowly', async () => {
     const pieces = 6
     harness.upstream.plan(
       scripted(function* slow() {
@@ -156,11 +156,11 @@ describe('a caller that makes no progress', () => {
   })
 })
 
-describe('after the last word', () => {
+describe('after the last event', () => {
   test.each([
     ['goes on for ever', 5],
     ['keeps its socket open', 3_600_000],
-  ])('an upstream that %s is let go', async (_name, ms) => {
+  ])('an upstream that %s is released', async (_name, ms) => {
     const harness = await startHasty()
     try {
       const key = await harness.key()
@@ -177,7 +177,7 @@ describe('after the last word', () => {
       const received = harness.upstream.nextRequest()
       expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
       const request = await received
-      await until(() => request.closedAtMs !== undefined, 'the upstream is let go')
+      await until(() => request.closedAtMs !== undefined, 'the upstream is released')
     } finally {
       await harness.stop()
     }

@@ -1,4 +1,4 @@
-// Versions of prices in a running gateway: what a record pins, what an operator changes, and what a start finds again.
+// Versions of prices in a running gateway: what a record refers to, what an operator changes, and what a restart finds.
 
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -33,7 +33,7 @@ function rowsIn(folder: string): readonly Record<string, unknown>[] {
   }
 }
 
-/** The version and the cost of a call of seven and five tokens. */
+/** The price version, cost and price lines of a call of seven and five tokens. */
 async function priceOfCall(harness: Harness, key: string): Promise<readonly unknown[]> {
   harness.upstream.plan(plain('hi', { usage }))
   expect((await openCall(harness, key, {}).whole()).status).toBe(200)
@@ -51,14 +51,14 @@ const ownLines = [
   ['output', 5, '2.00'],
 ]
 
-test('an operator prices a model otherwise, at once and after a restart, and takes it back', async () => {
+test('an operator sets the price of a model, which applies at once and after a restart, and resets it', async () => {
   await withFolder(async folder => {
     const first = await startHasty({ folder })
     const key = await first.key()
     const shipped = rowsIn(folder)
-    const own = shipped.find(row => row.model === model)!
-    expect(own).toMatchObject({ origin: 'shipped', author: expect.stringContaining('weir ') })
-    expect(await priceOfCall(first, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
+    const shippedPrice = shipped.find(row => row.model === model)!
+    expect(shippedPrice).toMatchObject({ origin: 'shipped', author: expect.stringContaining('weir ') })
+    expect(await priceOfCall(first, key)).toEqual([shippedPrice.version, 7 * 150 + 5 * 600, shippedLines])
     const set = await first.weir('prices set', { model, price })
     expect(set.version).toBe(shipped.length + 1)
     expect(await priceOfCall(first, key)).toEqual([set.version, 7 * 1_000 + 5 * 2_000, ownLines])
@@ -67,23 +67,23 @@ test('an operator prices a model otherwise, at once and after a restart, and tak
     await first.stop()
 
     const second = await startHasty({ folder })
-    expect(rowsIn(folder)).toHaveLength(shipped.length + 1) // a restart alone makes no versions
+    expect(rowsIn(folder)).toHaveLength(shipped.length + 1) // a restart alone creates no versions
     expect(await priceOfCall(second, key)).toEqual([set.version, 7 * 1_000 + 5 * 2_000, ownLines])
     await second.weir('prices withdraw', { model })
-    expect(await priceOfCall(second, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
+    expect(await priceOfCall(second, key)).toEqual([shippedPrice.version, 7 * 150 + 5 * 600, shippedLines])
     await second.stop()
   })
 })
 
-test('a call keeps the price it began with', async () => {
+test('a call keeps the price that it started with', async () => {
   const harness = await startHasty()
   try {
     const key = await harness.key()
     const changed = Promise.withResolvers<void>()
-    const [said, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
-    harness.upstream.plan(script(streamHead, chunk(said), gate(changed.promise), chunk(rest), end))
+    const [content, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
+    harness.upstream.plan(script(streamHead, chunk(content), gate(changed.promise), chunk(rest), end))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
+    await caller.until(({ text }) => text.includes('Hello'), 'content has arrived')
     await harness.weir('prices set', { model, price })
     changed.resolve()
     await caller.whole()
@@ -93,7 +93,7 @@ test('a call keeps the price it began with', async () => {
   }
 })
 
-test('a price that cannot be is refused, and the old one stays', async () => {
+test('a malformed price is refused, and the old one stays', async () => {
   const harness = await startHasty()
   try {
     const key = await harness.key()

@@ -1,4 +1,5 @@
-// A provider is a file: one that is dropped into a folder is called, listed and billed, and no code knows of it.
+// A provider is a file: a provider whose file is put into the folder is called, listed and billed without any code that
+// knows it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,14 +16,14 @@ import { errorOf, openCall, startHasty } from './caller.ts'
 
 let folder: string
 let harness: Harness
-let other: FakeUpstream
+let otherUpstream: FakeUpstream
 let key: string
 
 function drop(id: string, more: object): void {
   const file = {
     id,
     name: id,
-    baseUrl: `${other.url}/${id}/v9`,
+    baseUrl: `${otherUpstream.url}/${id}/v9`,
     keyEnv: `${id.toUpperCase()}_KEY`,
     baseUrlEnv: `${id.toUpperCase()}_URL`,
     speaks: { 'openai-chat': '/chat/completions' },
@@ -35,7 +36,7 @@ function drop(id: string, more: object): void {
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-providers-'))
-  other = await startFakeUpstream()
+  otherUpstream = await startFakeUpstream()
   drop('newcomer', {
     sign: 'x-api-key',
     models: [
@@ -51,7 +52,7 @@ beforeAll(async () => {
   const env = {
     WEIR_PROVIDERS: folder,
     NEWCOMER_KEY: 'newcomers-key',
-    GRATIS_URL: `${other.url}/moved/`,
+    GRATIS_URL: `${otherUpstream.url}/moved/`,
     MUTE_KEY: 'mutes-key',
   }
   harness = await startHasty({ env })
@@ -59,12 +60,12 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  await other.stop()
+  await otherUpstream.stop()
   rmSync(folder, { recursive: true })
 })
 
-test('a new provider is called at its address, signed in its way', async () => {
-  const received = other.nextRequest()
+test('a new provider is called at its address, with its own signing', async () => {
+  const received = otherUpstream.nextRequest()
   const caller = await openCall(harness, key, { model: 'newcomer/small' }).whole()
   expect(caller.status).toBe(200)
   const route = Buffer.from(caller.header('x-pipeline-route')!, 'latin1').toString()
@@ -77,7 +78,7 @@ test('a new provider is called at its address, signed in its way', async () => {
   expect(harness.upstream.requests).toEqual([])
 })
 
-test('its models are listed, but for those that cannot be called', async () => {
+test('its models are listed, except for those that cannot be called', async () => {
   const { data } = (await (await fetch(`${harness.url}/v1/models`)).json()) as { data: { id: string }[] }
   const ids = data.map(({ id }) => id)
   expect(ids).toContain('newcomer/small')
@@ -86,29 +87,29 @@ test('its models are listed, but for those that cannot be called', async () => {
   expect(ids).not.toContain('dormant/m')
 })
 
-test('a model with slashes and colons of its own is called by its name', async () => {
-  const received = other.nextRequest()
+test('a model with slashes and colons in its name is called by that name', async () => {
+  const received = otherUpstream.nextRequest()
   const caller = await openCall(harness, key, { model: 'newcomer/org/large-2.0:free' }).whole()
   expect(caller.status).toBe(200)
   expect((await received).json()).toMatchObject({ model: 'org/large-2.0:free' })
 })
 
 test('a fraction of a nano-dollar is rounded up, once for the whole bill', async () => {
-  const poor = await harness.key({ credit: '1' })
-  other.plan(answer('x', { usage: { input: 1_000, output: 1_000 } }))
-  await openCall(harness, poor, { model: 'newcomer/small' }).whole()
+  const poorKey = await harness.key({ credit: '1' })
+  otherUpstream.plan(answer('x', { usage: { input: 1_000, output: 1_000 } }))
+  await openCall(harness, poorKey, { model: 'newcomer/small' }).whole()
   // 1.5 + 2.5 nano-dollars are 4 and not 2 + 3.
   expect(harness.records().at(-1)).toMatchObject({ cost: 4 })
-  other.plan(answer('x', { usage: { input: 1, output: 1 } }))
-  await openCall(harness, poor, { model: 'newcomer/small' }).whole()
+  otherUpstream.plan(answer('x', { usage: { input: 1, output: 1 } }))
+  await openCall(harness, poorKey, { model: 'newcomer/small' }).whole()
   expect(harness.records().at(-1)).toMatchObject({ cost: 1 })
-  expect((await harness.balance(poor)).balance).toBe('0.999999995')
+  expect((await harness.balance(poorKey)).balance).toBe('0.999999995')
 })
 
 describe('a free provider', () => {
-  test.each([false, true])('costs nothing, also one that has nothing (stream: %p)', async stream => {
+  test.each([false, true])('costs nothing, even for a key without a balance (stream: %p)', async stream => {
     const penniless = await harness.key({ credit: '0' })
-    const received = other.nextRequest()
+    const received = otherUpstream.nextRequest()
     const caller = await openCall(harness, penniless, { model: 'gratis/whatever', stream }).whole()
     expect(caller.status).toBe(200)
     expect((await received).path).toBe('/moved/chat/completions')
@@ -119,46 +120,46 @@ describe('a free provider', () => {
   })
 })
 
-describe('is not served', () => {
+describe('a call is refused for', () => {
   const rows: readonly (readonly [string, string, number, string])[] = [
-    ['a model whose price nobody knows', 'newcomer/unpriced', 503, 'price_unknown'],
+    ['a model with an unknown price', 'newcomer/unpriced', 503, 'price_unknown'],
     ['a model that is not in the file', 'newcomer/nothing', 404, 'model_not_found'],
-    ['a provider that nobody described', 'nobody/nothing', 404, 'model_not_found'],
+    ['an unknown provider', 'nobody/nothing', 404, 'model_not_found'],
     ['a provider without a key', 'dormant/m', 503, 'no_channel'],
-    ['a provider of a dialect that nobody knows', 'mute/m', 400, 'call_unserved'],
+    ['a provider with an unknown dialect', 'mute/m', 400, 'call_unserved'],
   ]
 
   test.each(rows)('%s: %s is a %i %s', async (_name, model, status, code) => {
-    const before = [other.requests.length, harness.upstream.requests.length]
+    const before = [otherUpstream.requests.length, harness.upstream.requests.length]
     const records = harness.records().length
     const caller = await openCall(harness, key, { model }).whole()
     expect([caller.status, errorOf(caller.body).code]).toEqual([status, code])
     expect(caller.header('x-pipeline-route')).toMatch(/^fail \(\d+ms\)$/)
     expect(caller.header('x-pipeline-adapter')).toBeUndefined()
-    expect([other.requests.length, harness.upstream.requests.length]).toEqual(before)
+    expect([otherUpstream.requests.length, harness.upstream.requests.length]).toEqual(before)
     await until(() => harness.records().length > records, 'the refusal is recorded')
     expect(harness.records().at(-1)).toMatchObject({ cost: 0, outcome: 'refused', status })
-    // A price does not become known by asking again.
+    // Repeating the call does not make a price known.
     if (code === 'price_unknown') expect(caller.header('x-should-retry')).toBe('false')
   })
 })
 
-test('a later file replaces the provider that we ship', async () => {
+test('a later file replaces a provider that is shipped', async () => {
   drop('openai', { models: [{ id: 'gpt-4o-mini', price: { input: '1', output: '1' } }] })
-  const env = { WEIR_PROVIDERS: folder, OPENAI_URL: `${other.url}/replaced`, OPENAI_KEY: 'r' }
-  const own = await startHasty({ env })
+  const env = { WEIR_PROVIDERS: folder, OPENAI_URL: `${otherUpstream.url}/replaced`, OPENAI_KEY: 'r' }
+  const ownHarness = await startHasty({ env })
   try {
-    const received = other.nextRequest()
-    expect((await openCall(own, await own.key(), {}).whole()).status).toBe(200)
+    const received = otherUpstream.nextRequest()
+    expect((await openCall(ownHarness, await ownHarness.key(), {}).whole()).status).toBe(200)
     expect((await received).path).toBe('/replaced/chat/completions')
-    expect(own.records().at(-1)).toMatchObject({ cost: 4_000 })
+    expect(ownHarness.records().at(-1)).toMatchObject({ cost: 4_000 })
   } finally {
-    await own.stop()
+    await ownHarness.stop()
     rmSync(join(folder, 'openai.json'))
   }
 })
 
-test('a file that is wrong stops the start, and says what is wrong with it', async () => {
+test('a malformed provider file stops the start, and the error says what is wrong with it', async () => {
   const bad = mkdtempSync(join(tmpdir(), 'weir-bad-'))
   try {
     writeFileSync(join(bad, 'bad.json'), '{"id":"bad","nmae":"Bad"}')

@@ -12,7 +12,7 @@ import { errorEvent, piece, role } from './wire.ts'
 
 type Sdk = typeof OpenAI
 
-/** Both read the same calls in these tests; where their types differ, the newer one's are used. */
+/** Both versions read the same calls in these tests; where their types differ, the newer one's are used. */
 const sdks: readonly (readonly [string, Sdk])[] = [
   ['7.x', OpenAI],
   ['6.x', OpenAI6 as unknown as Sdk],
@@ -32,7 +32,7 @@ const messages = [{ role: 'user' as const, content: 'Hello, river' }]
 const clock = { name: 'clock', parameters: { type: 'object', properties: {} } }
 const tools = [{ type: 'function' as const, function: clock }]
 
-/** How many requests reached the upstream while this ran, and how many times the SDK called us. */
+/** Counts the requests that reached the upstream and the calls that the SDK made while the function ran. */
 async function counted(run: () => Promise<unknown>): Promise<{ upstream: number; calls: number }> {
   const before = [harness.upstream.requests.length, harness.records().length] as const
   await run()
@@ -43,16 +43,16 @@ async function counted(run: () => Promise<unknown>): Promise<{ upstream: number;
 describe.each(sdks)('openai %s', (version, Sdk) => {
   const client = (apiKey = key) => new Sdk({ apiKey, baseURL: `${harness.url}/v1` })
 
-  test('is the version that it says', async () => {
+  test('has the version of its name', async () => {
     const agents: (string | null)[] = []
-    const watched: typeof globalThis.fetch = Object.assign(
+    const countingFetch: typeof globalThis.fetch = Object.assign(
       (url: Parameters<typeof fetch>[0], init?: RequestInit) => {
         agents.push(new Headers(init?.headers).get('user-agent'))
         return fetch(url, init)
       },
       { preconnect: fetch.preconnect },
     )
-    const watching = new Sdk({ apiKey: key, baseURL: `${harness.url}/v1`, fetch: watched })
+    const watching = new Sdk({ apiKey: key, baseURL: `${harness.url}/v1`, fetch: countingFetch })
     await watching.chat.completions.create({ model, messages })
     expect(agents).toEqual([expect.stringMatching(new RegExp(`^OpenAI/JS ${version[0]}\\.`))])
   })
@@ -82,30 +82,30 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
     expect(usage).toBeUndefined()
   })
 
-  test('streams with usage when asked', async () => {
-    const asked = { model, messages, stream: true as const, stream_options: { include_usage: true } }
+  test('streams with usage if it asks for it', async () => {
+    const request = { model, messages, stream: true as const, stream_options: { include_usage: true } }
     const usages = []
-    for await (const part of await client().chat.completions.create(asked)) if (part.usage) usages.push(part.usage)
+    for await (const part of await client().chat.completions.create(request)) if (part.usage) usages.push(part.usage)
     expect(usages).toMatchObject([{ prompt_tokens: 2, completion_tokens: 2, total_tokens: 4 }])
   })
 
   test('streams through its helper', async () => {
-    const seen: string[] = []
+    const pieces: string[] = []
     const stream = client().chat.completions.stream({ model, messages })
-    stream.on('content', delta => seen.push(delta))
+    stream.on('content', delta => pieces.push(delta))
     const final = await stream.finalChatCompletion()
     expect(final.choices[0]!.message.content).toBe('Hello, river')
     expect(final.choices[0]!.finish_reason).toBe('stop')
-    expect(seen.join('')).toBe('Hello, river')
+    expect(pieces.join('')).toBe('Hello, river')
   })
 
   test('calls tools', async () => {
-    const asked = { model, messages: [{ role: 'user' as const, content: 'use clock' }], tools }
-    const plain = await client().chat.completions.create(asked)
+    const request = { model, messages: [{ role: 'user' as const, content: 'use clock' }], tools }
+    const plain = await client().chat.completions.create(request)
     expect(plain.choices[0]!.finish_reason).toBe('tool_calls')
     expect(plain.choices[0]!.message.tool_calls).toMatchObject([{ type: 'function', function: { name: 'clock' } }])
     harness.upstream.plan(toolCall({ name: 'clock', arguments: '{"zone":"UTC"}' }))
-    const streamed = await client().chat.completions.stream(asked).finalChatCompletion()
+    const streamed = await client().chat.completions.stream(request).finalChatCompletion()
     expect(streamed.choices[0]!.message.tool_calls).toMatchObject([
       { type: 'function', function: { name: 'clock', arguments: '{"zone":"UTC"}' } },
     ])
@@ -125,8 +125,8 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
   })
 
   test('aborts a stream', async () => {
-    const never = Promise.withResolvers<void>()
-    harness.upstream.plan(pausedStream(['one', 'two'], never.promise))
+    const blocked = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['one', 'two'], blocked.promise))
     const received = harness.upstream.nextRequest()
     const stream = await client().chat.completions.create({ model, messages, stream: true })
     for await (const part of stream) if (part.choices[0]?.delta.content === 'one') stream.controller.abort()
@@ -137,15 +137,17 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
   })
 
   test('reads an error inside a stream', async () => {
-    const seen = Promise.withResolvers<void>()
-    const begin = chunk(role() + piece('He'))
-    harness.upstream.plan(script(streamHead, begin, gate(seen.promise), chunk(errorEvent('The engine broke.')), end))
+    const pieces = Promise.withResolvers<void>()
+    const opening = chunk(role() + piece('He'))
+    harness.upstream.plan(
+      script(streamHead, opening, gate(pieces.promise), chunk(errorEvent('The engine broke.')), end),
+    )
     const stream = await client().chat.completions.create({ model, messages, stream: true })
     let text = ''
     const reading = async () => {
       for await (const part of stream) {
         text += part.choices[0]?.delta.content ?? ''
-        if (text === 'He') seen.resolve()
+        if (text === 'He') pieces.resolve()
       }
     }
     const fault = await faultOf(reading())
@@ -154,14 +156,14 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
     expect((fault as Error).message).toContain('The engine broke.')
   })
 
-  describe('raises', () => {
+  describe('raises an error for', () => {
     type Row = readonly [name: string, status: number, error: keyof Sdk & `${string}Error`, run: () => Promise<unknown>]
-    const ask = (more: object = {}, apiKey?: string) =>
+    const create = (more: object = {}, apiKey?: string) =>
       client(apiKey).chat.completions.create({ model, messages, ...more })
-    const poor = async () => ask({}, await harness.key({ credit: '0.000001' }))
+    const callWithoutFunds = async () => create({}, await harness.key({ credit: '0.000001' }))
     const limited = async () => {
       const one = await harness.key({ qpm: 1 })
-      await ask({}, one)
+      await create({}, one)
       return client(one).chat.completions.create({ model, messages }, { maxRetries: 0 })
     }
     const refused = (status: number) => () => {
@@ -169,13 +171,13 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
       return client().chat.completions.create({ model, messages }, { maxRetries: 0 })
     }
     const rows: readonly Row[] = [
-      ['a wrong key', 401, 'AuthenticationError', () => ask({}, `wk-${'x'.repeat(36)}`)],
-      ['no such model', 404, 'NotFoundError', () => ask({ model: 'openai/nothing' })],
-      ['no such provider', 404, 'NotFoundError', () => ask({ model: 'nobody/nothing' })],
-      ['no messages', 400, 'BadRequestError', () => ask({ messages: [] })],
+      ['a wrong key', 401, 'AuthenticationError', () => create({}, `wk-${'x'.repeat(36)}`)],
+      ['an unknown model', 404, 'NotFoundError', () => create({ model: 'openai/nothing' })],
+      ['an unknown provider', 404, 'NotFoundError', () => create({ model: 'nobody/nothing' })],
+      ['no messages', 400, 'BadRequestError', () => create({ messages: [] })],
       ['a request that the upstream refuses', 400, 'BadRequestError', refused(400)],
-      ['a large body', 413, 'APIError', () => ask({ messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })],
-      ['no money', 402, 'APIError', poor],
+      ['a large body', 413, 'APIError', () => create({ messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })],
+      ['no money', 402, 'APIError', callWithoutFunds],
       ['too many calls', 429, 'RateLimitError', limited],
       ['a broken upstream', 502, 'InternalServerError', refused(500)],
       ['a limit at the upstream', 503, 'InternalServerError', refused(429)],
@@ -184,27 +186,27 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
     test.each(rows)('%s: %i %s', async (_name, status, error, run) => {
       const fault = await faultOf(run())
       expect(fault).toBeInstanceOf(Sdk[error] as new () => Error)
-      const told = fault as InstanceType<Sdk['APIError']>
-      expect(told.status).toBe(status)
-      expect(told.requestID).toStartWith('req_')
-      expect(told.message).not.toBe('')
+      const apiError = fault as InstanceType<Sdk['APIError']>
+      expect(apiError.status).toBe(status)
+      expect(apiError.requestID).toStartWith('req_')
+      expect(apiError.message).not.toBe('')
       // The plain APIError stands for a status that has no class of its own.
-      if (error === 'APIError') expect(told.constructor).toBe(Sdk.APIError)
+      if (error === 'APIError') expect(apiError.constructor).toBe(Sdk.APIError)
     })
 
-    test('and does not retry what cannot succeed', async () => {
+    test('a call that cannot succeed, and does not retry', async () => {
       const none = await harness.key({ credit: '0' })
-      expect(await counted(() => faultOf(ask({}, none)))).toEqual({ upstream: 0, calls: 1 })
-      expect(await counted(() => faultOf(ask({ model: 'openai/nothing' })))).toEqual({ upstream: 0, calls: 1 })
+      expect(await counted(() => faultOf(create({}, none)))).toEqual({ upstream: 0, calls: 1 })
+      expect(await counted(() => faultOf(create({ model: 'openai/nothing' })))).toEqual({ upstream: 0, calls: 1 })
       harness.upstream.plan(fail(400))
-      expect(await counted(() => faultOf(ask()))).toEqual({ upstream: 1, calls: 1 })
+      expect(await counted(() => faultOf(create()))).toEqual({ upstream: 1, calls: 1 })
     })
 
-    test('and tells type, code and param', async () => {
-      const told = (await faultOf(ask({}, 'wk-no'))) as InstanceType<Sdk['APIError']>
-      expect([told.type, told.code, told.param]).toEqual(['authentication_error', 'invalid_api_key', null])
-      const other = (await faultOf(ask({ model: 'nothing' }))) as InstanceType<Sdk['APIError']>
-      expect([other.status, other.code, other.param]).toEqual([404, 'model_not_found', 'model'])
+    test('a refused call with type, code and param', async () => {
+      const keyError = (await faultOf(create({}, 'wk-no'))) as InstanceType<Sdk['APIError']>
+      expect([keyError.type, keyError.code, keyError.param]).toEqual(['authentication_error', 'invalid_api_key', null])
+      const modelError = (await faultOf(create({ model: 'nothing' }))) as InstanceType<Sdk['APIError']>
+      expect([modelError.status, modelError.code, modelError.param]).toEqual([404, 'model_not_found', 'model'])
     })
   })
 })

@@ -1,5 +1,5 @@
-// Canaries: the upstream's key and the caller's are looked for wherever they must not be. Upstreams that say our own
-// credentials back to us are the worst case.
+// Canaries: the tests search for the upstream's key and the caller's key wherever they must not be. Upstreams that send
+// the gateway's credentials back are the worst case.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -41,46 +41,46 @@ const leaks = buildFaults(chatWire)
 
 const credentials = (authorization: string | undefined) => `so it was ${authorization}, you said`
 
-/** A refusal whose every field holds the credentials. */
+/** A refusal that has the credentials in every field. */
 function leakingFields(status: number): Script {
   return scripted(request => {
-    const told = credentials(request.headers.get('authorization'))
-    return fail(status, { error: { message: told, type: told, code: told, param: told } }).steps(request)
+    const secrets = credentials(request.headers.get('authorization'))
+    return fail(status, { error: { message: secrets, type: secrets, code: secrets, param: secrets } }).steps(request)
   })
 }
 
 /** The same inside a stream, after content. */
-function leakingEvent(seen: Promise<void>): Script {
+function leakingEvent(contentSeen: Promise<void>): Script {
   return scripted(function* leaking(request) {
-    const told = credentials(request.headers.get('authorization'))
+    const secrets = credentials(request.headers.get('authorization'))
     yield streamHead
     yield chunk(role() + piece('x'))
-    yield gate(seen)
-    yield chunk(event({ error: { message: told, type: told, code: told, param: told } }))
+    yield gate(contentSeen)
+    yield chunk(event({ error: { message: secrets, type: secrets, code: secrets, param: secrets } }))
     yield end
   })
 }
 
-describe("the upstream's key does not come back", () => {
-  test.each(leaks)('%s (%s)', async (_name, _form, script, stream) => {
+describe("the upstream's key does not reach the caller", () => {
+  test.each(leaks)('after the fault: %s (%s)', async (_name, _form, script, stream) => {
     harness.upstream.plan(script)
     const caller = await call({ stream })
     expect(caller.head + caller.text).not.toContain(upstreamKey)
   })
 
-  test.each([400, 401, 404, 422, 429, 500])('from any field of a %i', async status => {
+  test.each([400, 401, 404, 422, 429, 500])('in any field of a %i', async status => {
     harness.upstream.plan(leakingFields(status))
     const caller = await call({})
     expect(caller.text).not.toContain(upstreamKey)
     if (status < 429 && status !== 401) expect(errorOf(caller.body).message).toBe(credentials('Bearer [secret]'))
   })
 
-  test('from any field of an error event', async () => {
-    const seen = Promise.withResolvers<void>()
-    harness.upstream.plan(leakingEvent(seen.promise))
+  test('in any field of an error event', async () => {
+    const contentSeen = Promise.withResolvers<void>()
+    harness.upstream.plan(leakingEvent(contentSeen.promise))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('"x"'), 'content is here')
-    seen.resolve()
+    await caller.until(({ text }) => text.includes('"x"'), 'content has arrived')
+    contentSeen.resolve()
     await caller.whole()
     answers.push(caller.text)
     expect(errorOf(eventsOf(caller.body).at(-2)!).message).toBe(credentials('Bearer [secret]'))
@@ -98,32 +98,34 @@ describe("the upstream's key does not come back", () => {
     ['in part', secret => `${secret.slice(0, 20)}…`],
   ]
 
-  test.each(encoded)('%s, as an answer or as an event', async (_name, encode) => {
-    const told = encode(upstreamKey)
-    harness.upstream.plan(fail(400, { error: { message: `so it was ${told}, you said`, type: told, code: told } }))
+  test.each(encoded)('written %s, in an answer or in an event', async (_name, encode) => {
+    const encodedKey = encode(upstreamKey)
+    harness.upstream.plan(
+      fail(400, { error: { message: `so it was ${encodedKey}, you said`, type: encodedKey, code: encodedKey } }),
+    )
     const plain = await call({})
     expect(errorOf(plain.body).message).toStartWith('so it was ')
-    const seen = Promise.withResolvers<void>()
+    const contentSeen = Promise.withResolvers<void>()
     harness.upstream.plan(
       scripted(function* leaking() {
         yield streamHead
         yield chunk(role() + piece('x'))
-        yield gate(seen.promise)
-        const text = event({ error: { message: told, type: told } })
+        yield gate(contentSeen.promise)
+        const text = event({ error: { message: encodedKey, type: encodedKey } })
         yield chunk(text.slice(0, text.length / 2))
         yield chunk(text.slice(text.length / 2))
         yield end
       }),
     )
     const streamed = openCall(harness, key, { stream: true })
-    await streamed.until(({ text }) => text.includes('"x"'), 'content is here')
-    seen.resolve()
+    await streamed.until(({ text }) => text.includes('"x"'), 'content has arrived')
+    contentSeen.resolve()
     await streamed.whole()
     for (const { text } of [plain, streamed]) {
       expect(text).toContain('[secret]')
-      expect(text).not.toContain(JSON.stringify(told).slice(1, -1))
+      expect(text).not.toContain(JSON.stringify(encodedKey).slice(1, -1))
     }
-    expect(harness.logs.join('')).not.toContain(JSON.stringify(told).slice(1, -1))
+    expect(harness.logs.join('')).not.toContain(JSON.stringify(encodedKey).slice(1, -1))
   })
 
   const types: readonly (readonly [told: string, passed: string])[] = [
@@ -139,7 +141,7 @@ describe("the upstream's key does not come back", () => {
     ['application/json;charset=UTF-8', 'application/json;charset=UTF-8'],
     ['application/vnd.api+json; profile="a b"; v=1', 'application/vnd.api+json; profile="a b"; v=1'],
   ]
-  test.each(types)('from the type of an answer: %s', async (type, passed) => {
+  test.each(types)('in the content type of an answer: %s', async (type, passed) => {
     harness.upstream.plan(
       scripted(() => {
         const whole = JSON.stringify({
@@ -157,7 +159,7 @@ describe("the upstream's key does not come back", () => {
     expect([caller.status, caller.header('content-type') ?? '']).toEqual([200, passed])
   })
 
-  test('when it was written with escapes, or many times', async () => {
+  test('written with escapes, or many times', async () => {
     harness.upstream.plan(
       scripted(() => {
         const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -169,14 +171,14 @@ describe("the upstream's key does not come back", () => {
   })
 })
 
-describe('after all that', () => {
+describe('after all of these calls', () => {
   test('no canary is in an answer', () => {
     expect(answers.length).toBeGreaterThan(10)
     for (const answer of answers) expect(answer).not.toContain(upstreamKey)
     for (const answer of answers) expect(answer).not.toContain(key)
   })
 
-  test('or in a log line, at the most talkative level', () => {
+  test('no canary is in a log line at the most verbose level', () => {
     const log = harness.logs.join('')
     expect(log).toContain('attempt failed')
     expect(log).not.toContain(upstreamKey)
@@ -184,7 +186,7 @@ describe('after all that', () => {
     expect(log).not.toContain(key.slice(3, 20))
   })
 
-  test('or in a file of the data folder', async () => {
+  test('no canary is in a file of the data folder', async () => {
     await harness.idle()
     const paths = readdirSync(harness.folder).map(name => join(harness.folder, name))
     const files = paths.filter(path => statSync(path).isFile())
@@ -195,7 +197,7 @@ describe('after all that', () => {
     }
   })
 
-  test('and the key of no caller went upstream', () => {
+  test("no caller's key went upstream", () => {
     for (const { rawHead, body } of harness.upstream.requests) {
       expect(rawHead).not.toContain(key)
       expect(Buffer.from(body).toString('latin1')).not.toContain(key)

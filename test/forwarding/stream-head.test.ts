@@ -1,4 +1,4 @@
-// When the head of a stream leaves: with the first content, or after a silence; and what it carries then.
+// When the head of a stream is sent: with the first content, or after a silence; and what it contains then.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { channelId } from '../../src/upstreams/channels.ts'
@@ -28,7 +28,7 @@ describe('until content comes', () => {
     ['half an event', role() + piece('x').slice(0, -1)],
   ]
 
-  /** The head comes at `content`, and not before: the upstream knows that its first bytes were taken. */
+  /** Checks that the head is sent at `content`, and not before: the upstream knows that its first bytes were taken. */
   async function headComesAt(before: string, content: string): Promise<void> {
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     harness.upstream.plan(
@@ -45,7 +45,7 @@ describe('until content comes', () => {
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     const request = await received
-    await openCall(harness, key, {}).whole() // a whole other call comes and goes, and the head is still not here
+    await openCall(harness, key, {}).whole() // another whole call is served meanwhile, and the head has still not been sent
     expect(request.bytesWritten).toBeGreaterThan(before.length)
     expect(caller.head).toBe('')
     first.resolve()
@@ -70,11 +70,11 @@ describe('until content comes', () => {
     ['a finish', finish()],
   ]
 
-  test.each(releasing)('%s does', async (_name, content) => {
+  test.each(releasing)('%s releases the head', async (_name, content) => {
     await headComesAt(role(), content)
   })
 
-  test('each later piece passes at once', async () => {
+  test('each later chunk passes at once', async () => {
     const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
     const steps = gates.flatMap(({ promise }, at): Step[] => [gate(promise), chunk(piece(`piece-${at}`))])
     harness.upstream.plan(script(streamHead, chunk(role()), ...steps, chunk(finish() + done), end))
@@ -87,7 +87,7 @@ describe('until content comes', () => {
     await caller.whole()
   })
 
-  test('the head tells the time to the first content and the hold, and nothing that is not known yet', async () => {
+  test('the head has the time to the first content and the hold, and nothing that is not known yet', async () => {
     const caller = await openCall(harness, key, { stream: true }).whole()
     expect(caller.header('X-Pipeline-Breakdown')).toMatch(/^fwd=\d+ cost=0 deduct=\d+ record=0 bodies=0$/)
     expect(caller.header('X-Pipeline-Adapter')).toMatch(/^done \(\d+ms\)$/)
@@ -112,7 +112,7 @@ describe('after a silence', () => {
   })
   afterAll(() => harness.stop())
 
-  test('the head leaves with heartbeats, and the answer follows', async () => {
+  test('the head is sent with heartbeats, and the answer follows', async () => {
     const opens = Promise.withResolvers<void>()
     const rest = chunk(piece('x') + finish() + done)
     harness.upstream.plan(script(streamHead, chunk(role()), gate(opens.promise), rest, end))
@@ -131,7 +131,7 @@ describe('after a silence', () => {
     try {
       slow.upstream.plan(silence())
       const caller = openCall(slow, await slow.key(), { stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.leave()
       await slow.idle()
     } finally {
@@ -143,7 +143,7 @@ describe('after a silence', () => {
     const broken = Promise.withResolvers<void>()
     harness.upstream.plan(script(streamHead, chunk(role()), gate(broken.promise), { kind: 'reset' }))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat has arrived')
     broken.resolve()
     await caller.whole()
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
@@ -153,11 +153,11 @@ describe('after a silence', () => {
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', attempts: 2, channel })
   })
 
-  test('a failure is an event, and the stream ends as it must', async () => {
+  test('a failure is an error event, and the stream ends with its terminal event', async () => {
     const broken = Promise.withResolvers<void>()
     harness.upstream.plan(script(gate(broken.promise), { kind: 'reset' }), fail(500))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat has arrived')
     broken.resolve()
     await caller.whole()
     const [error, last] = eventsOf(caller.body)
@@ -168,15 +168,19 @@ describe('after a silence', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('a refusal of the upstream is told in its words', async () => {
-    const late = Promise.withResolvers<void>()
-    const words = { message: 'Too many tokens.', type: 'invalid_request_error', code: 'context_length_exceeded' }
-    harness.upstream.plan(after(late.promise, fail(400, { error: words })))
+  test('a refusal of the upstream is passed with its message', async () => {
+    const refusalGate = Promise.withResolvers<void>()
+    const upstreamError = {
+      message: 'Too many tokens.',
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+    }
+    harness.upstream.plan(after(refusalGate.promise, fail(400, { error: upstreamError })))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
-    late.resolve()
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat has arrived')
+    refusalGate.resolve()
     await caller.whole()
-    expect(errorOf(eventsOf(caller.body)[0]!)).toMatchObject(words)
+    expect(errorOf(eventsOf(caller.body)[0]!)).toMatchObject(upstreamError)
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
   })
 
@@ -189,12 +193,12 @@ describe('after a silence', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('a caller that leaves between heartbeats is settled, and its upstream is let go', async () => {
+  test('a caller that leaves between heartbeats is settled, and its upstream is released', async () => {
     for (let round = 0; round < 20; round++) {
       harness.upstream.plan(silence())
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, key, { stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here')
+      await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.leave()
       await (await received).closed
     }

@@ -1,5 +1,5 @@
-// The last word of an answer waits until its settle is durable. What another connection to the database sees at the
-// moment a caller gets it is the proof.
+// The last event of an answer waits until its settlement is durable. The proof is what another connection to the
+// database reads at the moment when a caller receives that event.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { chat, hello, until } from '../support/gateway.ts'
 import { errorOf, eventsOf, model, openCall, startHasty } from './caller.ts'
 import { after, done, finish, goodStream, piece, role, sends, usageOnly } from './wire.ts'
 
-/** Stops every write to the ledger until it is let go. */
+/** Blocks every write to the ledger until the returned function is called. */
 function lockLedger(harness: Harness): () => void {
   const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
@@ -25,7 +25,7 @@ function lockLedger(harness: Harness): () => void {
 
 const live = (harness: Harness): Promise<Response> => fetch(`${harness.url}/health/live`)
 
-describe('the last word', () => {
+describe('the last event', () => {
   let harness: Harness
   let key: string
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe('the last word', () => {
       harness.upstream.plan(sends(goodStream))
       const caller = openCall(harness, key, { stream: true })
       let record: Record<string, unknown> | undefined
-      // Looked up in the very turn in which the bytes arrive.
+      // The record is read in the same turn of the event loop in which the bytes arrive.
       await caller.until(({ text }) => {
         if (!text.includes('[DONE]')) return false
         record = harness.records()[round - 1]
@@ -56,11 +56,11 @@ describe('the last word', () => {
     const ends = Promise.withResolvers<void>()
     harness.upstream.plan(pausedStream(['Hello'], ends.promise))
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
+    await caller.until(({ text }) => text.includes('Hello'), 'content has arrived')
     const unlock = lockLedger(harness)
     try {
       ends.resolve()
-      await caller.until(({ text }) => text.includes('"finish_reason":"stop"'), 'the finish is here')
+      await caller.until(({ text }) => text.includes('"finish_reason":"stop"'), 'the finish has arrived')
       await live(harness)
       expect(caller.text).not.toContain('[DONE]')
       expect(caller.text).not.toContain('X-Pipeline-Breakdown')
@@ -73,7 +73,7 @@ describe('the last word', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('of a plain answer is its head', async () => {
+  test('of a plain answer is its head, which waits for the ledger', async () => {
     const reached = harness.upstream.nextRequest()
     const opens = Promise.withResolvers<void>()
     harness.upstream.plan(after(opens.promise, plain('x')))
@@ -94,14 +94,14 @@ describe('the last word', () => {
 
 describe('a ledger that does not answer in time', () => {
   let harness: Harness
-  let again: Harness | undefined
+  let restarted: Harness | undefined
   const folder = mkdtempSync(join(tmpdir(), 'weir-locked-'))
   beforeAll(async () => {
     harness = await startHasty({ folder })
   })
   afterAll(async () => {
     await harness.stop()
-    await again?.stop()
+    await restarted?.stop()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -110,10 +110,10 @@ describe('a ledger that does not answer in time', () => {
     const [streamEnds, plainEnds] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     harness.upstream.plan(pausedStream(['Hello'], streamEnds.promise))
     const streamed = openCall(harness, key, { stream: true })
-    await streamed.until(({ text }) => text.includes('Hello'), 'content is here')
+    await streamed.until(({ text }) => text.includes('Hello'), 'content has arrived')
     const reached = harness.upstream.nextRequest()
     harness.upstream.plan(after(plainEnds.promise, plain('x')))
-    const whole = openCall(harness, key, {})
+    const plainCall = openCall(harness, key, {})
     await reached
     const before = harness.upstream.requests.length
     const unlock = lockLedger(harness)
@@ -125,13 +125,13 @@ describe('a ledger that does not answer in time', () => {
       const [error, last] = eventsOf(streamed.body).slice(-2)
       expect(errorOf(error!)).toMatchObject({ type: 'server_error', code: 'settle_failed' })
       expect(last).toBe('[DONE]')
-      await whole.whole()
-      expect([whole.status, errorOf(whole.body).code]).toEqual([500, 'settle_failed'])
-      expect(whole.header('x-should-retry')).toBe('false')
+      await plainCall.whole()
+      expect([plainCall.status, errorOf(plainCall.body).code]).toEqual([500, 'settle_failed'])
+      expect(plainCall.header('x-should-retry')).toBe('false')
       expect((await fresh).status).toBe(503)
       expect((await fresh).headers.get('retry-after')).toBe('1')
       expect(harness.upstream.requests.length).toBe(before)
-      // What was reserved stays so: nobody knows yet what it came to.
+      // The holds stay: the costs of the calls are not known yet.
       expect(harness.openHolds()).toBe(2)
       expect(harness.records()).toEqual([])
     } finally {
@@ -139,20 +139,22 @@ describe('a ledger that does not answer in time', () => {
     }
     await harness.idle()
     await harness.stop()
-    // What is owed is written before the end, and not left to the next start, which would know less of it.
-    again = await startHasty({ folder })
-    expect(again.openHolds()).toBe(0)
-    const ends = again.records().map(({ outcome, cost, usage_source: source }) => [outcome, Number(cost) > 0, source])
+    // Unsettled calls are written before the stop, and not left to the next start, which would know less about them.
+    restarted = await startHasty({ folder })
+    expect(restarted.openHolds()).toBe(0)
+    const ends = restarted
+      .records()
+      .map(({ outcome, cost, usage_source: source }) => [outcome, Number(cost) > 0, source])
     expect(ends).toEqual([['completed', true, 'reported'], ...Array(2).fill(['gateway_fault', false, 'none'])])
-    const { balance, held } = await again.balance(key)
+    const { balance, held } = await restarted.balance(key)
     expect(held).toBe('0.00')
-    const charged = again.records().reduce((sum, { cost }) => sum + Number(cost), 0)
+    const charged = restarted.records().reduce((sum, { cost }) => sum + Number(cost), 0)
     expect(Math.round(Number(balance) * 1e9)).toBe(1e9 - charged)
-    expect((await chat(again, key, { model, messages: hello })).status).toBe(200)
+    expect((await chat(restarted, key, { model, messages: hello })).status).toBe(200)
   })
 })
 
-test('a stream whose terminal frame comes in pieces is held back all the same', async () => {
+test('a stream whose terminal frame arrives in pieces waits for its settlement too', async () => {
   const harness = await startHasty()
   try {
     const key = await harness.key()

@@ -1,4 +1,4 @@
-// How long an upstream may take is what its file says, for the provider and for one model of it.
+// The provider file says how long an upstream may take, for the provider and for single models.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-test('an upstream that says nothing is given up in its own time, and one that may take longer is not', async () => {
+test('an upstream without an answer is given up after its own timeout, and one with a longer timeout is not', async () => {
   upstream.plan(silence())
   const opens = Promise.withResolvers<void>()
   const quick = openCall(harness, key, { model: 'river/quick', stream: true })
@@ -54,7 +54,7 @@ test('an upstream that says nothing is given up in its own time, and one that ma
 
   upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
   const slow = openCall(harness, key, { model: 'river/slow', stream: true })
-  await slow.until(({ text }) => text.includes('Hel'), 'it has begun')
+  await slow.until(({ text }) => text.includes('Hel'), 'the stream has started')
   upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
   const stalled = openCall(harness, key, { model: 'river/quick', stream: true })
   await stalled.whole()
@@ -74,7 +74,7 @@ test('a plain answer may take as long as its call, and no longer', async () => {
   expect([short.status, errorOf(short.body).code]).toEqual([504, 'upstream_too_slow'])
 })
 
-test('a connection may take what is said of the provider', () => {
+test('the connect timeout is that of the provider', () => {
   const files = [{ name: 'river.json', text: JSON.stringify(file) }]
   const catalogue = buildCatalogue({ files, env: { RIVER_KEY: 'k' }, builtInUrl: undefined })
   expect(catalogue.channelsOf('river')[0]!.networkPath).toMatchObject({ connectMs: 3_000, tlsMs: 4_000 })

@@ -23,15 +23,15 @@ export const usageOnly = (input: number, output: number): string =>
 export const errorEvent = (message = 'The engine broke.'): string => event({ error: { message, type: 'server_error' } })
 export const done = event('[DONE]')
 
-/** A whole good stream that reports 7 and 5 tokens. */
+/** A complete stream that reports 7 and 5 tokens. */
 export const goodStream = role() + piece('Hel') + piece('lo') + finish() + usageOnly(7, 5) + done
 
-/** Sends the text as a stream, in chunks of so many bytes (all at once unless told), and ends well. */
+/** Sends the text as a stream, in chunks of so many bytes (all at once by default), and ends well. */
 export function sends(text: string | Uint8Array, size = Number.MAX_SAFE_INTEGER): Script {
   return { starts: 'request', steps: () => [streamHead, ...split(text, size), end] }
 }
 
-/** The script, once the promise has settled. */
+/** Runs the script once the promise has settled. */
 export function after(opens: Promise<unknown>, then: Script): Script {
   return scripted(function* waiting(request) {
     yield gate(opens)

@@ -15,7 +15,7 @@ export const goodBody = (more: object = {}): string => JSON.stringify({ model: M
 
 export const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}` })
 
-/** One request; the headers given replace those of a JSON body, and one given as '' is left out. */
+/** Builds one request; the given headers replace those of a JSON body, and a header with the value '' is left out. */
 export function ask(method: string, path: string, headers: Headers = {}, body?: string | Uint8Array): Buffer {
   const bytes = Buffer.from(body ?? '')
   const json = { 'content-type': 'application/json', 'content-length': String(bytes.length) }
@@ -34,7 +34,7 @@ const N = '(0|[1-9]\\d*)'
 const ARROW = '\xe2\x86\x92'
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** The contract's shapes, to the letter: the whole line as it stands in the head. */
+/** The header lines of the contract, each as a pattern of the whole line. */
 export const lines = {
   authPass: (tier = 'pro') => `X-Pipeline-Auth: pass \\(${N}ms, tier=${tier}\\)`,
   authFail: () => `X-Pipeline-Auth: fail \\(${N}ms\\)`,
@@ -51,7 +51,7 @@ export const lines = {
 
 const routed = [lines.authPass(), lines.limitPass(), lines.routePass()]
 
-/** What the stages say, by how far a call came. */
+/** The header lines of the stages, by how far a call came. */
 export const reached = {
   nothing: [],
   refusedKey: [lines.authFail()],
@@ -64,14 +64,14 @@ export const reached = {
   streaming: [...routed, lines.adapterDone(), lines.breakdownOfHead()],
 } as const
 
-/** These X-Pipeline-* lines stand in the head, byte for byte in their shape, each once, and no others. */
+/** Checks that the head has these X-Pipeline-* lines, each once, and no others. */
 export function expectStages(answer: RawAnswer, shapes: readonly string[]): void {
-  const found = answer.head.split('\r\n').filter(line => /^x-pipeline-/i.test(line))
-  const missing = shapes.filter(shape => !found.some(line => new RegExp(`^${shape}$`).test(line)))
-  expect({ missing, found: found.length }).toEqual({ missing: [], found: shapes.length })
+  const pipelineLines = answer.head.split('\r\n').filter(line => /^x-pipeline-/i.test(line))
+  const missing = shapes.filter(shape => !pipelineLines.some(line => new RegExp(`^${shape}$`).test(line)))
+  expect({ missing, found: pipelineLines.length }).toEqual({ missing: [], found: shapes.length })
 }
 
-/** Both names of the request id, the same and in our shape; the id itself. */
+/** Checks that both request id headers are present, equal and well formed; returns the id. */
 export function expectRequestId(answer: RawAnswer): string {
   const id = answer.header('x-request-id') ?? ''
   expect(id).toMatch(/^req_[0-9a-hjkmnp-tv-z]{11}$/)
@@ -84,7 +84,7 @@ export interface ErrorBody {
   readonly request_id?: string
 }
 
-/** An error in OpenAI's shape with the answer's own request id. */
+/** Checks for an error in OpenAI's shape with the request id of the answer. */
 export function expectChatError(answer: RawAnswer, status: number): ErrorBody {
   const body = JSON.parse(answer.body.toString('utf8')) as ErrorBody
   expect({ status: answer.status, said: body.error.message }).toEqual({ status, said: expect.any(String) })

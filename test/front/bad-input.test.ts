@@ -25,7 +25,7 @@ afterAll(() => harness.stop())
 interface Row {
   readonly method?: string
   readonly path?: string
-  /** The key is sent unless told otherwise. */
+  /** Without this function the valid key is sent. */
   readonly headers?: () => Headers
   readonly body?: string | Uint8Array
   readonly status: number
@@ -47,7 +47,7 @@ function check(rows: Readonly<Record<string, Row>>): void {
     expect(harness.upstream.requests.length).toBe(forwarded)
     expect(await harness.balance(key)).toEqual(funds)
     expect(harness.openHolds()).toBe(0)
-    // Alive, and with its wits about it.
+    // The gateway still serves calls.
     const next = await call(harness, await harness.key())
     expect(next.status).toBe(200)
   })
@@ -58,23 +58,23 @@ const field = (more: object, code = 'field_invalid'): Row => ({ body: goodBody(m
 const messages = JSON.stringify(hello)
 
 describe('the key', () => {
-  const refused = { body: goodBody(), status: 401, code: 'invalid_api_key', stages: reached.refusedKey }
+  const refusedKey = { body: goodBody(), status: 401, code: 'invalid_api_key', stages: reached.refusedKey }
   check({
-    'none': { ...refused, headers: () => ({ authorization: '' }) },
-    'an empty bearer': { ...refused, headers: () => ({ authorization: 'Bearer' }) },
-    'a wrong checksum': { ...refused, headers: () => bearer(`${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`) },
-    'too short': { ...refused, headers: () => bearer('wk-') },
-    'too long': { ...refused, headers: () => bearer(`${key}0`) },
-    'never issued': { ...refused, headers: () => bearer(mintKey()) },
-    'revoked': { ...refused, headers: () => bearer(revoked) },
-    'two, the first of them revoked': { ...refused, headers: () => ({ ...bearer(revoked), 'x-api-key': key }) },
-    'two in one header': { ...refused, headers: () => ({ authorization: `Bearer ${key}, Bearer ${key}` }) },
-    'bytes beyond ASCII': { ...refused, headers: () => bearer(`wk-${'\xe9'.repeat(36)}`) },
-    'on a body that is no JSON': { ...refused, headers: () => bearer(revoked), body: '{' },
+    'none': { ...refusedKey, headers: () => ({ authorization: '' }) },
+    'an empty bearer': { ...refusedKey, headers: () => ({ authorization: 'Bearer' }) },
+    'a wrong checksum': { ...refusedKey, headers: () => bearer(`${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`) },
+    'too short': { ...refusedKey, headers: () => bearer('wk-') },
+    'too long': { ...refusedKey, headers: () => bearer(`${key}0`) },
+    'never issued': { ...refusedKey, headers: () => bearer(mintKey()) },
+    'revoked': { ...refusedKey, headers: () => bearer(revoked) },
+    'two, the first of them revoked': { ...refusedKey, headers: () => ({ ...bearer(revoked), 'x-api-key': key }) },
+    'two in one header': { ...refusedKey, headers: () => ({ authorization: `Bearer ${key}, Bearer ${key}` }) },
+    'bytes beyond ASCII': { ...refusedKey, headers: () => bearer(`wk-${'\xe9'.repeat(36)}`) },
+    'on a body that is no JSON': { ...refusedKey, headers: () => bearer(revoked), body: '{' },
   })
 })
 
-describe('the body is no JSON object', () => {
+describe('a body that is not a JSON object', () => {
   const notObject = (body: string): Row => ({ body, status: 400, code: 'body_not_object' })
   const deep = '['.repeat(1_000_000)
   const tooDeep = (body: string): Row => ({ body, status: 400, code: 'json_too_deep' })
@@ -103,7 +103,7 @@ describe('the body is no JSON object', () => {
   })
 })
 
-describe('the bytes of the body', () => {
+describe('the bytes of a body', () => {
   const [before, after] = goodBody({ messages: [{ role: 'user', content: '@' }] }).split('@') as [string, string]
   const withContent = (content: Uint8Array | string): Buffer =>
     Buffer.concat([Buffer.from(before), Buffer.from(content), Buffer.from(after)])
@@ -121,7 +121,7 @@ describe('the bytes of the body', () => {
     'half a pair as the name of a field': text(`{"\\ud800":1,"model":"${MODEL}","messages":${messages}}`),
   })
 
-  test('a whole pair is a character and passes as it came', async () => {
+  test('a complete surrogate pair is a character and passes unchanged', async () => {
     const body = withContent('\\ud83d\\ude00 \\\\ud800').toString()
     const answer = await call(harness, await harness.key(), body)
     expect(answer.status).toBe(200)
@@ -129,7 +129,7 @@ describe('the bytes of the body', () => {
   })
 })
 
-describe('the fields of the body', () => {
+describe('the fields of a body', () => {
   const twice = (json: string): Row => ({ body: json, status: 400, code: 'field_duplicate' })
   check({
     'no model': field({ model: undefined }, 'field_missing'),
@@ -180,7 +180,7 @@ describe('the fields of the body', () => {
     },
   })
 
-  test('names the field at fault', async () => {
+  test('the error names the wrong field', async () => {
     for (const [more, param] of [
       [{ model: 5 }, 'model'],
       [{ messages: [] }, 'messages'],
@@ -191,7 +191,7 @@ describe('the fields of the body', () => {
     }
   })
 
-  test('a field called __proto__ is one like any other: it passes, and changes nothing here', async () => {
+  test('a field called __proto__ passes like any other and changes nothing in the gateway', async () => {
     const body = `{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},${goodBody().slice(1)}`
     const answer = await call(harness, await harness.key(), body)
     expect(answer.status).toBe(200)
@@ -200,7 +200,7 @@ describe('the fields of the body', () => {
   })
 })
 
-describe('the name of the model', () => {
+describe('a model name', () => {
   const unknown = (model: string): Row => ({
     body: goodBody({ model }),
     status: 404,
@@ -233,7 +233,7 @@ describe('the name of the model', () => {
   })
 })
 
-describe('the head', () => {
+describe('a request head', () => {
   const typeless = { body: goodBody(), status: 415, code: 'content_type_unsupported' }
   const unknownPath = (path: string, stages: readonly string[] = reached.nothing): Row => ({
     path,
@@ -285,12 +285,12 @@ describe('the head', () => {
     'a query of 100 KB': { ...tooLarge, path: `${CHAT}?x=${'a'.repeat(100_000)}` },
   })
 
-  test('says with Allow which method would do', async () => {
+  test('of a wrong method gets Allow with the right method', async () => {
     const answer = await send(wrongMethod('GET'))
     expect(answer.header('allow')).toBe('POST')
   })
 
-  test('%2e%2e leads to the path it stands for, and to the door of that path', async () => {
+  test("with %2e%2e in its path leads to the resolved path, and to that path's authentication", async () => {
     const web = await rawRequest(harness.url, ask('GET', '/api/public/%2e%2e/web/me', bearer(key)))
     expect(expectChatError(web, 401).error.code).toBe('token_invalid')
     const chat = await rawRequest(harness.url, ask('POST', '/health/%2e%2e/v1/chat/completions', {}, goodBody()))
@@ -298,7 +298,7 @@ describe('the head', () => {
     expectStages(chat, [lines.authFail()])
   })
 
-  test('headers with names of our own objects are headers like any other', async () => {
+  test('may have headers that are named like properties of JavaScript objects', async () => {
     const headers = { '__proto__': 'x', 'constructor': 'y', 'hasownproperty': 'z', 'tojson': 'w' }
     const named = Object.defineProperty({ ...headers }, '__proto__', { value: 'x', enumerable: true }) as Headers
     const answer = await call(harness, await harness.key(), goodBody(), named)

@@ -1,5 +1,5 @@
-// Bodies by size, encoding and pace, on real sockets: what is too large, too slow or a bomb is refused in the
-// caller's dialect, charges nothing, and leaves a gateway that answers.
+// Bodies by size, encoding and speed, on real sockets: bodies that are too large, too slow or decompression bombs are
+// refused in the caller's dialect, cost nothing, and leave a gateway that answers.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import net from 'node:net'
@@ -43,23 +43,23 @@ async function expectRefused(answer: RawAnswer, status: number, code: string): P
 }
 
 describe('a body that is too large', () => {
-  test.each([33, 100, 10_000])('announces %p MiB and is refused before it is sent', async size => {
+  test.each([33, 100, 10_000])('is refused before it is sent if it announces %p MiB', async size => {
     const length = size * MIB
     await expectRefused(await raw(head({ 'content-length': String(length) })), 413, 'request_too_large')
   })
 
-  test('announces 33 MiB and sends them all the same', async () => {
+  test('is refused if it announces 33 MiB and sends them anyway', async () => {
     const large = Buffer.concat([head({ 'content-length': String(33 * MIB) }), Buffer.alloc(33 * MIB, 0x20)])
     await expectRefused(await raw(large), 413, 'request_too_large')
   })
 
-  test('announces nothing and sends 33 MiB in chunks', async () => {
+  test('is refused if it announces nothing and sends 33 MiB in chunks', async () => {
     const piece = chunk(Buffer.alloc(MIB, 0x20))
     const large = Buffer.concat([head(chunked), ...Array.from({ length: 33 }, () => piece), END])
     await expectRefused(await raw(large), 413, 'request_too_large')
   })
 
-  test('is no part of the next request on the same connection', async () => {
+  test('is not read as the next request on the same connection', async () => {
     const { hostname, port } = new URL(harness.url)
     const socket = net.connect(Number(port), hostname)
     let received = ''
@@ -75,7 +75,7 @@ describe('a body that is too large', () => {
   })
 })
 
-describe('a body that is whole', () => {
+describe('a complete body is accepted', () => {
   test('in chunks of any size', async () => {
     const body = Buffer.from(goodBody())
     const start = ask('POST', CHAT, { ...bearer(await harness.key()), ...json, ...chunked })
@@ -128,29 +128,32 @@ describe('an encoded body', () => {
     expect(sent.headers.get('content-encoding')).toBeUndefined()
   })
 
-  test.each(names)('%s as a bomb', async name => {
+  test.each(names)('%s as a decompression bomb is refused', async name => {
     const bomb = encoders[name]!(Buffer.alloc(64 * MIB, 0x20))
     expect(bomb.length).toBeLessThan(MIB)
     await expectRefused(await encoded(name, bomb), 413, 'request_too_large')
   })
 
-  test.each(names)('%s that is something else', async name => {
+  test.each(names)('%s is refused if the body is not encoded so', async name => {
     await expectRefused(await encoded(name, Buffer.from(goodBody())), 400, 'encoding_invalid')
   })
 
-  test.each(names)('%s that was cut off', async name => {
-    const whole = encoders[name]!(Buffer.from(goodBody()))
-    const answer = await encoded(name, whole.subarray(0, whole.length - 8))
+  test.each(names)('%s is refused if it is cut off', async name => {
+    const body = encoders[name]!(Buffer.from(goodBody()))
+    const answer = await encoded(name, body.subarray(0, body.length - 8))
     await expectRefused(answer, 400, name === 'zstd' ? 'json_invalid' : 'encoding_invalid')
   })
 
-  test.each(['compress', 'gzip, gzip', 'x-unknown', 'constructor', '__proto__'])('%s is none we know', async name => {
-    await expectRefused(await encoded(name, Buffer.from(goodBody())), 415, 'encoding_unsupported')
-  })
+  test.each(['compress', 'gzip, gzip', 'x-unknown', 'constructor', '__proto__'])(
+    'the unknown encoding %s is refused',
+    async name => {
+      await expectRefused(await encoded(name, Buffer.from(goodBody())), 415, 'encoding_unsupported')
+    },
+  )
 })
 
-describe('a body that does not come', () => {
-  test('without end, shorter than it was announced, or not at all: 408', async () => {
+describe('a body that does not arrive completely', () => {
+  test('is a 408 if it has no end, is shorter than announced, or is missing', async () => {
     const bodies = [
       Buffer.concat([head(chunked), chunk(Buffer.from(goodBody().slice(0, 10)))]),
       Buffer.concat([head({ 'content-length': '1000' }), Buffer.from('{"model"')]),
@@ -162,7 +165,7 @@ describe('a body that does not come', () => {
     for (const answer of answers) await expectRefused(answer, 408, 'body_too_slow')
   })
 
-  test('drop by drop, for longer than it may', async () => {
+  test('is refused if it arrives byte by byte for too long', async () => {
     const { hostname, port } = new URL(harness.url)
     const socket = net.connect(Number(port), hostname)
     let received = ''
@@ -170,19 +173,19 @@ describe('a body that does not come', () => {
     socket.on('error', () => {})
     socket.write(head(chunked))
     const drops = setInterval(() => socket.writable && socket.write(chunk(Buffer.from(' '))), 20)
-    await until(() => received.includes('\r\n\r\n{'), 'it is told to stop')
+    await until(() => received.includes('\r\n\r\n{'), 'the refusal has arrived')
     clearInterval(drops)
     socket.destroy()
     expect(received).toStartWith('HTTP/1.1 408')
     await harness.idle()
   })
 
-  test('because its caller left: the call ends, nothing is charged, and it is no fault of ours', async () => {
+  test('ends the call if its caller left: nothing is charged, and it is not counted as an error of the gateway', async () => {
     const { hostname, port } = new URL(harness.url)
     const [before, logged] = [harness.records().length, harness.logs.length]
     const socket = net.connect(Number(port), hostname)
     socket.write(Buffer.concat([head({ 'content-length': '1000' }), Buffer.from('{"model"')]))
-    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is active')
     socket.destroy()
     await harness.idle()
     expect(harness.records().length).toBe(before)

@@ -1,5 +1,5 @@
-// What a body may cost us before and after we know whose it is: the worst that fits under each bound, on a real
-// gateway. Nothing here measures time: what counts is what is refused, and that everybody else is served.
+// What a body may cost the gateway before and after the caller is known: the worst body that fits under each bound, on
+// a real gateway. Nothing here measures time: the tests check what is refused, and that everybody else is served.
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import net from 'node:net'
@@ -41,7 +41,7 @@ const encoders: Record<string, (bytes: Uint8Array) => Uint8Array> = {
   zstd: bytes => zlib.zstdCompressSync(bytes),
 }
 
-/** A request whose body does not end; what it is answered, once it is. */
+/** A request whose body does not end, with the status of its answer, if one has come. */
 class Unfinished {
   readonly socket: net.Socket
   received = ''
@@ -62,22 +62,24 @@ class Unfinished {
 const signIn = (headers: Headers = {}): Promise<RawAnswer> =>
   raw(ask('POST', SIGN_IN, headers, JSON.stringify({ email: owner.email, password: goodPassword })))
 
-/** Everybody else is served: a stranger who signs in, who is signed in, and who has a key. */
+/**
+ * Checks that everybody else is served: an anonymous person who signs in, a signed-in person, and a caller with a key.
+ */
 async function expectServed(address = '192.0.2.200'): Promise<void> {
   expect((await signIn(from(address))).status).toBe(200)
   expect((await owner.ask('GET', 'web/me')).status).toBe(200)
   expect((await call(harness, await harness.key())).status).toBe(200)
 }
 
-describe('of strangers', () => {
-  test.each(Object.keys(encoders))('%s is not unpacked', async name => {
+describe('bodies of anonymous requests', () => {
+  test.each(Object.keys(encoders))('are not decompressed: %s', async name => {
     const bomb = encoders[name]!(Buffer.alloc(500_000, '['))
     for (const body of [bomb, encoders[name]!(Buffer.from('{}'))]) {
       expect(code(await raw(ask('POST', SIGN_IN, { 'content-encoding': name }, body)), 415)).toBe('encoding_refused')
     }
   })
 
-  test('more than 16 KiB is refused by what it announces, and else when it comes', async () => {
+  test('of more than 16 KiB are refused, by their announced length or when they arrive', async () => {
     const announced = ask('POST', SIGN_IN, { ...json, 'content-length': String(bounds.anonymousBodyBytesMax + 1) })
     expect(code(await raw(announced), 413)).toBe('request_too_large')
     const chunked = ask('POST', SIGN_IN, { ...json, 'transfer-encoding': 'chunked' })
@@ -90,18 +92,18 @@ describe('of strangers', () => {
     ['[', 'json_too_deep'],
     ['{"a":', 'json_too_deep'],
     ['{"a":[', 'json_too_deep'],
-  ])('as deep as 16 KiB of %s can be', async (unit, expected) => {
+  ])('are refused if they are 16 KiB of %s', async (unit, expected) => {
     const body = Buffer.alloc(bounds.anonymousBodyBytesMax, unit)
     expect(code(await raw(ask('POST', SIGN_IN, {}, body)), 400)).toBe(expected)
     expect(code(await raw(ask('POST', '/api/auth/setup', {}, body)), 400)).toBe(expected)
   })
 
-  test('as many values as 16 KiB can hold', async () => {
+  test('are refused if they hold as many values as 16 KiB can', async () => {
     const body = `{"a":[${'0,'.repeat(8_000)}0]}`
     expect(code(await raw(ask('POST', SIGN_IN, {}, body)), 400)).toBe('json_too_many')
   })
 
-  test('700 that do not end, of one network: the oldest give way, and everybody is served, there as well', async () => {
+  test('that do not end: of 700 from one network the oldest are closed, and everybody is served, in that network too', async () => {
     const length = String(bounds.anonymousBodyBytesMax)
     const stalled: Unfinished[] = []
     for (let at = 0; at < 700; at++) {
@@ -115,7 +117,7 @@ describe('of strangers', () => {
     for (const { socket } of stalled) socket.destroy()
   })
 
-  test('as many of as many networks', async () => {
+  test('that do not end: as many from as many networks', async () => {
     const headers = { 'content-length': String(bounds.anonymousBodyBytesMax) }
     const stalled = Array.from(
       { length: 700 },
@@ -130,27 +132,27 @@ describe('of strangers', () => {
   test('have ten seconds, while a caller has a minute', async () => {
     const key = await harness.key()
     const length = { 'content-length': '1000' }
-    const stranger = new Unfinished(SIGN_IN, { ...length, ...from('192.0.2.9') }, '{')
+    const anonymous = new Unfinished(SIGN_IN, { ...length, ...from('192.0.2.9') }, '{')
     const caller = new Unfinished(CHAT, { ...bearer(key), ...length }, '{')
-    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
-    // Whatever was sent before this was answered is there: one thread reads all sockets in their order.
+    await until(() => harness.gateway.activeCalls === 1, 'the call is active')
+    // Whatever was sent before this answer has been processed: one thread reads all sockets in their order.
     await expectServed()
     nowMs += bounds.anonymousBodyMsMax
-    await until(() => stranger.status !== 0, 'the stranger is answered')
-    expect([stranger.status, caller.status]).toEqual([408, 0])
+    await until(() => anonymous.status !== 0, 'the anonymous request is answered')
+    expect([anonymous.status, caller.status]).toEqual([408, 0])
     nowMs += bounds.bodyMsMax
     await until(() => caller.status !== 0, 'the caller is answered')
     expect(caller.status).toBe(408)
-    for (const { socket } of [stranger, caller]) socket.destroy()
+    for (const { socket } of [anonymous, caller]) socket.destroy()
   })
 })
 
-describe('in many small pieces', () => {
+describe('bodies in many small pieces', () => {
   const chunked = { 'transfer-encoding': 'chunked' }
   const form = { 'content-type': 'multipart/form-data; boundary=x' }
   const singles = (count: number): string => '1\r\n \r\n'.repeat(count)
 
-  /** What it is answered until its connection is closed, and how often a body was read meanwhile. */
+  /** The answer until the connection is closed, and how often a body was read meanwhile. */
   async function sent(path: string, headers: Headers, body: string): Promise<{ answer: Unfinished; reads: number }> {
     const reading = spyOn(ReadableStreamDefaultReader.prototype, 'read')
     try {
@@ -180,7 +182,7 @@ describe('in many small pieces', () => {
   ]
 
   test.each(paths)(
-    '16,000 single bytes of %s are refused after the first, and the connection is closed',
+    'of 16,000 single bytes from %s are refused after the first bytes, and the connection is closed',
     async (...[, path, readsMin, headers]) => {
       const { answer, reads } = await sent(path, await headers(), singles(16_000))
       expect(answer.received).toStartWith('HTTP/1.1 400')
@@ -195,7 +197,7 @@ describe('in many small pieces', () => {
   test.each([
     ['a stranger', SIGN_IN, () => from('192.0.2.78')],
     ['a person', '/api/web/accounts', () => bearer(owner.token)],
-  ])('of %s, one at a time, for as long as they are not refused', async (_, path, headers) => {
+  ])('from %s may send one byte at a time until they are refused', async (_, path, headers) => {
     const answer = new Unfinished(path, { ...chunked, ...headers() })
     answer.socket.setNoDelay(true)
     let written = 0
@@ -209,7 +211,7 @@ describe('in many small pieces', () => {
     expect(written).toBeLessThan(16_000)
   })
 
-  test('a MiB in chunks of 1,400 bytes is an ordinary body', async () => {
+  test('of a MiB in chunks of 1,400 bytes are ordinary bodies', async () => {
     const body = Buffer.from(goodBody({ user: 'x'.repeat(MIB) }))
     const chunks: Buffer[] = []
     for (let at = 0; at < body.length; at += 1_400) {
@@ -221,22 +223,22 @@ describe('in many small pieces', () => {
   })
 })
 
-describe('of who is signed in', () => {
+describe('bodies of signed-in people', () => {
   const ME = '/api/web/accounts'
   const web = (body: Uint8Array | string, headers: Headers = {}): Promise<RawAnswer> =>
     raw(ask('POST', ME, { ...bearer(owner.token), ...headers }, body))
 
-  test('nothing is read without a token', async () => {
+  test('are not read without a token', async () => {
     const unsent = ask('POST', ME, { ...json, 'content-length': String(MIB) })
     expect(code(await raw(unsent), 401)).toBe('token_invalid')
   })
 
-  test.each(Object.keys(encoders))('%s is not unpacked', async name => {
+  test.each(Object.keys(encoders))('are not decompressed: %s', async name => {
     const bomb = encoders[name]!(Buffer.alloc(500_000, '['))
     expect(code(await web(bomb, { 'content-encoding': name }), 415)).toBe('encoding_refused')
   })
 
-  test('more than 1 MiB is refused unread', async () => {
+  test('of more than 1 MiB are refused unread', async () => {
     const unsent = ask('POST', ME, { ...bearer(owner.token), ...json, 'content-length': String(MIB + 1) })
     expect(code(await raw(unsent), 413)).toBe('request_too_large')
   })
@@ -244,23 +246,23 @@ describe('of who is signed in', () => {
   test.each([
     ['[', 'json_too_deep'],
     ['{"a":', 'json_too_deep'],
-  ])('a mebibyte of %s', async (unit, expected) => {
+  ])('are refused if they are a mebibyte of %s', async (unit, expected) => {
     expect(code(await web(Buffer.alloc(MIB, unit)), 400)).toBe(expected)
   })
 
-  test('a mebibyte of values', async () => {
+  test('are refused if they hold a mebibyte of values', async () => {
     expect(code(await web(`{"a":[${'0,'.repeat(500_000)}0]}`), 400)).toBe('json_too_many')
   })
 })
 
-describe('of callers', () => {
+describe('bodies of callers', () => {
   const size = 24 * MIB
   const part = Buffer.alloc(size, 0x20)
   const announced = { 'content-length': String(size + 1) }
 
-  test('what an account has on its way is bounded, and another account finds its room', async () => {
+  test('are bounded in total for each account, and another account still has room', async () => {
     const [greedy, modest] = [await harness.key(), await harness.key()]
-    // With 256 MiB of memory there are 64 for bodies that are on their way.
+    // With 256 MiB of memory, 64 are for bodies that are arriving.
     const stalled = [0, 1, 2].map(() => new Unfinished(CHAT, { ...bearer(greedy), ...announced }, part))
     const answered = (status: number): number => stalled.filter(one => one.status === status).length
     await until(() => answered(429) === 1, 'one of three was given up')
@@ -272,17 +274,17 @@ describe('of callers', () => {
     await harness.idle()
   })
 
-  test('what is unpacked has the room of what it becomes', async () => {
+  test('count with their decompressed size', async () => {
     const key = await harness.key({ credit: '0' })
-    // Together four MiB less than an account may have on its way.
+    // Together four MiB less than an account may have arriving.
     const most = Buffer.alloc(30 * MIB, 0x20)
     const length = { 'content-length': String(most.length + 1) }
     const stalled = [0, 1].map(() => new Unfinished(CHAT, { ...bearer(key), ...length }, most))
-    await until(() => harness.gateway.activeCalls === 2, 'both are under way')
+    await until(() => harness.gateway.activeCalls === 2, 'both calls are active')
     await until(() => stalled.every(({ socket }) => socket.writableLength === 0), 'both are sent')
     for (let at = 0; at < 5; at++) await call(harness, await harness.key())
     expect(stalled.map(({ status }) => status)).toEqual([0, 0])
-    // A few random letters in a thousand characters, so that they become about fifty times as many.
+    // A few random letters in a thousand characters, so that decompression multiplies them by about fifty.
     const line = (_: unknown, at: number): string =>
       new Bun.CryptoHasher('md5').update(`${at}`).digest('hex').padEnd(1_000)
     const text = Array.from({ length: 24_000 }, line).join('')
@@ -295,7 +297,7 @@ describe('of callers', () => {
     await harness.idle()
   })
 
-  test.each(Object.keys(encoders))('%s may grow a hundredfold, or to one mebibyte', async name => {
+  test.each(Object.keys(encoders))('may grow a hundredfold when decompressed, or to one mebibyte: %s', async name => {
     const key = await harness.key()
     const sent = (bytes: Uint8Array): Promise<RawAnswer> =>
       raw(ask('POST', CHAT, { ...bearer(key), 'content-encoding': name }, encoders[name]!(bytes)))
@@ -314,24 +316,27 @@ describe('of callers', () => {
     'messages of a wrong type': Buffer.from(goodBody({ messages: 7 })),
   }
 
-  test.each(Object.keys(malformed))('%s count as calls of their key, and then no body is read', async name => {
-    const key = await harness.key({ qpm: 3 })
-    const body = malformed[name]!
-    const headers = { ...bearer(key), ...(name === 'a bomb' && { 'content-encoding': 'gzip' }) }
-    for (let at = 0; at < 3; at++) {
-      const refused = await raw(ask('POST', CHAT, headers, body))
-      expect([400, 413]).toContain(refused.status)
-      expectStages(refused, reached.authenticated)
-    }
-    // It is answered though its body never comes.
-    const unread = await raw(ask('POST', CHAT, { ...json, ...headers, 'content-length': '40' }))
-    expect(code(unread, 429)).toBe('rate_limit_exceeded')
-    expectStages(unread, reached.limited)
-    await harness.idle()
-  })
+  test.each(Object.keys(malformed))(
+    'that hold %s count as calls of their key, and then no further body is read',
+    async name => {
+      const key = await harness.key({ qpm: 3 })
+      const body = malformed[name]!
+      const headers = { ...bearer(key), ...(name === 'a bomb' && { 'content-encoding': 'gzip' }) }
+      for (let at = 0; at < 3; at++) {
+        const refused = await raw(ask('POST', CHAT, headers, body))
+        expect([400, 413]).toContain(refused.status)
+        expectStages(refused, reached.authenticated)
+      }
+      // The request is answered although its body never arrives.
+      const unread = await raw(ask('POST', CHAT, { ...json, ...headers, 'content-length': '40' }))
+      expect(code(unread, 429)).toBe('rate_limit_exceeded')
+      expectStages(unread, reached.limited)
+      await harness.idle()
+    },
+  )
 
   test.each(['/v1/messages/count_tokens', '/api/v3/contents/generations/tasks', '/v1/responses/compact'])(
-    'so do those of %s',
+    'count as calls of their key on %s, too',
     async path => {
       const key = await harness.key({ qpm: 3 })
       for (let at = 0; at < 3; at++) expect((await raw(ask('POST', path, bearer(key), '{'))).status).toBe(400)
@@ -341,7 +346,7 @@ describe('of callers', () => {
 })
 
 describe('a large body of a caller', () => {
-  /** Of this size, or of what is given. */
+  /** A text of this size, from repetitions of the unit. */
   const filled = (unit: string, size = 8 * MIB): string => unit.repeat(Math.floor(size / unit.length))
   const inContent = (text: string): string => `{"model":"${MODEL}","messages":[{"role":"user","content":"${text}"}]}`
   const numbered = (count: number, of: (name: string) => string): string =>
@@ -387,7 +392,7 @@ describe('a large body of a caller', () => {
     expect(code(answer, expected === fine ? 402 : 400)).toBe(expected)
   })
 
-  /** Blocks of Matroska, each of 256 packets of one byte: no sound takes longer to be measured. */
+  /** Blocks of Matroska, each of 256 packets of one byte: the slowest sound to measure. */
   function longSound(): Buffer {
     const part = (name: string): string => `--b\r\nContent-Disposition: form-data; name="${name}"`
     const head = Buffer.from('1a45dfa3801853806701ffffffffffffffae8bd781018686', 'hex')
@@ -402,7 +407,7 @@ describe('a large body of a caller', () => {
   test.each([
     ['of JSON', CHAT, json, () => Buffer.from(inContent(filled('\\ud83d\\ude00', 30 * MIB)))],
     ['with a sound', '/v1/audio/transcriptions', form, longSound],
-  ])('%s is looked at beside the thread that serves calls: others have their answers', async (_, path, type, make) => {
+  ])('%s is read in a thread of its own, while other calls are served', async (_, path, type, make) => {
     const small = await harness.key()
     const body = make()
     const headers = { ...bearer(await harness.key({ credit: '0' })), ...type, 'content-length': String(body.length) }
@@ -420,7 +425,7 @@ describe('a large body of a caller', () => {
     large.socket.destroy()
   })
 
-  test('of a form may not be fields alone', async () => {
+  test('of a form may not consist of fields alone', async () => {
     const field = (name: string, text: string): string =>
       `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`
     const lists = Array.from({ length: 20 }, (_none, at) => field(`x${at}`, `[${filled('1,', 60_000)}1]`))
@@ -429,13 +434,13 @@ describe('a large body of a caller', () => {
     expect(code(await raw(ask('POST', '/v1/audio/transcriptions', headers, body)), 400)).toBe('form_invalid')
   })
 
-  test('goes on as it came', async () => {
+  test('is forwarded unchanged', async () => {
     const body = inContent(filled('\\u0041 \\" ', MIB))
     expect((await raw(ask('POST', CHAT, bearer(await harness.key()), body))).status).toBe(200)
     expect(harness.upstream.requests.at(-1)!.body.toString()).toBe(body.replace('openai/', ''))
     await harness.idle()
     const hashes = Object.values(harness.records().at(-1)!)
-    const came = new Bun.CryptoHasher('sha256').update(body).digest('hex')
-    expect(hashes.map(String)).toContain(came.slice(0, 32))
+    const sentHash = new Bun.CryptoHasher('sha256').update(body).digest('hex')
+    expect(hashes.map(String)).toContain(sentHash.slice(0, 32))
   })
 })

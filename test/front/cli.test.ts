@@ -1,4 +1,4 @@
-// bin/weir for real: the first start and the second, commands while it runs and while it does not, and how it ends.
+// bin/weir as a process: the first start and the second, commands with and without a running gateway, and how it stops.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { cleanUp, freshFolder, serve, shell, stopServed, weir, weirSays } from '
 let slowHead: Promise<string>
 
 beforeAll(async () => {
-  // Begun here, because it takes its time while the others run.
+  // Started here, because it takes long while the other tests run.
   slowHead = dripHead(await serve(freshFolder()))
 })
 afterAll(cleanUp)
@@ -31,24 +31,24 @@ async function dripHead(served: Served): Promise<string> {
   return 'cut off'
 }
 
-/** The gateway takes a signal for a second one only when it comes a second after the first, or later. */
+/** The gateway counts a signal as a second one only if it comes at least a second after the first. */
 const SECOND_SIGNAL_MS = 1_100
 
 const KEY = /wk-[0-9A-Za-z]{36}/
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const callDemo = (served: Served, key: string): Promise<RawAnswer> =>
   rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody({ model: 'demo/echo' })))
-const me = (served: Served, token: string): Promise<RawAnswer> =>
+const getMe = (served: Served, token: string): Promise<RawAnswer> =>
   rawRequest(served.url, ask('GET', '/api/web/me', bearer(token)))
 
-describe('a data folder, from its first start on', () => {
+describe('a data folder, from its first start on:', () => {
   const folder = freshFolder()
   let served: Served
   let firstKey: string
   let setupToken: string
   let revoked: string
 
-  test('the first start says where it listens, a set-up token, a key and a line to try', async () => {
+  test('the first start prints the address, a set-up token, a key and a command to try', async () => {
     served = await serve(folder)
     firstKey = KEY.exec(served.said())![0]
     setupToken = /Set-up token[^\n]*\s([A-Za-z0-9_-]{22})\n/.exec(served.said())![1]!
@@ -56,7 +56,7 @@ describe('a data folder, from its first start on', () => {
     expect(served.url).toStartWith('http://127.0.0.1:')
   })
 
-  test('the printed line works as it stands, with all five headers', async () => {
+  test('the printed command works unchanged, and its answer has all five headers', async () => {
     const line = /^ *(curl -i [^]*)$/m.exec(served.said())![1]!
     const { code, stdout } = await shell(line, folder)
     expect(code).toBe(0)
@@ -67,13 +67,21 @@ describe('a data folder, from its first start on', () => {
     expect(answer).toContain('"content":"Hello, river"')
   })
 
-  test('nobody else on the machine may read its secrets or speak to it', () => {
+  test('the printed key has no balance to run out, until a budget is set', async () => {
+    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/available +-/)
+    await weirSays(folder, `budgets set ${firstKey} day 0.000000001`)
+    expect((await callDemo(served, firstKey)).status).toBe(402)
+    await weirSays(folder, `budgets set ${firstKey} day none`)
+    expect((await callDemo(served, firstKey)).status).toBe(200)
+  })
+
+  test('no other user of the machine may read its secrets or connect to its control socket', () => {
     expect(modeOf(folder)).toBe('700')
     const files = ['weir.sock', 'pepper', 'jwt-secret']
     expect(files.map(file => [file, modeOf(join(folder, file))])).toEqual(files.map(file => [file, '600']))
   })
 
-  test('a second gateway on it is refused in a sentence, and the first does not notice', async () => {
+  test('a second gateway on the folder is refused with a message, and the first is not disturbed', async () => {
     const { code, stdout, stderr } = await weir(folder, 'serve')
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/^weir: Another Weir is using the data folder .*\.\n$/)
@@ -81,12 +89,12 @@ describe('a data folder, from its first start on', () => {
     expect(await weirSays(folder, `keys show ${firstKey}`)).toContain('active')
   })
 
-  test('while it runs: a key is made and works at once, with its tier, credit and limit', async () => {
+  test('while the gateway runs, a new key works at once, with its tier, credit and limit', async () => {
     const key = await weirSays(folder, 'keys create --tier pro --credit 2.5 --qpm 2 --name mine')
     expect(key).toMatch(/^wk-[0-9A-Za-z]{36}$/)
     expect(await weirSays(folder, `keys show ${key}`)).toMatch(/name +mine\n[^]*tier +pro\n[^]*state +active\n/)
-    const shown = /name +mine\nbalance +2\.50\nheld +0\.00\navailable +2\.50$/
-    expect(await weirSays(folder, `balance ${key}`)).toMatch(shown)
+    const account = /name +mine\nbalance +2\.50\nheld +0\.00\navailable +2\.50$/
+    expect(await weirSays(folder, `balance ${key}`)).toMatch(account)
     const first = await callDemo(served, key)
     expect(first.status).toBe(200)
     expect(first.header('x-ratelimit-limit-requests')).toBe('2')
@@ -97,7 +105,7 @@ describe('a data folder, from its first start on', () => {
     expect(Number(left)).toBeGreaterThan(2.4)
   })
 
-  test('while it runs: a key is revoked and refused at once', async () => {
+  test('while the gateway runs, a revoked key is refused at once', async () => {
     revoked = await weirSays(folder, 'keys create --tier free --credit 1')
     expect((await callDemo(served, revoked)).status).toBe(200)
     expect(await weirSays(folder, `keys revoke ${revoked}`)).toContain('revoked')
@@ -105,25 +113,25 @@ describe('a data folder, from its first start on', () => {
     expect(await weirSays(folder, `keys show ${revoked}`)).toMatch(/state +revoked/)
   })
 
-  test('while it runs: a management token, and a fresh set-up token', async () => {
-    expect((await me(served, await weirSays(folder, 'token'))).status).toBe(200)
+  test('while the gateway runs, a management token and a new set-up token are printed', async () => {
+    expect((await getMe(served, await weirSays(folder, 'token'))).status).toBe(200)
     const fresh = await weirSays(folder, 'setup --token')
     expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
     expect(fresh).not.toBe(setupToken)
   })
 
-  test('SIGTERM ends it well, and its log has told no secret', async () => {
+  test('SIGTERM stops the gateway cleanly, and its log holds no secret', async () => {
     expect(await stopServed(served)).toBe(0)
     expect(served.logged()).toContain('"stopped"')
     expect(served.logged()).not.toMatch(KEY)
     expect(served.logged()).not.toContain(setupToken)
   })
 
-  test('the second start prints no key, another set-up token, and everything is still there', async () => {
+  test('the second start prints no key but another set-up token, and all data is still there', async () => {
     const offline = await weirSays(folder, 'keys create --tier pro --credit 1')
     const gone = await weirSays(folder, 'keys create --tier pro --credit 1')
     expect(await weirSays(folder, `keys revoke ${gone}`)).toContain('revoked')
-    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/balance +9\.99\d+/)
+    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/balance +-0\.0000\d+/)
     const [token, fresh] = [await weirSays(folder, 'token'), await weirSays(folder, 'setup --token')]
     expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
 
@@ -135,15 +143,15 @@ describe('a data folder, from its first start on', () => {
     expect((await callDemo(served, firstKey)).status).toBe(200)
     expect((await callDemo(served, offline)).status).toBe(200)
     for (const key of [gone, revoked]) expect((await callDemo(served, key)).status).toBe(401)
-    expect((await me(served, token)).status).toBe(200)
+    expect((await getMe(served, token)).status).toBe(200)
     served.kill('SIGINT')
     expect(await served.exited).toBe(0)
   })
 })
 
-describe('an end in the middle of a call', () => {
+describe('a stop in the middle of a call', () => {
   let upstream: FakeUpstream
-  const begin = async (folder: string, env: Record<string, string> = {}): Promise<Served> => {
+  const serveWithUpstream = async (folder: string, env: Record<string, string> = {}): Promise<Served> => {
     upstream = await startFakeUpstream()
     return await serve(folder, { OPENAI_API_KEY: 'sk-upstream', OPENAI_BASE_URL: `${upstream.url}/v1`, ...env })
   }
@@ -156,17 +164,17 @@ describe('an end in the middle of a call', () => {
   const figures = async (folder: string, key: string): Promise<readonly string[]> =>
     /balance +(\S+)\nheld +(\S+)/.exec(await weirSays(folder, `balance ${key}`))!.slice(1)
 
-  test('kill -9 keeps key and balance, and the next start gives back what was held', async () => {
+  test('by kill -9 keeps key and balance, and the next start releases the hold', async () => {
     const folder = freshFolder()
-    let served = await begin(folder)
+    let served = await serveWithUpstream(folder)
     const key = KEY.exec(served.said())![0]
     expect((await callDemo(served, key)).status).toBe(200)
-    const [balance, nothing] = await figures(folder, key)
-    expect(nothing).toBe('0.00')
+    const [balance, heldBefore] = await figures(folder, key)
+    expect(heldBefore).toBe('0.00')
     upstream.plan(silence())
-    const asked = upstream.nextRequest()
+    const received = upstream.nextRequest()
     const cut = rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody())).catch(() => 'cut')
-    await asked
+    await received
     const [during, held] = await figures(folder, key)
     expect([during, Number(held) > 0]).toEqual([balance!, true])
     served.kill('SIGKILL')
@@ -183,12 +191,12 @@ describe('an end in the middle of a call', () => {
     await upstream.stop()
   })
 
-  test('SIGTERM takes no more calls, and lets a stream that runs come to its end', async () => {
+  test('by SIGTERM refuses new calls, and lets a running stream finish', async () => {
     const folder = freshFolder()
-    const served = await begin(folder)
+    const served = await serveWithUpstream(folder)
     const key = KEY.exec(served.said())![0]
-    const goOn = Promise.withResolvers<void>()
-    upstream.plan(pausedStream(['Hello, ', 'river'], goOn.promise))
+    const proceed = Promise.withResolvers<void>()
+    upstream.plan(pausedStream(['Hello, ', 'river'], proceed.promise))
     const answer = await stream(served, key)
     const reader = answer.body!.getReader()
     const decoder = new TextDecoder()
@@ -203,7 +211,7 @@ describe('an end in the middle of a call', () => {
         () => true,
         () => false,
       )
-    goOn.resolve()
+    proceed.resolve()
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
     expect(text).toContain('river')
     expect(text).toEndWith('data: [DONE]\n\n')
@@ -213,9 +221,9 @@ describe('an end in the middle of a call', () => {
     await upstream.stop()
   })
 
-  test('a second SIGTERM hurries: the stream ends in an error of its dialect, settled', async () => {
+  test('by a second SIGTERM ends the stream with an error of its dialect, settled', async () => {
     const folder = freshFolder()
-    const served = await begin(folder)
+    const served = await serveWithUpstream(folder)
     const key = KEY.exec(served.said())![0]
     upstream.plan(pausedStream(['Hello, ', 'river'], new Promise(() => {})))
     const text = (await stream(served, key)).text()
@@ -230,8 +238,8 @@ describe('an end in the middle of a call', () => {
   })
 })
 
-describe('a head that does not come to its end', () => {
-  test('is cut off, also when it comes drop by drop', async () => {
+describe('a request head that does not end', () => {
+  test('is cut off, even if it arrives byte by byte', async () => {
     expect(await slowHead).toBe('cut off')
   })
 })

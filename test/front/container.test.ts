@@ -1,5 +1,5 @@
 // The Docker image, without Docker: the files that the Dockerfile copies, and only the packages that it installs, must
-// be enough to serve a call and to read every page that a message points to.
+// be enough to serve a call and to read every page that a message names.
 
 import { afterAll, expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
@@ -13,7 +13,7 @@ const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
 
 afterAll(cleanUp)
 
-/** The sources and the target of each COPY line that takes files of the checkout into the final image. */
+/** The sources and the target of each COPY line that copies files of the checkout into the final image. */
 function copied(): readonly (readonly [from: string, to: string])[] {
   const final = read('Dockerfile')
     .split(/^FROM .*\n/m)
@@ -58,7 +58,7 @@ test('every page that the code names is in the image', () => {
   expect([...new Set(named)].filter(page => !existsSync(join(image, page)))).toEqual([])
 })
 
-test('compose.yaml passes every setting of .env on, and no .env file goes into the image', () => {
+test('compose.yaml passes on every setting of .env, and no .env file goes into the image', () => {
   interface Compose {
     services: { weir: { env_file: unknown; environment: Record<string, string> } }
   }

@@ -1,4 +1,4 @@
-// As much of curl as the printed line needs, for a machine that has none: curl -i <url> -H <header> … -d <body>.
+// As much of curl as the printed command needs, for a machine without curl: curl -i <url> -H <header> … -d <body>.
 
 import { parseArgs } from 'node:util'
 import { rawRequest } from '../support/raw.ts'

@@ -1,5 +1,5 @@
-// The door itself: each prefix turns strangers away in its own dialect, browsers are told what they may read, and what
-// we do not speak is refused in words.
+// The HTTP front: each path prefix refuses requests without a key in its own dialect, browsers get CORS headers, and
+// unsupported requests are refused with a message.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -22,7 +22,7 @@ const raw = (request: Uint8Array): Promise<RawAnswer> => rawRequest(harness.url,
 const jsonOf = (answer: RawAnswer): unknown => JSON.parse(answer.body.toString('utf8'))
 const some = expect.any(String) as string
 
-/** The body of an error in each dialect, whole. */
+/** The whole body of an error in each dialect. */
 const dialects: Record<string, (answer: RawAnswer, type: string) => unknown> = {
   'openai': (answer, type) => ({
     error: { message: some, type, param: null, code: some },
@@ -48,7 +48,7 @@ const dialects: Record<string, (answer: RawAnswer, type: string) => unknown> = {
   }),
 }
 
-describe('each prefix speaks its dialect', () => {
+describe('each path prefix answers in its dialect:', () => {
   const anthropic = ['anthropic', 'authentication_error', 'not_found_error'] as const
   const openai = ['openai', 'authentication_error', 'invalid_request_error'] as const
   const gemini = ['gemini', 'UNAUTHENTICATED', 'NOT_FOUND'] as const
@@ -67,27 +67,27 @@ describe('each prefix speaks its dialect', () => {
     ['/api/v3/contents/nothing', ...ark],
   ] as const
 
-  test.each(paths)('%s in that of %s', async (path, dialect, unauthenticated, notFound) => {
-    const stranger = await raw(ask('POST', path, {}, '{}'))
-    expect([stranger.status, jsonOf(stranger)]).toEqual([401, dialects[dialect]!(stranger, unauthenticated)])
-    expectStages(stranger, reached.refusedKey)
+  test.each(paths)('%s in %s', async (path, dialect, unauthenticated, notFound) => {
+    const anonymous = await raw(ask('POST', path, {}, '{}'))
+    expect([anonymous.status, jsonOf(anonymous)]).toEqual([401, dialects[dialect]!(anonymous, unauthenticated)])
+    expectStages(anonymous, reached.refusedKey)
     const known = await raw(ask('POST', path, bearer(key), '{}'))
     expect([known.status, jsonOf(known)]).toEqual([404, dialects[dialect]!(known, notFound)])
     expectStages(known, reached.nothing)
-    for (const answer of [stranger, known]) {
+    for (const answer of [anonymous, known]) {
       expectRequestId(answer)
       expect(answer.header('content-type')).toStartWith('application/json')
     }
   })
 
-  test('a 401 has the message and the type of the specification in every one of them', async () => {
+  test('a 401 has the message and the type of the specification in every dialect', async () => {
     for (const [path] of paths) {
       const { error } = jsonOf(await raw(ask('POST', path, bearer('wk-nonsense'), '{}'))) as { error: object }
       expect(error).toMatchObject({ message: some, type: 'authentication_error' })
     }
   })
 
-  test('the wrong method is 405 with Allow once the key is there', async () => {
+  test('a wrong method with a valid key is 405 with Allow', async () => {
     const call = await raw(ask('GET', CHAT, bearer(key)))
     expect(expectChatError(call, 405).error.code).toBe('method_not_allowed')
     expect(call.header('allow')).toBe('POST')
@@ -97,7 +97,7 @@ describe('each prefix speaks its dialect', () => {
     expect(list.header('allow')).toBe('GET')
   })
 
-  test('/api/web/* answers nobody without a token, whatever the path and the method', async () => {
+  test('/api/web/* is 401 without a token, whatever the path and the method', async () => {
     for (const [method, path] of [
       ['GET', 'me'],
       ['POST', 'me'],
@@ -106,24 +106,24 @@ describe('each prefix speaks its dialect', () => {
     ] as const) {
       const answer = await raw(ask(method, `/api/web/${path}`))
       expect(expectChatError(answer, 401).error.code).toBe('token_invalid')
-      const told = ['cache-control', 'x-content-type-options'].map(name => answer.header(name))
-      expect(told).toEqual(['no-store', 'nosniff'])
+      const securityHeaders = ['cache-control', 'x-content-type-options'].map(name => answer.header(name))
+      expect(securityHeaders).toEqual(['no-store', 'nosniff'])
     }
     const token = String((await harness.weir('token')).token)
     expectChatError(await raw(ask('GET', '/api/web/nothing', bearer(token))), 404)
     expectChatError(await raw(ask('DELETE', '/api/web/me', bearer(token))), 405)
   })
 
-  test('outside of every prefix there is nothing', async () => {
+  test('a path outside of every prefix is 404', async () => {
     for (const path of ['/nothing', '/v2/chat/completions', '/api', '/.env', '/v1x/models', '/index.html']) {
       expectChatError(await raw(ask('GET', path)), 404)
     }
   })
 })
 
-describe('what asks for nobody', () => {
+describe('public endpoints', () => {
   const paths = ['models', 'providers', 'pricing', 'settings'].map(name => `/api/public/${name}`)
-  test.each(['/v1/models', ...paths])('%s is there for all, also with a wrong key', async path => {
+  test.each(['/v1/models', ...paths])('include %s, which answers even with a wrong key', async path => {
     for (const headers of [{}, bearer('wk-nonsense'), bearer(key)]) {
       const answer = await raw(ask('GET', path, headers))
       expect(answer.status).toBe(200)
@@ -132,13 +132,13 @@ describe('what asks for nobody', () => {
     }
   })
 
-  test('health', async () => {
+  test('include the health endpoints', async () => {
     expect(jsonOf(await raw(ask('GET', '/health/live')))).toEqual({ status: 'live' })
     const ledger = { drift: 0, auditedMs: null }
     expect(jsonOf(await raw(ask('GET', '/health/ready')))).toEqual({ status: 'ready', overload: 0, ledger })
   })
 
-  test('HEAD is GET without a body', async () => {
+  test('answer HEAD like GET without a body', async () => {
     for (const path of ['/', '/v1/models', '/health/live', '/api/public/settings']) {
       const answer = await fetch(harness.url + path, { method: 'HEAD' })
       expect([path, answer.status, await answer.text()]).toEqual([path, 200, ''])
@@ -156,15 +156,18 @@ describe('a WebSocket', () => {
     'sec-websocket-version': '13',
   }
 
-  test.each(['/v1/responses', CHAT, '/v1/realtime'])('on %s is refused in words, after the key', async path => {
-    const answer = await raw(ask('GET', path, { ...upgrade, ...bearer(key) }))
-    expect(expectChatError(answer, 426).error.code).toBe('upgrade_refused')
-    const stranger = await raw(ask('GET', path, upgrade))
-    expectChatError(stranger, 401)
-    expectStages(stranger, reached.refusedKey)
-  })
+  test.each(['/v1/responses', CHAT, '/v1/realtime'])(
+    'on %s is refused with a message, after the key was checked',
+    async path => {
+      const answer = await raw(ask('GET', path, { ...upgrade, ...bearer(key) }))
+      expect(expectChatError(answer, 426).error.code).toBe('upgrade_refused')
+      const anonymous = await raw(ask('GET', path, upgrade))
+      expectChatError(anonymous, 401)
+      expectStages(anonymous, reached.refusedKey)
+    },
+  )
 
-  test('elsewhere too', async () => {
+  test('on other paths is refused too', async () => {
     for (const path of ['/', '/v1/models', '/nothing']) expectChatError(await raw(ask('GET', path, upgrade)), 426)
   })
 })
@@ -181,7 +184,7 @@ describe('a browser of another origin', () => {
     '/v1beta/models/x:generateContent',
   ]
 
-  test.each(llmPaths)('may ask for %s before it calls, without a key', async path => {
+  test.each(llmPaths)('may send a preflight for %s without a key', async path => {
     const answer = await raw(ask('OPTIONS', path, { ...preflight, connection: 'close' }))
     expect(answer.status).toBe(204)
     expect(answer.header('access-control-allow-origin')).toBe('*')
@@ -191,11 +194,11 @@ describe('a browser of another origin', () => {
     expectStages(answer, reached.nothing)
   })
 
-  test('is given a request id then too', async () => {
+  test('gets a request id for a preflight too', async () => {
     expectRequestId(await raw(ask('OPTIONS', CHAT, { ...preflight, connection: 'close' })))
   })
 
-  test('may read what a call says of itself: good, streamed, refused and unknown', async () => {
+  test('may read the headers of a call: completed, streamed, refused and unknown', async () => {
     const answers = [
       await call(harness, key, goodBody(), origin),
       await call(harness, key, goodBody({ stream: true }), origin),
@@ -207,19 +210,21 @@ describe('a browser of another origin', () => {
     for (const answer of answers) {
       expect(answer.header('access-control-allow-origin')).toBe('*')
       const exposed = answer.header('access-control-expose-headers')!.toLowerCase().split(', ')
-      const own = answer.headerNames.map(name => name.toLowerCase()).filter(name => /^x-|request-id|^retry/.test(name))
-      expect(own.filter(name => !exposed.includes(name) && name !== 'x-accel-buffering')).toEqual([])
+      const callHeaders = answer.headerNames
+        .map(name => name.toLowerCase())
+        .filter(name => /^x-|request-id|^retry/.test(name))
+      expect(callHeaders.filter(name => !exposed.includes(name) && name !== 'x-accel-buffering')).toEqual([])
     }
   })
 
-  test.each(['/api/web/me', '/health/live', '/', '/nothing'])('may not have %s', async path => {
+  test.each(['/api/web/me', '/health/live', '/', '/nothing'])('may not read %s', async path => {
     for (const request of [ask('OPTIONS', path, preflight), ask('GET', path, origin)]) {
       const answer = await raw(request)
       expect(answer.headerNames.filter(name => /^access-control-/i.test(name))).toEqual([])
     }
   })
 
-  test('is told nothing of it when it is none', async () => {
+  test('has an Origin header; a request without one gets no CORS headers', async () => {
     const answer = await call(harness, key)
     expect(answer.headerNames.filter(name => /^access-control-/i.test(name))).toEqual([])
   })

@@ -1,5 +1,5 @@
-// The five X-Pipeline-* headers, byte for byte as a caller's socket sees them: on every kind of ending of a call, and
-// nowhere else.
+// The five X-Pipeline-* headers, byte for byte as a caller's socket receives them: on every kind of ending of a call,
+// and nowhere else.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fail, garbage, resetAfterRequest, silence } from '../../tools/fake-upstream/answers.ts'
@@ -37,15 +37,15 @@ const forms = [
   ['streamed', true],
 ] as const
 
-describe('a good call', () => {
-  test('plain: all five', async () => {
+describe('a completed call', () => {
+  test('that is plain has all five headers', async () => {
     const answer = await call(harness, key)
     expect(answer.status).toBe(200)
     expectStages(answer, reached.answered)
     expectRequestId(answer)
   })
 
-  test('streamed: all five, with what is known when the head leaves', async () => {
+  test('that is streamed has all five headers, with what is known when the head is sent', async () => {
     const answer = await call(harness, key, goodBody({ stream: true }))
     expect(answer.status).toBe(200)
     expect(answer.header('content-type')).toStartWith('text/event-stream')
@@ -53,7 +53,7 @@ describe('a good call', () => {
     expectRequestId(answer)
   })
 
-  test('streamed: the final figures stand in a comment of their own directly before [DONE]', async () => {
+  test('that is streamed has the final figures in a comment directly before [DONE]', async () => {
     const answer = await call(harness, key, goodBody({ stream: true }), { 'x-weir-comments': 'on' })
     const text = answer.body.toString('latin1')
     const figures = lines.breakdown().replace('Breakdown:', 'Breakdown')
@@ -63,9 +63,9 @@ describe('a good call', () => {
   })
 
   test.each([
-    ['without a wish for comments', {}],
+    ['without a header for comments', {}],
     ['with comments off', { 'x-weir-comments': 'off' }],
-  ])('streamed %s: there is none', async (_, headers) => {
+  ])('that is streamed %s has no comment', async (_, headers) => {
     const answer = await call(harness, key, goodBody({ stream: true }), headers)
     const text = answer.body.toString('latin1')
     expect(text).toMatch(/\n\ndata: \[DONE\]\n\n$/)
@@ -73,20 +73,20 @@ describe('a good call', () => {
     expect(text).not.toContain('X-Pipeline')
   })
 
-  test('the arrow is the bytes E2 86 92', async () => {
+  test('has an arrow of the bytes E2 86 92', async () => {
     const { head: text } = await call(harness, key)
     const route = Buffer.from(/^X-Pipeline-Route: .*$/m.exec(text)![0], 'latin1')
     const hex = (name: string): string => Buffer.from(name).toString('hex')
     expect(route.toString('hex')).toContain(`${hex('openai')}e28692${hex('gpt-4o-mini')}`)
   })
 
-  test.each(['free', 'standard', 'pro'])('tells the tier %s', async tier => {
+  test.each(['free', 'standard', 'pro'])('names the tier %s', async tier => {
     const answer = await call(harness, await harness.key({ tier, credit: '1' }), goodBody({ model: 'demo/echo' }))
     const stages = [lines.authPass(tier), lines.limitPass(), lines.routePass('demo', 'echo'), lines.adapterDone()]
     expectStages(answer, [...stages, lines.breakdown()])
   })
 
-  test('tells how much may still be called', async () => {
+  test('has the remaining calls', async () => {
     const answer = await call(harness, await harness.key({ qpm: 7 }))
     expect(answer.header('x-ratelimit-limit-requests')).toBe('7')
     expect(answer.header('x-ratelimit-remaining-requests')).toBe('6')
@@ -94,7 +94,7 @@ describe('a good call', () => {
   })
 })
 
-describe('a refused key', () => {
+describe('a refused key:', () => {
   const body = goodBody()
   const post = (headers: Record<string, string>) => raw(ask('POST', CHAT, headers, body))
 
@@ -111,40 +111,40 @@ describe('a refused key', () => {
         return bearer(revoked)
       },
     ],
-  ])('%s: 401 and Auth alone', async (_, headers) => {
+  ])('%s is a 401 with Auth alone', async (_, headers) => {
     const answer = await post(await headers())
     expect(expectChatError(answer, 401).error.type).toBe('authentication_error')
     expectStages(answer, reached.refusedKey)
   })
 
-  test('comes before everything: a bad key on a bad body is 401', async () => {
+  test('a bad key with a bad body is 401', async () => {
     const answer = await raw(ask('POST', CHAT, bearer('wk-nonsense'), '{'))
     expectChatError(answer, 401)
     expectStages(answer, reached.refusedKey)
   })
 })
 
-describe('a call that is refused on its way', () => {
-  test('a bad body: Auth alone, and it is one of the calls of the minute', async () => {
-    const own = await harness.key({ qpm: 3 })
+describe('a call that is refused by a stage', () => {
+  test('for a bad body has Auth alone, and counts as a call of the minute', async () => {
+    const limitedKey = await harness.key({ qpm: 3 })
     for (let time = 0; time < 2; time++) {
-      const answer = await call(harness, own, '{')
+      const answer = await call(harness, limitedKey, '{')
       expectChatError(answer, 400)
       expectStages(answer, reached.authenticated)
     }
-    const good = await call(harness, own)
+    const good = await call(harness, limitedKey)
     expect([good.status, good.header('x-ratelimit-remaining-requests')]).toEqual([200, '0'])
-    const refused = await call(harness, own, '{')
+    const refused = await call(harness, limitedKey, '{')
     expect(expectChatError(refused, 429).error.code).toBe('rate_limit_exceeded')
     expectStages(refused, reached.limited)
   })
 
-  test('too many calls: Auth and RateLimit, and when to come again', async () => {
-    const own = await harness.key({ qpm: 2 })
-    await call(harness, own)
-    await call(harness, own, goodBody({ stream: true }))
+  test('for too many calls has Auth and RateLimit, and when to retry', async () => {
+    const limitedKey = await harness.key({ qpm: 2 })
+    await call(harness, limitedKey)
+    await call(harness, limitedKey, goodBody({ stream: true }))
     for (const [, stream] of forms) {
-      const answer = await call(harness, own, goodBody({ stream }))
+      const answer = await call(harness, limitedKey, goodBody({ stream }))
       expect(expectChatError(answer, 429).error.code).toBe('rate_limit_exceeded')
       expectStages(answer, reached.limited)
       const [seconds, ms] = [Number(answer.header('retry-after')), Number(answer.header('retry-after-ms'))]
@@ -156,10 +156,10 @@ describe('a call that is refused on its way', () => {
     }
   })
 
-  test('even one call a minute is told to wait no longer than a minute', async () => {
-    const own = await harness.key({ qpm: 1 })
-    await call(harness, own)
-    const answer = await call(harness, own)
+  test('for a limit of one call a minute waits no longer than a minute', async () => {
+    const limitedKey = await harness.key({ qpm: 1 })
+    await call(harness, limitedKey)
+    const answer = await call(harness, limitedKey)
     expect(answer.status).toBe(429)
     expect(Number(answer.header('retry-after'))).toBeLessThanOrEqual(60)
   })
@@ -168,30 +168,33 @@ describe('a call that is refused on its way', () => {
     ['nobody/gpt-4o-mini', 404],
     ['openai/gpt-nobody', 404],
     ['demo/gpt-4o-mini', 404],
-    // Known, but nobody gave us a key for it.
+    // Known, but without a channel.
     ['groq/llama-3.3-70b-versatile', 503],
-  ])('%s: Route fails with %p', async (model, status) => {
+  ])('for model %s fails at Route with %p', async (model, status) => {
     const answer = await call(harness, key, goodBody({ model }))
     expectChatError(answer, status)
     expectStages(answer, reached.unrouted)
     expect(answer.header('retry-after') !== undefined).toBe(status === 503)
   })
 
-  test.each(forms)('no money, %s: 402 with all before the upstream passed, and no Adapter', async (_, stream) => {
-    const answer = await call(harness, await harness.key({ credit: '0' }), goodBody({ stream }))
-    expectChatError(answer, 402)
-    expectStages(answer, reached.routed)
-  })
+  test.each(forms)(
+    'for too little money (%s) is 402, with all stages before the upstream passed, and no Adapter',
+    async (_, stream) => {
+      const answer = await call(harness, await harness.key({ credit: '0' }), goodBody({ stream }))
+      expectChatError(answer, 402)
+      expectStages(answer, reached.routed)
+    },
+  )
 })
 
 describe.each(forms)('an upstream that fails, %s', (_, stream) => {
-  const says = (type: string, body: string): Script =>
+  const answers = (type: string, body: string): Script =>
     script(head(200, { 'content-type': type, 'content-length': `${body.length}` }), bytes(body), end)
   const cases: readonly [string, Script, number][] = [
     ['says 400', fail(400), 400],
     ['says 404', fail(404), 404],
     ['says 422', fail(422), 422],
-    ['does not know our credential', fail(401), 502],
+    ['refuses the credential', fail(401), 502],
     ['forbids', fail(403), 502],
     ['says 429', fail(429, { retryAfter: '7' }), 503],
     ['says 500', fail(500), 502],
@@ -199,9 +202,9 @@ describe.each(forms)('an upstream that fails, %s', (_, stream) => {
     ['speaks no HTTP', garbage(), 502],
     ['resets the connection', resetAfterRequest(), 502],
     ['closes the connection', script(close), 502],
-    ['answers with a page', says('text/html', '<html>Bad gateway</html>'), 502],
-    ['answers with broken JSON', says('application/json', '{"id":'), 502],
-    ['answers with an error as a success', says('application/json', '{"error":{"message":"no"}}'), 502],
+    ['answers with a page', answers('text/html', '<html>Bad gateway</html>'), 502],
+    ['answers with broken JSON', answers('application/json', '{"id":'), 502],
+    ['answers with an error as a success', answers('application/json', '{"error":{"message":"no"}}'), 502],
     ['never answers', silence(), 504],
   ]
 
@@ -214,7 +217,7 @@ describe.each(forms)('an upstream that fails, %s', (_, stream) => {
   })
 })
 
-describe('elsewhere there are none', () => {
+describe('other requests have no X-Pipeline-* headers:', () => {
   test.each([
     ...['/v1/models', '/v1/models/demo/echo', '/v1/models/demo/nobody'],
     ...['models', 'providers', 'pricing', 'settings', 'nothing'].map(name => `/api/public/${name}`),
@@ -228,7 +231,7 @@ describe('elsewhere there are none', () => {
   })
 
   test.each(['/v1/nothing', '/v1beta/nothing', '/api/v3/nothing', '/v1/messages/nothing'])(
-    '%s: none with a key, Auth alone without one',
+    '%s has none with a key, and Auth alone without one',
     async path => {
       const known = await raw(ask('POST', path, bearer(key), '{}'))
       expect(known.status).toBe(404)
@@ -240,7 +243,7 @@ describe('elsewhere there are none', () => {
     },
   )
 
-  test.each(['/api/web/me', '/api/web/nothing'])('%s, with whatever credential', async path => {
+  test.each(['/api/web/me', '/api/web/nothing'])('%s has none with any credential', async path => {
     const { token } = await harness.weir('token')
     for (const headers of [{}, bearer(key), bearer(String(token))]) {
       const answer = await raw(ask('GET', path, headers))

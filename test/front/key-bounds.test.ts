@@ -1,5 +1,5 @@
-// What keeps a key from calling though it is right: its dates, that it is disabled, where it is used and for what. Told
-// in the caller's dialect, from the next call on, and to calls that are under way.
+// What keeps a valid key from calling: its dates, that it is disabled, its addresses and its endpoints. The refusal is
+// in the caller's dialect and applies from the next call on, and to running calls.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { buildErrorReply, Refusal } from '../../src/base/errors.ts'
@@ -22,7 +22,7 @@ import type { Headers } from './asking.ts'
 import { ask, bearer, call, expectChatError, expectStages, goodBody, reached } from './asking.ts'
 
 let harness: Harness
-/** What the calendar says; undefined: the day that it is. */
+/** The date of the gateway's clock; undefined: today. */
 let dateMs: number | undefined
 
 beforeAll(async () => {
@@ -42,14 +42,14 @@ describe('an endpoint', () => {
   const rows = buildEndpoints({} as unknown as EndpointParts).filter(({ auth }) => auth === 'key')
   const pathOf = ({ path, ending = '' }: Endpoint): string =>
     path.endsWith('/*') ? `${path.slice(0, -1)}${ending.startsWith(':') ? 'models/' : ''}x${ending}` : path
-  const asked = (row: Endpoint, key: string): Promise<RawAnswer> =>
+  const callEndpoint = (row: Endpoint, key: string): Promise<RawAnswer> =>
     rawRequest(harness.url, ask(row.method, pathOf(row), bearer(key), row.method === 'POST' ? '{}' : undefined))
   const named = rows.map(row => [`${row.method} ${pathOf(row)}`, row] as const)
   const refusal = new Refusal('endpoint_forbidden', '')
 
   const alike = ['images', 'audio', 'rerank', 'moderations', 'files'] as const
-  /** The first that fits; what is left of /api/v3 is Ark's own. */
-  const words: readonly (readonly [EndpointKind, RegExp])[] = [
+  /** The first pattern that matches decides; the remaining paths of /api/v3 are Ark's own. */
+  const kindPatterns: readonly (readonly [EndpointKind, RegExp])[] = [
     ['count_tokens', /count_?tokens|input_tokens|tokenization/i],
     ['embeddings', /embed/i],
     ['tasks', /\/tasks/],
@@ -64,30 +64,37 @@ describe('an endpoint', () => {
     ['completions', /\/completions$/],
   ]
 
-  test('is of the kind that its path says, and each kind has one', () => {
+  test('has the kind that its path says, and each kind has an endpoint', () => {
     for (const { path, ending = '', kind } of rows) {
-      expect([path, ending, kind]).toEqual([path, ending, words.find(([, word]) => word.test(path + ending))?.[0]])
+      expect([path, ending, kind]).toEqual([
+        path,
+        ending,
+        kindPatterns.find(([, word]) => word.test(path + ending))?.[0],
+      ])
     }
     const kinds = new Set(rows.map(({ kind }) => kind))
     expect([...kinds].sort()).toEqual([...endpointNames, 'own' as const].sort())
   })
 
-  test.each(named)('%s is refused in its dialect to keys for others, and answers to one for it', async (_, row) => {
-    const others = endpointNames.filter(name => name !== row.kind)
-    const barred = await harness.key()
-    await set(barred, { endpoints: others.join() })
-    const answer = await asked(row, barred)
-    if (row.kind === 'own') return expect(answer.status).toBe(200)
-    const requestId = answer.header('x-request-id')!
-    const dialect = errorDialects[findPathGroup(pathOf(row)).dialect]
-    const spoken = dialect.writeError(buildErrorReply(refusal, requestId))
-    expect([answer.status, answer.body.toString()]).toEqual([403, spoken.body])
-    expectStages(answer, reached.refusedKey)
-    await set(barred, { endpoints: row.kind })
-    expect((await asked(row, barred)).status).not.toBe(403)
-  })
+  test.each(named)(
+    '%s is refused in its dialect to keys for other kinds, and answers a key for its kind',
+    async (_, row) => {
+      const otherKinds = endpointNames.filter(name => name !== row.kind)
+      const otherKey = await harness.key()
+      await set(otherKey, { endpoints: otherKinds.join() })
+      const answer = await callEndpoint(row, otherKey)
+      if (row.kind === 'own') return expect(answer.status).toBe(200)
+      const requestId = answer.header('x-request-id')!
+      const dialect = errorDialects[findPathGroup(pathOf(row)).dialect]
+      const spoken = dialect.writeError(buildErrorReply(refusal, requestId))
+      expect([answer.status, answer.body.toString()]).toEqual([403, spoken.body])
+      expectStages(answer, reached.refusedKey)
+      await set(otherKey, { endpoints: row.kind })
+      expect((await callEndpoint(row, otherKey)).status).not.toBe(403)
+    },
+  )
 
-  test('that is not there is not there for any key, and a wrong method is told only to those who may', async () => {
+  test('that does not exist is 404 for any key, and a wrong method is 405 only for keys that may use the endpoint', async () => {
     const key = await harness.key()
     await set(key, { endpoints: 'messages' })
     const at = async (method: string, path: string): Promise<number> =>
@@ -98,8 +105,8 @@ describe('an endpoint', () => {
   })
 })
 
-describe('an address', () => {
-  test('that is not the key’s is refused with 403 and nothing but that', async () => {
+describe('the address of a caller', () => {
+  test("that is not one of the key's is refused with 403, and the answer says nothing else", async () => {
     const key = await harness.key()
     await set(key, { addresses: '203.0.113.0/24,2001:db8::/32' })
     const answer = await call(harness, key)
@@ -110,7 +117,7 @@ describe('an address', () => {
     expect(harness.upstream.requests.length).toBe(before)
   })
 
-  test('is the caller’s, as a trusted proxy tells it', async () => {
+  test('is the one that a trusted proxy reports', async () => {
     const key = await harness.key()
     await set(key, { addresses: '203.0.113.0/24,2001:db8::/32' })
     const from = (...hops: string[]): Promise<number> => status(key, { 'x-forwarded-for': hops.join(', ') })
@@ -118,13 +125,13 @@ describe('an address', () => {
     expect(await from('::ffff:203.0.113.7')).toBe(200)
     expect(await from('2001:db8::7')).toBe(200)
     expect(await from('203.0.114.7')).toBe(403)
-    // Whatever a caller wrote before the proxy added where it came from counts for nothing.
+    // What a caller wrote before the proxy added its address is ignored.
     expect(await from('203.0.113.7', '198.51.100.1')).toBe(403)
     expect(await from('203.0.113.7', 'nonsense')).toBe(403)
     expect(await from('203.0.113.7', '127.0.0.1')).toBe(200)
   })
 
-  test('that is only claimed counts for nothing where no proxy is trusted', async () => {
+  test('that is only claimed is ignored if no proxy is trusted', async () => {
     const direct = await startHasty()
     try {
       const key = await direct.key()
@@ -138,14 +145,14 @@ describe('an address', () => {
   })
 })
 
-describe('a date', () => {
+describe('an expiry date', () => {
   const start = Date.UTC(2030, 0, 1)
 
-  test('ends a key at that very moment, also one that is in memory', async () => {
+  test('ends a key at that moment, even if the key is cached', async () => {
     try {
       dateMs = start
-      const made = await operator('keys create', { tier: 'pro', credit: '1', expires: '2030-01-02T00:00Z' })
-      const key = String(made.key)
+      const created = await operator('keys create', { tier: 'pro', credit: '1', expires: '2030-01-02T00:00Z' })
+      const key = String(created.key)
       dateMs = Date.UTC(2030, 0, 2) - 1
       expect(await status(key)).toBe(200)
       dateMs++
@@ -163,11 +170,11 @@ describe('a date', () => {
     }
   })
 
-  test('of a renewal ends the old text and not the new one, and both are one key', async () => {
+  test('of a rotation ends the old text and not the new one, and both are one key', async () => {
     try {
       dateMs = start
-      const made = await operator('keys create', { tier: 'pro', credit: '1', qpm: '6' })
-      const old = String(made.key)
+      const created = await operator('keys create', { tier: 'pro', credit: '1', qpm: '6' })
+      const old = String(created.key)
       expect(await status(old)).toBe(200)
       const fresh = String((await operator('keys rotate', { key: old, overlap: '1h' })).key)
       expect([await status(old), await status(fresh)]).toEqual([200, 200])
@@ -189,7 +196,7 @@ describe('a date', () => {
   })
 })
 
-test('a disabled key is as one that is not there, until it is enabled', async () => {
+test('a disabled key is refused like an unknown one until it is enabled', async () => {
   const key = await harness.key()
   expect(await status(key)).toBe(200)
   await set(key, { disable: true })
@@ -200,7 +207,7 @@ test('a disabled key is as one that is not there, until it is enabled', async ()
   expect(await status(key)).toBe(200)
 })
 
-test('renewed without an overlap the old text is over at once; renewed twice, only the last two work', async () => {
+test('rotation without an overlap ends the old text at once; after two rotations only the last two texts work', async () => {
   const first = await harness.key()
   const second = String((await operator('keys rotate', { key: first })).key)
   expect([await status(first), await status(second)]).toEqual([401, 200])
@@ -212,21 +219,21 @@ test('renewed without an overlap the old text is over at once; renewed twice, on
   expect([await status(third), await status(fourth)]).toEqual([401, 401])
 })
 
-test('what an account may not use none of its keys may, from the next call on', async () => {
-  const made = await operator('keys create', { tier: 'pro', credit: '1', allow: 'openai/*' })
-  const key = String(made.key)
+test('none of the keys of an account may use what the account may not, from the next call on', async () => {
+  const created = await operator('keys create', { tier: 'pro', credit: '1', allow: 'openai/*' })
+  const key = String(created.key)
   expect(await status(key)).toBe(200)
-  await operator('accounts set', { account: made.account, allow: 'demo/*' })
+  await operator('accounts set', { account: created.account, allow: 'demo/*' })
   const answer = await call(harness, key)
   expect(expectChatError(answer, 403).error.code).toBe('model_forbidden')
-  await operator('accounts set', { account: made.account, allow: 'openai/*', deny: 'openai/gpt-4o-mini' })
+  await operator('accounts set', { account: created.account, allow: 'openai/*', deny: 'openai/gpt-4o-mini' })
   expect(await status(key)).toBe(403)
-  await operator('accounts set', { account: made.account, deny: '' })
+  await operator('accounts set', { account: created.account, deny: '' })
   expect(await status(key)).toBe(200)
 })
 
-describe('what an operator writes wrongly is told in a sentence', () => {
-  const wrong: readonly (readonly [command: string, input: object, says: string])[] = [
+describe('an invalid option of an operator gets an error message:', () => {
+  const mistakes: readonly (readonly [command: string, input: object, says: string])[] = [
     ['keys set', { expires: '2001-01-01' }, '--expires must be in the future'],
     ['keys set', { expires: '2999-01-01' }, '--expires is not valid: must be before the year 2100'],
     ['keys set', { expires: 'soon' }, '--expires must be a day such as 2027-01-31 (UTC)'],
@@ -245,25 +252,25 @@ describe('what an operator writes wrongly is told in a sentence', () => {
     ['accounts create', { tier: 'free' }, '--name is missing'],
     ['accounts create', { name: 'Delta', tier: 'none-such' }, 'Unknown tier'],
   ]
-  test.each(wrong)('%s %j', async (...[command, input, says]) => {
+  test.each(mistakes)('%s %j', async (...[command, input, says]) => {
     const key = await harness.key()
-    const told = await operator(command, { key, ...input }).then(
+    const message = await operator(command, { key, ...input }).then(
       () => 'done',
       (fault: Error) => fault.message,
     )
-    expect(told).toContain(says)
+    expect(message).toContain(says)
     expect(await status(key)).toBe(200)
   })
 })
 
-describe('calls under way', () => {
+describe('running calls', () => {
   const never = new Promise<void>(() => {})
   const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
 
   async function stream(key: string): Promise<Caller> {
     harness.upstream.plan(half())
     const caller = openCall(harness, key, { stream: true })
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     return caller
   }
 
@@ -282,7 +289,7 @@ describe('calls under way', () => {
     await expectCut(caller)
   })
 
-  test('end when their key’s time is up, and not where it was given more', async () => {
+  test('end when their key expires, and not if its date was moved', async () => {
     const key = await harness.key()
     try {
       dateMs = Date.UTC(2030, 0, 1)
@@ -290,7 +297,7 @@ describe('calls under way', () => {
       const caller = await stream(key)
       await set(key, { expires: '2030-01-03' })
       dateMs = Date.UTC(2030, 0, 2)
-      await new Promise(resolve => setTimeout(resolve, 1_100)) // looked at each second
+      await new Promise(resolve => setTimeout(resolve, 1_100)) // dates are checked each second
       expect(caller.isWhole).toBe(false)
       dateMs = Date.UTC(2030, 0, 3)
       await expectCut(caller)
@@ -299,7 +306,7 @@ describe('calls under way', () => {
     }
   })
 
-  test('end when a date is set that is earlier than the one they came with', async () => {
+  test('end when an earlier date is set than the one they started with', async () => {
     const key = await harness.key()
     try {
       dateMs = Date.UTC(2030, 0, 1)
@@ -312,7 +319,7 @@ describe('calls under way', () => {
     }
   })
 
-  test('of an old text end with it, those of the new one go on', async () => {
+  test('of an old text end with it, while those of the new text go on', async () => {
     const old = await harness.key()
     const before = await stream(old)
     const fresh = String((await operator('keys rotate', { key: old, overlap: '1h' })).key)
@@ -327,11 +334,11 @@ describe('calls under way', () => {
     await expectCut(after)
   })
 
-  test('whose body is still on its way end, too', async () => {
+  test('end even while their body is arriving', async () => {
     const key = await harness.key()
     const headers = { ...bearer(key), 'content-length': '100' }
     const caller = openRaw(harness.url, ask('POST', '/v1/chat/completions', headers, '{'))
-    await until(() => harness.gateway.activeCalls > 0, 'it has come')
+    await until(() => harness.gateway.activeCalls > 0, 'the call has arrived')
     await operator('keys revoke', { key })
     await caller.whole()
     expect(caller.status).toBe(401)

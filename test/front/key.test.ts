@@ -1,4 +1,4 @@
-// GET /v1/key: what a key is told of itself, who else is told (nobody), and that the figures are those of the books.
+// GET /v1/key: what a key can read about itself, that nobody else can, and that the figures are those of the ledger.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
@@ -23,9 +23,10 @@ const funds = {
   plain: { credit: '5.25', name: 'mill', tier: 'standard', qpm: 77 },
   credited: { credit: '1', account: { creditLimit: `${3n * USD}` } },
   postpaid: { credit: '0', account: { kind: 'postpaid' } },
-  frozen: { credit: '2', account: { frozen: true }, clamps: true },
+  frozen: { credit: '2', account: { frozen: true }, strictCap: true },
   budgeted: {
     credit: '10',
+    strictCap: true, // its calls hold their highest possible cost
     budgets: [
       { of: 'account', span: 'month', cap: 4n * USD },
       { of: 'key', span: 'day', cap: USD / 1_000n },
@@ -56,19 +57,19 @@ interface Report {
 }
 
 async function report(key: string): Promise<Report> {
-  const told = await get(bearer(key))
-  expect(told.status).toBe(200)
-  return JSON.parse(told.body.toString()) as Report
+  const result = await get(bearer(key))
+  expect(result.status).toBe(200)
+  return JSON.parse(result.body.toString()) as Report
 }
 
-describe('a key is told', () => {
-  test('who it is, what it may do and what it has', async () => {
-    const told = await get(bearer(funded.keys.plain))
-    expect(told.status).toBe(200)
-    expect(told.header('content-type')).toBe('application/json')
-    expectRequestId(told)
-    expectStages(told, [])
-    const body = JSON.parse(told.body.toString()) as Report
+describe('a key reads', () => {
+  test('its id, its rights and its balance', async () => {
+    const result = await get(bearer(funded.keys.plain))
+    expect(result.status).toBe(200)
+    expect(result.header('content-type')).toBe('application/json')
+    expectRequestId(result)
+    expectStages(result, [])
+    const body = JSON.parse(result.body.toString()) as Report
     expect(body.id).toMatch(/^key_/)
     expect(body).toEqual({
       object: 'key',
@@ -78,7 +79,7 @@ describe('a key is told', () => {
       limits: { requests_per_minute: 77, remaining: 77, others: [] },
       expires_at: null,
       models: { allowed: null, allowed_to_account: null, denied: null, required_tags: null },
-      clamps: false,
+      strict_cap: false,
       keeps_bodies: false,
       account: {
         kind: 'prepaid',
@@ -90,15 +91,15 @@ describe('a key is told', () => {
       },
       budgets: [],
     } as never)
-    expect(told.body.toString()).not.toContain(funded.keys.plain)
+    expect(result.body.toString()).not.toContain(funded.keys.plain)
   })
 
-  test('what is lent to it', async () => {
+  test('the credit of its account', async () => {
     const { account } = await report(funded.keys.credited)
     expect(account).toMatchObject({ balance: '1.00', credit_limit: '3.00', available: '4.00' })
   })
 
-  test('that nothing stops it where it pays afterwards', async () => {
+  test('that a postpaid account has no lower bound', async () => {
     harness.upstream.plan(answer('x', { usage: { input: 0, output: 1_000_000 } }))
     expect((await chat(harness, funded.keys.postpaid, { model: MODEL, messages: hello })).status).toBe(200)
     const { account } = await report(funded.keys.postpaid)
@@ -108,7 +109,7 @@ describe('a key is told', () => {
   test('that its account is frozen', async () => {
     const { account, ...rest } = await report(funded.keys.frozen)
     expect(account.frozen).toBe(true)
-    expect(rest).toMatchObject({ clamps: true })
+    expect(rest).toMatchObject({ strict_cap: true })
     expect((await chat(harness, funded.keys.frozen, { model: MODEL, messages: hello })).status).toBe(403)
   })
 })
@@ -116,7 +117,7 @@ describe('a key is told', () => {
 describe('budgets', () => {
   const body = JSON.stringify({ model: MODEL, messages: hello, max_tokens: 100 })
 
-  test('say what is spent, held and left, while a call is under way and after it', async () => {
+  test('show what is spent, held and left, during a call and after it', async () => {
     const ends = Promise.withResolvers<void>()
     harness.upstream.plan(after(ends.promise, answer('x', { usage: { input: 10, output: 10 } })))
     const received = harness.upstream.nextRequest()
@@ -148,7 +149,7 @@ describe('budgets', () => {
     expect(Date.parse(budgets[0]!.ends_at as string)).toBeGreaterThan(Date.parse(today))
   })
 
-  test('begin anew with their period, and say when that is', () => {
+  test('start again with their period, and show when the period ends', () => {
     const reader = new Reader(join(harness.folder, 'weir.db'))
     const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
     const limited = { limits: new Limits(), nowMs: () => 0 }
@@ -160,11 +161,11 @@ describe('budgets', () => {
     const dates = { expiresMs: null, untilMs: newYearsEve }
     const rights = { allows: ['a/*'], accountAllows: ['*'], denies: null, requires: ['eu'], accountId: 1, ...dates }
     const counted = { tier: 'pro', qpm: 1, limitsKeyId: keyId, hasOwnLimit: false }
-    const told = JSON.parse(reportKey({ keyId, ...counted, clamps: false, ...rights })!) as Report
+    const result = JSON.parse(reportKey({ keyId, ...counted, strictCap: false, ...rights })!) as Report
     reader.close()
     const models = { allowed: ['a/*'], allowed_to_account: ['*'], denied: null, required_tags: ['eu'] }
-    expect(told).toMatchObject({ models, expires_at: '2099-12-31T23:59:00.000Z' })
-    expect(told.budgets).toMatchObject([
+    expect(result).toMatchObject({ models, expires_at: '2099-12-31T23:59:00.000Z' })
+    expect(result.budgets).toMatchObject([
       { span: 'day', spent: '0.00', left: '0.001', ends_at: '2100-01-01T00:00:00.000Z' },
       { span: 'total', spent: '0.0000075', ends_at: null },
       { span: 'month', spent: '0.00', left: '4.00', ends_at: '2100-01-01T00:00:00.000Z' },
@@ -172,29 +173,29 @@ describe('budgets', () => {
   })
 })
 
-describe('nobody else is', () => {
-  test('neither without a key nor with one that is none', async () => {
+describe('GET /v1/key is refused', () => {
+  test('without a key or with an unknown one', async () => {
     for (const headers of [{}, bearer(mintKey()), bearer('wk-x')]) {
-      const told = await get(headers)
-      expectChatError(told, 401)
-      expectStages(told, reached.refusedKey)
+      const result = await get(headers)
+      expectChatError(result, 401)
+      expectStages(result, reached.refusedKey)
     }
   })
 
-  test('nor with a management token', async () => {
+  test('with a management token', async () => {
     const { token } = (await harness.weir('token')) as { token: string }
-    const told = await get(bearer(token))
-    expectChatError(told, 401)
-    expectStages(told, [lines.authFail()])
+    const result = await get(bearer(token))
+    expectChatError(result, 401)
+    expectStages(result, [lines.authFail()])
   })
 
-  test('nor by another method', async () => {
-    const told = await rawRequest(harness.url, ask('POST', '/v1/key', bearer(funded.keys.plain), '{}'))
-    expect(expectChatError(told, 405).error.code).toBe('method_not_allowed')
-    expect(told.header('allow')).toBe('GET')
+  test('with another method', async () => {
+    const result = await rawRequest(harness.url, ask('POST', '/v1/key', bearer(funded.keys.plain), '{}'))
+    expect(expectChatError(result, 405).error.code).toBe('method_not_allowed')
+    expect(result.header('allow')).toBe('GET')
   })
 
-  test('nor a key that was revoked', async () => {
+  test('with a revoked key', async () => {
     const revoked = await harness.key()
     expect((await get(bearer(revoked))).status).toBe(200)
     await harness.weir('keys revoke', { key: revoked })

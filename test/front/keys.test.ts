@@ -1,4 +1,5 @@
-// Keys on a running gateway: every carrier, who may do what with which credential, and what is never shown or kept.
+// Keys on a running gateway: every header and query field that may carry a key, which credential may do what, and that
+// keys are never shown or stored.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
@@ -40,8 +41,8 @@ function callWith(...sent: readonly Sent[]): Promise<RawAnswer> {
   return rawRequest(harness.url, ask('POST', CHAT + sent.map(one => one.query).join(''), headers, goodBody()))
 }
 
-describe('carriers', () => {
-  test.each(order)('%s', async carrier => {
+describe('a key is accepted', () => {
+  test.each(order)('in %s', async carrier => {
     const answer = await callWith(put(carrier, key))
     expect(answer.status).toBe(200)
     expectStages(answer, reached.answered)
@@ -50,20 +51,20 @@ describe('carriers', () => {
   test.each([
     ...['authorization: bearer', 'AUTHORIZATION: BEARER', 'Authorization: bEaReR', 'Authorization: Bearer  '],
     ...['X-API-KEY:', 'X-Goog-Api-Key:', 'API-KEY:'],
-  ])('%s in whatever case', async start => {
+  ])('with the scheme %s in any case', async start => {
     const [name, scheme] = start.split(':') as [string, string]
     const answer = await callWith({ headers: { [name]: `${scheme} ${key}`.trim() }, query: '' })
     expect(answer.status).toBe(200)
   })
 
-  test('a key in the query stands among other fields of it', async () => {
+  test('in the query among other fields', async () => {
     const answer = await callWith({ headers: {}, query: `?alt=sse&key=${key}&x=wk-nonsense` })
     expect(answer.status).toBe(200)
   })
 
   const pairs = order.flatMap((first, at) => order.slice(at + 1).map(second => [first, second] as const))
 
-  test.each(pairs)('%s counts before %s', async (first, second) => {
+  test.each(pairs)('in %s before %s', async (first, second) => {
     const [free, pro] = [await harness.key({ tier: 'free' }), key]
     const one = await callWith(put(first, free), put(second, pro))
     const other = await callWith(put(first, pro), put(second, free))
@@ -72,27 +73,27 @@ describe('carriers', () => {
     expectStages(other, [lines.authPass('pro'), ...reached.answered.slice(1)])
   })
 
-  test.each(pairs)('a wrong key in %s is not saved by a right one in %s', async (first, second) => {
+  test.each(pairs)('not if a wrong key is in %s, although a right one is in %s', async (first, second) => {
     const answer = await callWith(put(first, 'wk-nonsense'), put(second, key))
     expectChatError(answer, 401)
     expectStages(answer, reached.refusedKey)
   })
 
-  test.each(pairs)('what is no key of ours in %s leaves it to %s', async (first, second) => {
+  test.each(pairs)("although %s holds another vendor's key, in %s", async (first, second) => {
     const answer = await callWith(put(first, 'sk-another-vendor'), put(second, key))
     expect(answer.status).toBe(200)
   })
 })
 
-describe('the two credentials are not interchangeable', () => {
+describe('keys and management tokens are not interchangeable:', () => {
   let token: string
   beforeAll(async () => {
     token = String((await harness.weir('token')).token)
   })
-  const me = (headers: Headers) => rawRequest(harness.url, ask('GET', '/api/web/me', headers))
+  const getMe = (headers: Headers) => rawRequest(harness.url, ask('GET', '/api/web/me', headers))
 
   test('a token opens /api/web/me', async () => {
-    const answer = await me(bearer(token))
+    const answer = await getMe(bearer(token))
     expect(answer.status).toBe(200)
     expect(JSON.parse(answer.body.toString())).toMatchObject({ id: null, name: 'operator', role: 'owner' })
   })
@@ -103,7 +104,7 @@ describe('the two credentials are not interchangeable', () => {
     expectStages(answer, reached.refusedKey)
   })
 
-  test('a key opens nothing of /api/web/*', async () => {
+  test('a key opens no endpoint of /api/web/*', async () => {
     for (const path of ['/api/web/me', '/api/web/keys', '/api/web/nothing']) {
       for (const carrier of order) {
         const { headers, query } = put(carrier, key)
@@ -114,37 +115,42 @@ describe('the two credentials are not interchangeable', () => {
     }
   })
 
-  test('a token is taken as a bearer and in no other way', async () => {
-    const ways: Headers[] = [{}, { 'x-api-key': token }, { authorization: token }, { authorization: `Basic ${token}` }]
-    for (const headers of ways) expectChatError(await me(headers), 401)
+  test('a token is accepted as a bearer token only', async () => {
+    const otherCarriers: Headers[] = [
+      {},
+      { 'x-api-key': token },
+      { authorization: token },
+      { authorization: `Basic ${token}` },
+    ]
+    for (const headers of otherCarriers) expectChatError(await getMe(headers), 401)
     expectChatError(await rawRequest(harness.url, ask('GET', `/api/web/me?token=${token}&key=${token}`)), 401)
-    expect((await me({ authorization: `bearer ${token}` })).status).toBe(200)
+    expect((await getMe({ authorization: `bearer ${token}` })).status).toBe(200)
   })
 
-  test('a token that was changed in one place is none', async () => {
+  test('a token with one changed character is refused', async () => {
     const at = token.length - 10
     const changed = token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)
-    expectChatError(await me(bearer(changed)), 401)
+    expectChatError(await getMe(bearer(changed)), 401)
   })
 })
 
 describe('a key is never shown', () => {
-  const places = ['', '?x=1', '/nothing'] as const
+  const suffixes = ['', '?x=1', '/nothing'] as const
 
-  test('neither right nor wrong, in no answer and in no log', async () => {
-    const wrong = mintKey()
+  test('valid or not, in any answer or any log', async () => {
+    const unknown = mintKey()
     const typo = `${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`
     const revoked = await harness.key()
     await harness.weir('keys revoke', { key: revoked })
-    const poor = await harness.key({ credit: '0' })
-    const all = [key, wrong, typo, revoked, poor]
+    const penniless = await harness.key({ credit: '0' })
+    const secrets = [key, unknown, typo, revoked, penniless]
     const bodies = [goodBody(), '{', goodBody({ model: 'nobody/x' }), goodBody({ stream: true })]
     const answers: string[] = []
-    for (const text of all) {
+    for (const text of secrets) {
       for (const carrier of order) {
         const { headers, query } = put(carrier, text)
-        for (const place of places) {
-          const path = `${CHAT}${place}${place.includes('?') && query !== '' ? query.replace('?', '&') : query}`
+        for (const suffix of suffixes) {
+          const path = `${CHAT}${suffix}${suffix.includes('?') && query !== '' ? query.replace('?', '&') : query}`
           for (const body of bodies) {
             const answer = await rawRequest(harness.url, ask('POST', path, headers, body))
             answers.push(answer.head + answer.body.toString('latin1'))
@@ -154,8 +160,10 @@ describe('a key is never shown', () => {
         answers.push(web.head + web.body.toString('latin1'))
       }
     }
-    const shown = [...answers, ...harness.logs].filter(text => all.some(secret => text.includes(secret.slice(3, 33))))
-    expect(shown).toEqual([])
+    const leaks = [...answers, ...harness.logs].filter(text =>
+      secrets.some(secret => text.includes(secret.slice(3, 33))),
+    )
+    expect(leaks).toEqual([])
     expect(harness.logs.length).toBeGreaterThan(100)
   })
 })
@@ -163,55 +171,55 @@ describe('a key is never shown', () => {
 describe('a revoked key', () => {
   const revoke = (text: string) => harness.weir('keys revoke', { key: text })
 
-  test('is refused at once, also where it was known a moment ago', async () => {
-    const own = await harness.key()
-    for (let time = 0; time < 3; time++) expect((await call(harness, own)).status).toBe(200)
-    await revoke(own)
-    const answer = await call(harness, own)
+  test('is refused at once, even if it was cached a moment ago', async () => {
+    const ownKey = await harness.key()
+    for (let time = 0; time < 3; time++) expect((await call(harness, ownKey)).status).toBe(200)
+    await revoke(ownKey)
+    const answer = await call(harness, ownKey)
     expectChatError(answer, 401)
     expectStages(answer, reached.refusedKey)
   })
 
-  test('is refused at once while calls with it come from all sides', async () => {
-    const own = await harness.key()
+  test('is refused at once while many calls with it arrive', async () => {
+    const ownKey = await harness.key()
     let revoked = false
     const after: number[] = []
     const caller = async (): Promise<void> => {
       for (let time = 0; time < 20; time++) {
         const begunAfter = revoked
-        const { status } = await chat(harness, own, { model: 'demo/echo', messages: hello })
+        const { status } = await chat(harness, ownKey, { model: 'demo/echo', messages: hello })
         if (begunAfter) after.push(status)
       }
     }
     const callers = Array.from({ length: 4 }, caller)
-    await revoke(own)
+    await revoke(ownKey)
     revoked = true
     await Promise.all(callers)
     expect(after.length).toBeGreaterThan(0)
     expect(new Set(after)).toEqual(new Set([401]))
   })
 
-  test('stays revoked when it is revoked again, by itself or by its id', async () => {
-    const made = await harness.weir('keys create', { tier: 'pro', credit: '1' })
-    await revoke(String(made.id))
-    await revoke(String(made.key))
-    expectChatError(await call(harness, String(made.key)), 401)
+  test('stays revoked when it is revoked again, by its text or by its id', async () => {
+    const created = await harness.weir('keys create', { tier: 'pro', credit: '1' })
+    await revoke(String(created.id))
+    await revoke(String(created.key))
+    expectChatError(await call(harness, String(created.key)), 401)
   })
 
-  test('leaves other keys alone', async () => {
+  test('does not affect other keys', async () => {
     expect((await call(harness, key)).status).toBe(200)
   })
 })
 
-describe('what is on the disk', () => {
-  test('no file holds the text of a key, nor a part of it that would do', async () => {
-    const own = await harness.key()
-    await call(harness, own)
+describe('on the disk', () => {
+  test('no file holds the text of a key, nor a usable part of it', async () => {
+    const ownKey = await harness.key()
+    await call(harness, ownKey)
     const files = readdirSync(harness.folder).filter(name => statSync(join(harness.folder, name)).isFile())
     expect(files).toEqual(expect.arrayContaining(['weir.db', 'pepper', 'jwt-secret']))
     for (const name of files) {
       const bytes = readFileSync(join(harness.folder, name))
-      for (const part of [own, own.slice(3), own.slice(3, 33), own.slice(3, 13), own.slice(23, 33)]) {
+      for (const part of [ownKey, ownKey.slice(3), ownKey.slice(3, 33), ownKey.slice(3, 13), ownKey.slice(23, 33)]) {
         expect([name, bytes.includes(part)]).toEqual([name, false])
       }
     }
@@ -224,7 +232,7 @@ describe('what is on the disk', () => {
     }
   })
 
-  /** As somebody who can write to the database, but does not know the pepper, would add a key. */
+  /** Adds a key as somebody would who can write to the database, but does not know the pepper. */
   function plant(digest: Uint8Array): void {
     const db = openDatabase(join(harness.folder, 'weir.db'), { readwrite: true })
     try {
@@ -240,7 +248,7 @@ describe('what is on the disk', () => {
     }
   }
 
-  test('a row with a plain hash of a key opens nothing, one with the right digest would', async () => {
+  test('a row with a plain hash of a key opens nothing, one with the right digest does', async () => {
     const pepper = readFileSync(join(harness.folder, 'pepper'), 'utf8').trim()
     const [plain, foreign, right] = [mintKey(), mintKey(), mintKey()]
     plant(createHash('sha256').update(plain).digest())
@@ -252,8 +260,8 @@ describe('what is on the disk', () => {
   })
 })
 
-describe('an address that guesses', () => {
-  test('does not lock out a good key behind it, which it may share with a whole office', async () => {
+describe('an address that guesses keys', () => {
+  test('does not lock out a valid key at the same address, which may be that of a whole office', async () => {
     const fresh = await harness.key()
     for (let guess = 0; guess < 30; guess++) expectChatError(await call(harness, mintKey()), 401)
     expect((await call(harness, fresh)).status).toBe(200)

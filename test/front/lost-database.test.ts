@@ -1,4 +1,4 @@
-// A data folder whose database is gone: the gateway starts with an empty one, and says so loudly.
+// A data folder whose database is missing: the gateway starts with an empty one, and warns.
 
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startHarness } from '../support/gateway.ts'
 
-test('it is said when there are secrets and no database, and only then', async () => {
+test('the gateway warns if there are secrets and no database, and only then', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-lost-'))
-  const said: boolean[] = []
+  const warned: boolean[] = []
   const start = async (): Promise<void> => {
     const harness = await startHarness({ folder })
-    said.push(harness.logs.some(line => line.includes('there are secrets but no database')))
+    warned.push(harness.logs.some(line => line.includes('there are secrets but no database')))
     await harness.stop()
   }
   await start()
@@ -20,6 +20,6 @@ test('it is said when there are secrets and no database, and only then', async (
   await start()
   writeFileSync(join(folder, 'weir.db'), '')
   await start()
-  expect(said).toEqual([false, false, true, true])
+  expect(warned).toEqual([false, false, true, true])
   rmSync(folder, { recursive: true })
 })

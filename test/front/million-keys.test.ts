@@ -1,5 +1,5 @@
-// A million keys cost a call what ten do: one search in an index for a key that is not in memory, nothing for one
-// that is, and no more memory than the cache's bound. People who look for one of them wait no longer either.
+// A million keys cost a call as much as ten: one search in an index for a key that is not cached, nothing for one that
+// is, and no more memory than the cache's bound. Searches of people are not slower either.
 
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -22,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'weir-million-'))
 const file = join(folder, 'weir.db')
 const digestOf = (index: number): Buffer => createHash('sha256').update(String(index)).digest()
 
-/** As a page before it would have told it. */
+/** The cursor as the page before would have returned it. */
 const cursor = (...place: (string | number)[]): string => Buffer.from(JSON.stringify(place)).toString('base64url')
 
 let reader: Reader
@@ -35,7 +35,7 @@ beforeAll(() => {
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
      VALUES (?1, ?2, printf('%04x', ?1 % 65536), printf('key %07d', ?1 * 7919 % 1000003), 11 + ?1 % 1000, 'pro', 0)`,
   )
-  // Made at the end, which is much quicker.
+  // Created after the rows, which is much faster.
   const indexes = db
     .query("SELECT name, sql FROM sqlite_schema WHERE tbl_name = 'api_key' AND type = 'index' AND sql IS NOT NULL")
     .all() as { name: string; sql: string }[]
@@ -59,7 +59,7 @@ afterAll(() => {
 })
 
 describe('with a million keys', () => {
-  test('a look-up is a search in an index and never a scan', () => {
+  test('the look-up of a key is a search in an index and never a scan', () => {
     const db = openDatabase(file, { readonly: true })
     const explain = db.query('EXPLAIN QUERY PLAN '.concat(Reader.findKeySql))
     const plan = explain.all(new Uint8Array(32)) as { detail: string }[]
@@ -68,7 +68,7 @@ describe('with a million keys', () => {
     expect(plan.some(step => step.detail.includes('digest=?'))).toBe(true)
   })
 
-  const asks: readonly (readonly [name: string, ask: Partial<ListQuery>, first: number | undefined])[] = [
+  const listQueries: readonly (readonly [name: string, ask: Partial<ListQuery>, first: number | undefined])[] = [
     ['newest first', {}, 1_000_000],
     ['the next page of it', { after: cursor(500_000, 500_000) }, 499_999],
     ['oldest first', { descending: false }, 1],
@@ -79,36 +79,36 @@ describe('with a million keys', () => {
     ['of an account', { filters: { account: 411 } }, 999_400],
     ['of a tier', { filters: { tier: 'pro' } }, 1_000_000],
     ['made since', { filters: { from: 999_990 } }, 1_000_000],
-    ['of somebody’s accounts', { scope: { personId: 7, rank: 1 } }, 999_007],
-    ['of those that they develop for', { scope: { personId: 7, rank: 2 } }, 999_007],
+    ['of somebody’s accounts', { scope: { actorId: 7, rank: 1 } }, 999_007],
+    ['of those that they develop for', { scope: { actorId: 7, rank: 2 } }, 999_007],
   ]
 
-  test.each(asks)('a page of the list %s is found by an index, in no time', (_, asked, first) => {
+  test.each(listQueries)('a page of the list %s is found by an index', (_, partialQuery, first) => {
     const db = openReader(file)
     const plans: string[] = []
-    const seen = {
+    const explainingDb = {
       prepare(sql: string) {
         const plan = db.query('EXPLAIN QUERY PLAN '.concat(sql)).all() as { detail: string }[]
         plans.push(...plan.map(({ detail }) => detail))
         return db.prepare(sql)
       },
     } as unknown as Database
-    const ask = { scope: null, filters: {}, sort: 'created', descending: true, limit: 50, ...asked }
-    const { rows } = listPage(seen, keyPlan, ask)
+    const query = { scope: null, filters: {}, sort: 'created', descending: true, limit: 50, ...partialQuery }
+    const { rows } = listPage(explainingDb, keyPlan, query)
     db.close()
     expect(rows.length).toBeGreaterThan(0)
     if (first !== undefined) expect(rows[0]!.id).toBe(first)
-    // Where nothing is looked up, it is walked in the order that is asked for, and ends with the page.
-    const isPaged = ask.after !== undefined || ask.scope !== null || Object.keys(ask.filters).length > 0
+    // A query without a condition is read in the requested order, and ends with the page.
+    const isPaged = query.after !== undefined || query.scope !== null || Object.keys(query.filters).length > 0
     expect(plans.some(detail => detail.startsWith('SEARCH k'))).toBe(isPaged)
-    expect(plans.some(detail => detail.includes('TEMP B-TREE'))).toBe(ask.scope !== null)
+    expect(plans.some(detail => detail.includes('TEMP B-TREE'))).toBe(query.scope !== null)
   })
 
-  test('memory holds no more of them than its bound, and each is still found', async () => {
-    let looked = 0
+  test('the cache holds no more keys than its bound, and each key is still found', async () => {
+    let lookUps = 0
     const directory = new KeyDirectory({
       find: digest => {
-        looked++
+        lookUps++
         return reader.findKey(digest)
       },
       nowMs: () => 0,
@@ -120,9 +120,9 @@ describe('with a million keys', () => {
       const row = await directory.lookUp(digestOf(index), mintKey())
       if (row?.id !== index) throw new Error(`key ${index} was not found`)
     }
-    expect(looked).toBe(Math.ceil(KEYS / 29))
+    expect(lookUps).toBe(Math.ceil(KEYS / 29))
     expect(directory.cached).toBe(bounds.keysCachedMax)
-    expect(directory.getCached(digestOf(1 + 29 * (looked - 1)))).toMatchObject({ tier: 'pro' })
+    expect(directory.getCached(digestOf(1 + 29 * (lookUps - 1)))).toMatchObject({ tier: 'pro' })
     expect(directory.getCached(digestOf(1))).toBeUndefined()
   })
 })

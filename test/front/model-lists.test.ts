@@ -1,4 +1,4 @@
-// One list of models, in the form of whoever asks for it, read by the official SDKs.
+// One list of models, in the form of the caller's dialect, read by the official SDKs.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -35,25 +35,25 @@ async function page(path: string, headers: Record<string, string> = {}): Promise
   return JSON.parse(answer.body.toString('utf8')) as Page
 }
 
-describe('Anthropic’s', () => {
-  // No key of ours: whoever asks for the list is not asked who it is.
+describe("Anthropic's list of models", () => {
+  // The list needs no key.
   const client = () => new Anthropic({ apiKey: 'none', baseURL: harness.url, maxRetries: 0 })
 
   test('is read page by page', async () => {
-    const found: string[] = []
+    const modelIds: string[] = []
     for await (const model of client().models.list({ limit: 20 })) {
       expect(model).toMatchObject({ type: 'model', lifecycle: 'active', display_name: expect.any(String) })
-      found.push(model.id)
+      modelIds.push(model.id)
     }
-    expect(found).toEqual([...ids])
-    expect(found.length).toBeGreaterThan(40)
+    expect(modelIds).toEqual([...ids])
+    expect(modelIds.length).toBeGreaterThan(40)
   })
 
-  test('tells what is known of one', async () => {
-    const seen = await client().models.retrieve('openai/gpt-4o-mini')
-    expect(seen).toMatchObject({ id: 'openai/gpt-4o-mini', max_input_tokens: 128_000, max_tokens: 16_384 })
-    expect(seen.capabilities!.image_input.supported).toBe(true)
-    expect(seen.capabilities!.thinking.supported).toBe(false)
+  test('shows the details of one model', async () => {
+    const model = await client().models.retrieve('openai/gpt-4o-mini')
+    expect(model).toMatchObject({ id: 'openai/gpt-4o-mini', max_input_tokens: 128_000, max_tokens: 16_384 })
+    expect(model.capabilities!.image_input.supported).toBe(true)
+    expect(model.capabilities!.thinking.supported).toBe(false)
     expect((await client().models.retrieve('demo/echo')).capabilities).toBeNull()
     const fault = await client()
       .models.retrieve('openai/gpt-9000')
@@ -83,19 +83,19 @@ describe('Anthropic’s', () => {
   })
 })
 
-describe('Google’s', () => {
+describe("Google's list of models", () => {
   const client = () => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: harness.url } })
 
   test('is read page by page', async () => {
-    const found: string[] = []
-    for await (const model of await client().models.list({ config: { pageSize: 25 } })) found.push(model.name!)
-    expect(found).toEqual(ids.map(id => `models/${id}`))
+    const modelIds: string[] = []
+    for await (const model of await client().models.list({ config: { pageSize: 25 } })) modelIds.push(model.name!)
+    expect(modelIds).toEqual(ids.map(id => `models/${id}`))
   })
 
-  test('tells what one can do', async () => {
-    const talks = await client().models.get({ model: 'openai/gpt-4o-mini' })
-    expect(talks).toMatchObject({ name: 'models/openai/gpt-4o-mini', inputTokenLimit: 128_000 })
-    expect(talks.supportedActions).toEqual(['generateContent', 'streamGenerateContent', 'countTokens'])
+  test('shows what one model can do', async () => {
+    const textModel = await client().models.get({ model: 'openai/gpt-4o-mini' })
+    expect(textModel).toMatchObject({ name: 'models/openai/gpt-4o-mini', inputTokenLimit: 128_000 })
+    expect(textModel.supportedActions).toEqual(['generateContent', 'streamGenerateContent', 'countTokens'])
     const embeds = await client().models.get({ model: 'openai/text-embedding-3-small' })
     expect(embeds.supportedActions).toEqual(['embedContent', 'batchEmbedContents', 'countTokens'])
     const draws = await page('/v1beta/models/openai/gpt-image-1', bearer(key))
@@ -106,7 +106,7 @@ describe('Google’s', () => {
     expect(fault).toMatchObject({ status: 404 })
   })
 
-  test('is what /v1/models is for who sends Google’s key, in its errors too', async () => {
+  test("is the answer of /v1/models to a request with Google's key header, errors included", async () => {
     const listed = (await page('/v1/models?key=whatever')).models as readonly object[]
     expect(listed).toHaveLength(ids.length)
     expect(await page('/v1/models/demo%2Fecho', { 'x-goog-api-key': 'x' })).toMatchObject({ name: 'models/demo/echo' })
@@ -125,12 +125,12 @@ describe('Google’s', () => {
   })
 })
 
-describe('the others', () => {
-  test('are OpenAI’s under Google’s path, and Ark’s', async () => {
+describe('the other lists of models', () => {
+  test("are OpenAI's under Google's path, and Ark's", async () => {
     const client = new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1beta/openai`, maxRetries: 0 })
-    const found: string[] = []
-    for await (const model of client.models.list()) found.push(model.id)
-    expect(found).toEqual([...ids])
+    const modelIds: string[] = []
+    for await (const model of client.models.list()) modelIds.push(model.id)
+    expect(modelIds).toEqual([...ids])
     expect((await client.models.retrieve('demo/echo')).id).toBe('demo/echo')
     const { data } = await page('/api/v3/models', bearer(key))
     expect(data.map(model => model.id)).toEqual([...ids])
@@ -141,7 +141,7 @@ describe('the others', () => {
     expect((await get('/api/v3/models')).status).toBe(401)
   })
 
-  test('a model that does not talk says so', async () => {
+  test('mark a model that does not generate text', async () => {
     const speaks = ['openai-embeddings']
     const path = '/v1/models/openai/text-embedding-3-small'
     expect(await page(path)).toMatchObject({ speaks })

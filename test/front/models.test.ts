@@ -1,4 +1,4 @@
-// The list of models, as the official SDKs read it, and as anybody does.
+// The list of models, read by the official SDKs and without an SDK.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -33,18 +33,18 @@ describe.each([
   ['openai 7', OpenAI],
   ['openai 6', OpenAI6 as unknown as typeof OpenAI],
 ] as const)('%s', (_, Client) => {
-  // No key of ours: whoever asks for the list is not asked who it is.
+  // The list needs no key.
   const client = () => new Client({ apiKey: 'none', baseURL: `${harness.url}/v1`, maxRetries: 0 })
 
   test('lists the models', async () => {
-    const found: string[] = []
+    const modelIds: string[] = []
     for await (const model of client().models.list()) {
       expect(model).toMatchObject({ object: 'model', created: expect.any(Number), owned_by: expect.any(String) })
-      found.push(model.id)
+      modelIds.push(model.id)
     }
-    expect(found).toContain('demo/echo')
-    expect(found).toContain('openai/gpt-4o-mini')
-    expect(found).toEqual((await list()).map(card => card.id))
+    expect(modelIds).toContain('demo/echo')
+    expect(modelIds).toContain('openai/gpt-4o-mini')
+    expect(modelIds).toEqual((await list()).map(entry => entry.id))
   })
 
   test('retrieves one by its name', async () => {
@@ -52,7 +52,7 @@ describe.each([
     expect(model).toMatchObject({ id: 'openai/gpt-4o-mini', object: 'model', owned_by: 'openai' })
   })
 
-  test('raises its own NotFoundError for one that is not there', async () => {
+  test('raises its own NotFoundError for an unknown model', async () => {
     const fault = await client()
       .models.retrieve('openai/gpt-9000')
       .catch((thrown: unknown) => thrown)
@@ -63,39 +63,39 @@ describe.each([
 
 describe('a model by its name', () => {
   test.each(['/v1/models/demo/echo', '/v1/models/demo%2Fecho', '/v1/models/demo%2fecho', '/v1/models/%64emo/echo'])(
-    'at %s',
+    'is found at %s',
     async path => {
       expect(await jsonOf(path)).toMatchObject({ id: 'demo/echo', object: 'model' })
     },
   )
 
   test.each(['/v1/models/', '/v1/models/demo', '/v1/models/ech', '/v1/models/demo%252Fecho', '/v1/models/__proto__'])(
-    'nothing is at %s',
+    'is not found at %s',
     async path => {
       expectChatError(await get(path), 404)
     },
   )
 })
 
-describe('the list', () => {
-  test('can be read as Anthropic’s too', async () => {
+describe('the list of models', () => {
+  test("can be read in Anthropic's form too", async () => {
     const page = (await jsonOf('/v1/models')) as Record<string, unknown>
-    const cards = await list()
-    expect(page).toMatchObject({ object: 'list', has_more: false, first_id: cards[0]!.id, last_id: cards.at(-1)!.id })
-    for (const card of cards) {
-      expect(card).toMatchObject({ type: 'model', display_name: expect.any(String) })
-      expect(new Date(card.created_at as string).toISOString()).toStartWith((card.created_at as string).slice(0, 19))
+    const models = await list()
+    expect(page).toMatchObject({ object: 'list', has_more: false, first_id: models[0]!.id, last_id: models.at(-1)!.id })
+    for (const entry of models) {
+      expect(entry).toMatchObject({ type: 'model', display_name: expect.any(String) })
+      expect(new Date(entry.created_at as string).toISOString()).toStartWith((entry.created_at as string).slice(0, 19))
     }
   })
 
-  test('names only what can be called: a model of a provider without a channel is not there', async () => {
-    const providers = new Set((await list()).map(card => card.owned_by as string))
+  test('holds only models that can be called, none of a provider without a channel', async () => {
+    const providers = new Set((await list()).map(entry => entry.owned_by as string))
     expect([...providers].sort()).toEqual(['demo', 'openai'])
     expectChatError(await get('/v1/models/groq/llama-3.3-70b-versatile'), 404)
   })
 
-  test('names each model once with its provider, as the public data and the prices do, and once without', async () => {
-    const all = (await list()).map(card => card.id)
+  test('holds each model once with its provider, as the public data and the prices do, and once without', async () => {
+    const all = (await list()).map(entry => entry.id)
     expect(new Set(all).size).toBe(all.length)
     const ids = all.filter(id => id.includes('/'))
     expect(all.slice(ids.length)).toEqual(ids.map(id => id.replace(/^[^/]*\//, '')))
@@ -108,13 +108,13 @@ describe('the list', () => {
     expect(mini).toMatchObject({ free: false, input: '0.15', output: '0.60' })
   })
 
-  test('tells nothing that is the operator’s own', async () => {
+  test('holds nothing internal of the operator', async () => {
     const paths = ['models', 'providers', 'pricing', 'settings'].map(name => `/api/public/${name}`)
     for (const path of ['/v1/models', ...paths]) {
       const answer = await get(path)
       expectStages(answer, reached.nothing)
       const text = answer.body.toString('utf8')
-      for (const own of ['sk-canary', '127.0.0.1', harness.folder]) expect(text).not.toContain(own)
+      for (const internal of ['sk-canary', '127.0.0.1', harness.folder]) expect(text).not.toContain(internal)
     }
   })
 })

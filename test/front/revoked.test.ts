@@ -1,5 +1,5 @@
-// A key that is revoked while it is in use: its calls end, as their dialects end a broken answer, and what was
-// delivered is paid for. Other keys go on.
+// A key that is revoked while it is in use: its calls end with an error in their dialects, and what was delivered is
+// paid for. Other keys go on.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { silence, streamHead } from '../../tools/fake-upstream/answers.ts'
@@ -17,18 +17,18 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const never = new Promise<void>(() => {})
-/** Says something, and then nothing more. */
-const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
+/** Sends some content, and then nothing more. */
+const unfinished = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
 const revoke = (key: string): Promise<unknown> => harness.weir('keys revoke', { key })
 
-describe('its calls', () => {
-  test('that stream end with an error event, and are paid for as far as they came', async () => {
+describe('when a key is revoked, its calls', () => {
+  test('that stream end with an error event, and pay for what was delivered', async () => {
     const key = await harness.key({ credit: '1' })
-    harness.upstream.plan(half())
+    harness.upstream.plan(unfinished())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     const { closed } = await received
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     await revoke(key)
     await caller.whole()
     expect(errorOf(eventsOf(caller.body).at(-2)!)).toMatchObject({ code: 'invalid_api_key' })
@@ -59,27 +59,27 @@ describe('its calls', () => {
     expect((await openCall(harness, key, {}).whole()).status).toBe(401)
   })
 
-  test('are its own alone', async () => {
+  test('end, and those of other keys do not', async () => {
     const key = await harness.key({ credit: '1' })
-    const other = await harness.key({ credit: '1' })
-    harness.upstream.plan(half())
-    const caller = openCall(harness, other, { stream: true })
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    const otherKey = await harness.key({ credit: '1' })
+    harness.upstream.plan(unfinished())
+    const caller = openCall(harness, otherKey, { stream: true })
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     await revoke(key)
-    await until(() => harness.gateway.activeCalls === 1, 'the other goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'the other call goes on')
     expect(caller.isWhole).toBe(false)
     caller.leave()
     await harness.idle()
   })
 })
 
-test('they may be given some time', async () => {
+test('the operator may give the calls of a revoked key some time', async () => {
   const patient = await startHasty({ env: { WEIR_REVOKED_SECONDS: '1' } })
   try {
     const key = await patient.key({ credit: '1' })
-    patient.upstream.plan(half())
+    patient.upstream.plan(unfinished())
     const caller = openCall(patient, key, { stream: true })
-    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await caller.until(({ text }) => text.includes('more'), 'content has arrived')
     await patient.weir('keys revoke', { key })
     expect((await openCall(patient, key, {}).whole()).status).toBe(401)
     expect(caller.isWhole).toBe(false)

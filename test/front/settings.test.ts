@@ -1,4 +1,4 @@
-// Settings that are honoured, and settings that stop the start in a sentence that says what to do.
+// Settings that apply, and settings that stop the start with a message that says what to do.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -19,11 +19,11 @@ const listenAnywhere = async (): Promise<[Server, number]> => {
   return [server, (server.address() as AddressInfo).port]
 }
 
-describe('honoured', () => {
+describe('these settings apply:', () => {
   test('WEIR_DATA, HOST and PORT', async () => {
     const [server, port] = await listenAnywhere()
     await new Promise(resolve => server.close(resolve))
-    // All of 127/8 is the machine itself, but only Linux listens there unasked.
+    // All of 127/8 is the machine itself, but only Linux listens there without configuration.
     const host = process.platform === 'linux' ? '127.0.0.2' : 'localhost'
     const folder = join(freshFolder(), 'made', 'on', 'the', 'way')
     const served = await serve(folder, { HOST: host, PORT: String(port), WEIR_SITE_NAME: 'Rapids' })
@@ -35,7 +35,7 @@ describe('honoured', () => {
     expect(await stopServed(served)).toBe(0)
   })
 
-  test('WEIR_DEMO=off and WEIR_PROVIDERS: only what the operator brought is there', async () => {
+  test("WEIR_DEMO=off and WEIR_PROVIDERS: only the operator's own providers exist", async () => {
     const providers = freshFolder()
     const provider = {
       id: 'brook',
@@ -63,7 +63,7 @@ function expectSentence({ code, stdout, stderr }: Ran, words: RegExp): void {
   expect(stderr).toMatch(words)
 }
 
-test('a start that is asked to stop ends well, with its key unsaid and so still to be had', async () => {
+test('a start that is stopped ends cleanly, and its key, which was not printed yet, is printed by the next start', async () => {
   const folder = freshFolder()
   expect(await stopStarting(folder)).toMatchObject({ code: 0, stdout: '' })
   const served = await serve(folder)
@@ -71,7 +71,7 @@ test('a start that is asked to stop ends well, with its key unsaid and so still 
   expect(await stopServed(served)).toBe(0)
 })
 
-describe('stops the start', () => {
+describe('the start is stopped by', () => {
   let taken: Server
   let takenPort: number
   const results = new Map<string, Ran>()
@@ -89,7 +89,7 @@ describe('stops the start', () => {
     ['WEIR_PEPPER that is too short', { WEIR_PEPPER: 'short' }, /32 characters/],
     ['WEIR_PROVIDERS that is not there', { WEIR_PROVIDERS: '/nowhere/providers' }, /\/nowhere\/providers/],
     ['WEIR_PROVIDERS with a broken file', { WEIR_PROVIDERS: broken }, /broken\.json.*JSON/],
-    ['a vendor’s address that is none', { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'nonsense' }, /OPENAI_BASE_URL/],
+    ['an invalid base URL of a vendor', { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'nonsense' }, /OPENAI_BASE_URL/],
     ['WEIR_DATA that is a file', { WEIR_DATA: join(broken, 'broken.json') }, /data folder/],
     ['WEIR_DATA too long for a socket', { WEIR_DATA: `/tmp/${'x'.repeat(120)}` }, /WEIR_DATA/],
     ['PORT that is taken', {}, /port|address/i],
@@ -100,8 +100,8 @@ describe('stops the start', () => {
     writeFileSync(join(broken, 'broken.json'), '{')
     ;[taken, takenPort] = await listenAnywhere()
     const start = async ([name, env]: (typeof cases)[number]): Promise<void> => {
-      const given = name === 'PORT that is taken' ? { PORT: String(takenPort) } : env
-      results.set(name, await weir(freshFolder(), 'serve', given))
+      const settings = name === 'PORT that is taken' ? { PORT: String(takenPort) } : env
+      results.set(name, await weir(freshFolder(), 'serve', settings))
     }
     // A few at a time: each is a process that needs a core.
     for (let at = 0; at < cases.length; at += 4) await Promise.all(cases.slice(at, at + 4).map(start))
@@ -112,7 +112,7 @@ describe('stops the start', () => {
     expectSentence(results.get(name)!, words)
   })
 
-  test('a damaged secret, rather than making every key invalid', async () => {
+  test('a damaged secret, instead of making every key invalid', async () => {
     const folder = freshFolder()
     const key = await weirSays(folder, 'keys create --credit 1')
     writeFileSync(join(folder, 'pepper'), 'x')
@@ -120,16 +120,16 @@ describe('stops the start', () => {
     expectSentence(await weir(folder, `balance ${key}`), /pepper is damaged/)
   })
 
-  test('a database that is damaged', async () => {
+  test('a damaged database', async () => {
     const folder = freshFolder()
     await weirSays(folder, 'keys create --credit 1')
-    expect(await stopServed(await serve(folder))).toBe(0) // which fills its price table
+    expect(await stopServed(await serve(folder))).toBe(0) // the first start fills the price table
     const file = join(folder, 'weir.db')
     const db = openDatabase(file, { readwrite: true })
-    db.run('PRAGMA wal_checkpoint(TRUNCATE)') // a page that is still in the log would mend the one that we damage
-    const found = db.query("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'price'").get()
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)') // a page that is still in the log would repair the damaged one
+    const table = db.query("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'price'").get()
     db.close()
-    const { page } = found as { page: number }
+    const { page } = table as { page: number }
     const bytes = readFileSync(file)
     writeFileSync(file, bytes.fill(0xa5, (page - 1) * 4096, page * 4096))
     expectSentence(await weir(folder, 'serve'), /The database is damaged: .*\. Restore a backup: weir restore/)
@@ -162,11 +162,11 @@ describe('commands', () => {
     ['keys show wk-nonsense', /Unknown key/],
     ['balance wk-nonsense', /Unknown account/],
     ['balance key_00000000001', /Unknown account/],
-  ] as const)('%s: a sentence', async (command, words) => {
+  ] as const)('%s prints an error', async (command, words) => {
     expectSentence(await weir(folder, command), words)
   })
 
-  test('on a folder without data, only a key is made; all else would speak of books that are not there', async () => {
+  test('on a folder without data only create a key; all others would report on a ledger that does not exist', async () => {
     const empty = join(freshFolder(), 'typo')
     for (const command of ['audit', 'records', 'balance key_00000000001', 'prices show', 'codes create --count 1']) {
       expectSentence(await weir(empty, command), /There is no data of Weir in /)
@@ -177,12 +177,12 @@ describe('commands', () => {
     expect(readdirSync(empty).filter(name => name.startsWith('ballast'))).toEqual([])
   })
 
-  test('a key in a command that fails is not repeated', async () => {
-    const stranger = 'wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs'
-    expect((await weir(folder, `balance ${stranger}`)).stderr).not.toContain(stranger)
+  test('that fail do not repeat a key', async () => {
+    const foreignKey = 'wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs'
+    expect((await weir(folder, `balance ${foreignKey}`)).stderr).not.toContain(foreignKey)
   })
 
-  test('help lists them', async () => {
+  test('are listed by help', async () => {
     const help = await weir(folder, 'help')
     expect(help.code).toBe(0)
     for (const command of ['serve', 'keys create', 'keys revoke', 'balance', 'token', 'setup']) {
@@ -203,13 +203,13 @@ describe('commands', () => {
     ['kyes create', /Unknown command "kyes create"\. Did you mean: weir keys create\? See: weir help keys$/m],
     ['chanels', /Unknown command "chanels"\. Did you mean: weir channels\? See: weir help channels$/m],
     ['wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs', /Unknown command\./],
-  ] as const)('%s: a sentence, and the code for what is not written right', async (command, words) => {
+  ] as const)('%s prints an error and exits with the code for a usage error', async (command, words) => {
     const { code, stdout, stderr } = await weir(folder, command)
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(words) })
     expect(stderr).toMatch(/^weir: [^\n]+\n$/)
   })
 
-  test('a command that is asked for help tells how it is written', async () => {
+  test('with --help print their usage', async () => {
     expect(await weirSays(folder, 'top-up --help')).toMatch(/^weir top-up <account or key> <usd> .*\n +add money/)
   })
 })

@@ -1,4 +1,4 @@
-// A stream whose upstream keeps silent: the head leaves all the same, says only what is known, and the rest follows.
+// A stream whose upstream is silent: the head is sent anyway, has only what is known, and the rest follows.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { fail, streamed } from '../../tools/fake-upstream/answers.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** The head of the answer while the upstream is silent, and the body once it may go on with `script`. */
+/** The head of the answer while the upstream is silent, and the body once the upstream continues with `script`. */
 async function inSilence(script: Script): Promise<{ answer: Response; body: string }> {
   const opens = Promise.withResolvers<void>()
   harness.upstream.plan(
@@ -42,17 +42,17 @@ function expectHead(answer: Response): void {
   expect(answer.headers.get('x-pipeline-ratelimit')).toMatch(/^pass \(\d+ms\)$/)
   expect(answer.headers.get('x-pipeline-route')).toMatch(/^pass \(\d+ms, openai.*gpt-4o-mini\)$/)
   expect(answer.headers.get('x-pipeline-breakdown')).toMatch(/^fwd=\d+ cost=\d+ deduct=\d+ record=0 bodies=0$/)
-  // Nobody knows yet: neither `done` nor `fail` would be true.
+  // The result of the stage is not known yet: neither `done` nor `fail` would be true.
   expect(answer.headers.get('x-pipeline-adapter')).toBeNull()
 }
 
-test('the answer follows when it comes', async () => {
+test('the answer follows when it arrives', async () => {
   const { answer, body } = await inSilence(streamed(['Hello, ', 'river']))
   expectHead(answer)
   expect(body).toMatch(new RegExp(`^(: \n\n)+data: .*river.*\n\n${FIGURES}data: \\[DONE\\]\n\n$`, 's'))
 })
 
-test('why there is none follows as an event, with a legal end', async () => {
+test('a failure follows as an error event, with a valid end', async () => {
   const { answer, body } = await inSilence(fail(500))
   expectHead(answer)
   const id = answer.headers.get('x-request-id')

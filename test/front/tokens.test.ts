@@ -1,4 +1,4 @@
-// Forged management tokens at the door of /api/web/*: whatever is wrong with one, it is 401 and nothing more is said.
+// Forged management tokens at /api/web/*: whatever is wrong with one, it gets a 401 that says nothing more.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHmac, generateKeyPairSync, sign as signBytes } from 'node:crypto'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const me = (token: string): Promise<RawAnswer> => rawRequest(harness.url, ask('GET', '/api/web/me', bearer(token)))
+const getMe = (token: string): Promise<RawAnswer> => rawRequest(harness.url, ask('GET', '/api/web/me', bearer(token)))
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -44,7 +44,7 @@ interface Forgery {
 const without = (value: Json): Json =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined))
 
-/** A token of the owner as ours are, signed with our own secret, but for what is given. */
+/** A token of the owner, signed with the gateway's secret, with the given changes. */
 function forge({ claims = {}, header = {}, key = secret, hash }: Forgery = {}): string {
   const head = without({ ...headOf(owner.token), ...header })
   const text = `${encode(head)}.${encode(without({ ...claimsOf(owner.token), ...claims }))}`
@@ -53,9 +53,9 @@ function forge({ claims = {}, header = {}, key = secret, hash }: Forgery = {}): 
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1_000)
 
-test('one that is right in everything opens the door', async () => {
+test('a correct token is accepted', async () => {
   expect(forge()).toBe(owner.token)
-  const answer = await me(forge())
+  const answer = await getMe(forge())
   expect(answer.status).toBe(200)
   expect(JSON.parse(answer.body.toString())).toMatchObject({ id: owner.id, role: 'owner' })
 })
@@ -68,7 +68,7 @@ function signedBy(header: Json, sign: (text: string) => Buffer): string {
   return `${text}.${sign(text).toString('base64url')}`
 }
 
-const other = 'x'.repeat(43)
+const otherSecret = 'x'.repeat(43)
 const publicPem = rsa.publicKey.export({ type: 'spki', format: 'pem' }).toString()
 const oct = (key: string): Json => ({ kty: 'oct', k: Buffer.from(key).toString('base64url') })
 
@@ -93,17 +93,17 @@ const forgeries: Readonly<Record<string, () => string | Promise<string>>> = {
   'EdDSA by a key of their own': () =>
     signedBy({ alg: 'EdDSA' }, text => signBytes(null, Buffer.from(text), elliptic.privateKey)),
   'HS256 with a public key as its secret': () => forge({ key: publicPem }),
-  'another secret': () => forge({ key: other }),
+  'another secret': () => forge({ key: otherSecret }),
   'an empty secret': () => forge({ key: '' }),
   'our secret, decoded': () => forge({ key: Buffer.from(secret, 'base64url') }),
   'no kid': () => forge({ header: { kid: undefined } }),
   'a kid that is a path': () => forge({ header: { kid: '../../../../dev/null' }, key: '' }),
   'a kid that is SQL': () => forge({ header: { kid: "x' UNION SELECT 'x" }, key: 'x' }),
   'a kid of a prototype': () => forge({ header: { kid: '__proto__' }, key: 'undefined' }),
-  'a kid that is a number': () => forge({ header: { kid: 0 }, key: other }),
-  'a key of its own (jwk)': () => forge({ header: { jwk: oct(other) }, key: other }),
-  'an address of a key (jku)': () => forge({ header: { jku: 'http://127.0.0.1/keys' }, key: other }),
-  'a certificate of its own (x5c)': () => forge({ header: { x5c: ['AAAA'] }, key: other }),
+  'a kid that is a number': () => forge({ header: { kid: 0 }, key: otherSecret }),
+  'a key of its own (jwk)': () => forge({ header: { jwk: oct(otherSecret) }, key: otherSecret }),
+  'an address of a key (jku)': () => forge({ header: { jku: 'http://127.0.0.1/keys' }, key: otherSecret }),
+  'a certificate of its own (x5c)': () => forge({ header: { x5c: ['AAAA'] }, key: otherSecret }),
   'a critical extension': () => forge({ header: { crit: ['b64'], b64: false } }),
   'expired': () => forge({ claims: { iat: nowSeconds() - 900, nbf: nowSeconds() - 900, exp: nowSeconds() - 31 } }),
   'not yet valid': () => forge({ claims: { nbf: nowSeconds() + 300 } }),
@@ -139,10 +139,10 @@ const forgeries: Readonly<Record<string, () => string | Promise<string>>> = {
   },
   'the operator with our session': () => forge({ claims: { sub: 'cli', ver: 0 } }),
   'a session that was signed out': async () => {
-    const again = await signedIn(harness, owner.email)
-    const headers = { cookie: again.cookie }
+    const secondSession = await signedIn(harness, owner.email)
+    const headers = { cookie: secondSession.cookie }
     await fetch(`${harness.url}/api/auth/sign-out`, { method: 'POST', headers })
-    return again.token
+    return secondSession.token
   },
   'somebody who was removed': async () => {
     const member = await addPerson(harness, owner.ask)
@@ -170,13 +170,13 @@ const forgeries: Readonly<Record<string, () => string | Promise<string>>> = {
   'no token at all': () => 'hello',
 }
 
-test('there are forty of them, and more', () => {
+test('there are at least forty forgeries', () => {
   expect(Object.keys(forgeries).length).toBeGreaterThanOrEqual(40)
 })
 
 test.each(Object.entries(forgeries))('%s: 401', async (_, make) => {
   const token = await make()
-  const answer = await me(token)
+  const answer = await getMe(token)
   const { error } = expectChatError(answer, 401)
   expect([error.type, error.code]).toEqual(['authentication_error', 'token_invalid'])
   expectStages(answer, reached.nothing)
@@ -184,6 +184,6 @@ test.each(Object.entries(forgeries))('%s: 401', async (_, make) => {
   expect(harness.logs.join('')).not.toContain(token)
 })
 
-test('and the owner was not signed out by any of it', async () => {
-  expect((await me(owner.token)).status).toBe(200)
+test('the owner is still signed in after all forgeries', async () => {
+  expect((await getMe(owner.token)).status).toBe(200)
 })

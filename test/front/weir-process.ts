@@ -34,7 +34,7 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** Runs one command to its end. `STDIN` is no setting of it: it is what is piped in. */
+/** Runs one command to its end. `STDIN` is not an environment variable: it is piped to the command. */
 export async function weir(folder: string, command: string, given: Environment = {}): Promise<Ran> {
   const { STDIN, ...env } = given
   const child = start(command.split(' '), folder, env, STDIN)
@@ -45,7 +45,7 @@ export async function weir(folder: string, command: string, given: Environment =
   return { code, stdout, stderr }
 }
 
-/** What the command printed, for one that must go well. */
+/** The output of a command that must succeed. */
 export async function weirSays(folder: string, command: string, env: Environment = {}): Promise<string> {
   const { code, stdout, stderr } = await weir(folder, command, env)
   if (code !== 0 || stderr !== '') throw new Error(`weir ${command} ended with ${code}: ${stderr}`)
@@ -63,7 +63,7 @@ export interface Served {
 
 const running = new Set<Served>()
 
-/** Starts `weir serve` and waits until it has said where it listens. */
+/** Starts `weir serve` and waits until it has printed its address. */
 export const serve = (folder: string, env: Environment = {}, program = WEIR): Promise<Served> =>
   listening(start(['serve'], folder, env, undefined, program))
 
@@ -83,16 +83,16 @@ type Child = Pick<ReturnType<typeof start>, 'stdout' | 'stderr' | 'exited' | 'pi
 
 async function listening(child: Child): Promise<Served> {
   let [said, logged, code] = ['', '', -1]
-  const gather = async (stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> => {
+  const collect = async (stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> => {
     const decoder = new TextDecoder()
     for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }))
   }
-  const gathered = Promise.all([
-    gather(child.stdout, text => (said += text)),
-    gather(child.stderr, text => (logged += text)),
+  const outputs = Promise.all([
+    collect(child.stdout, text => (said += text)),
+    collect(child.stderr, text => (logged += text)),
   ])
   const exited = child.exited.then(async ended => {
-    await gathered
+    await outputs
     code = ended
     return ended
   })
@@ -112,7 +112,7 @@ async function listening(child: Child): Promise<Served> {
   return served
 }
 
-/** Starts `weir serve` and asks it to stop when its database appears, long before it could say that it listens. */
+/** Starts `weir serve` and stops it when its database appears, long before it could print its address. */
 export async function stopStarting(folder: string): Promise<Ran> {
   const child = start(['serve'], folder, {})
   await until(() => existsSync(join(folder, 'weir.db')), 'the start has begun')
@@ -121,7 +121,7 @@ export async function stopStarting(folder: string): Promise<Ran> {
   return { code, stdout, stderr }
 }
 
-/** Asks it to stop and waits until it has. */
+/** Stops the gateway and waits until it has ended. */
 export async function stopServed(served: Served): Promise<number> {
   served.kill('SIGTERM')
   return await served.exited
@@ -135,7 +135,7 @@ export function freshFolder(): string {
   return folder
 }
 
-/** Ends what a failed test has left running, and takes the folders away. */
+/** Ends processes that a failed test has left running, and deletes the folders. */
 export async function cleanUp(): Promise<void> {
   for (const served of running) {
     served.kill('SIGKILL')
@@ -144,13 +144,13 @@ export async function cleanUp(): Promise<void> {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 }
 
-/** Runs a shell line where `curl` is to be found, if need be as a stand-in that knows what the printed line uses. */
+/** Runs a shell command with `curl` on its path, if need be a replacement that knows what the printed command uses. */
 export async function shell(line: string, folder: string): Promise<Ran> {
-  const standIn = join(folder, 'bin')
+  const curlFolder = join(folder, 'bin')
   const script = `#!/bin/sh\nexec "${join(ROOT, 'bin', 'weir-bun')}" "${join(import.meta.dir, 'curl.ts')}" "$@"\n`
-  await Bun.write(join(standIn, 'curl'), script, { mode: 0o755 })
+  await Bun.write(join(curlFolder, 'curl'), script, { mode: 0o755 })
   const child = Bun.spawn(['sh', '-c', line], {
-    env: { PATH: `${process.env.PATH}:${standIn}` },
+    env: { PATH: `${process.env.PATH}:${curlFolder}` },
     stdout: 'pipe',
     stderr: 'pipe',
   })

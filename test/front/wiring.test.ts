@@ -1,4 +1,4 @@
-// Settings that only show when the whole gateway runs with them.
+// Settings whose effect only shows when the whole gateway runs with them.
 
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { model, openCall, startHasty } from '../forwarding/caller.ts'
 import { chat, hello } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 
-/** What the log says of a refused call that came with a forwarded address. */
+/** The address that the log has for a refused call with a forwarded address. */
 async function loggedAddress(env: Record<string, string>): Promise<unknown> {
   const harness = await startHasty({ env })
   try {
@@ -30,12 +30,12 @@ test('a forwarded address counts only from a proxy that the operator named', asy
   expect(await loggedAddress({ WEIR_TRUSTED_PROXIES: '127.0.0.1' })).toBe('203.0.113.7')
 })
 
-test('WEIR_SILENCE_SECONDS says when the head of a silent stream leaves', async () => {
+test('WEIR_SILENCE_SECONDS sets when the head of a silent stream is sent', async () => {
   const harness = await startHasty({ env: { WEIR_SILENCE_SECONDS: '0' } })
   try {
     harness.upstream.plan(silence())
     const caller = openCall(harness, await harness.key(), { stream: true })
-    await caller.until(({ head }) => head !== '', 'the head is here')
+    await caller.until(({ head }) => head !== '', 'the head has arrived')
     expect([caller.status, caller.header('X-Pipeline-Adapter')]).toEqual([200, undefined])
     caller.leave()
     await harness.idle()
@@ -44,7 +44,7 @@ test('WEIR_SILENCE_SECONDS says when the head of a silent stream leaves', async 
   }
 })
 
-test('weir runs through a link, as npm installs it', () => {
+test('weir runs through a symbolic link, as npm installs it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-link-'))
   try {
     symlinkSync(join(import.meta.dir, '..', '..', 'bin', 'weir'), join(folder, 'weir'))
@@ -56,7 +56,7 @@ test('weir runs through a link, as npm installs it', () => {
   }
 })
 
-/** Sends a call on a connection of its own and resolves when the gateway closes that. */
+/** Sends a call on a connection of its own and resolves when the gateway closes the connection. */
 function untilClosed(url: string, key: string, body: object): Promise<void> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const bytes = post('/v1/chat/completions', headers, JSON.stringify({ model, messages: hello, ...body }))
@@ -80,7 +80,9 @@ test('a connection that is silent after its answer is closed, whatever the answe
   }
 })
 
-/** Sends this, and then a byte now and then; resolves with the answer's status when the gateway closes it. */
+/**
+ * Sends the bytes, and then a byte from time to time; resolves with the status when the gateway closes the connection.
+ */
 function untilClosedDripping(url: string, bytes: string): Promise<string> {
   return new Promise(resolve => {
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
@@ -107,7 +109,7 @@ test('a body that is refused unread cannot keep its connection open, however lon
       untilClosedDripping(harness.url, head(chats, `${key}Content-Type: text/plain\r\n${length}`)),
       untilClosedDripping(harness.url, head(chats, `${key}Content-Type: application/json\r\nContent-Length: 99000000`)),
       untilClosedDripping(harness.url, head('/nowhere', length)),
-      // A whole one, after which the head of the next one goes on and on.
+      // A complete request, after which the head of the next one does not end.
       untilClosedDripping(harness.url, `${head(chats, 'Content-Length: 2')}{}POST / HTTP/1.1\r\nX: `),
     ])
     expect(statuses).toEqual(['401', '401', '415', '413', '404', '401'])

@@ -1,5 +1,5 @@
-// The auditor on books that were spoiled by hand: each way is found, named and laid to the right account, by a whole
-// audit and by one that had already seen everything before it happened.
+// The auditor on a ledger that was damaged by hand: each kind of damage is found, named and attributed to the right
+// account, by a full audit and by an incremental one that had read everything before the damage.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
@@ -33,12 +33,12 @@ afterEach(() => {
   rmSync(books.folder, { recursive: true })
 })
 
-const told = ({ findings }: AuditReport): readonly string[] =>
+const failedChecks = ({ findings }: AuditReport): readonly string[] =>
   findings.map(({ check, accountId }) => `${check} ${accountId ?? '-'}`).sort()
 
 const options = { lagMs: 0, rests: false, deep: false }
 
-test('books that nobody has touched agree', async () => {
+test('an undamaged ledger is consistent', async () => {
   const { findings, ...seen } = await auditDatabase(books.path, { deep: true })
   expect(findings).toEqual([])
   expect(seen).toMatchObject({ transfers: 11, records: 4, accounts: 6, holds: 1 })
@@ -46,8 +46,8 @@ test('books that nobody has touched agree', async () => {
 
 const REVENUE = 1
 
-/** What is done to the books, and the checks that must fail, each with the account it is laid to. */
-const ways: readonly (readonly [what: string, sql: string, found: readonly string[]])[] = [
+/** What is done to the ledger, and the checks that must fail, each with its account. */
+const damages: readonly (readonly [what: string, sql: string, found: readonly string[]])[] = [
   [
     'a balance is raised',
     `UPDATE account SET balance = balance + 7 WHERE id = ${alice}`,
@@ -99,8 +99,8 @@ const ways: readonly (readonly [what: string, sql: string, found: readonly strin
   ],
 ]
 
-/** These change what is never changed. An audit that has read them before has no reason to look again. */
-const waysOfThePast: typeof ways = [
+/** These change rows that never change. An incremental audit that has read them does not read them again. */
+const damagesOfOldRows: typeof damages = [
   [
     'a charge is missing',
     `DELETE FROM transfer WHERE ref = ${calls.plain}`,
@@ -123,10 +123,10 @@ const waysOfThePast: typeof ways = [
   ],
 ]
 
-describe('a whole audit finds that', () => {
-  test.each([...ways, ...waysOfThePast])('%s', async (_, sql, found) => {
+describe('a full audit finds that', () => {
+  test.each([...damages, ...damagesOfOldRows])('%s', async (_, sql, found) => {
     spoil(books.db, sql)
-    expect(told(await auditDatabase(books.path))).toEqual([...found].sort())
+    expect(failedChecks(await auditDatabase(books.path))).toEqual([...found].sort())
   })
 
   const schema = [
@@ -145,7 +145,7 @@ describe('a whole audit finds that', () => {
   })
 })
 
-describe('an audit that goes on', () => {
+describe('an incremental audit', () => {
   let audit: LedgerAudit
   beforeEach(async () => {
     audit = new LedgerAudit({ ...options, path: books.path })
@@ -153,13 +153,13 @@ describe('an audit that goes on', () => {
   })
   afterEach(() => audit.close())
 
-  /** Old records and charges were read once; only what is new of them is read again. */
-  const everyTime = ways.filter(([, , found]) => !found.some(line => line.startsWith('call ')))
+  /** Old records and charges were read once; only new ones are read again. */
+  const everyTime = damages.filter(([, , found]) => !found.some(line => line.startsWith('call ')))
   test.each(everyTime)('finds at its next pass that %s', async (what, sql, found) => {
     spoil(books.db, sql)
-    // Only who has seen a hold can miss its record.
+    // Only an audit that has read a hold can miss its record.
     const expected = [...found, ...(what === 'a hold is lost' ? [`call ${alice}`] : [])].sort()
-    for (let pass = 0; pass < 2; pass++) expect(told(await audit.pass())).toEqual(expected)
+    for (let pass = 0; pass < 2; pass++) expect(failedChecks(await audit.pass())).toEqual(expected)
   })
 
   test('reads what is new, and nothing twice', async () => {
@@ -178,7 +178,7 @@ describe('an audit that goes on', () => {
     ['a record without its charge', 'UPDATE record SET cost = 0 WHERE call_id = 7001'],
     ['another cost', 'UPDATE record SET cost = cost - 1 WHERE call_id = 7001'],
   ] as const
-  test.each(fresh)('finds %s among what is new, and says so until it is mended', async (_, sql) => {
+  test.each(fresh)('finds %s among the new rows, and reports it until it is repaired', async (_, sql) => {
     const owner = { accountId: bob, keyId: bobKey }
     books.run(run => {
       run.post({ kind: 'top_up', ref: 3_009, accountId: bob, amount: '500', reference: null, author: 'cli' })
@@ -187,36 +187,36 @@ describe('an audit that goes on', () => {
     })
     const row = books.db.query('SELECT * FROM record WHERE call_id = 7001').values()[0] as (string | bigint | null)[]
     spoil(books.db, sql)
-    for (let pass = 0; pass < 2; pass++) expect(told(await audit.pass())).toEqual([`call ${bob}`])
+    for (let pass = 0; pass < 2; pass++) expect(failedChecks(await audit.pass())).toEqual([`call ${bob}`])
     books.db.run('DELETE FROM record WHERE call_id = 7001')
     const marks = row.map((_, index) => `?${index + 1}`).join()
     books.db.run('INSERT INTO record VALUES ('.concat(marks, ')'), row)
-    expect(told(await audit.pass())).toEqual([])
+    expect(failedChecks(await audit.pass())).toEqual([])
   })
 
   test('starts again when the newest transfers are gone', async () => {
     spoil(books.db, 'DELETE FROM transfer WHERE seq = (SELECT max(seq) FROM transfer)')
-    expect(told(await audit.pass())).toEqual([`balance ${REVENUE}`, `balance ${alice}`])
+    expect(failedChecks(await audit.pass())).toEqual([`balance ${REVENUE}`, `balance ${alice}`])
   })
 })
 
-test('a record that comes late, of a call that held for long, is looked at when it comes', async () => {
-  // A lag of no length that counts: every id of the sample is older than the horizon.
+test('a late record, of a call with a long hold, is audited when it arrives', async () => {
+  // A lag of 1 ms: every id of the sample is older than the horizon.
   const audit = new LedgerAudit({ ...options, lagMs: 1, path: books.path })
   expect((await audit.pass()).findings).toEqual([])
   books.run(run => run.settle({ record: recordOf(calls.open, { accountId: alice, keyId: aliceKey }), cost: '11' }))
   spoil(books.db, `UPDATE record SET cost = 0 WHERE call_id = ${calls.open}`)
-  expect(told(await audit.pass())).toEqual([`call ${alice}`])
+  expect(failedChecks(await audit.pass())).toEqual([`call ${alice}`])
   audit.close()
 
-  const other = new LedgerAudit({ ...options, lagMs: 1, path: books.path })
-  await other.pass()
+  const secondAudit = new LedgerAudit({ ...options, lagMs: 1, path: books.path })
+  await secondAudit.pass()
   spoil(books.db, `DELETE FROM record WHERE call_id = ${calls.open}`)
-  expect(told(await other.pass())).toEqual([`call ${alice}`])
-  other.close()
+  expect(failedChecks(await secondAudit.pass())).toEqual([`call ${alice}`])
+  secondAudit.close()
 })
 
-test('books that are being written to agree at every look', async () => {
+test('a ledger that is being written to is consistent at every pass', async () => {
   const [writer] = await Writer.open({ path: books.path, ballastBytes: 0 }, fault => expect(fault).toBe(''))
   const audits = [0, 1].map(lagMs => new AuditWorker({ ...options, lagMs, path: books.path }))
   let [next, working] = [20_000_000, true]
@@ -241,7 +241,7 @@ test('books that are being written to agree at every look', async () => {
   ]
   const callers = Array.from({ length: 8 }, (_, at) => caller(owners[at % 2]!))
   let last: AuditReport | undefined
-  for (let look = 0; look < 60 || last!.transfers < 2_000; look++) {
+  for (let round = 0; round < 60 || last!.transfers < 2_000; round++) {
     for (const audit of audits) {
       last = await audit.pass()
       expect(last.findings).toEqual([])
@@ -262,7 +262,7 @@ test('sums of more than 64 bits are added up exactly', async () => {
     expect(books.run(run => run.post(posting)).done).toBe('posted')
   }
   const much = 2n ** 60n
-  // Back and forth: each balance stays in its bounds, and what has passed through does not.
+  // Back and forth: each balance stays in its bounds, and the sum of the transfers does not.
   for (let ref = 8_000; ref < 8_020; ref++) {
     post(ref, `${much}`)
     post(ref + 100, `${-much}`)

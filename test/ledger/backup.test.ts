@@ -1,5 +1,5 @@
-// A backup is taken while calls run, judged, and brought back into an empty folder: what it holds is true up to the
-// moment it was taken, and its keys work.
+// A backup is taken while calls run, audited, and restored into an empty folder: it holds everything up to the moment
+// when it was taken, and its keys work.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import {
@@ -28,7 +28,7 @@ afterAll(cleanUp)
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
-/** Calls one after the other, from several callers, until told to stop; gives how many ended well. */
+/** Makes calls one after the other, from several callers, until stopped; returns how many succeeded. */
 function load(harness: Harness, keys: readonly string[]): () => Promise<number> {
   let [stopped, ended] = [false, 0]
   const callers = keys.map(async key => {
@@ -51,12 +51,12 @@ const rowsOf = (path: string, sql: string): unknown[][] => {
 }
 
 describe('a backup under load', () => {
-  const place = freshFolder()
-  const backup = join(place, 'backup')
+  const base = freshFolder()
+  const backup = join(base, 'backup')
   let keys: string[]
   let before: unknown[][]
 
-  test('is whole, closed to others, and its books agree', async () => {
+  test('is complete, readable by its owner only, and its ledger is consistent', async () => {
     const harness = await startHarness({ env: { WEIR_AUDIT_SECONDS: '1' } })
     keys = await Promise.all([1, 2, 3, 4].map(() => harness.key()))
     const stop = load(harness, keys)
@@ -81,18 +81,18 @@ describe('a backup under load', () => {
     expect(note.rows.transfers).toBeGreaterThanOrEqual(before.length)
   })
 
-  test('comes back into an empty folder, with everything up to its moment, and is served', async () => {
-    const data = join(place, 'data')
-    const said = await weirSays(data, `restore ${backup}`)
-    expect(said).toMatch(/^Restored to .*: 8 accounts, \d+ transfers, \d+ records\.$/)
+  test('is restored into an empty folder, with everything up to its moment, and is served', async () => {
+    const data = join(base, 'data')
+    const output = await weirSays(data, `restore ${backup}`)
+    expect(output).toMatch(/^Restored to .*: 8 accounts, \d+ transfers, \d+ records\.$/)
     const database = join(data, 'weir.db')
-    // Calls that were under way when it was taken were ended by the start, and only they.
+    // The start ended the calls that were running at the time of the backup, and only those.
     const copied = rowsOf(join(backup, 'weir.db'), 'SELECT * FROM transfer')
     expect(copied.slice(0, before.length)).toEqual(before)
     expect(rowsOf(database, 'SELECT * FROM transfer').slice(0, copied.length)).toEqual(copied)
     const records = rowsOf(join(backup, 'weir.db'), 'SELECT * FROM record')
-    const kept = new Set(rowsOf(database, 'SELECT * FROM record').map(row => Bun.hash(row.join()).toString()))
-    expect(records.filter(row => !kept.has(Bun.hash(row.join()).toString()))).toEqual([])
+    const restoredRows = new Set(rowsOf(database, 'SELECT * FROM record').map(row => Bun.hash(row.join()).toString()))
+    expect(records.filter(row => !restoredRows.has(Bun.hash(row.join()).toString()))).toEqual([])
     expect(rowsOf(database, 'SELECT count(*) FROM hold')).toEqual([[0n]])
     const db = openWriter(database)
     expect(bookFaults(db)).toEqual([])
@@ -109,23 +109,23 @@ describe('a backup under load', () => {
     expect(await weirSays(data, 'audit')).toMatch(/^books +agree\n/)
   })
 
-  test('brought back over other data leaves that beside it', async () => {
-    const data = join(place, 'other')
+  test('restored over other data sets that data aside', async () => {
+    const data = join(base, 'other')
     const key = await weirSays(data, 'keys create --credit 3')
     expect(await weirSays(data, `restore ${backup}`)).toMatch(/^The previous data is now in \S+\nRestored to /)
     expect((await weir(data, `balance ${key}`)).stderr).toContain('Unknown account')
     expect(await weirSays(data, `keys show ${keys[0]}`)).toMatch(/state +active/)
-    const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
-    expect(aside).toHaveLength(1)
-    const former = join(data, aside[0]!)
-    expect(readdirSync(former)).toEqual(expect.arrayContaining(['weir.db', 'pepper', 'jwt-secret']))
-    expect(await weirSays(former, `balance ${key}`)).toMatch(/balance +3\.00/)
+    const setAside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    expect(setAside).toHaveLength(1)
+    const previousData = join(data, setAside[0]!)
+    expect(readdirSync(previousData)).toEqual(expect.arrayContaining(['weir.db', 'pepper', 'jwt-secret']))
+    expect(await weirSays(previousData, `balance ${key}`)).toMatch(/balance +3\.00/)
   })
 })
 
-test('a backup has the bodies that are kept, and the key that opens them', async () => {
-  const place = freshFolder()
-  const [data, copy, back] = ['data', 'copy', 'back'].map(name => join(place, name)) as [string, string, string]
+test('a backup holds the stored bodies and the key that decrypts them', async () => {
+  const base = freshFolder()
+  const [data, copy, back] = ['data', 'copy', 'back'].map(name => join(base, name)) as [string, string, string]
   const served = await serve(data)
   const key = await weirSays(data, 'keys create --credit 1')
   await weirSays(data, `keys set ${key} --bodies on`)
@@ -139,72 +139,72 @@ test('a backup has the bodies that are kept, and the key that opens them', async
   expect(await weirSays(back, `bodies ${id}`)).toStartWith(body)
 })
 
-test('a backup is also judged by what no sum shows', async () => {
-  const place = freshFolder()
-  await weirSays(join(place, 'data'), 'keys create --credit 3')
-  const db = openWriter(join(place, 'data', 'weir.db'))
+test("a backup is also checked for damage that the ledger's sums do not show", async () => {
+  const base = freshFolder()
+  await weirSays(join(base, 'data'), 'keys create --credit 3')
+  const db = openWriter(join(base, 'data', 'weir.db'))
   spoil(db, "UPDATE tier SET qpm = 0 WHERE name = 'pro'")
   db.close()
-  const { code, stdout } = await weir(join(place, 'data'), `backup ${join(place, 'copy')}`)
+  const { code, stdout } = await weir(join(base, 'data'), `backup ${join(base, 'copy')}`)
   expect([code, stdout]).toEqual([1, expect.stringContaining('CHECK constraint failed in tier')])
 })
 
 describe('a restore that is killed', () => {
-  const place = freshFolder()
-  const [backup, data] = [join(place, 'backup'), join(place, 'data')]
+  const base = freshFolder()
+  const [backup, data] = [join(base, 'backup'), join(base, 'data')]
   const files = ['weir.db', 'pepper', 'jwt-secret']
-  let [kept, lost] = ['', '']
+  let [restoredKey, replacedKey] = ['', '']
 
-  /** As a kill leaves the folder after so many of its moves. */
+  /** Leaves the folder as a kill does after so many of the moves. */
   function killedAfter(moves: number): void {
-    const [part, aside] = [join(data, 'restoring'), join(data, 'before-restore-x')]
+    const [part, setAside] = [join(data, 'restoring'), join(data, 'before-restore-x')]
     mkdirSync(part)
-    mkdirSync(aside)
+    mkdirSync(setAside)
     for (const file of files) cpSync(join(backup, file), join(part, file))
     writeFileSync(join(part, 'aside'), 'before-restore-x')
-    files.slice(0, moves).forEach(file => renameSync(join(data, file), join(aside, file)))
+    files.slice(0, moves).forEach(file => renameSync(join(data, file), join(setAside, file)))
     files.slice(0, Math.max(0, moves - files.length)).forEach(file => renameSync(join(part, file), join(data, file)))
   }
 
-  test.each([0, 1, 3, 4])('after %i moves lets nothing start, and can be run again', async moves => {
-    rmSync(place, { recursive: true, force: true })
-    kept = await weirSays(join(place, 'first'), 'keys create --credit 3')
-    await weirSays(join(place, 'first'), `backup ${backup}`)
-    lost = await weirSays(data, 'keys create --credit 4')
+  test.each([0, 1, 3, 4])('after %i moves prevents a start, and can be run again', async moves => {
+    rmSync(base, { recursive: true, force: true })
+    restoredKey = await weirSays(join(base, 'first'), 'keys create --credit 3')
+    await weirSays(join(base, 'first'), `backup ${backup}`)
+    replacedKey = await weirSays(data, 'keys create --credit 4')
     killedAfter(moves)
     expect((await weir(data, 'serve')).stderr).toMatch(/^weir: A restore to .* was interrupted\. Run it again/)
     await weirSays(data, `restore ${backup}`)
-    expect(await weirSays(data, `balance ${kept}`)).toMatch(/balance +3\.00/)
-    const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
-    expect(aside).toEqual(['before-restore-x'])
-    expect(await weirSays(join(data, aside[0]!), `balance ${lost}`)).toMatch(/balance +4\.00/)
+    expect(await weirSays(data, `balance ${restoredKey}`)).toMatch(/balance +3\.00/)
+    const setAside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    expect(setAside).toEqual(['before-restore-x'])
+    expect(await weirSays(join(data, setAside[0]!), `balance ${replacedKey}`)).toMatch(/balance +4\.00/)
   })
 })
 
-describe('a restore that is killed before it moves anything', () => {
-  const place = freshFolder()
-  const [backup, data] = [join(place, 'backup'), join(place, 'data')]
+describe('a restore that ends before its first move', () => {
+  const base = freshFolder()
+  const [backup, data] = [join(base, 'backup'), join(base, 'data')]
 
-  test('changes nothing, and what is there is served', async () => {
-    await weirSays(join(place, 'first'), 'keys create --credit 3')
-    await weirSays(join(place, 'first'), `backup ${backup}`)
+  test('by a kill changes nothing, and the old data is served', async () => {
+    await weirSays(join(base, 'first'), 'keys create --credit 3')
+    await weirSays(join(base, 'first'), `backup ${backup}`)
     const key = await weirSays(data, 'keys create --credit 4')
     mkdirSync(join(data, 'restoring'))
     cpSync(join(backup, 'weir.db'), join(data, 'restoring', 'weir.db'))
     expect(await weirSays(data, `balance ${key}`)).toMatch(/balance +4\.00/)
   })
 
-  test('nor does one whose note has no name yet make the next take what is there for its own', async () => {
+  test("and before it has noted a folder's name does not make the next restore take the old data for its own", async () => {
     writeFileSync(join(data, 'restoring', 'aside'), '')
     expect(await weirSays(data, `restore ${backup}`)).toMatch(/^The previous data is now in \S+before-restore-\S+\n/)
-    const [aside] = readdirSync(data).filter(name => name.startsWith('before-restore-'))
-    const former = join(data, aside!, 'weir.db')
-    expect(rowsOf(former, 'SELECT balance FROM account WHERE id > 4')).toEqual([[4_000_000_000n]])
+    const [setAside] = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    const previousData = join(data, setAside!, 'weir.db')
+    expect(rowsOf(previousData, 'SELECT balance FROM account WHERE id > 4')).toEqual([[4_000_000_000n]])
   })
 
-  test('one that finds no room changes nothing and lets the gateway start', async () => {
+  test('for lack of space changes nothing, and the gateway can start', async () => {
     const before = readFileSync(join(data, 'weir.db'))
-    // A folder where a file must be put is as good as no room.
+    // A folder in the place of a file fails like a full disk.
     mkdirSync(join(data, 'restoring', 'pepper', 'x'), { recursive: true })
     const { code, stderr } = await weir(data, `restore ${backup}`)
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: The backup cannot be copied: [^\n]+\n$/)])
@@ -214,7 +214,7 @@ describe('a restore that is killed before it moves anything', () => {
   })
 })
 
-/** As the first migration left it: an account with money, a call that is recorded and one that still held. */
+/** A backup as of the first migration: an account with money, a recorded call and a call with a hold. */
 function oldBackup(folder: string): void {
   mkdirSync(folder)
   const db = openWriter(join(folder, 'weir.db'))
@@ -230,12 +230,12 @@ function oldBackup(folder: string): void {
 }
 
 describe('a backup from before the ledger', () => {
-  const place = freshFolder()
+  const base = freshFolder()
 
-  test('is brought up to date, audited, and copied as it was', async () => {
-    oldBackup(join(place, 'old'))
-    const data = join(place, 'data')
-    expect(await weirSays(data, `restore ${join(place, 'old')}`)).toBe(
+  test('is migrated, audited, and copied unchanged', async () => {
+    oldBackup(join(base, 'old'))
+    const data = join(base, 'data')
+    expect(await weirSays(data, `restore ${join(base, 'old')}`)).toBe(
       'The backup is older than the ledger. It is audited after its migration.\n' +
         `Restored to ${data}: 5 accounts, 1 transfers, 1 records.`,
     )
@@ -247,27 +247,27 @@ describe('a backup from before the ledger', () => {
     expect(modeOf(join(data, 'backups', copies[0]!))).toBe('600')
   })
 
-  test('is not put in place where its tables are not those of its schema', async () => {
-    const odd = join(place, 'odd')
+  test('is not restored if its tables are not those of its schema', async () => {
+    const odd = join(base, 'odd')
     oldBackup(odd)
     const db = openWriter(join(odd, 'weir.db'))
     db.run('DROP TABLE record')
     db.close()
-    const { code, stderr } = await weir(join(place, 'target'), `restore ${odd}`)
+    const { code, stderr } = await weir(join(base, 'target'), `restore ${odd}`)
     expect([code, stderr]).toEqual([1, expect.stringContaining('is damaged: table record is missing')])
-    expect(existsSync(join(place, 'target'))).toBeFalse()
+    expect(existsSync(join(base, 'target'))).toBeFalse()
   })
 })
 
-describe('what is no backup, or no place for one', () => {
-  test('a backup whose files were exchanged is not put in place', async () => {
-    const place = freshFolder()
-    const [good, empty] = [join(place, 'good'), join(place, 'empty')]
-    await weirSays(join(place, 'data'), 'keys create --credit 3')
-    await weirSays(join(place, 'data'), `backup ${good}`)
-    const other = openWriter(empty)
-    migrate(other)
-    other.close()
+describe('an invalid backup or backup folder:', () => {
+  test('a backup with replaced files is not restored', async () => {
+    const base = freshFolder()
+    const [good, empty] = [join(base, 'good'), join(base, 'empty')]
+    await weirSays(join(base, 'data'), 'keys create --credit 3')
+    await weirSays(join(base, 'data'), `backup ${good}`)
+    const emptyDb = openWriter(empty)
+    migrate(emptyDb)
+    emptyDb.close()
     const exchanged = [
       ['weir.db', '', 'is not the database that was backed up: it has schema 0'],
       ['weir.db', readFileSync(empty), 'The audit of this backup found contradictions'],
@@ -275,37 +275,37 @@ describe('what is no backup, or no place for one', () => {
       ['backup.json', '{', 'backup.json of the backup is damaged'],
     ] as const
     for (const [file, content, problem] of exchanged) {
-      const bad = join(place, 'bad')
+      const bad = join(base, 'bad')
       rmSync(bad, { recursive: true, force: true })
       cpSync(good, bad, { recursive: true })
       writeFileSync(join(bad, file), content)
-      const { code, stderr } = await weir(join(place, 'target'), `restore ${bad}`)
+      const { code, stderr } = await weir(join(base, 'target'), `restore ${bad}`)
       expect([file, code, stderr]).toEqual([file, 1, expect.stringContaining(problem)])
       expect(stderr).toMatch(/^weir: [^\n]+\n$/)
     }
-    expect(existsSync(join(place, 'target'))).toBeFalse()
+    expect(existsSync(join(base, 'target'))).toBeFalse()
   })
 
-  test('a backup that fails leaves nothing behind, and says why in a sentence', async () => {
-    const place = freshFolder()
-    const data = join(place, 'data')
+  test('a backup that fails leaves nothing behind, and prints the reason', async () => {
+    const base = freshFolder()
+    const data = join(base, 'data')
     await weirSays(data, 'keys create --credit 3')
     writeFileSync(join(data, 'bodies.db'), 'no database at all, and long enough to be looked at')
-    writeFileSync(join(place, 'file'), '')
+    writeFileSync(join(base, 'file'), '')
     for (const [to, problem] of [
       ['copy', 'No backup was made. The copy failed: '],
       ['file/x', 'cannot be created: '],
     ]) {
-      const { code, stdout, stderr } = await weir(data, `backup ${join(place, to!)}`)
+      const { code, stdout, stderr } = await weir(data, `backup ${join(base, to!)}`)
       expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(problem!)])
       expect(stderr).toMatch(/^weir: [^\n]+\n$/)
     }
-    expect(readdirSync(join(place, 'copy'))).toEqual([])
+    expect(readdirSync(join(base, 'copy'))).toEqual([])
     rmSync(join(data, 'bodies.db'))
-    expect(await weirSays(data, `backup ${join(place, 'copy')}`)).toContain('agree')
+    expect(await weirSays(data, `backup ${join(base, 'copy')}`)).toContain('agree')
   })
 
-  test('is refused in a sentence, and nothing is touched', async () => {
+  test('it is refused with a message, and nothing is changed', async () => {
     const folder = freshFolder()
     const data = join(folder, 'data')
     const key = await weirSays(data, 'keys create --credit 3')
@@ -324,7 +324,7 @@ describe('what is no backup, or no place for one', () => {
     expect(await weirSays(data, `balance ${key}`)).toMatch(/balance +3\.00/)
   })
 
-  test('of books that do not agree is kept, named so, and brought back only on demand', async () => {
+  test('a backup of an inconsistent ledger is kept, marked so, and restored only on demand', async () => {
     const folder = freshFolder()
     const data = join(folder, 'data')
     const key = await weirSays(data, 'keys create --credit 3')
@@ -346,7 +346,7 @@ describe('what is no backup, or no place for one', () => {
     expect(await weirSays(target, `accounts show ${key}`)).toContain('frozen since')
   })
 
-  test('that was damaged on its way is found out', async () => {
+  test('a backup that was damaged in transit is detected', async () => {
     const folder = freshFolder()
     const data = join(folder, 'data')
     await weirSays(data, 'keys create --credit 3')

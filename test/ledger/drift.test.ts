@@ -1,5 +1,5 @@
-// Books that do not agree, in a gateway that runs: the account is frozen and no other, and it shows wherever somebody
-// may look. Nothing is repaired.
+// An inconsistent ledger in a running gateway: the account is frozen and no other, and the drift shows in health,
+// metrics and log. Nothing is repaired.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ async function accountOf(key: string): Promise<string> {
   return (await harness.weir('accounts show', { account: key })).id as string
 }
 
-function spoilFolder(sql: string): void {
+function damageLedger(sql: string): void {
   const db = openWriter(join(harness.folder, 'weir.db'))
   spoil(db, sql)
   db.close()
@@ -51,7 +51,7 @@ const balances = (): unknown => {
   }
 }
 
-/** Waits for a look that began after this was called. */
+/** Waits for an audit that began after this call. */
 async function nextAudit(): Promise<void> {
   const sinceMs = Date.now()
   let seenMs: number | null = null
@@ -61,55 +61,55 @@ async function nextAudit(): Promise<void> {
   }
 }
 
-test('one account is frozen, the others are served, and a person lets it go again', async () => {
-  const [wrong, right] = [await harness.key(), await harness.key()]
-  expect((await call(harness, wrong)).status).toBe(200)
+test('an account with drift is frozen, the others are served, and the operator unfreezes it', async () => {
+  const [driftedKey, otherKey] = [await harness.key(), await harness.key()]
+  expect((await call(harness, driftedKey)).status).toBe(200)
   await nextAudit()
   expect((await ready()).ledger.drift).toBe(0)
   expect(await metrics()).toContain('\nweir_ledger_drift 0\n')
 
-  const account = await accountOf(wrong)
-  spoilFolder('UPDATE account SET held = held + 5 WHERE id = (SELECT account_id FROM api_key ORDER BY id LIMIT 1)')
-  const spoilt = balances()
-  await until(() => harness.logs.some(line => line.includes('the ledger is inconsistent')), 'it is logged')
+  const account = await accountOf(driftedKey)
+  damageLedger('UPDATE account SET held = held + 5 WHERE id = (SELECT account_id FROM api_key ORDER BY id LIMIT 1)')
+  const damagedBalances = balances()
+  await until(() => harness.logs.some(line => line.includes('the ledger is inconsistent')), 'the drift is logged')
   const logged = JSON.parse(harness.logs.find(line => line.includes('the ledger is inconsistent'))!)
   expect(logged).toMatchObject({ level: 'error', check: 'held', account })
   await nextAudit()
 
-  expectChatError(await call(harness, wrong), 403)
-  expect((await call(harness, right)).status).toBe(200)
+  expectChatError(await call(harness, driftedKey), 403)
+  expect((await call(harness, otherKey)).status).toBe(200)
   expect(await ready()).toMatchObject({ status: 'ready', ledger: { drift: 1 } })
-  const told = await metrics()
-  expect(told).toContain('\nweir_ledger_drift 1\n')
-  expect(told).toContain('weir_calls_total{outcome="refused"} 1\n')
-  expect(told).toMatch(/\nweir_ledger_audit_age_seconds \d/)
+  const exposition = await metrics()
+  expect(exposition).toContain('\nweir_ledger_drift 1\n')
+  expect(exposition).toContain('weir_calls_total{outcome="refused"} 1\n')
+  expect(exposition).toMatch(/\nweir_ledger_audit_age_seconds \d/)
 
-  const shown = await harness.weir('accounts unfreeze', { account })
-  expect(shown).toMatchObject({ frozen: false })
+  const unfrozen = await harness.weir('accounts unfreeze', { account })
+  expect(unfrozen).toMatchObject({ frozen: false })
   await nextAudit()
   await nextAudit()
-  // What a person has seen is not held against the account again, and is still there to be seen.
-  expect((await call(harness, wrong)).status).toBe(200)
+  // Drift that the operator has seen does not freeze the account again, and is still reported.
+  expect((await call(harness, driftedKey)).status).toBe(200)
   expect((await ready()).ledger.drift).toBe(1)
   expect(harness.logs.filter(line => line.includes('the ledger is inconsistent'))).toHaveLength(1)
   const heldOf = (rows: unknown): unknown[] => (rows as { held: bigint }[]).map(({ held }) => held)
-  expect(heldOf(balances())).toEqual(heldOf(spoilt))
+  expect(heldOf(balances())).toEqual(heldOf(damagedBalances))
 })
 
-test("drift of the operator's own account shows and freezes nobody", async () => {
+test("drift of the operator's own account is reported and freezes no account", async () => {
   const key = await harness.key()
-  spoilFolder('UPDATE account SET balance = balance + 5 WHERE id = 1')
+  damageLedger('UPDATE account SET balance = balance + 5 WHERE id = 1')
   await nextAudit()
-  expect((await ready()).ledger.drift).toBe(2) // its balance, and the sum of all
+  expect((await ready()).ledger.drift).toBe(2) // the drift of its balance, and of the sum of all
   expect((await call(harness, key)).status).toBe(200)
 })
 
-test('an audit on demand finds what the past hides, and acts upon it', async () => {
+test('an audit on demand finds drift in old rows, and freezes the account', async () => {
   const key = await harness.key()
   expect((await call(harness, key)).status).toBe(200)
   await harness.idle()
   await nextAudit()
-  spoilFolder('UPDATE transfer SET amount = amount + 1 WHERE ref = (SELECT max(call_id) FROM record)')
+  damageLedger('UPDATE transfer SET amount = amount + 1 WHERE ref = (SELECT max(call_id) FROM record)')
   const { books, findings } = await harness.weir('audit')
   expect(books).toBe('do not agree')
   const account = await accountOf(key)
@@ -119,7 +119,7 @@ test('an audit on demand finds what the past hides, and acts upon it', async () 
   expect((await ready()).ledger.drift).toBe((findings as unknown[]).length)
 })
 
-test('metrics are told on their own port only, in the text format, and name no key', async () => {
+test('metrics are served on their own port only, in the text format, and name no key', async () => {
   const key = await harness.key()
   expect((await call(harness, key)).status).toBe(200)
   await harness.idle()

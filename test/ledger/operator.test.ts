@@ -1,5 +1,5 @@
-// Every money command as an operator types it, on a gateway that runs and on the data folder alone: what it prints,
-// how it ends, and what bad input gets.
+// Every money command as an operator types it, with a running gateway and on the data folder alone: what it prints, its
+// exit code, and the errors for bad input.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
@@ -12,13 +12,13 @@ afterAll(cleanUp)
 interface Setting {
   readonly folder: string
   readonly served: Served | undefined
-  /** What the commands below may name in braces. */
+  /** The values of the placeholders in braces of the commands below. */
   readonly names: Record<string, string>
 }
 
 const demo = goodBody({ model: 'demo/echo' })
 
-/** A key with a dollar and two calls behind it. */
+/** Creates a key with a dollar and two calls. */
 async function prepare(running: boolean): Promise<Setting> {
   const folder = freshFolder()
   const served = await serve(folder)
@@ -151,16 +151,20 @@ const steps: readonly Step[] = [
   ['accounts freeze {account}', 0, /frozen +true\nfrozen since +2/],
   ['accounts unfreeze {key}', 0, /frozen +false/],
 
-  ['keys set {key} --clamp on --bodies off', 0, /^id +{keyId}\n[^]*clamps +true\nkeeps bodies +false\nstrict +false\n/],
-  ['keys set {key} --strict on', 0, /^id +{keyId}\n[^]*clamps +true\nkeeps bodies +false\nstrict +true\n/],
+  [
+    'keys set {key} --strict-cap on --bodies off',
+    0,
+    /^id +{keyId}\n[^]*strict cap +true\nkeeps bodies +false\nstrict +false\n/,
+  ],
+  ['keys set {key} --strict on', 0, /^id +{keyId}\n[^]*strict cap +true\nkeeps bodies +false\nstrict +true\n/],
   ['keys set {key} --strict off', 0, /strict +false\n/],
   [
     'keys show {key}',
     0,
-    /^id +{keyId}\naccount +{account}\nname +mine\n[^]*state +active\n[^]*clamps +true\n[^]*strict +false\n/,
+    /^id +{keyId}\naccount +{account}\nname +mine\n[^]*state +active\n[^]*strict cap +true\n[^]*strict +false\n/,
   ],
   ['keys set {key}', 1, /^weir: Nothing to change/],
-  ['keys set key_zzzzzzzzzzz --clamp on', 1, /^weir: Unknown key/],
+  ['keys set key_zzzzzzzzzzz --strict-cap on', 1, /^weir: Unknown key/],
   ['keys create --account {account} --name second --json', 0, /"account": "{account}"/],
   ['keys create --account {account} --name second', 1, /^weir: This name is taken\. Choose another one\.\n$/],
   [
@@ -257,30 +261,30 @@ const steps: readonly Step[] = [
 ]
 
 const filled = (text: string, names: Record<string, string>): string =>
-  text.replace(/\{(\w+)\}/g, (whole, name: string) => names[name] ?? whole)
+  text.replace(/\{(\w+)\}/g, (placeholder, name: string) => names[name] ?? placeholder)
 
 for (const running of [true, false]) {
   describe(running ? 'while the gateway runs' : 'on the data folder alone', () => {
     let setting: Setting
 
-    test('a gateway has been used', async () => {
+    test('the gateway serves a key and two calls', async () => {
       setting = await prepare(running)
     })
 
-    // What is refused is refused in the same place; here it is the way to it that differs.
-    const these = running ? steps : steps.filter(([, code], at) => code === 0 || at % 10 === 0)
-    test.each(these)('weir %s', async (command, code, says, keep = {}) => {
-      const ran: Ran = await weir(setting.folder, filled(command, setting.names))
-      const expected = new RegExp(filled(says.source, setting.names))
-      expect({ code: ran.code, said: code === 0 ? ran.stdout : ran.stderr }).toEqual({
+    // Refusals come from the same code in both cases; only the way to it differs.
+    const stepsToRun = running ? steps : steps.filter(([, code], at) => code === 0 || at % 10 === 0)
+    test.each(stepsToRun)('weir %s', async (command, code, pattern, keep = {}) => {
+      const result: Ran = await weir(setting.folder, filled(command, setting.names))
+      const expected = new RegExp(filled(pattern.source, setting.names))
+      expect({ code: result.code, said: code === 0 ? result.stdout : result.stderr }).toEqual({
         code,
         said: expect.stringMatching(expected),
       })
-      expect(code === 0 ? ran.stderr : ran.stdout).toBe('')
-      for (const [name, shape] of Object.entries(keep)) setting.names[name] = shape.exec(ran.stdout)![0]
+      expect(code === 0 ? result.stderr : result.stdout).toBe('')
+      for (const [name, shape] of Object.entries(keep)) setting.names[name] = shape.exec(result.stdout)![0]
     })
 
-    test('and it goes on', async () => {
+    test('the gateway still runs and stops cleanly', async () => {
       if (setting.served !== undefined) expect(await stopServed(setting.served)).toBe(0)
     })
   })

@@ -1,4 +1,4 @@
-// Books with something of everything in them, made by the store's own operations, for tests that then spoil them.
+// A ledger with every kind of row, made by the store's own operations, for tests that then damage it.
 
 import type { Database } from 'bun:sqlite'
 import { mkdtempSync } from 'node:fs'
@@ -15,7 +15,7 @@ export const alice = 1_001
 export const bob = 1_002
 export const aliceKey = 2_001
 export const bobKey = 2_002
-/** Charged with a refund, charged with a shortfall, free, and one that still holds. */
+/** Charged with a refund, charged with a shortfall, free, still held, and plainly charged. */
 export const calls = { refunded: 5_001, short: 5_002, free: 5_003, open: 5_004, plain: 5_005 } as const
 export const usedCode = 6_001
 export const freshCode = 6_002
@@ -84,10 +84,10 @@ export function openSampleBooks(nowMs: () => number = Date.now): SampleBooks {
 }
 
 function fill(books: SampleBooks): void {
-  const his = { accountId: alice, keyId: aliceKey }
-  const hers = { accountId: bob, keyId: bobKey }
+  const aliceIds = { accountId: alice, keyId: aliceKey }
+  const bobIds = { accountId: bob, keyId: bobKey }
   books.run(run => {
-    for (const { accountId, keyId } of [his, hers]) {
+    for (const { accountId, keyId } of [aliceIds, bobIds]) {
       const words = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: keyId + 500 }
       run.createKey({ id: keyId, accountId, digest: digestOf(keyId), pepper: 'aabbccdd', credit: '1000', ...words })
     }
@@ -101,18 +101,19 @@ function fill(books: SampleBooks): void {
     run.redeemCode({ digests: [digestOf(usedCode)], accountId: bob })
   })
   books.run(run => {
-    for (const callId of [calls.refunded, calls.free, calls.open, calls.plain]) run.hold(holdOf(callId, his, '400'))
-    run.hold(holdOf(calls.short, hers, '1000'))
-    run.settle({ record: recordOf(calls.refunded, his), cost: '150' })
-    run.settle({ record: recordOf(calls.free, his), cost: '0' })
-    run.settle({ record: recordOf(calls.plain, his), cost: '120' })
-    run.settle({ record: recordOf(calls.short, hers), cost: '1500' })
+    for (const callId of [calls.refunded, calls.free, calls.open, calls.plain])
+      run.hold(holdOf(callId, aliceIds, '400'))
+    run.hold(holdOf(calls.short, bobIds, '1000'))
+    run.settle({ record: recordOf(calls.refunded, aliceIds), cost: '150' })
+    run.settle({ record: recordOf(calls.free, aliceIds), cost: '0' })
+    run.settle({ record: recordOf(calls.plain, aliceIds), cost: '120' })
+    run.settle({ record: recordOf(calls.short, bobIds), cost: '1500' })
     run.post({ kind: 'gift', ref: 3_003, accountId: bob, amount: '600', reference: null, author: 'cli' })
     run.post({ kind: 'refund', ref: calls.refunded, accountId: alice, amount: '100', reference: null, author: 'cli' })
   })
 }
 
-/** Does what neither the triggers nor the checks would let anyone do, and leaves them as they were. */
+/** Makes a change that the triggers and the checks forbid, and restores the triggers and checks. */
 export function spoil(db: Database, sql: string): void {
   const triggers = db.query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all()
   db.run('PRAGMA foreign_keys = OFF')

@@ -1,4 +1,4 @@
-// Looking at records: the right rows, page after page; and that statements and records are always read by an index.
+// Searches in records: the right rows, page after page; and statements and records are always read by an index.
 
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -29,14 +29,14 @@ const planOf = (sql: string, count: number): string => {
     .join('; ')
 }
 
-describe('the plan', () => {
+describe('the query plan', () => {
   /** The rows of one page are few and in memory; everything else is an index or a range of ids. */
   const scansTable = /SCAN (record|transfer|t)\b/
 
   test.each(recordScanNames)('of a page of records by %s reads an index', walk => {
     for (const oldestFirst of [false, true]) {
-      for (const ways of walk === 'none' ? [1] : [1, 3]) {
-        const sql = recordScanSql(walk, ways, oldestFirst)
+      for (const valueCount of walk === 'none' ? [1] : [1, 3]) {
+        const sql = recordScanSql(walk, valueCount, oldestFirst)
         const plan = planOf(sql.replaceAll(/\$\w+/g, '1'), 0)
         expect(plan).not.toMatch(scansTable)
         const wanted = walk === 'none' || walk === 'callId' ? /SEARCH record USING INTEGER PRIMARY/ : /INDEX record_/
@@ -46,11 +46,11 @@ describe('the plan', () => {
     }
   })
 
-  const others = [
+  const statements = [
     [accountStatementSql, 3, /transfer_from[^]*transfer_to/],
     [revenueStatementSql, 3, /SEARCH transfer USING INTEGER PRIMARY/],
   ] as const
-  test.each(others)('of a statement reads its indexes', (sql, count, indexes) => {
+  test.each(statements)('of a statement reads its indexes', (sql, count, indexes) => {
     const plan = planOf(sql, count)
     expect(plan).not.toMatch(scansTable)
     expect(plan).toMatch(indexes)
@@ -75,13 +75,13 @@ describe('records', () => {
   })
 
   const allOf = (filter: RecordFilter, { limit, oldestFirst = false }: { limit: number; oldestFirst?: boolean }) => {
-    const found: number[] = []
-    const ask = { scope: null, filter, limit, oldestFirst }
-    let page = findRecords(db, recordColumns, ask)
+    const callIds: number[] = []
+    const query = { scope: null, filter, limit, oldestFirst }
+    let page = findRecords(db, recordColumns, query)
     for (;;) {
-      found.push(...page.rows.map(row => row.callId))
-      if (page.next === null) return found
-      page = findRecords(db, recordColumns, { ...ask, after: page.next })
+      callIds.push(...page.rows.map(row => row.callId))
+      if (page.next === null) return callIds
+      page = findRecords(db, recordColumns, { ...query, after: page.next })
     }
   }
   const expected = (fits: (at: number) => boolean): number[] =>
@@ -117,37 +117,37 @@ describe('records', () => {
     ],
     ['nothing at all', { from, accountId: alice, keyId: bobKey }, () => false],
   ]
-  test.each(filters)('by %s are all found, in the order of time, however long a page is', (_, filter, fits) => {
+  test.each(filters)('by %s are all found, in the order of time, whatever the length of a page', (_, filter, fits) => {
     const wanted = expected(fits)
     for (const limit of [700, 5_000]) expect(allOf(filter, { limit })).toEqual(wanted)
     expect(allOf(filter, { limit: 900, oldestFirst: true })).toEqual(wanted.toReversed())
   })
 
-  test('one page looks at a bounded number of rows, and says where to go on', () => {
-    const ask = { scope: null, filter: { keyId: aliceKey, outcome: 'none such' }, limit: 10 }
+  test('are searched a bounded number of rows for each page, and the page says where to go on', () => {
+    const query = { scope: null, filter: { keyId: aliceKey, outcome: 'none such' }, limit: 10 }
     const next = 100_000 + MANY - 2 - 2 * (ROWS_SCANNED_MAX - 1)
-    expect(findRecords(db, recordColumns, ask)).toEqual({ rows: [], next, early: true })
+    expect(findRecords(db, recordColumns, query)).toEqual({ rows: [], next, early: true })
   })
 
-  test('a page of a member ends nowhere in what is not theirs', () => {
+  test("are paged for a member without a cursor that points to other accounts' records", () => {
     const person = 3_001
     db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (${person}, 'm@x', 'm', 'member', 0)`)
-    const nothing = { rows: [], next: null, early: false }
+    const emptyPage = { rows: [], next: null, early: false }
     const find = (filter: RecordFilter, rank = 1) =>
-      findRecords(db, recordColumns, { scope: { personId: person, rank }, filter, limit: 10 })
+      findRecords(db, recordColumns, { scope: { actorId: person, rank }, filter, limit: 10 })
     const foreign: readonly RecordFilter[] = [{ keyId: aliceKey }, { accountId: alice }, { endUser: 'u7' }, {}]
-    for (const filter of foreign) expect(find({ ...filter, outcome: 'none such' })).toEqual(nothing)
+    for (const filter of foreign) expect(find({ ...filter, outcome: 'none such' })).toEqual(emptyPage)
     db.run(`INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (${bob}, ${person}, 1, 0)`)
-    for (const filter of foreign.slice(0, 2)) expect(find({ ...filter, outcome: 'none such' })).toEqual(nothing)
-    expect(find({ keyId: bobKey, outcome: 'none such' }, 2)).toEqual(nothing)
+    for (const filter of foreign.slice(0, 2)) expect(find({ ...filter, outcome: 'none such' })).toEqual(emptyPage)
+    expect(find({ keyId: bobKey, outcome: 'none such' }, 2)).toEqual(emptyPage)
     expect(find({ keyId: bobKey }).rows).toHaveLength(10)
     const last = find({ endUser: 'u7', outcome: 'none such' }).next!
-    expect((last - 100_000) % 2).toBe(1) // it is one of bob's
+    expect((last - 100_000) % 2).toBe(1) // a record of bob
     expect(find({ endUser: 'u7' }).rows.every(row => row.accountId === bob && row.endUser === 'u7')).toBe(true)
   })
 
   const odd = ['%', '_', "' OR 1=1 --", '"', '\\', '\u0000', '$walk0', 'ü'.repeat(100_000), '; DROP TABLE record']
-  test.each(odd)('%j in a filter is nothing but a text that is not there', text => {
+  test.each(odd)('are filtered by %j as by any text that does not occur', text => {
     for (const name of ['endUser', 'provider', 'channel', 'outcome', 'error'] as const) {
       expect(findRecords(db, recordColumns, { scope: null, filter: { [name]: text }, limit: 5 }).rows).toEqual([])
     }
@@ -155,7 +155,7 @@ describe('records', () => {
     expect(findRecords(db, recordColumns, { scope: null, filter: { model }, limit: 5 }).rows).toEqual([])
   })
 
-  test('are seen by members of their account alone', () => {
+  test('are visible to members of their account alone', () => {
     db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (9, 'a@b', 'a', 'member', 0),
       (10, 'c@d', 'c', 'member', 0), (11, 'e@f', 'e', 'member', 0)`)
     const join = db.query('INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, 0)')
@@ -165,21 +165,21 @@ describe('records', () => {
       [bob, 11, 1],
     ] as const)
       join.run(...row)
-    const seen = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
-      const { rows } = findRecords(db, recordColumns, { scope: { personId, rank }, filter, limit: 400 })
+    const visibleAccounts = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
+      const { rows } = findRecords(db, recordColumns, { scope: { actorId: personId, rank }, filter, limit: 400 })
       return [...new Set(rows.map(row => row.accountId))].sort()
     }
-    expect(seen(9, 1)).toEqual([alice])
-    expect(seen(9, 3)).toEqual([])
-    expect(seen(11, 1)).toEqual([alice, bob])
-    expect(seen(11, 2)).toEqual([alice])
-    expect(seen(10, 1)).toEqual([])
+    expect(visibleAccounts(9, 1)).toEqual([alice])
+    expect(visibleAccounts(9, 3)).toEqual([])
+    expect(visibleAccounts(11, 1)).toEqual([alice, bob])
+    expect(visibleAccounts(11, 2)).toEqual([alice])
+    expect(visibleAccounts(10, 1)).toEqual([])
     for (const filter of [{ accountId: bob }, { keyId: bobKey }, { callId: 100_001 }]) {
-      expect(seen(9, 1, filter)).toEqual([])
-      expect(seen(11, 1, filter)).toEqual([bob])
+      expect(visibleAccounts(9, 1, filter)).toEqual([])
+      expect(visibleAccounts(11, 1, filter)).toEqual([bob])
     }
-    expect(seen(9, 1, { endUser: 'u7' })).toEqual([alice])
-    expect(seen(9, 1, { outcome: 'refused' })).toEqual([alice])
-    expect(seen(9, 1, { model: modelA })).toEqual([alice])
+    expect(visibleAccounts(9, 1, { endUser: 'u7' })).toEqual([alice])
+    expect(visibleAccounts(9, 1, { outcome: 'refused' })).toEqual([alice])
+    expect(visibleAccounts(9, 1, { model: modelA })).toEqual([alice])
   })
 })

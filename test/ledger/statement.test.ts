@@ -1,5 +1,5 @@
-// Statements against the ledger itself: the order is the order of the transfers and the balances add up, whatever the
-// clock says, however long the calls lasted, whatever a filter leaves out and however long a page is.
+// Statements compared with the ledger itself: the order is the order of the transfers and the balances add up, whatever
+// the clock says, however long the calls lasted, whatever a filter leaves out and however long a page is.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
@@ -36,7 +36,7 @@ interface Filter {
   readonly before?: number
 }
 
-interface Shown {
+interface StatementLine {
   readonly kind: string
   readonly ref: number
   readonly amount: string
@@ -44,10 +44,14 @@ interface Shown {
   readonly madeMs: number
 }
 
-/** All pages. */
-function statement({ db }: SampleBooks, accountId: number, filter: Filter & { limit: number }): readonly Shown[] {
+/** The lines of all pages. */
+function statement(
+  { db }: SampleBooks,
+  accountId: number,
+  filter: Filter & { limit: number },
+): readonly StatementLine[] {
   const read = ledgerQueries(db).statement
-  const lines: Shown[] = []
+  const lines: StatementLine[] = []
   for (let after: string | undefined; ; ) {
     const page = read({ accountId, scope: null, ...filter, after })!
     expect(page.lines.length).toBeLessThanOrEqual(filter.limit)
@@ -62,18 +66,18 @@ interface TransferRow {
 }
 
 /** The same by the simplest means: all transfers one after the other, from the first. */
-function expected({ db }: SampleBooks, accountId: number, { kind, from, before }: Filter): readonly Shown[] {
+function expected({ db }: SampleBooks, accountId: number, { kind, from, before }: Filter): readonly StatementLine[] {
   const rows = db.query('SELECT * FROM transfer ORDER BY seq').all() as TransferRow[]
   let balance = 0n
-  const lines: Shown[] = []
+  const lines: StatementLine[] = []
   for (const row of rows) {
     const receives = Number(row.credit) === accountId
     if (!receives && Number(row.debit) !== accountId) continue
     const amount = (receives ? 1n : -1n) * (row.amount as bigint)
     balance += amount
-    const [madeMs, own] = [Number(row.made_ms), String(row.kind)]
-    if ((kind !== undefined && own !== kind) || madeMs < (from ?? 0) || madeMs >= (before ?? Infinity)) continue
-    lines.push({ kind: own, ref: Number(row.ref), amount: String(amount), balance: String(balance), madeMs })
+    const [madeMs, rowKind] = [Number(row.made_ms), String(row.kind)]
+    if ((kind !== undefined && rowKind !== kind) || madeMs < (from ?? 0) || madeMs >= (before ?? Infinity)) continue
+    lines.push({ kind: rowKind, ref: Number(row.ref), amount: String(amount), balance: String(balance), madeMs })
   }
   return lines.reverse()
 }
@@ -93,8 +97,8 @@ describe('a statement', () => {
         let now = 1_800_000_000_000
         const start = now
         const books = openAt(() => now)
-        const begun: { id: number; owner: (typeof owners)[number] }[] = []
-        const charged: typeof begun = []
+        const running: { id: number; owner: (typeof owners)[number] }[] = []
+        const charged: typeof running = []
         for (const [at, { owner, kind, amount, clock }] of steps.entries()) {
           now += clock
           books.run(run => {
@@ -102,10 +106,10 @@ describe('a statement', () => {
             const posted = { accountId: owner.accountId, reference: null, author: 'cli' }
             const money = `${BigInt(amount)}` as const
             if (kind === 'begin') {
-              if (run.hold(holdOf(id, owner, '90')).done === 'held') begun.push({ id, owner })
+              if (run.hold(holdOf(id, owner, '90')).done === 'held') running.push({ id, owner })
             } else if (kind === 'end') {
-              // The call that began last ends first: charges are not in the order of their calls.
-              const call = begun.pop()
+              // The call that started last ends first: charges are not in the order of their calls.
+              const call = running.pop()
               if (call === undefined) return
               run.settle({ record: recordOf(call.id, call.owner), cost: money })
               charged.push(call)
@@ -128,7 +132,7 @@ describe('a statement', () => {
         for (const accountId of accounts) {
           for (const filter of filters) {
             const wanted = expected(books, accountId, filter)
-            expect(statement(books, accountId, { ...filter, limit })).toEqual(wanted as Shown[])
+            expect(statement(books, accountId, { ...filter, limit })).toEqual(wanted as StatementLine[])
           }
         }
       }),
@@ -136,15 +140,15 @@ describe('a statement', () => {
     )
   })
 
-  test('lists every charge, also of a call whose record is gone', () => {
+  test('lists every charge, even of a call whose record was deleted', () => {
     const books = openAt(() => 5)
     const before = statement(books, alice, { limit: 50 })
     spoil(books.db, 'DELETE FROM record')
-    expect(statement(books, alice, { limit: 50 })).toEqual(before as Shown[])
+    expect(statement(books, alice, { limit: 50 })).toEqual(before as StatementLine[])
     expect(before.filter(({ kind }) => kind === 'charge')).toHaveLength(2)
   })
 
-  test('finds what a filter asks for behind more transfers than one page passes', () => {
+  test('finds the lines of a filter behind more transfers than one page reads', () => {
     const books = openAt(() => 5)
     const many = ROWS_READ_PER_PAGE_MAX + 10
     books.run(run => {
@@ -152,10 +156,10 @@ describe('a statement', () => {
       for (let at = 0; at < many; at++) run.post({ ...posted, kind: 'gift', ref: 800_000 + at, amount: '1' })
     })
     const read = ledgerQueries(books.db).statement
-    const ask = { accountId: alice, scope: null, kind: 'top_up', limit: 10 }
-    const first = read(ask)!
+    const query = { accountId: alice, scope: null, kind: 'top_up', limit: 10 }
+    const first = read(query)!
     expect(first.lines).toEqual([])
-    expect(read({ ...ask, after: first.next! })!.lines.map(({ amount }) => amount)).toEqual(['5000'])
+    expect(read({ ...query, after: first.next! })!.lines.map(({ amount }) => amount)).toEqual(['5000'])
     expect(statement(books, alice, { limit: 500 })).toHaveLength(expected(books, alice, {}).length)
   })
 })

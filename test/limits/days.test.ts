@@ -1,5 +1,5 @@
-// Limits of a day outlive the process: what was given before a start is not given again, also where the calendar was
-// set in between.
+// Daily limits outlive the process: what was used before a start is not granted again, even if the system clock was
+// changed in between.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,15 +17,15 @@ import { howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
 const TEN_MINUTES_MS = 600_000
 const DAY_S = 86_400
 
-describe('a start', () => {
+describe('after a start', () => {
   const run = fc.record({
-    /** How far its calendar is off. */
+    /** By how much the system clock is wrong. */
     offMs: fc.integer({ min: -TEN_MINUTES_MS / 2, max: TEN_MINUTES_MS / 2 }),
     stoppedS: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: 90_000 })),
     calls: fc.array(fc.record({ afterS: fc.nat(1_500), tries: fc.nat(30) }), { maxLength: 12 }),
   })
 
-  test('lets in no more than B + r·W, whatever ran before it, with a calendar that is ten minutes off', () => {
+  test('daily limits admit no more than B + r·W, whatever ran before it, with a system clock that is ten minutes off', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 400 }), fc.array(run, { minLength: 2, maxLength: 6 }), (amount, runs) => {
         const written = new Map<string, LimitDebt>()
@@ -63,21 +63,21 @@ describe('a start', () => {
     return limits.quotasOfCall(subject(), 7_000)[1]!.resetMs
   }
 
-  test('leaves out of account at most ten minutes of those that have passed, and never owes more for it', () => {
+  test('daily limits ignore at most ten minutes of the time that has passed, and never owe more for it', () => {
     expect(left(1e12, 1e12)).toBe(30_000_000)
     expect(left(1e12, 1e12 + TEN_MINUTES_MS)).toBe(30_000_000)
     expect(left(1e12, 1e12 + 2 * TEN_MINUTES_MS)).toBe(30_000_000 - TEN_MINUTES_MS)
     expect(left(1e12, 1e12 + 30_000_000 + TEN_MINUTES_MS)).toBe(0)
   })
 
-  test('with a calendar that is years off owes what was owed, or nothing', () => {
+  test('with a system clock that is years off daily limits owe what was owed, or nothing', () => {
     expect(left(1.8e12, 0)).toBe(30_000_000)
     expect(left(1.8e12, 4e12)).toBe(0)
   })
 })
 
-describe('what is written down', () => {
-  test('is each debt of a day of whoever called since, in the names of their own', () => {
+describe('the stored usage of a day', () => {
+  test('is the debt of each subject that has called since, under its own name', () => {
     const limits = new Limits()
     limits.setRules([
       row(1, { ...requests(10, 'day'), per: ['key'] }),
@@ -98,13 +98,13 @@ describe('what is written down', () => {
     expect(limits.takeDayUsage(0, 1_000)).toEqual([{ name: '2 a10/openai/gpt-x', paidMs: 1_000, notedMs: 1_000 }])
   })
 
-  test('is written some at a time, and what could not be is written later, as it is then', async () => {
+  test('is written in batches, and what could not be written is written later with its value of then', async () => {
     const batches: (readonly LimitDebt[])[] = []
     let fails = false
     const debt = (name: string, paidMs = 1): LimitDebt => ({ name, paidMs, notedMs: 0 })
     let notes = Array.from({ length: 1_200 }, (_, at) => debt(`1 ${at}`))
-    const troubles: unknown[] = []
-    const kept = new DayUsageWriter({
+    const failures: unknown[] = []
+    const writer = new DayUsageWriter({
       limits: { takeDayUsage: () => notes.splice(0) },
       writer: {
         run: (async (_name: string, { debts }: { debts: readonly LimitDebt[] }) => {
@@ -114,17 +114,17 @@ describe('what is written down', () => {
       },
       nowMs: () => 0,
       dateMs: () => 0,
-      onTrouble: fault => troubles.push(fault),
+      onTrouble: fault => failures.push(fault),
     })
-    await kept.write()
+    await writer.write()
     expect(batches.map(({ length }) => length)).toEqual([500, 500, 200])
     fails = true
     notes = [debt('a'), debt('b')]
-    await kept.write()
-    expect(troubles).toHaveLength(1)
+    await writer.write()
+    expect(failures).toHaveLength(1)
     fails = false
     notes = [debt('b', 2)]
-    await kept.close()
+    await writer.close()
     expect(batches.at(-1)).toEqual([debt('a'), debt('b', 2)])
   })
 })
@@ -136,7 +136,7 @@ describe('a gateway', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('that is started again remembers what a day’s limit has given', async () => {
+  test('that is restarted remembers what a daily limit has granted', async () => {
     const body = { model: 'openai/gpt-4o-mini', messages: hello }
     let key = ''
     const statusesAfter = async (offMs: number, calls: number): Promise<number[]> => {

@@ -1,5 +1,5 @@
-// A hundred thousand calls that end in any way there is, told once, twice, late or never: no place is ever lost, and
-// none is had by more than may have it.
+// A hundred thousand calls that end in every way, reported once, twice, late or never: no concurrency slot is ever
+// lost, and none is taken by more calls than allowed.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -29,19 +29,19 @@ interface Open {
 
 const isOpenai = ({ model }: LimitedCall): boolean => model!.startsWith('openai/')
 
-/** Whether each limit has a place, by counting those that have one. */
-function hasPlace(open: readonly Open[], of: LimitedCall): boolean {
-  const others = (is: (one: LimitedCall) => boolean): number => open.filter(one => is(one.of)).length
+/** Whether each limit has a free slot, by counting the open calls. */
+function hasFreeSlot(open: readonly Open[], of: LimitedCall): boolean {
+  const countOpen = (is: (one: LimitedCall) => boolean): number => open.filter(one => is(one.of)).length
   return (
-    others(({ keyId }) => keyId === of.keyId) < 5 &&
-    others(({ accountId }) => accountId === of.accountId) < 8 &&
-    (!isOpenai(of) || others(isOpenai) < 20) &&
-    others(({ keyId, model }) => keyId === of.keyId && model === of.model) < 3 &&
+    countOpen(({ keyId }) => keyId === of.keyId) < 5 &&
+    countOpen(({ accountId }) => accountId === of.accountId) < 8 &&
+    (!isOpenai(of) || countOpen(isOpenai) < 20) &&
+    countOpen(({ keyId, model }) => keyId === of.keyId && model === of.model) < 3 &&
     open.length < 30
   )
 }
 
-test('none of a hundred thousand', () => {
+test('none of a hundred thousand calls loses a concurrency slot', () => {
   const seed = Math.floor(Math.random() * 2 ** 31)
   const chance = chanceOf(seed)
   const pick = (count: number): number => Math.floor(chance() * count)
@@ -51,15 +51,15 @@ test('none of a hundred thousand', () => {
   let [ms, ended] = [0, 0]
   while (ended < ENDINGS) {
     ms += chance() < 0.001 ? bounds.leaseMsMax / 2 : pick(30)
-    const of = subject({ keyId: pick(9), accountId: 100 + pick(4), model: models[pick(3)]!, tokens: pick(500) })
-    const late = open.filter(({ sinceMs }) => ms - sinceMs >= bounds.leaseMsMax)
-    open = open.filter(one => !late.includes(one))
-    const admission = limits.admit(of, ms)
-    expect({ seed, ended, admitted: admission.admitted }).toEqual({ seed, ended, admitted: hasPlace(open, of) })
-    if (admission.admitted) open.push({ lease: admission.lease, of, sinceMs: ms })
+    const call = subject({ keyId: pick(9), accountId: 100 + pick(4), model: models[pick(3)]!, tokens: pick(500) })
+    const expired = open.filter(({ sinceMs }) => ms - sinceMs >= bounds.leaseMsMax)
+    open = open.filter(one => !expired.includes(one))
+    const admission = limits.admit(call, ms)
+    expect({ seed, ended, admitted: admission.admitted }).toEqual({ seed, ended, admitted: hasFreeSlot(open, call) })
+    if (admission.admitted) open.push({ lease: admission.lease, of: call, sinceMs: ms })
     const over = Array.from({ length: Math.min(pick(3), open.length) }, () => open.splice(pick(open.length), 1)[0]!)
-    // Of those that time has ended, some are never heard of again.
-    for (const { lease } of [...over, ...late.filter(() => chance() < 0.5)]) {
+    // Some of the expired calls never report their end.
+    for (const { lease } of [...over, ...expired.filter(() => chance() < 0.5)]) {
       endSomehow(lease, { way: pick(6), tokens: pick(900), ms })
       ended++
     }
@@ -68,14 +68,14 @@ test('none of a hundred thousand', () => {
   for (const { lease } of open) lease.release()
   expect(limits.size.leases).toBe(0)
   for (const model of models) {
-    const places = limits
+    const quotas = limits
       .quotasOfCall(subject({ keyId: 3, model }), ms)
       .filter(({ resource }) => resource === 'concurrency')
-    for (const { limit, remaining } of places) expect({ seed, remaining }).toEqual({ seed, remaining: limit })
+    for (const { limit, remaining } of quotas) expect({ seed, remaining }).toEqual({ seed, remaining: limit })
   }
 })
 
-/** Told of its tokens or not, and of its end once or twice; and of more when it is over. */
+/** Ends the lease with or without a token count, once or twice, and with further reports after the end. */
 function endSomehow(lease: LimitLease, { way, tokens: used, ms }: { way: number; tokens: number; ms: number }): void {
   if (way > 0) lease.correct(used, ms)
   lease.release()

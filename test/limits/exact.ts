@@ -1,5 +1,6 @@
-// All limits together, call for call as limits that are plainly right: random rules, random callers, random arrivals,
-// random endings, and a clock that may jump either way. And in every window of every limit no more than B + r·W.
+// Compares all limits together, call for call, with a slow, obviously correct implementation: random rules, random
+// callers, random arrivals, random endings, and a clock that may jump either way. And no window of any limit admits
+// more than B + r·W.
 
 import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'
@@ -52,11 +53,11 @@ const step = fc.record({
   caller: fc.constantFrom(...callers),
   model: fc.constantFrom(...models),
   tokens: fc.oneof(fc.constant(0), fc.nat(40), fc.nat(8_000)),
-  /** Which of the calls under way ends then, and with how much of what it was taken for. */
+  /** Which of the running calls ends then, and with how much of its estimate. */
   ends: fc.nat(8),
   used: fc.double({ min: 0, max: 2.5, noNaN: true }),
-  /** The same rules are laid down again, which changes nothing. */
-  again: fc.boolean(),
+  /** The same rules are set again, which changes nothing. */
+  resets: fc.boolean(),
 })
 
 interface Open {
@@ -65,7 +66,7 @@ interface Open {
   readonly tokens: number
 }
 
-/** Throws at the first difference, with its seed. Gives how many calls were compared. */
+/** Throws at the first difference, with its seed. Returns how many calls were compared. */
 export function compareLimits(numRuns: number, seed?: number): number {
   let calls = 0
   fc.assert(
@@ -75,26 +76,26 @@ export function compareLimits(numRuns: number, seed?: number): number {
       const slow = new SlowLimits(rules)
       const open: Open[] = []
       let ms = 1_000_000
-      steps.forEach(({ waitMs, caller, model, tokens, ends, used, again }, id) => {
+      steps.forEach(({ waitMs, caller, model, tokens, ends, used, resets }, id) => {
         ms = Math.max(0, ms + waitMs)
-        if (again) limits.setRules(id % 2 === 0 ? rules.toReversed() : rules)
+        if (resets) limits.setRules(id % 2 === 0 ? rules.toReversed() : rules)
         const [ending] = open.splice(ends, 1)
         if (ending !== undefined) {
-          const came = Math.floor(ending.tokens * used)
-          ending.lease.correct(came, ms)
+          const usedTokens = Math.floor(ending.tokens * used)
+          ending.lease.correct(usedTokens, ms)
           ending.lease.release()
-          slow.correct(ending.id, came, ms)
+          slow.correct(ending.id, usedTokens, ms)
           slow.release(ending.id)
         }
         const subject: SlowSubject = { ...caller, model, tokens }
-        const [found, right] = [limits.admit(subject, ms), slow.admit(id, subject, ms)]
+        const [actual, expected] = [limits.admit(subject, ms), slow.admit(id, subject, ms)]
         const left = (resource: string): number | undefined =>
-          found.quotas.find(quota => quota.resource === resource)?.remaining
-        const { admitted } = found
-        const told = { admitted, waitMs: admitted ? 0 : found.retryAfterMs, requests: left('requests') }
-        deepStrictEqual({ ...told, tokens: left('tokens') }, right)
+          actual.quotas.find(quota => quota.resource === resource)?.remaining
+        const { admitted } = actual
+        const summary = { admitted, waitMs: admitted ? 0 : actual.retryAfterMs, requests: left('requests') }
+        deepStrictEqual({ ...summary, tokens: left('tokens') }, expected)
         calls++
-        if (admitted) open.push({ id, lease: found.lease, tokens })
+        if (admitted) open.push({ id, lease: actual.lease, tokens })
       })
       if (slow.excess > 0n) throw new Error(`a window holds ${slow.excess} units too much`)
     }),

@@ -1,5 +1,5 @@
-// What costs nothing is limited all the same: with many keys of one account nobody has more counts of tokens, dry runs
-// and refused bodies than the account has calls.
+// Requests that cost nothing are limited too: with many keys of one account nobody gets more token counts, dry runs and
+// refused bodies than the account has calls.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,9 +16,9 @@ const folder = mkdtempSync(join(tmpdir(), 'weir-free-calls-'))
 let harness: Harness
 let owner: Person
 let upstream: Bun.Server<undefined>
-/** Counts that the provider has been asked for, and those that it has not answered yet. */
-let asked = 0
-let waiting: (() => void)[] = []
+/** Token counts that the provider has received, and those that it has not answered yet. */
+let countRequests = 0
+let pendingCounts: (() => void)[] = []
 let isHolding = false
 
 beforeAll(async () => {
@@ -27,8 +27,8 @@ beforeAll(async () => {
     hostname: '127.0.0.1',
     async fetch(request) {
       await request.text()
-      asked++
-      if (isHolding) await new Promise<void>(resolve => waiting.push(resolve))
+      countRequests++
+      if (isHolding) await new Promise<void>(resolve => pendingCounts.push(resolve))
       return Response.json({ input_tokens: 3 })
     },
   })
@@ -50,7 +50,7 @@ beforeAll(async () => {
   owner = await setUpOwner(harness)
 })
 beforeEach(() => {
-  ;[asked, waiting, isHolding] = [0, [], false]
+  ;[countRequests, pendingCounts, isHolding] = [0, [], false]
 })
 afterAll(async () => {
   await harness.stop()
@@ -74,15 +74,15 @@ async function freeTier(): Promise<Tier> {
   return data.find(({ name }) => name === 'free')!
 }
 
-/** Of an account in the free tier that has no money: its keys, all made by one of its members. */
+/** Creates an account in the free tier without money, and its keys, all created by one of its members. */
 async function account(): Promise<Account> {
   const id = String((await owner.ask('POST', 'web/accounts', { name: 'River', tier: 'free' })).body.id)
   const member = await addPerson(harness, owner.ask, { members: [{ account: id, role: 'developer' }] })
   const keys: string[] = []
   while (keys.length < KEYS) {
-    const made = await member.ask('POST', 'web/keys', { account: id, name: `key ${keys.length}` })
-    expect(made.status).toBe(201)
-    keys.push(String(made.body.key))
+    const created = await member.ask('POST', 'web/keys', { account: id, name: `key ${keys.length}` })
+    expect(created.status).toBe(201)
+    keys.push(String(created.body.key))
   }
   return { id, keys }
 }
@@ -90,66 +90,69 @@ async function account(): Promise<Account> {
 const good = JSON.stringify({ model: 'pond/echo', max_tokens: 5, messages: hello })
 
 async function post(key: string, path: string, body: string, headers: Record<string, string> = {}): Promise<number> {
-  const all = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
-  const answer = await fetch(harness.url + path, { method: 'POST', headers: all, body })
+  const allHeaders = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
+  const answer = await fetch(harness.url + path, { method: 'POST', headers: allHeaders, body })
   await answer.text()
   return answer.status
 }
 
 const count = (key: string): Promise<number> => post(key, '/v1/messages/count_tokens', good)
 const dryRun = (key: string): Promise<number> => post(key, '/v1/messages', good, { 'x-weir-explain': 'dry' })
-const refused = (key: string): Promise<number> => post(key, '/v1/messages', '{')
-const look = async (key: string): Promise<number> => {
+const refusedBody = (key: string): Promise<number> => post(key, '/v1/messages', '{')
+const readStored = async (key: string): Promise<number> => {
   const answer = await fetch(`${harness.url}/v1/responses/resp_1`, { headers: { authorization: `Bearer ${key}` } })
   await answer.text()
   return answer.status
 }
 
-/** How many are let in, with each key in turn until it is refused. */
-async function letIn(keys: readonly string[], ways: readonly ((key: string) => Promise<number>)[]): Promise<number> {
-  let found = 0
-  for (const key of keys) for (let at = 0; (await ways[at % ways.length]!(key)) !== 429; at++) found++
-  return found
+/** How many requests are admitted, with each key in turn until it is refused. */
+async function admittedCalls(
+  keys: readonly string[],
+  requests: readonly ((key: string) => Promise<number>)[],
+): Promise<number> {
+  let admitted = 0
+  for (const key of keys) for (let at = 0; (await requests[at % requests.length]!(key)) !== 429; at++) admitted++
+  return admitted
 }
 
 test.each([
-  ['counts', [count]],
+  ['token counts', [count]],
   ['dry runs', [dryRun]],
-  ['refused bodies', [refused]],
-  ['looks at what is kept', [look]],
-  ['all of them together', [count, dryRun, refused, look]],
-])('many keys have together as many as the account has calls a minute: %s', async (_, ways) => {
+  ['refused bodies', [refusedBody]],
+  ['reads of stored responses', [readStored]],
+  ['all of them together', [count, dryRun, refusedBody, readStored]],
+])('many keys of an account share its calls per minute: %s', async (_, requests) => {
   const { accountQpm } = await freeTier()
   const { keys } = await account()
-  expect(await letIn(keys, ways)).toBe(accountQpm)
-  expect(asked).toBeLessThanOrEqual(accountQpm)
-  for (const way of [count, dryRun, refused, look]) expect(await way(keys.at(-1)!)).toBe(429)
-  // Nobody else is touched by it.
+  expect(await admittedCalls(keys, requests)).toBe(accountQpm)
+  expect(countRequests).toBeLessThanOrEqual(accountQpm)
+  for (const request of [count, dryRun, refusedBody, readStored]) expect(await request(keys.at(-1)!)).toBe(429)
+  // Other accounts are not affected.
   expect(await count((await account()).keys[0]!)).toBe(200)
 })
 
-test('many keys have together as many counts at once as the account has calls at once', async () => {
+test('many keys of an account share its concurrency for token counts', async () => {
   const { accountConcurrency } = await freeTier()
   const { keys } = await account()
   isHolding = true
   const statuses: number[] = []
-  const all = Array.from({ length: accountConcurrency + 10 }, async (_, at) => {
+  const counts = Array.from({ length: accountConcurrency + 10 }, async (_, at) => {
     statuses.push(await count(keys[at % KEYS]!))
   })
-  await until(() => statuses.length === 10 && waiting.length === accountConcurrency, 'all but ten wait')
+  await until(() => statuses.length === 10 && pendingCounts.length === accountConcurrency, 'all but ten wait')
   expect(statuses).toEqual(Array<number>(10).fill(429))
   isHolding = false
-  for (const answer of waiting) answer()
-  await Promise.all(all)
+  for (const answer of pendingCounts) answer()
+  await Promise.all(counts)
   expect(statuses.filter(status => status === 200).length).toBe(accountConcurrency)
-  // Each has given its place back.
+  // Each has released its slot.
   expect(await count(keys[0]!)).toBe(200)
   expect(harness.gateway.activeCalls).toBe(0)
 })
 
-test('keys that share the limit of one of them share it for what costs nothing, too', async () => {
+test('keys that share the limit of one of them share it for requests without cost, too', async () => {
   const { id, keys } = await account()
   const { data } = (await owner.ask('GET', `web/keys?account=${id}&sort=created`)).body as { data: { id: string }[] }
   expect((await owner.ask('PATCH', `web/keys/${data[0]!.id}`, { qpm: 4 })).status).toBe(200)
-  expect(await letIn(keys, [dryRun, count, refused])).toBe(4)
+  expect(await admittedCalls(keys, [dryRun, count, refusedBody])).toBe(4)
 })

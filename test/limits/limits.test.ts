@@ -1,4 +1,5 @@
-// What limits do beside counting: take all or nothing, go on when rules change, forget, and never hold too much.
+// What limits do besides counting: admit all or nothing, keep state when rules change, forget idle subjects, and stay
+// within bounded memory.
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -14,7 +15,7 @@ function limitsOf(...rows: LimitRow[]): Limits {
   return limits
 }
 
-describe('one step', () => {
+describe('admission is one step:', () => {
   test('a call that one limit refuses is counted by none', () => {
     const limits = limitsOf(row(1, requests(5)), row(2, { ...requests(2), model: 'anthropic/*' }))
     const claude = subject({ model: 'anthropic/claude' })
@@ -23,7 +24,7 @@ describe('one step', () => {
     expect(howMany(limits, subject(), { nowMs: 0 })).toBe(3)
   })
 
-  test('neither its tokens nor its place are taken', () => {
+  test('a refused call takes neither tokens nor a slot', () => {
     const limits = limitsOf(row(1, tokens(1_000)), row(2, concurrency(2)), row(3, requests(1, 'day')))
     leaseOf(limits.admit(subject(), 0)).release()
     for (let tries = 0; tries < 50; tries++) expect(limits.admit(subject(), 0).admitted).toBe(false)
@@ -36,7 +37,7 @@ describe('one step', () => {
     expect(limits.size.leases).toBe(0)
   })
 
-  test('the limit that takes longest is the one that is told, in words of its own', () => {
+  test('of several limits the one with the longest wait is reported, with its own message', () => {
     const limits = limitsOf(
       row(1, { ...requests(1), per: ['account'] }),
       row(2, { ...requests(1, 'day'), per: ['key', 'model'] }),
@@ -44,13 +45,13 @@ describe('one step', () => {
     limits.admit(subject(), 0)
     const refused = limits.admit(subject(), 0)
     expect(refused).toMatchObject({ admitted: false, retryAfterMs: 86_400_000 })
-    const by = { span: 'day', whose: 'this key for this model', remaining: 0 }
-    expect(refused.admitted || refused.by).toMatchObject(by)
+    const tightest = { span: 'day', whose: 'this key for this model', remaining: 0 }
+    expect(refused.admitted || refused.by).toMatchObject(tightest)
   })
 })
 
 describe('tokens', () => {
-  test('a call of more than the whole limit goes when all of it is there, and owes the rest', () => {
+  test('of a call above the whole limit are admitted when the limit is full, and the rest is owed', () => {
     const limits = limitsOf(row(1, { ...tokens(1_000), per: ['key'] }))
     const large = subject({ tokens: 5_000 })
     const lease = leaseOf(limits.admit(large, 0))
@@ -61,47 +62,47 @@ describe('tokens', () => {
     expect(limits.admit(large, 4 * MINUTE_MS).admitted).toBe(true)
   })
 
-  test('what is told twice counts once', () => {
+  test('that are reported twice count once', () => {
     const limits = limitsOf(row(1, { ...tokens(1_000), per: ['key'] }))
     const lease = leaseOf(limits.admit(subject({ tokens: 600 }), 0))
     for (const used of [100, 0, 900]) lease.correct(used, 0)
     expect(limits.quotasOfCall(subject(), 0)[1]).toMatchObject({ resource: 'tokens', remaining: 900 })
   })
 
-  test('what uses none is not held up by tokens that are owed', () => {
+  test('that are owed do not delay a call that uses none', () => {
     const limits = limitsOf(row(1, { ...tokens(10), per: ['key'] }))
     leaseOf(limits.admit(subject({ tokens: 10 }), 0)).correct(1_000, 0)
     expect(limits.admit(subject({ tokens: 0 }), 0).admitted).toBe(true)
     expect(limits.admit(subject({ tokens: 1 }), 0).admitted).toBe(false)
   })
 
-  describe('what calls no model', () => {
-    const looks = { qpm: 5, model: null, tokens: 0 }
+  describe('a request without a model', () => {
+    const noModel = { qpm: 5, model: null, tokens: 0 }
     const ofAccount = row(1, { ...requests(7), per: ['account'] })
     const ofDay = row(2, { ...requests(2), span: 'day', per: ['account'] })
-    const places = row(3, { ...concurrency(3), per: ['account'] })
-    const others = [
+    const slots = row(3, { ...concurrency(3), per: ['account'] })
+    const unrelated = [
       row(4, { ...tokens(1), per: ['key'] }),
       row(5, { ...requests(1), per: ['key', 'model'] }),
       row(6, { ...requests(1), model: '*', per: ['key'] }),
     ]
 
-    test('is one request in every limit of a minute that is for any model', () => {
-      const limits = limitsOf(ofAccount, ofDay, places, ...others)
-      const [one, other] = [subject({ ...looks, keyId: 1 }), subject({ ...looks, keyId: 2 })]
-      expect(howMany(limits, one, { nowMs: 0 })).toBe(5)
-      expect(howMany(limits, other, { nowMs: 0 })).toBe(2)
+    test('is one request in every limit per minute that is for any model', () => {
+      const limits = limitsOf(ofAccount, ofDay, slots, ...unrelated)
+      const [firstKey, secondKey] = [subject({ ...noModel, keyId: 1 }), subject({ ...noModel, keyId: 2 })]
+      expect(howMany(limits, firstKey, { nowMs: 0 })).toBe(5)
+      expect(howMany(limits, secondKey, { nowMs: 0 })).toBe(2)
       expect(limits.size.leases).toBe(0)
     })
 
-    test('is counted by days and has a place, too, where a provider is asked', () => {
-      const asking = subject({ ...looks, callsProvider: true })
-      expect(howMany(limitsOf(ofAccount, ofDay, ...others), asking, { nowMs: 0 })).toBe(2)
-      const limits = limitsOf(ofAccount, places, ...others)
-      const admitted = [1, 2, 3].map(() => leaseOf(limits.admit(asking, 0)))
-      expect(limits.admit(asking, 0)).toMatchObject({ admitted: false, by: { resource: 'concurrency' } })
+    test('counts per day and takes a slot, too, if it calls a provider', () => {
+      const providerCall = subject({ ...noModel, callsProvider: true })
+      expect(howMany(limitsOf(ofAccount, ofDay, ...unrelated), providerCall, { nowMs: 0 })).toBe(2)
+      const limits = limitsOf(ofAccount, slots, ...unrelated)
+      const admitted = [1, 2, 3].map(() => leaseOf(limits.admit(providerCall, 0)))
+      expect(limits.admit(providerCall, 0)).toMatchObject({ admitted: false, by: { resource: 'concurrency' } })
       for (const lease of admitted) lease.release()
-      expect([limits.admit(asking, 0).admitted, limits.size.leases]).toEqual([true, 1])
+      expect([limits.admit(providerCall, 0).admitted, limits.size.leases]).toEqual([true, 1])
     })
   })
 })
@@ -109,7 +110,7 @@ describe('tokens', () => {
 describe('a change of rules', () => {
   const perKey = (amount: number) => row(1, { ...requests(amount), per: ['key'] })
 
-  test('keeps what is owed by those that stay, in time', () => {
+  test('keeps what is owed to the rules that stay', () => {
     const limits = limitsOf(perKey(60))
     expect(howMany(limits, subject(), { nowMs: 0 })).toBe(60)
     limits.setRules([row(2, requests(1_000)), perKey(6)])
@@ -118,7 +119,7 @@ describe('a change of rules', () => {
     expect(limits.admit(subject(), 0)).toMatchObject({ admitted: false, retryAfterMs: 100 })
   })
 
-  test('that is none, told ever so often, gives nothing', () => {
+  test('that changes nothing grants nothing, however often it is set', () => {
     const limits = limitsOf(perKey(7))
     let admitted = 0
     for (let round = 0; round < 100; round++) {
@@ -128,17 +129,17 @@ describe('a change of rules', () => {
     expect(admitted).toBe(7)
   })
 
-  test('of the key’s own calls a minute is felt at once, also by what it owes', () => {
+  test("of the key's own calls per minute applies at once, including what is owed", () => {
     const limits = limitsOf()
     expect(howMany(limits, subject({ qpm: 60 }), { nowMs: 0 })).toBe(60)
     expect(limits.admit(subject({ qpm: 6 }), 0)).toMatchObject({ admitted: false, retryAfterMs: 10_000 })
   })
 
-  test('of another rule takes nobody’s place in line, nor its place', () => {
-    const mine = [row(1, { ...tokens(1_000), per: ['key'] }), row(2, { ...concurrency(2), per: ['key'] })]
-    const limits = limitsOf(...mine)
+  test('of another rule affects neither waiting nor running calls', () => {
+    const rules = [row(1, { ...tokens(1_000), per: ['key'] }), row(2, { ...concurrency(2), per: ['key'] })]
+    const limits = limitsOf(...rules)
     const lease = leaseOf(limits.admit(subject({ tokens: 800 }), 0))
-    limits.setRules([row(3, { ...requests(100), per: ['key'] }), ...mine.toReversed()])
+    limits.setRules([row(3, { ...requests(100), per: ['key'] }), ...rules.toReversed()])
     limits.admit(subject({ tokens: 0 }), 0)
     lease.correct(100, 0)
     lease.release()
@@ -150,7 +151,7 @@ describe('a change of rules', () => {
     ).toEqual([1, 900])
   })
 
-  test('that takes a rule away takes what was owed by it', () => {
+  test('that removes a rule removes what was owed to it', () => {
     const limits = limitsOf(perKey(3))
     const lease = leaseOf(limits.admit(subject(), 0))
     limits.setRules([])
@@ -159,7 +160,7 @@ describe('a change of rules', () => {
     expect(limits.size.leases).toBe(0)
   })
 
-  test('of its window makes it another limit', () => {
+  test('of a window makes it another limit', () => {
     const limits = limitsOf(perKey(3))
     howMany(limits, subject(), { nowMs: 0 })
     limits.setRules([row(1, { ...requests(3, 'day'), per: ['key'] })])
@@ -167,8 +168,8 @@ describe('a change of rules', () => {
   })
 })
 
-describe('what would be refused anyway', () => {
-  test('is known before it is read, by limits of requests that ask for no model', () => {
+describe('a call that would be refused anyway', () => {
+  test('is recognised before its body is read, by limits of requests for any model', () => {
     const limits = limitsOf(row(1, { ...requests(3), per: ['account'] }), row(2, { ...requests(1), model: 'openai/*' }))
     expect(limits.refusalOfKey(subject(), 0)).toBeUndefined()
     limits.admit(subject(), 0)
@@ -178,7 +179,7 @@ describe('what would be refused anyway', () => {
     expect(limits.refusalOfKey(subject({ accountId: 11 }), 0)).toBeUndefined()
   })
 
-  test('is not counted by being asked', () => {
+  test('is not counted by that check', () => {
     const limits = limitsOf(row(1, { ...requests(3), per: ['account'] }))
     for (let tries = 0; tries < 100; tries++) limits.refusalOfKey(subject({ qpm: 2 }), 0)
     expect(howMany(limits, subject({ qpm: 2 }), { nowMs: 0 })).toBe(2)
@@ -186,7 +187,7 @@ describe('what would be refused anyway', () => {
 })
 
 describe('memory', () => {
-  test('of callers that come once is given back when they owe nothing any more', () => {
+  test('of callers that come once is freed when they owe nothing any more', () => {
     const limits = limitsOf(
       row(1, { ...requests(1_000), per: ['account'] }),
       row(2, { ...tokens(100_000), per: ['key', 'model'] }),
@@ -202,12 +203,12 @@ describe('memory', () => {
     expect(limits.size.owners).toBeLessThan(10)
   })
 
-  test('is never so short that two keys of an account have a limit each', () => {
+  test('is never freed so early that two keys of an account have a limit each', () => {
     const shared = { per: ['account'] } as const
     const limits = limitsOf(row(1, { ...requests(4), ...shared }), row(2, { ...concurrency(1), ...shared }))
     const [one, two] = [subject({ keyId: 1, qpm: 1 }), subject({ keyId: 2 })]
     leaseOf(limits.admit(one, 0)).release()
-    // By then its account owes nothing any more, but the key itself does.
+    // By then the account owes nothing any more, but the key itself does.
     for (let call = 0; call < 50; call++) limits.admit(subject({ keyId: 3, accountId: 11 }), 30_000)
     const lease = leaseOf(limits.admit(two, 60_000))
     expect(limits.admit(one, 60_000)).toMatchObject({ admitted: false, by: { resource: 'concurrency' } })
@@ -215,20 +216,20 @@ describe('memory', () => {
     expect(limits.admit(one, 60_000).admitted).toBe(true)
   })
 
-  test('is not to be had by asking for ever new models', () => {
+  test('cannot be exhausted by calls of ever new models', () => {
     const limits = limitsOf(
       row(1, { ...requests(1, 'day'), per: ['key', 'model'] }),
       row(2, { ...tokens(1e9), per: ['model'] }),
     )
-    const asks = (at: number, nowMs = 0): boolean => limits.admit(subject({ model: `openai/${at}` }), nowMs).admitted
-    const admitted = Array.from({ length: 3_000 }, (_, at) => asks(at)).filter(Boolean).length
+    const admits = (at: number, nowMs = 0): boolean => limits.admit(subject({ model: `openai/${at}` }), nowMs).admitted
+    const admitted = Array.from({ length: 3_000 }, (_, at) => admits(at)).filter(Boolean).length
     expect(admitted).toBeLessThanOrEqual(bounds.limitedModelsOfKeyMax)
     expect(admitted).toBeGreaterThanOrEqual(bounds.limitedModelsOfKeyMax / 2)
     expect(limits.size.owners).toBeLessThan(2 * bounds.limitedModelsOfKeyMax)
-    // Others are not held up, and the key itself not for ever.
+    // Other keys are not delayed, and the key itself only for a while.
     expect(limits.admit(subject({ keyId: 2, model: 'openai/new' }), 0).admitted).toBe(true)
     const later = 2 * 86_400_000
     for (let call = 0; call < 5_000; call++) limits.admit(subject({ keyId: 2, model: null }), later)
-    expect(asks(0, later) && asks(9_999, later)).toBe(true)
+    expect(admits(0, later) && admits(9_999, later)).toBe(true)
   })
 })

@@ -1,4 +1,4 @@
-// Many keys of one account: a member who makes one key after the other gets no more calls than the account has.
+// Many keys of one account: a member who creates one key after the other gets no more calls than the account has.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -20,11 +20,11 @@ interface Account {
   readonly account: string
   readonly key: string
   readonly member: Person
-  /** A key that the member makes. */
+  /** Creates a key as the member. */
   make(): Promise<string>
 }
 
-let made = 0
+let created = 0
 
 async function account(options: { readonly tier: string; readonly qpm?: number }): Promise<Account> {
   const { qpm, tier } = options
@@ -33,9 +33,9 @@ async function account(options: { readonly tier: string; readonly qpm?: number }
   await owner.ask('PATCH', `web/accounts/${String(id)}`, { tier })
   const member = await addPerson(harness, owner.ask, { members: [{ account: String(id), role: 'manager' }] })
   const make = async (): Promise<string> => {
-    const told = await member.ask('POST', 'web/keys', { account: String(id), name: `made ${++made}` })
-    expect([told.status, told.text]).toEqual([201, expect.any(String)])
-    return String(told.body.key)
+    const response = await member.ask('POST', 'web/keys', { account: String(id), name: `made ${++created}` })
+    expect([response.status, response.text]).toEqual([201, expect.any(String)])
+    return String(response.body.key)
   }
   return { account: String(id), key: String(key), member, make }
 }
@@ -46,8 +46,8 @@ const call = async (key: string): Promise<Response> => {
   return answer
 }
 
-/** How many of so many calls with each of these keys are let in. */
-async function letIn(keys: readonly string[], calls: number): Promise<number> {
+/** How many of so many calls with each of these keys are admitted. */
+async function admittedCalls(keys: readonly string[], calls: number): Promise<number> {
   let count = 0
   for (const key of keys) for (let at = 0; at < calls; at++) if ((await call(key)).status === 200) count++
   return count
@@ -59,44 +59,44 @@ const repeat = async <T>(count: number, make: () => Promise<T>): Promise<T[]> =>
   return all
 }
 
-describe('a member who makes many keys', () => {
+describe('a member who creates many keys', () => {
   test('has with all of them together what the tier gives to an account', async () => {
     await owner.ask('POST', 'web/tiers', { name: 'small', qpm: 5, accountQpm: 12, accountConcurrency: 3 })
     const { key, make } = await account({ tier: 'small' })
     const keys = [key, ...(await repeat(6, make))]
-    expect(await letIn(keys, 5)).toBe(12)
+    expect(await admittedCalls(keys, 5)).toBe(12)
     const refused = await call(keys[3]!)
     expect(refused.status).toBe(429)
     expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=qpm_exceeded')
-    // Others are not touched by it, and another amount is in force at once.
-    expect(await letIn([(await account({ tier: 'small' })).key], 5)).toBe(5)
+    // Other accounts are not affected, and another amount applies at once.
+    expect(await admittedCalls([(await account({ tier: 'small' })).key], 5)).toBe(5)
     await owner.ask('PATCH', 'web/tiers/small', { accountQpm: 7 })
-    const other = await account({ tier: 'small' })
-    const more = [other.key, ...(await repeat(2, other.make))]
-    expect(await letIn(more, 5)).toBe(7)
+    const otherAccount = await account({ tier: 'small' })
+    const more = [otherAccount.key, ...(await repeat(2, otherAccount.make))]
+    expect(await admittedCalls(more, 5)).toBe(7)
     const report = await fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${more[0]!}` } })
     const { limits } = (await report.json()) as { limits: { others: object[] } }
     expect(limits.others).toContainEqual(expect.objectContaining({ resource: 'concurrency', limit: 3 }))
   })
 
-  test('shares the calls a minute that an operator has given to a key of the account', async () => {
+  test('shares the calls per minute that an operator has set for a key of the account', async () => {
     const { key, make, member, account: id } = await account({ tier: 'pro', qpm: 4 })
     const keys = await repeat(5, make)
-    expect(await letIn([key, ...keys], 3)).toBe(4)
-    // Not by making the limited key go away either.
+    expect(await admittedCalls([key, ...keys], 3)).toBe(4)
+    // Deleting the limited key does not help either.
     const { data } = (await member.ask('GET', `web/keys?account=${id}&sort=created`)).body as { data: { id: string }[] }
     expect((await member.ask('DELETE', `web/keys/${data[0]!.id}`)).status).toBe(204)
-    expect(await letIn([...keys, await make()], 3)).toBe(0)
+    expect(await admittedCalls([...keys, await make()], 3)).toBe(0)
   })
 
-  test('shares them also where the keys were made before', async () => {
+  test('shares them even if the keys were created before', async () => {
     const { key, make, account: id } = await account({ tier: 'pro' })
     const keys = await repeat(3, make)
-    expect(await letIn(keys, 1)).toBe(3)
+    expect(await admittedCalls(keys, 1)).toBe(3)
     const { data } = (await owner.ask('GET', `web/keys?account=${id}&sort=created`)).body as { data: { id: string }[] }
     const first = data[0]!.id
     await owner.ask('PATCH', `web/keys/${first}`, { qpm: 6 })
-    expect(await letIn([key, ...keys], 4)).toBe(6)
+    expect(await admittedCalls([key, ...keys], 4)).toBe(6)
   })
 
   test('shares a limit of another kind that an operator has set on a key', async () => {
@@ -106,10 +106,10 @@ describe('a member who makes many keys', () => {
     const first = data[0]!.id
     const daily = { resource: 'requests', span: 'day', amount: 2, key: first }
     expect((await owner.ask('POST', 'web/limits', daily)).status).toBe(201)
-    expect(await letIn([...keys, await make()], 2)).toBe(2)
+    expect(await admittedCalls([...keys, await make()], 2)).toBe(2)
   })
 
-  test('reaches by none of them a channel without the tags that an operator requires', async () => {
+  test('reaches with none of them a channel without the tags that an operator requires', async () => {
     const { key, make, member, account: id } = await account({ tier: 'pro' })
     const before = await make()
     expect((await call(before)).status).toBe(200)
@@ -123,19 +123,19 @@ describe('a member who makes many keys', () => {
     }
     const report = await fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${after}` } })
     expect(((await report.json()) as { models: object }).models).toMatchObject({ required_tags: ['eu'] })
-    // Not by making the first key go away either, nor by a word of the member's.
+    // Neither deleting the first key nor a change by the member helps.
     expect((await member.ask('DELETE', `web/keys/${first!}`)).status).toBe(204)
     expect((await member.ask('PATCH', `web/keys/${second!}`, { requires: ['us'] })).status).toBe(403)
     expect((await call(await make())).status).toBe(403)
-    // A key of whoever runs the site goes by its own tags.
-    const own = await owner.ask('POST', 'web/keys', { account: id, name: 'free of tags' })
-    expect((await call(String(own.body.key))).status).toBe(200)
+    // A key that the owner of the site creates has its own tags.
+    const untaggedKey = await owner.ask('POST', 'web/keys', { account: id, name: 'free of tags' })
+    expect((await call(String(untaggedKey.body.key))).status).toBe(200)
   })
 
-  test('and whoever runs the site gives a key of its own limit what it says', async () => {
+  test('gets for a key with its own limit what the owner of the site has set', async () => {
     await owner.ask('POST', 'web/tiers', { name: 'tiny', qpm: 2, accountQpm: 3 })
     const { account: id } = await account({ tier: 'tiny' })
-    const own = await owner.ask('POST', 'web/keys', { account: id, name: 'much', qpm: 9 })
-    expect(await letIn([String(own.body.key)], 12)).toBe(9)
+    const fastKey = await owner.ask('POST', 'web/keys', { account: id, name: 'much', qpm: 9 })
+    expect(await admittedCalls([String(fastKey.body.key)], 12)).toBe(9)
   })
 })

@@ -15,7 +15,7 @@ export const tokens = (amount: number, span: 'minute' | 'day' = 'minute') =>
   ({ resource: 'tokens', span, amount }) as const
 export const concurrency = (amount: number) => ({ resource: 'concurrency', span: null, amount }) as const
 
-/** A caller that its own calls a minute do not stop. */
+/** A caller that its own calls per minute do not stop. */
 export const subject = (more: Partial<LimitedCall> = {}): LimitedCall => ({
   keyId: 1,
   accountId: 10,
@@ -26,7 +26,7 @@ export const subject = (more: Partial<LimitedCall> = {}): LimitedCall => ({
   ...more,
 })
 
-/** How many of them are let in, one after the other. */
+/** How many of the calls are admitted, one after the other. */
 export function howMany(
   limits: Limits,
   wanted: LimitedCall,

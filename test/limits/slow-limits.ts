@@ -1,6 +1,6 @@
-// Limits that are plainly right: every rule is tried on every call, nothing is ever forgotten, and all numbers are
-// bigints. What is owed is a queue, paid from its front. Of what is given back it is not remembered where it stood: as
-// much as there was before a call is taken to have stood there.
+// A slow, obviously correct implementation of limits: every rule is tried on every call, nothing is ever forgotten, and
+// all numbers are bigints. What is owed is a queue, paid from its front. The position of tokens that are given back is
+// not stored: they are taken from before the call, as far as there was anything.
 
 import { bounds } from '../../src/base/bounds.ts'
 import type { LimitedCall } from '../../src/limits/limited-call.ts'
@@ -8,20 +8,20 @@ import type { LimitRow } from '../../src/store/rules/rules.ts'
 
 export type SlowSubject = LimitedCall & { readonly model: string }
 
-/** What one limit has let in, and when by its own clock. */
-export interface Let {
+/** What one limit has admitted, and when by its own clock. */
+export interface Entry {
   readonly tick: number
-  /** In the end no more than was taken for it. */
+  /** In the end no more than was reserved for the call. */
   count: number
-  /** What stood before it, and all that had ever been given back. */
+  /** What was owed before it, and all that had ever been given back. */
   readonly before: bigint
   readonly given: bigint
 }
 
 class Bucket {
   readonly row: LimitRow
-  readonly places = new Set<number>()
-  readonly let = new Map<number, Let>()
+  readonly slots = new Set<number>()
+  readonly entries = new Map<number, Entry>()
   owed = 0n
   #given = 0n
   #tick = 0
@@ -30,7 +30,7 @@ class Bucket {
     this.row = row
   }
 
-  /** One of what is counted, in units of which a tick pays back the amount. */
+  /** One counted thing, in units of which a tick pays back the amount. */
   get each(): bigint {
     return this.row.span === 'day' ? 86_400n : 60_000n
   }
@@ -58,9 +58,9 @@ class Bucket {
     return this.row.resource === 'tokens' ? Math.min(tokens, this.row.amount) : 1
   }
 
-  /** Ticks until it fits; 0 when it does. */
+  /** Milliseconds until the call fits; 0 if it does. */
   waitMs(tokens: number): number {
-    if (this.row.resource === 'concurrency') return this.places.size < this.row.amount ? 0 : 1_000
+    if (this.row.resource === 'concurrency') return this.slots.size < this.row.amount ? 0 : 1_000
     const count = this.countOf(tokens)
     if (count === 0) return 0
     const amount = BigInt(this.row.amount)
@@ -74,14 +74,14 @@ class Bucket {
   }
 
   take(lease: number, tokens: number, ms: number): void {
-    if (this.row.resource === 'concurrency') return void this.places.add(lease)
+    if (this.row.resource === 'concurrency') return void this.slots.add(lease)
     const count = this.countOf(tokens)
-    this.let.set(lease, { tick: this.tickAt(ms), count, before: this.owed, given: this.#given })
+    this.entries.set(lease, { tick: this.tickAt(ms), count, before: this.owed, given: this.#given })
     this.owed += BigInt(count) * this.each
   }
 
   correct(lease: number, tokens: number): void {
-    const taken = this.let.get(lease)
+    const taken = this.entries.get(lease)
     if (this.row.resource !== 'tokens' || taken === undefined) return
     const more = BigInt(tokens - taken.count) * this.each
     if (more >= 0n) return void (this.owed += more)
@@ -95,7 +95,7 @@ class Bucket {
   }
 }
 
-const leastOf = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const leastOf = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 export class SlowLimits {
   readonly #rows: readonly LimitRow[]
@@ -133,11 +133,11 @@ export class SlowLimits {
   }
 
   release(lease: number): void {
-    for (const bucket of this.#leases.get(lease)?.met ?? []) bucket.places.delete(lease)
+    for (const bucket of this.#leases.get(lease)?.met ?? []) bucket.slots.delete(lease)
     this.#leases.delete(lease)
   }
 
-  /** The most that any window of any limit holds beyond its bound of B + r·W, in units; above 0 something is wrong. */
+  /** The most that any window of any limit holds above its bound of B + r·W, in units; more than 0 is an error. */
   get excess(): bigint {
     return [...this.buckets.values()].reduce((worst, bucket) => {
       const found = excessOf(bucket)
@@ -179,7 +179,7 @@ function fits({ keyId, accountId, tier, model }: LimitRow, subject: SlowSubject)
   return new RegExp(`^${parts.join('.*')}$`).test(subject.model)
 }
 
-function excessOf({ row, each, let: taken }: Bucket): bigint {
+function excessOf({ row, each, entries: taken }: Bucket): bigint {
   if (row.resource === 'concurrency') return -1n
   const all = [...taken.values()]
   let worst = -1n

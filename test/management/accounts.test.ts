@@ -1,4 +1,4 @@
-// Accounts, budgets and limits over the web: who may change what of them, and that it is in force at once.
+// Accounts, budgets and limits over the web: who may change what, and that changes apply at once.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -12,23 +12,23 @@ import { addPerson, setUpOwner } from '../support/people.ts'
 
 let harness: Harness
 let owner: Ask
-let [account, other] = ['', '']
+let [account, otherAccount] = ['', '']
 let manager: Person
 let stranger: Person
 
 beforeAll(async () => {
   harness = await startHarness()
   owner = (await setUpOwner(harness)).ask
-  ;[account, other] = [await make({ name: 'River', kind: 'postpaid' }), await make({ name: 'Lake' })]
+  ;[account, otherAccount] = [await make({ name: 'River', kind: 'postpaid' }), await make({ name: 'Lake' })]
   manager = await addPerson(harness, owner, { members: [{ account, role: 'manager' }] })
-  stranger = await addPerson(harness, owner, { members: [{ account: other, role: 'manager' }] })
+  stranger = await addPerson(harness, owner, { members: [{ account: otherAccount, role: 'manager' }] })
 })
 afterAll(() => harness.stop())
 
 async function make(body: object): Promise<string> {
-  const told = await owner('POST', 'web/accounts', { type: 'team', ...body })
-  if (told.status !== 201) throw new Error(told.text)
-  return String(told.body.id)
+  const answer = await owner('POST', 'web/accounts', { type: 'team', ...body })
+  if (answer.status !== 201) throw new Error(answer.text)
+  return String(answer.body.id)
 }
 
 let count = 0
@@ -38,10 +38,10 @@ async function keyOf(id: string): Promise<{ id: string; key: string }> {
 }
 const works = async (key: string): Promise<number> =>
   (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status
-const refusals = (told: readonly Told[]) => told.map(({ status, error }) => [status, error.code])
+const refusals = (answer: readonly Told[]) => answer.map(({ status, error }) => [status, error.code])
 
 describe('an account', () => {
-  test('is made and shown with what it has', async () => {
+  test('is created and shown with its balance and settings', async () => {
     const id = await make({ name: 'Pond', creditLimit: '2.5', tier: 'free', allows: ['openai/*'] })
     const { body, headers } = await owner('GET', `web/accounts/${id}`)
     expect(body).toMatchObject({
@@ -64,61 +64,61 @@ describe('an account', () => {
     expect((await owner('POST', 'web/accounts', { name: 'x', type: 'team', tier: 'none' })).error.param).toBe('tier')
   })
 
-  test('that belongs to the books is not shown, nor changed', async () => {
+  test('of the ledger itself is neither shown nor changed', async () => {
     for (const id of ['acc_00000000001', 'acc_00000000002', 'acc_00000000003', 'acc_00000000004']) {
-      const told = [
+      const answer = [
         await owner('GET', `web/accounts/${id}`),
         await owner('PATCH', `web/accounts/${id}`, { name: 'mine' }),
         await owner('GET', `web/accounts/${id}/budgets`),
         await owner('PUT', `web/accounts/${id}/budgets/day`, { cap: '1' }),
         await owner('POST', 'web/keys', { account: id, name: 'mine' }),
       ]
-      expect(refusals(told)).toEqual(told.map(() => [404, 'resource_unknown']))
+      expect(refusals(answer)).toEqual(answer.map(() => [404, 'resource_unknown']))
     }
     expect((await owner('GET', 'web/accounts?limit=200')).text).not.toContain('operator')
   })
 
-  test('is found by what its name begins with, and by how it is', async () => {
+  test('is found by the beginning of its name and by its state', async () => {
     const id = await make({ name: "O'Brien 100%", type: 'personal' })
-    const found = async (query: string): Promise<unknown[]> =>
+    const findNames = async (query: string): Promise<unknown[]> =>
       ((await owner('GET', `web/accounts?${query}`)).body.data as { id: string }[]).map(row => row.id)
-    expect(await found(`name=${encodeURIComponent("o'brien 100%")}`)).toEqual([id])
-    expect(await found('name=%25')).toEqual([])
-    expect(await found('name=O&type=personal&kind=prepaid&frozen=false')).toContain(id)
+    expect(await findNames(`name=${encodeURIComponent("o'brien 100%")}`)).toEqual([id])
+    expect(await findNames('name=%25')).toEqual([])
+    expect(await findNames('name=O&type=personal&kind=prepaid&frozen=false')).toContain(id)
     await owner('PATCH', `web/accounts/${id}`, { frozen: true })
-    expect(await found('frozen=true')).toEqual([id])
+    expect(await findNames('frozen=true')).toEqual([id])
     const { body } = await owner('PATCH', `web/accounts/${id}`, { frozen: false })
     expect([body.frozen, body.frozenSince]).toEqual([false, null])
   })
 
-  test('cannot be let owe less than it does', async () => {
+  test('cannot become prepaid while it has a debt', async () => {
     const id = await make({ name: 'Debt', kind: 'postpaid' })
     expect(await works((await keyOf(id)).key)).toBe(200)
-    const told = await owner('PATCH', `web/accounts/${id}`, { kind: 'prepaid' })
-    expect([told.status, told.error.code]).toEqual([409, 'state_unfit'])
+    const answer = await owner('PATCH', `web/accounts/${id}`, { kind: 'prepaid' })
+    expect([answer.status, answer.error.code]).toEqual([409, 'state_unfit'])
     expect((await owner('PATCH', `web/accounts/${id}`, { kind: 'prepaid', creditLimit: '1' })).status).toBe(200)
   })
 
-  test('of others is unknown, whatever is asked of it', async () => {
+  test('of others is unknown to every request', async () => {
     const before = (await owner('GET', `web/accounts/${account}`)).text
-    for (const seen of [{}, { 'if-match': '"1"' }, { 'if-match': '"9"' }]) {
-      const told = [
-        await stranger.ask('GET', `web/accounts/${account}`, undefined, seen),
-        await stranger.ask('PATCH', `web/accounts/${account}`, { name: 'mine' }, seen),
-        await stranger.ask('GET', `web/accounts/${account}/budgets`, undefined, seen),
-        await stranger.ask('PUT', `web/accounts/${account}/budgets/day`, { cap: '1' }, seen),
-        await stranger.ask('DELETE', `web/accounts/${account}/budgets/day`, undefined, seen),
+    for (const precondition of [{}, { 'if-match': '"1"' }, { 'if-match': '"9"' }]) {
+      const answer = [
+        await stranger.ask('GET', `web/accounts/${account}`, undefined, precondition),
+        await stranger.ask('PATCH', `web/accounts/${account}`, { name: 'mine' }, precondition),
+        await stranger.ask('GET', `web/accounts/${account}/budgets`, undefined, precondition),
+        await stranger.ask('PUT', `web/accounts/${account}/budgets/day`, { cap: '1' }, precondition),
+        await stranger.ask('DELETE', `web/accounts/${account}/budgets/day`, undefined, precondition),
       ]
-      expect(refusals(told)).toEqual(told.map(() => [404, 'resource_unknown']))
+      expect(refusals(answer)).toEqual(answer.map(() => [404, 'resource_unknown']))
     }
     const { body } = await stranger.ask('GET', 'web/accounts')
-    expect((body.data as { id: string }[]).map(({ id }) => id)).toEqual([other])
+    expect((body.data as { id: string }[]).map(({ id }) => id)).toEqual([otherAccount])
     expect((await owner('GET', `web/accounts/${account}`)).text).toBe(before)
   })
 })
 
 describe('a manager', () => {
-  test('names the account and keeps its bodies, and nothing that costs the operator', async () => {
+  test('renames the account and turns stored bodies on, but changes nothing that costs the operator', async () => {
     const { ask } = manager
     expect((await ask('PATCH', `web/accounts/${account}`, { name: 'River 2', keepsBodies: true })).status).toBe(200)
     const reserved = { kind: 'postpaid', creditLimit: '1000', frozen: false, tier: 'pro' }
@@ -133,7 +133,7 @@ describe('a manager', () => {
     expect((await ask('POST', 'web/accounts', { name: 'x', type: 'team' })).status).toBe(403)
   })
 
-  test('may let its keys use less, and never more', async () => {
+  test('may restrict the keys of the account, and never widen their rights', async () => {
     const id = await make({ name: 'Narrow', kind: 'postpaid', allows: ['openai/*', 'demo/echo'] })
     const { ask } = await addPerson(harness, owner, { members: [{ account: id, role: 'manager' }] })
     const { key } = await keyOf(id)
@@ -156,7 +156,7 @@ describe('a manager', () => {
     expect(await works(key)).toBe(200)
   })
 
-  test('cannot be overtaken by another who has seen the same', async () => {
+  test('gets a 412 if another manager has changed the same version', async () => {
     const path = `web/accounts/${account}`
     const etag = (await owner('GET', path)).headers.get('etag')!
     const both = await Promise.all(
@@ -167,7 +167,7 @@ describe('a manager', () => {
 })
 
 describe('a budget', () => {
-  test('is set, shown, kept and taken away, of accounts and of keys', async () => {
+  test('is set, shown, kept and removed, for accounts and for keys', async () => {
     const key = await keyOf(account)
     for (const path of [`web/accounts/${account}/budgets`, `web/keys/${key.id}/budgets`]) {
       const { ask } = manager
@@ -201,25 +201,28 @@ describe('a budget', () => {
     const db = openDatabase(join(harness.folder, 'weir.db'))
     const set = (period: string): unknown =>
       db.run(`UPDATE budget SET spent = 4000000000, period = ${period} WHERE scope_id = ?1`, [parseTextId('key', id)!])
-    const shown = async (): Promise<unknown> => ((await manager.ask('GET', path)).body.data as unknown[])[0]
+    const firstBudget = async (): Promise<unknown> => ((await manager.ask('GET', path)).body.data as unknown[])[0]
     set('period')
-    expect(await shown()).toMatchObject({ span: 'day', cap: '9.00', spent: '4.00', left: '5.00' })
+    expect(await firstBudget()).toMatchObject({ span: 'day', cap: '9.00', spent: '4.00', left: '5.00' })
     set('period - 1')
-    expect(await shown()).toMatchObject({ span: 'day', cap: '9.00', spent: '0.00', left: '9.00' })
+    expect(await firstBudget()).toMatchObject({ span: 'day', cap: '9.00', spent: '0.00', left: '9.00' })
     db.close()
     await manager.ask('DELETE', `${path}/day`)
   })
 })
 
 describe('a limit', () => {
-  const laid = async (body: object): Promise<Told> => await owner('POST', 'web/limits', body)
+  const createLimit = async (body: object): Promise<Told> => await owner('POST', 'web/limits', body)
 
-  test('is laid down, in force, changed, and taken away', async () => {
+  test('is created, applies, is changed, and is removed', async () => {
     const key = await keyOf(account)
-    const made = await laid({ resource: 'requests', span: 'minute', amount: 1, key: key.id })
-    expect([made.status, made.body]).toMatchObject([201, { resource: 'requests', amount: 1, key: key.id, per: [] }])
+    const created = await createLimit({ resource: 'requests', span: 'minute', amount: 1, key: key.id })
+    expect([created.status, created.body]).toMatchObject([
+      201,
+      { resource: 'requests', amount: 1, key: key.id, per: [] },
+    ])
     expect([await works(key.key), await works(key.key)]).toEqual([200, 429])
-    const path = `web/limits/${String(made.body.id)}`
+    const path = `web/limits/${String(created.body.id)}`
     const changed = await owner('PATCH', path, { amount: 1_000 }, { 'if-match': '"1"' })
     expect([changed.body.amount, changed.headers.get('etag')]).toEqual([1_000, '"2"'])
     expect((await owner('PATCH', path, { amount: 5 }, { 'if-match': '"1"' })).status).toBe(412)
@@ -230,36 +233,36 @@ describe('a limit', () => {
     expect((await owner('PATCH', path, { amount: 5 })).status).toBe(404)
   })
 
-  test('that is there is not laid down again', async () => {
+  test('that exists is not created again', async () => {
     const wanted = { resource: 'tokens', span: 'day', amount: 9, account, per: ['model', 'key'] }
-    expect((await laid(wanted)).body.per).toEqual(['key', 'model'])
-    expect((await laid({ ...wanted, amount: 8 })).error.code).toBe('name_taken')
+    expect((await createLimit(wanted)).body.per).toEqual(['key', 'model'])
+    expect((await createLimit({ ...wanted, amount: 8 })).error.code).toBe('name_taken')
   })
 
-  test('that makes no sense is refused, and says why', async () => {
+  test('that is invalid is refused with the reason', async () => {
     const key = await keyOf(account)
-    const wrong: readonly (readonly [object, number])[] = [
+    const invalid: readonly (readonly [object, number])[] = [
       [{ resource: 'requests', amount: 1 }, 400],
       [{ resource: 'concurrency', span: 'day', amount: 1 }, 400],
       [{ resource: 'requests', span: 'day', amount: 0 }, 400],
       [{ resource: 'requests', span: 'day', amount: 1, tier: 'none' }, 400],
-      [{ resource: 'requests', span: 'day', amount: 1, key: key.id, account: other }, 400],
+      [{ resource: 'requests', span: 'day', amount: 1, key: key.id, account: otherAccount }, 400],
       [{ resource: 'requests', span: 'day', amount: 1, key: 'key_0zzzzzzzzzz' }, 404],
       [{ resource: 'requests', span: 'day', amount: 1, account: 'acc_00000000001' }, 404],
       [{ resource: 'requests', span: 'day', amount: 1, author: 'me' }, 400],
     ]
-    for (const [body, status] of wrong) expect([body, (await laid(body)).status]).toEqual([body, status])
+    for (const [body, status] of invalid) expect([body, (await createLimit(body)).status]).toEqual([body, status])
   })
 
-  test('is not for those who look after an account', async () => {
-    const { body } = await laid({ resource: 'concurrency', amount: 100, account: other })
-    const told = [
+  test('cannot be changed by managers of an account', async () => {
+    const { body } = await createLimit({ resource: 'concurrency', amount: 100, account: otherAccount })
+    const answer = [
       await stranger.ask('GET', 'web/limits'),
       await stranger.ask('GET', `web/limits/${String(body.id)}`),
-      await stranger.ask('POST', 'web/limits', { resource: 'concurrency', amount: 5, account: other }),
+      await stranger.ask('POST', 'web/limits', { resource: 'concurrency', amount: 5, account: otherAccount }),
       await stranger.ask('PATCH', `web/limits/${String(body.id)}`, { amount: 5 }),
       await stranger.ask('DELETE', `web/limits/${String(body.id)}`),
     ]
-    expect(refusals(told)).toEqual(told.map(() => [403, 'role_too_low']))
+    expect(refusals(answer)).toEqual(answer.map(() => [403, 'role_too_low']))
   })
 })

@@ -21,19 +21,19 @@ interface Row {
   readonly account: string
 }
 
-test('a manager sees what was changed of their account, and not where those who run the site were', async () => {
+test("a manager sees the changes of their account, without the addresses of the site's staff", async () => {
   const account = String((await owner.ask('POST', 'web/accounts', { name: 'team', type: 'team' })).body.id)
   const manager = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
   await owner.ask('PATCH', `web/accounts/${account}`, { name: 'renamed' })
   await manager.ask('POST', 'web/keys', { account, name: 'mine' })
-  const seen = (await manager.ask('GET', 'web/audit-log')).body.data as Row[]
-  const of = (actor: string): readonly Row[] => seen.filter(row => row.actor === actor)
-  const address = (actor: string): unknown[] => [...new Set(of(actor).map(row => row.address))]
+  const visible = (await manager.ask('GET', 'web/audit-log')).body.data as Row[]
+  const rowsOf = (actor: string): readonly Row[] => visible.filter(row => row.actor === actor)
+  const address = (actor: string): unknown[] => [...new Set(rowsOf(actor).map(row => row.address))]
   expect(address(owner.id)).toEqual([null])
   expect(address(manager.id)).toEqual(['127.0.0.1'])
-  expect(seen.every(row => row.account === account)).toBe(true)
-  const all = (await owner.ask('GET', `web/audit-log?account=${account}`)).body.data as Row[]
-  expect(all.some(row => row.actor === owner.id && row.address === '127.0.0.1')).toBe(true)
+  expect(visible.every(row => row.account === account)).toBe(true)
+  const allRows = (await owner.ask('GET', `web/audit-log?account=${account}`)).body.data as Row[]
+  expect(allRows.some(row => row.actor === owner.id && row.address === '127.0.0.1')).toBe(true)
 })
 
 test('a row has the details that no column of the changed row shows', async () => {

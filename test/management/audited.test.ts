@@ -1,28 +1,28 @@
-// Every endpoint that writes, tried on something that is real: what was done has exactly one row in the audit log, with
-// the request's own id, and what was refused has none. A new one that is not audited fails.
+// Every endpoint that writes, with a real object: a request that succeeds has exactly one row in the audit log, with
+// its request id, and a refused request has none. A new endpoint without an audit row fails.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import { openDatabase } from '../support/database.ts'
-import type { Everybody } from './matrix/everybody.ts'
-import { fromElsewhere, startEverybody } from './matrix/everybody.ts'
-import type { Things } from './matrix/things.ts'
-import { buildThings } from './matrix/things.ts'
+import type { Fixtures } from './matrix/fixtures.ts'
+import { buildFixtures } from './matrix/fixtures.ts'
+import type { TestSite } from './matrix/site.ts'
+import { fromNewAddress, startTestSite } from './matrix/site.ts'
 import { nameOf } from './matrix/verdicts.ts'
 
-let all: Everybody
-let things: Things
+let site: TestSite
+let fixtures: Fixtures
 
 beforeAll(async () => {
-  all = await startEverybody()
-  things = buildThings(all)
+  site = await startTestSite()
+  fixtures = buildFixtures(site)
 })
-afterAll(() => all.stop())
+afterAll(() => site.stop())
 
-/** Of a request, by its id; or of none. */
+/** The audit rows after this one, with their request ids. */
 function rowsSince(seq: number): readonly { readonly seq: number; readonly request: string | null }[] {
-  const db = openDatabase(join(all.harness.folder, 'weir.db'), { readonly: true })
+  const db = openDatabase(join(site.harness.folder, 'weir.db'), { readonly: true })
   try {
     return db.query('SELECT seq, request FROM audit WHERE seq > ?1 ORDER BY seq').all(seq) as never
   } finally {
@@ -30,7 +30,7 @@ function rowsSince(seq: number): readonly { readonly seq: number; readonly reque
   }
 }
 
-/** What asks for nothing to be written, or, without a cookie, finds nothing to end. */
+/** Endpoints that write nothing here, or, without a cookie, have nothing to end. */
 const writesNothing: ReadonlySet<string> = new Set([
   ...['POST /api/auth/sign-out', 'POST /api/auth/sign-out-everywhere', 'POST /api/web/prices/check'],
   ...[
@@ -40,21 +40,21 @@ const writesNothing: ReadonlySet<string> = new Set([
   ],
   'POST /api/web/channels/{channel}/reset-health',
 ])
-/** The provider, and then what it charges. */
+/** These write the provider and its prices. */
 const writesTwice: ReadonlySet<string> = new Set([
   ...['POST /api/web/providers', 'POST /api/web/providers/{provider}/models'],
 ])
 
-describe('what is written', () => {
+describe('a request that writes is audited:', () => {
   const rows = describedEndpoints.filter(({ method }) => method !== 'GET').map(one => [nameOf(one), one] as const)
   const done = new Set<string>()
 
   test.each(rows)('%s', async (name, endpoint) => {
-    const path = await things.pathFor(endpoint)
-    const body = endpoint.body === undefined ? undefined : await things.bodyFor(endpoint)
+    const path = await fixtures.pathFor(endpoint)
+    const body = endpoint.body === undefined ? undefined : await fixtures.bodyFor(endpoint)
     const last = rowsSince(0).at(-1)!.seq
-    const headers = { ...fromElsewhere(), 'idempotency-key': name }
-    const { status, headers: answered } = await all.ask.owner(endpoint.method, path, body, headers)
+    const headers = { ...fromNewAddress(), 'idempotency-key': name }
+    const { status, headers: answered } = await site.ask.owner(endpoint.method, path, body, headers)
     const isDone = status < 300 && !writesNothing.has(name)
     if (isDone) done.add(name)
     const request = answered.get('x-request-id')
@@ -62,7 +62,7 @@ describe('what is written', () => {
     expect(rowsSince(last).map(row => row.request)).toEqual(expected)
   })
 
-  test('is most of what can be', () => {
+  test('most endpoints that write were successful here', () => {
     expect(done.size).toBeGreaterThan(45)
   })
 })

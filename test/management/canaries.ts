@@ -1,4 +1,4 @@
-// Secrets that are looked for: each with the answer, if any, that may show it once; and everything that was said.
+// Secrets that the tests search for: each with the answer, if any, that may show it once; and all recorded answers.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,39 +7,39 @@ import { openDatabase } from '../support/database.ts'
 export interface Canary {
   readonly name: string
   readonly value: string
-  /** The answers that may hold it, by their number. */
+  /** The numbers of the answers that may hold it. */
   readonly shownIn: readonly number[]
 }
 
 export class Canaries {
   readonly all: Canary[] = []
-  readonly #said: string[] = []
+  readonly #answers: string[] = []
 
-  /** Remembers what was answered; gives its number. */
-  heard(text: string): number {
-    return this.#said.push(text) - 1
+  /** Records an answer; returns its number. */
+  record(text: string): number {
+    return this.#answers.push(text) - 1
   }
 
-  /** One that is never to be shown, or only in that answer. */
+  /** Adds a secret that may never be shown, or only in these answers. */
   plant(name: string, value: string, shownIn: readonly number[] = []): string {
     if (value.length < 8) throw new Error(`${name} is no secret: ${value}`)
     this.all.push({ name, value, shownIn })
     return value
   }
 
-  /** The names of those that stand in an answer which must not show them. */
+  /** The names of the secrets in answers that must not show them. */
   inAnswers(): readonly string[] {
-    return this.#said.flatMap((text, at) =>
+    return this.#answers.flatMap((text, at) =>
       this.all
         .filter(({ value, shownIn }) => !shownIn.includes(at) && holds(text, value))
         .map(({ name }) => `${name} in answer ${at}: ${text.slice(0, 80)}`),
     )
   }
 
-  /** Of those that were to be shown once, the ones that were not. */
+  /** The secrets that should have been shown once and were not. */
   notShown(): readonly string[] {
     return this.all
-      .filter(({ value, shownIn }) => shownIn.some(at => !this.#said[at]!.includes(value)))
+      .filter(({ value, shownIn }) => shownIn.some(at => !this.#answers[at]!.includes(value)))
       .map(({ name }) => name)
   }
 
@@ -47,25 +47,25 @@ export class Canaries {
     return this.all.filter(({ value }) => holds(text, value)).map(({ name }) => `${name} in ${where}`)
   }
 
-  get heardCount(): number {
-    return this.#said.length
+  get recordedCount(): number {
+    return this.#answers.length
   }
 }
 
-/** As it is, or as somebody might write it to be clever. */
+/** Searches for the secret, plain or in a usual encoding. */
 function holds(text: string, value: string): boolean {
   const bytes = Buffer.from(value)
   const forms = [value, encodeURIComponent(value), bytes.toString('hex'), bytes.toString('base64').replace(/=+$/, '')]
   return forms.some(form => text.includes(form))
 }
 
-/** Every file below, with its bytes as text: databases with their logs, notes, whatever is there. */
+/** Every file below the folder, with its bytes as text: databases with their logs, notes and everything else. */
 export function filesBelow(folder: string): readonly (readonly [path: string, text: string])[] {
   return readdirSync(folder).flatMap(name => {
     const path = join(folder, name)
-    const found = statSync(path)
-    if (found.isDirectory()) return filesBelow(path)
-    return found.isFile() ? [[path, readFileSync(path).toString('latin1')] as const] : []
+    const stats = statSync(path)
+    if (stats.isDirectory()) return filesBelow(path)
+    return stats.isFile() ? [[path, readFileSync(path).toString('latin1')] as const] : []
   })
 }
 

@@ -1,4 +1,4 @@
-// Redemption codes over the web: told once, redeemed once, taken back, and not guessed.
+// Redemption codes over the web: shown once, redeemed once, voided, and protected against guesses.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -25,17 +25,17 @@ async function account(): Promise<{ id: string; key: string }> {
 }
 
 async function codes(count: number, more: object = {}): Promise<{ batch: string; codes: string[] }> {
-  nowMs += 60_000 // whoever has tried in vain may try again
-  ask = await askAsOwner(harness) // no token lasts long
-  const made = await ask('POST', 'web/codes', { count, amount: '5', ...more })
-  expect(made.status).toBe(201)
-  return made.body as { batch: string; codes: string[] }
+  nowMs += 60_000 // after a minute, failed attempts no longer count
+  ask = await askAsOwner(harness) // tokens expire soon
+  const created = await ask('POST', 'web/codes', { count, amount: '5', ...more })
+  expect(created.status).toBe(201)
+  return created.body as { batch: string; codes: string[] }
 }
 
 const redeem = (id: string, code: string): Promise<Told> => ask('POST', `web/accounts/${id}/redemptions`, { code })
 
 describe('a batch of codes', () => {
-  test('is told once, and then never what is written on it', async () => {
+  test("is shown once, and afterwards without the codes' texts", async () => {
     const { batch, codes: made } = await codes(3, { batch: 'spring' })
     expect(made).toHaveLength(3)
     const listed = await ask('GET', `web/codes?batch=${batch}`)
@@ -55,18 +55,18 @@ describe('a batch of codes', () => {
     }
   })
 
-  test('comes as CSV as well', async () => {
-    const made = await ask('POST', 'web/codes?format=csv', { count: 2, amount: '0.5', batch: '=evil()' })
-    expect(made.headers.get('content-type')).toBe('text/csv; charset=utf-8')
-    expect(made.text).toMatch(/^code,amount,batch,expires\r\n(wr(-\w{4}){4},0\.50,'=evil\(\),\r\n){2}$/)
+  test('is available as CSV too', async () => {
+    const created = await ask('POST', 'web/codes?format=csv', { count: 2, amount: '0.5', batch: '=evil()' })
+    expect(created.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(created.text).toMatch(/^code,amount,batch,expires\r\n(wr(-\w{4}){4},0\.50,'=evil\(\),\r\n){2}$/)
   })
 
-  test('of a name that is taken is refused', async () => {
+  test('with a name that exists is refused', async () => {
     await codes(1, { batch: 'twice' })
     expect((await ask('POST', 'web/codes', { count: 1, amount: '5', batch: 'twice' })).error.code).toBe('name_taken')
   })
 
-  const wrong: readonly (readonly [body: object, param: string])[] = [
+  const invalid: readonly (readonly [body: object, param: string])[] = [
     [{ count: 0, amount: '5' }, 'count'],
     [{ count: bounds.codesPerBatchMax + 1, amount: '5' }, 'count'],
     [{ count: 1, amount: '-5' }, 'amount'],
@@ -74,12 +74,12 @@ describe('a batch of codes', () => {
     [{ count: 1, amount: '5', expires: 'soon' }, 'expires'],
     [{ count: 1, amount: '5', code: 'wr-1' }, 'code'],
   ]
-  test.each(wrong)('%j is refused, by name', async (body, param) => {
+  test.each(invalid)('with %j is refused, and the error names the field', async (body, param) => {
     const { status, error } = await ask('POST', 'web/codes', body)
     expect([status, error.param]).toEqual([400, param])
   })
 
-  test('goes page by page', async () => {
+  test('is listed page by page', async () => {
     const { batch } = await codes(5)
     const ids: string[] = []
     for (let after = ''; ; ) {
@@ -116,7 +116,7 @@ describe('a code', () => {
     expect(balances.toSorted()).toEqual([...new Array<string>(7).fill('1.00'), '6.00'])
   })
 
-  test('tells whoever has redeemed it that they have', async () => {
+  test('that the same account has redeemed says so', async () => {
     const {
       codes: [code],
     } = await codes(1)
@@ -125,7 +125,7 @@ describe('a code', () => {
     expect((await redeem(id, code!)).error.code).toBe('state_unfit')
   })
 
-  test('that is not known, was redeemed, taken back or has expired is refused in the same words', async () => {
+  test('that is unknown, redeemed, voided or expired is refused with the same message', async () => {
     const { id } = await account()
     const {
       codes: [used],
@@ -142,15 +142,15 @@ describe('a code', () => {
     const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('UPDATE code SET expires_ms = 1 WHERE expires_ms IS NOT NULL')
     db.close()
-    const told = await Promise.all(
+    const refusals = await Promise.all(
       [used!, gone!, late!, 'wr-0000-0000-0000-0000', 'hello', "' OR 1=1 --"].map(code => redeem(id, code)),
     )
-    const said = told.map(({ status, error }) => JSON.stringify([status, error]).replace(/req_\w+/, ''))
-    expect([...new Set(said)]).toHaveLength(1)
-    expect(told[0]!.error.code).toBe('code_unusable')
+    const texts = refusals.map(({ status, error }) => JSON.stringify([status, error]).replace(/req_\w+/, ''))
+    expect([...new Set(texts)]).toHaveLength(1)
+    expect(refusals[0]!.error.code).toBe('code_unusable')
   })
 
-  test('is not guessed: who tries too often waits, and who does not is served', async () => {
+  test('cannot be guessed: too many attempts have to wait, and other people are served', async () => {
     nowMs += 60_000
     const { id } = await account()
     const {
@@ -165,12 +165,12 @@ describe('a code', () => {
     nowMs += 60_000 / bounds.codeAttemptsPerMinuteMax
     expect((await redeem(id, code!)).status).toBe(201)
     nowMs += 60_000
-    // What was redeemed was no guess.
+    // Successful redemptions do not count as guesses.
     const { codes: many } = await codes(bounds.codeAttemptsPerMinuteMax + 2)
     for (const one of many) expect((await redeem(id, one)).status).toBe(201)
   })
 
-  test('of an account that is not there, or is our own, is not redeemed', async () => {
+  test('for an unknown account or an account of the ledger is not redeemed', async () => {
     const {
       codes: [code],
     } = await codes(1)
@@ -180,8 +180,8 @@ describe('a code', () => {
   })
 })
 
-describe('taking codes back', () => {
-  test('leaves those that were redeemed', async () => {
+describe('voiding codes', () => {
+  test('keeps those that were redeemed', async () => {
     const { codes: made, batch } = await codes(3)
     await redeem((await account()).id, made[0]!)
     expect((await ask('POST', 'web/codes/voids', { batch })).body).toEqual({ voided: 2 })
@@ -191,7 +191,7 @@ describe('taking codes back', () => {
     expect((await ask('POST', 'web/codes/voids', { batch })).body).toEqual({ voided: 0 })
   })
 
-  test('of one, by its id', async () => {
+  test('works for one code by its id', async () => {
     const { batch } = await codes(2)
     const [one] = (await ask('GET', `web/codes?batch=${batch}`)).body.data as { id: string }[]
     expect((await ask('POST', 'web/codes/voids', { code: one!.id })).body).toEqual({ voided: 1 })

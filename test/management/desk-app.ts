@@ -1,5 +1,5 @@
-// The management interface on a data folder of its own, without a gateway around it: asked as whoever a test likes, on
-// books that a test writes itself.
+// The management interface on a data folder of its own, without a gateway: a test sends requests as any actor, on a
+// ledger that the test writes itself.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,16 +19,16 @@ export interface Reply {
   readonly status: number
   readonly body: Record<string, unknown>
   readonly response: Response | undefined
-  /** The code of a refusal. */
+  /** The error code of a refusal. */
   readonly code: string | undefined
 }
 
 export interface DeskApp {
   readonly folder: string
   readonly store: Store
-  /** Who asks, by the id of their person; 0: the operator; undefined: nobody who is signed in. */
+  /** Sends a request as this person; 0: the operator; undefined: nobody is signed in. */
   ask(who: Who | undefined, line: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
-  /** An account with a key, of which these persons are members. */
+  /** Creates an account with a key, of which these persons are members. */
   account(members?: Readonly<Record<number, number>>): Promise<{ accountId: number; keyId: number }>
   call(call: MadeCall): Promise<number>
   stop(): Promise<void>
@@ -59,9 +59,9 @@ export async function openDeskApp(): Promise<DeskApp> {
 
   async function account(members: Readonly<Record<number, number>> = {}) {
     const [accountId, keyId] = [mintId(), mintId()]
-    const words = { pepper: 'aabbccdd', suffix: 'abcd', name: `k${keyId}`, tier: 'pro', qpm: null, existing: false }
+    const keyFields = { pepper: 'aabbccdd', suffix: 'abcd', name: `k${keyId}`, tier: 'pro', qpm: null, existing: false }
     const key = { id: keyId, accountId, digest: keyId.toString(16).padStart(64, '0'), credit: '9000000000' as const }
-    await writer.run('createKey', { ...key, ...words, creditRef: mintId() }, { actor: 'cli' })
+    await writer.run('createKey', { ...key, ...keyFields, creditRef: mintId() }, { actor: 'cli' })
     const db = openDatabase(join(folder, 'weir.db'))
     for (const [personId, rank] of Object.entries(members)) {
       const person = "INSERT OR IGNORE INTO person (id, email, name, role, created_ms) VALUES (?1, ?1, ?1, 'member', 0)"
@@ -80,11 +80,11 @@ export async function openDeskApp(): Promise<DeskApp> {
     async ask(who, line, body, headers = {}) {
       const [method, target] = line.split(' ') as [string, string]
       const [path, search = ''] = `/api/web/${target}`.split('?') as [string, string?]
-      const asked = { method, path, search, requestId: 'req_test', address: '127.0.0.1' }
+      const request = { method, path, search, requestId: 'req_test', address: '127.0.0.1' }
       const actor = who && { ...who, sessionId: 1 }
       const readBody = async (): Promise<Buffer> => Buffer.from(JSON.stringify(body))
       try {
-        const reply = await answer({ ...asked, actor, header: name => headers[name], readBody })
+        const reply = await answer({ ...request, actor, header: name => headers[name], readBody })
         if (reply instanceof Response) return { status: reply.status, body: {}, response: reply, code: undefined }
         return { status: reply.status, body: JSON.parse(reply.body || '{}'), response: undefined, code: undefined }
       } catch (fault) {
@@ -95,11 +95,11 @@ export async function openDeskApp(): Promise<DeskApp> {
     async call({ accountId, keyId, agoMs = 0, cost = '0', ...more }) {
       const callId = idAtMs(Date.now() - agoMs) + ++at
       const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
-      const words = { ...draft, endUser: null, tags: null }
-      const hold = { callId, kind: 'call', accountId, keyId, amount: cost, wants: '0', draft: words } as const
+      const keyFields = { ...draft, endUser: null, tags: null }
+      const hold = { callId, kind: 'call', accountId, keyId, amount: cost, wants: '0', draft: keyFields } as const
       await writer.run('hold', hold)
       const record = {
-        ...words,
+        ...keyFields,
         callId,
         accountId,
         keyId,

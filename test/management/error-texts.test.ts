@@ -1,4 +1,4 @@
-// What is wrong with a request is told by name: which field, what is allowed, and what was probably meant.
+// Errors name what is wrong with a request: which field, what is allowed, and which name was probably meant.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -28,9 +28,9 @@ const cases: readonly (readonly [string, string, unknown, number, readonly strin
   ['PUT', 'web/accounts/{account}/budgets/week', { cap: '5' }, 404, ['"span" must be one of: total, day, month']],
 ]
 test.each(cases)('%s %s %j', async (method, path, body, status, texts) => {
-  const told = await ask(method, path.replace('{account}', account), body)
-  for (const text of texts) expect(told.error.message).toContain(text)
-  expect(told.status).toBe(status)
+  const answer = await ask(method, path.replace('{account}', account), body)
+  for (const text of texts) expect(answer.error.message).toContain(text)
+  expect(answer.status).toBe(status)
 })
 
 test('a price that no call could meet is refused, over the web and on the command line', async () => {
@@ -44,8 +44,8 @@ test('a price that no call could meet is refused, over the web and on the comman
   for (const [model, text] of names) {
     const { status, error } = await ask('PUT', `web/prices/${model}`, { price })
     expect([status, error.code, error.message]).toEqual([400, 'field_invalid', expect.stringContaining(text)])
-    const said = harness.weir('prices set', { model, price: JSON.stringify(price) })
-    expect(await said.catch((fault: Error) => fault.message)).toContain(text)
+    const result = harness.weir('prices set', { model, price: JSON.stringify(price) })
+    expect(await result.catch((fault: Error) => fault.message)).toContain(text)
   }
   expect((await ask('PUT', 'web/prices/openai/gpt-4o-mini', { price })).status).toBe(200)
 })
@@ -61,14 +61,14 @@ test('a price that may have another effect than was meant is set with a warning'
   expect(await set('demo/*')).toEqual(['Models that match and have a price of their own keep it: 6.'])
 })
 
-test('a tier that does not exist is told with those that do', async () => {
-  const said = await harness.weir('keys create', { tier: 'gold' }).catch((fault: Error) => fault.message)
-  expect(said).toBe('Unknown tier "gold". Tiers: free, pro, standard.')
+test('the error for an unknown tier lists the existing ones', async () => {
+  const message = await harness.weir('keys create', { tier: 'gold' }).catch((fault: Error) => fault.message)
+  expect(message).toBe('Unknown tier "gold". Tiers: free, pro, standard.')
 })
 
 test('lists for programs have null where there is nothing', async () => {
   const { data: records } = await harness.weir('records')
   const key = await harness.key({ credit: '1' })
-  const shown = await harness.weir('keys show', { key })
-  expect(JSON.stringify([records, shown])).not.toContain('"-"')
+  const keyDetails = await harness.weir('keys show', { key })
+  expect(JSON.stringify([records, keyDetails])).not.toContain('"-"')
 })

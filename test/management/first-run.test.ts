@@ -1,4 +1,4 @@
-// The first run: nobody becomes the owner but whoever has the token, and nobody after them.
+// The first run: only somebody with the set-up token becomes the owner, and nobody after them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -16,16 +16,16 @@ const clock = { aheadMs: 0 }
 const world = { clock: { nowMs: () => performance.now() + clock.aheadMs, dateMs: () => Date.now() + clock.aheadMs } }
 
 let harness: Harness
-let nobody: Ask
+let asAnonymous: Ask
 
-const begin = async (): Promise<void> => {
+const startFresh = async (): Promise<void> => {
   harness = await startHarness({ world })
-  nobody = askAs(harness, undefined)
+  asAnonymous = askAs(harness, undefined)
 }
 
 const freshToken = async (): Promise<string> => String((await harness.weir('setup', { token: true })).setupToken)
 const owner = (token: string, email = 'owner@example.com') => ({ token, name: 'Olga', email, password: goodPassword })
-const become = (token: string, email?: string) => nobody('POST', 'auth/setup', owner(token, email))
+const setUp = (token: string, email?: string) => asAnonymous('POST', 'auth/setup', owner(token, email))
 const people = (): unknown[] => {
   const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
   try {
@@ -35,33 +35,33 @@ const people = (): unknown[] => {
   }
 }
 
-describe('before somebody has set it up', () => {
-  beforeAll(begin)
+describe('before the site is set up', () => {
+  beforeAll(startFresh)
   afterAll(() => harness.stop())
 
-  test('that is said, and nothing else of /api/auth/* answers', async () => {
-    expect((await nobody('GET', 'auth/setup')).body).toEqual({ needed: true })
+  test('the answer says so, and no other endpoint of /api/auth/* answers', async () => {
+    expect((await asAnonymous('GET', 'auth/setup')).body).toEqual({ needed: true })
     const rows = buildWebEndpoints(harnessParts()).filter(({ path }) => path.startsWith('/api/auth/'))
     expect(rows.length).toBeGreaterThan(6)
-    const asked = [
+    const requests = [
       ...rows.filter(({ path }) => path !== '/api/auth/setup').map(({ method, path }) => [method, path.slice(5)]),
       ['GET', 'auth/nothing'],
       ['POST', 'auth/setup/'],
       ['DELETE', 'auth/x/y'],
     ]
-    for (const [method, path] of asked) {
-      const { status, error } = await nobody(method!, path!, method === 'GET' ? undefined : {})
+    for (const [method, path] of requests) {
+      const { status, error } = await asAnonymous(method!, path!, method === 'GET' ? undefined : {})
       expect([path, status, error.code]).toEqual([path!, 403, 'setup_needed'])
     }
   })
 
-  test('nothing of /api/web/* answers', async () => {
+  test('no endpoint of /api/web/* answers', async () => {
     for (const path of ['web/me', 'web/users', 'web/settings', 'web/nothing']) {
-      expect([path, (await nobody('GET', path)).status]).toEqual([path, 401])
+      expect([path, (await asAnonymous('GET', path)).status]).toEqual([path, 401])
     }
   })
 
-  const wrong: readonly (readonly [string, () => Promise<string>])[] = [
+  const wrongTokens: readonly (readonly [string, () => Promise<string>])[] = [
     ['no token', async () => ''],
     ['a guess', async () => randomBytes(16).toString('base64url')],
     ['another way to write it', async () => `${await freshToken()} `],
@@ -85,21 +85,21 @@ describe('before somebody has set it up', () => {
       },
     ],
   ]
-  test.each(wrong)('%s makes nobody the owner', async (_, make) => {
-    const { status, error } = await become(await make())
+  test.each(wrongTokens)('%s makes nobody the owner', async (_, make) => {
+    const { status, error } = await setUp(await make())
     expect([status, error.code]).toEqual([403, 'setup_refused'])
     expect(people()).toEqual([])
   })
 
-  test('a token is good for an hour', async () => {
+  test('a set-up token is valid for an hour', async () => {
     const token = await freshToken()
     clock.aheadMs += HOUR_MS
-    expect((await become(token)).error.code).toBe('setup_refused')
+    expect((await setUp(token)).error.code).toBe('setup_refused')
     expect(people()).toEqual([])
   })
 
-  test('guesses are slowed down, and cost no hash', async () => {
-    const guesses = await Promise.all(Array.from({ length: 60 }, () => become(randomBytes(16).toString('base64url'))))
+  test('guesses are slowed down, and cost no password hash', async () => {
+    const guesses = await Promise.all(Array.from({ length: 60 }, () => setUp(randomBytes(16).toString('base64url'))))
     const codes = guesses.map(({ error }) => error.code)
     expect(codes.filter(code => code === 'setup_refused').length).toBeLessThanOrEqual(20)
     expect(codes.filter(code => code === 'tried_too_often').length).toBeGreaterThanOrEqual(40)
@@ -107,61 +107,65 @@ describe('before somebody has set it up', () => {
     clock.aheadMs += HOUR_MS
   })
 
-  test('a password that will not do uses nothing up', async () => {
+  test('a refused password does not use up the token', async () => {
     const token = await freshToken()
     for (const password of ['short', 'aaaaaaaaaaaaaaa', 'password1234', 'owner@example.com']) {
-      const { status, error } = await nobody('POST', 'auth/setup', { ...owner(token), password })
+      const { status, error } = await asAnonymous('POST', 'auth/setup', { ...owner(token), password })
       expect([status, error.code, error.param]).toEqual([400, 'password_weak', 'password'])
     }
-    expect((await nobody('POST', 'auth/setup', { ...owner(token), role: 'owner' })).error.code).toBe('field_unknown')
+    expect((await asAnonymous('POST', 'auth/setup', { ...owner(token), role: 'owner' })).error.code).toBe(
+      'field_unknown',
+    )
   })
 
-  test('of many with the right token at once one becomes the owner', async () => {
+  test('of many with the right token at once, one becomes the owner', async () => {
     const token = await freshToken()
-    const told = await Promise.all(Array.from({ length: 12 }, (_, at) => become(token, `owner-${at}@example.com`)))
-    const statuses = told.map(({ status }) => status).sort()
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => setUp(token, `owner-${at}@example.com`)))
+    const statuses = answers.map(({ status }) => status).sort()
     expect(statuses.filter(status => status === 201)).toHaveLength(1)
     expect(statuses.filter(status => status !== 201 && status !== 409 && status !== 503)).toEqual([])
     expect(people()).toHaveLength(1)
   })
 
-  test('then it is over: the token is gone, and another does nothing', async () => {
-    expect((await nobody('GET', 'auth/setup')).body).toEqual({ needed: false })
+  test('after set-up the token is invalid, and another one does nothing', async () => {
+    expect((await asAnonymous('GET', 'auth/setup')).body).toEqual({ needed: false })
     const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
     expect(db.query("SELECT * FROM setting WHERE name = 'setup_token'").get()).toBeNull()
     db.close()
-    expect((await become(randomBytes(16).toString('base64url'))).error.code).toBe('state_unfit')
+    expect((await setUp(randomBytes(16).toString('base64url'))).error.code).toBe('state_unfit')
     await expect(harness.weir('setup', { token: true })).rejects.toThrow('There is an owner already')
-    const asked = { email: 'two@example.com', name: 'Two', password: goodPassword }
-    await expect(harness.manage('POST', '/machine/setup-owner', asked)).rejects.toThrow('There is an owner already')
+    const registration = { email: 'two@example.com', name: 'Two', password: goodPassword }
+    await expect(harness.manage('POST', '/machine/setup-owner', registration)).rejects.toThrow(
+      'There is an owner already',
+    )
     expect(people()).toHaveLength(1)
   })
 })
 
-/** Rows are made with parts that only answers use. */
+/** Endpoints are built with parts that only their answers use. */
 const harnessParts = () => ({ nowMs: () => 0 }) as unknown as Parameters<typeof buildWebEndpoints>[0]
 
-describe('the owner looks after', () => {
-  test('the account of the key that the first start has made, if that is the only one', async () => {
-    await begin()
+describe('the owner becomes the manager of', () => {
+  test('the account of the key that the first start has created, if that is the only account', async () => {
+    await startFresh()
     const key = await harness.key()
-    const person = personOf(harness, await become(await freshToken()))
+    const person = personOf(harness, await setUp(await freshToken()))
     const { id: account } = (await harness.weir('balance', { account: key })) as { id: string }
     const { accounts } = (await person.ask('GET', 'web/me')).body
     expect(accounts).toEqual([{ account, name: 'unnamed', role: 'manager' }])
     await harness.stop()
   })
 
-  test('an account of their own, where there are others', async () => {
-    await begin()
+  test('an account of their own, if there are others', async () => {
+    await startFresh()
     await harness.key()
     await harness.key()
-    const made = await harness.manage('POST', '/machine/setup-owner', {
+    const created = await harness.manage('POST', '/machine/setup-owner', {
       email: 'o@example.com',
       password: goodPassword,
     })
-    expect(made).toMatchObject({ owner: expect.stringMatching(/^usr_/), email: 'o@example.com' })
-    const signed = await nobody('POST', 'auth/sign-in', { email: 'o@example.com', password: goodPassword })
+    expect(created).toMatchObject({ owner: expect.stringMatching(/^usr_/), email: 'o@example.com' })
+    const signed = await asAnonymous('POST', 'auth/sign-in', { email: 'o@example.com', password: goodPassword })
     const { accounts } = (await personOf(harness, signed).ask('GET', 'web/me')).body as { accounts: { name: string }[] }
     expect(accounts.map(({ name }) => name)).toEqual(['o'])
     await harness.stop()

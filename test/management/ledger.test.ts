@@ -1,4 +1,4 @@
-// The ledger over the web: statements that add up, postings that happen once, and what bad input gets.
+// The ledger over the web: statements that add up, postings that happen once, and the errors for bad input.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ async function account(credit = '10'): Promise<{ id: string; key: string }> {
   return { id, key }
 }
 
-/** One that is paid for; its id. */
+/** Makes a paid call; returns its id. */
 async function call(key: string): Promise<string> {
   const answer = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
   await answer.text()
@@ -46,7 +46,7 @@ const balanceOf = async (key: string): Promise<string> => (await harness.balance
 
 const nanosOf = (usd: string): bigint => (usd.startsWith('-') ? -parseUsd(usd.slice(1))! : parseUsd(usd)!)
 
-/** All pages. */
+/** The lines of all pages. */
 async function statement(id: string, query = '', limit = 3): Promise<readonly Line[]> {
   const lines: Line[] = []
   for (let after = ''; ; ) {
@@ -57,7 +57,7 @@ async function statement(id: string, query = '', limit = 3): Promise<readonly Li
   }
 }
 
-/** Quotes count where a cell begins with one; a line ends a cell, too. */
+/** A cell that begins with a quote ends at its closing quote; a line break ends a cell, too. */
 function splitLikeASpreadsheet(text: string, separator: string): readonly string[] {
   const cells: string[] = []
   let [cell, isQuoted, at] = ['', false, 0]
@@ -77,7 +77,7 @@ function splitLikeASpreadsheet(text: string, separator: string): readonly string
 }
 
 describe('a statement', () => {
-  test('adds up to the balance after whatever happened, line by line', async () => {
+  test('adds up to the balance line by line, whatever happened', async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constantFrom('top-ups', 'gifts', 'adjustments'), nanos: fc.integer({ min: 1, max: 2e9 }) }),
       fc.record({ kind: fc.constant('call'), nanos: fc.constant(0) }),
@@ -110,7 +110,7 @@ describe('a statement', () => {
     )
   })
 
-  test('stays the same while its pages are read and calls go on', async () => {
+  test('does not change while its pages are read and calls go on', async () => {
     const { id, key } = await account()
     for (let at = 0; at < 4; at++) await call(key)
     const first = await ask('GET', `web/accounts/${id}/statement?limit=2`)
@@ -122,24 +122,24 @@ describe('a statement', () => {
     expect(nanosOf(lines.at(-1)!.balance!)).toBe(nanosOf(lines.at(-1)!.amount))
   })
 
-  test('of a kind or a time leaves the rest out, and changes neither order nor balances', async () => {
+  test('filtered by kind or time leaves the rest out, and changes neither order nor balances', async () => {
     const { id, key } = await account()
     await call(key)
     await ask('POST', `web/accounts/${id}/top-ups`, { amount: '1', reference: `${id} later` })
     await call(key)
-    const whole = await statement(id)
-    expect(whole.map(({ kind }) => kind)).toEqual(['charge', 'top_up', 'charge', 'gift'])
+    const unfiltered = await statement(id)
+    expect(unfiltered.map(({ kind }) => kind)).toEqual(['charge', 'top_up', 'charge', 'gift'])
     for (const kind of ['charge', 'top_up', 'refund']) {
-      expect(await statement(id, `&kind=${kind}`)).toEqual(whole.filter(line => line.kind === kind))
+      expect(await statement(id, `&kind=${kind}`)).toEqual(unfiltered.filter(line => line.kind === kind))
     }
-    // Lines may share a millisecond: a time parts them as their own times say, not by the moment it was taken.
-    for (const { made } of whole) {
-      expect(await statement(id, `&from=${made}`)).toEqual(whole.filter(line => line.made >= made))
-      expect(await statement(id, `&before=${made}`)).toEqual(whole.filter(line => line.made < made))
+    // Lines may share a millisecond: the filter compares the times of the lines, not the moment of the request.
+    for (const { made } of unfiltered) {
+      expect(await statement(id, `&from=${made}`)).toEqual(unfiltered.filter(line => line.made >= made))
+      expect(await statement(id, `&before=${made}`)).toEqual(unfiltered.filter(line => line.made < made))
     }
   })
 
-  test('still has the charges of calls whose records are gone', async () => {
+  test('still has the charges of calls whose records were deleted', async () => {
     const { id, key } = await account()
     await call(key)
     await call(key)
@@ -153,18 +153,18 @@ describe('a statement', () => {
     expect(before.map(({ kind }) => kind)).toEqual(['charge', 'charge', 'gift'])
   })
 
-  test('of our own accounts has the other side of everything', async () => {
+  test("of the ledger's own accounts has the counterpart of every transfer", async () => {
     const [revenue, clearing] = [textId('acc', 1), textId('acc', 4)]
     for (const id of [revenue, clearing]) {
       const lines = await statement(id, '', 50)
       const { body } = await ask('GET', 'web/ledger/trial-balance')
-      const own = body.own as { account: string; balance: string }[]
+      const ledgerAccounts = body.own as { account: string; balance: string }[]
       const sum = lines.reduce((all, { amount }) => all + nanosOf(amount), 0n)
-      expect(formatUsd(nanos(sum))).toBe(own.find(({ account: one }) => one === id)!.balance)
+      expect(formatUsd(nanos(sum))).toBe(ledgerAccounts.find(({ account: one }) => one === id)!.balance)
     }
   })
 
-  test('as a file is whole, and harmless to a spreadsheet', async () => {
+  test('as a file is complete, and harmless to a spreadsheet', async () => {
     const { id, key } = await account()
     await call(key)
     const evil = '=HYPERLINK("http://x","y")'
@@ -202,7 +202,7 @@ describe('a statement', () => {
   ]
   test.each(cells)('%j is written as %j', (value, text) => expect(csvCell(value as string)).toBe(text))
 
-  test('no cell is a formula, wherever a spreadsheet splits', () => {
+  test('has no cell that is a formula, wherever a spreadsheet splits', () => {
     const part = fc.constantFrom(
       ...['=', '+', '-', '@', ';', ',', '|', '\t', '\r', '\n', '"', "'", ' ', 'x', '1', '＝'],
     )
@@ -211,12 +211,12 @@ describe('a statement', () => {
       fc.property(fc.array(cell, { minLength: 1, maxLength: 4 }), cells => {
         const line = cells.map(csvCell).join()
         for (const separator of [',', ';', '\t', '|']) {
-          for (const found of splitLikeASpreadsheet(line, separator)) {
-            const isRun = /^[\s"]*[=+\-@＝]/.test(found) && !/^-?\d+(\.\d+)?([,;|\t]|$)/.test(found)
-            expect([line, separator, found, isRun]).toEqual([line, separator, found, false])
+          for (const cell of splitLikeASpreadsheet(line, separator)) {
+            const isRun = /^[\s"]*[=+\-@＝]/.test(cell) && !/^-?\d+(\.\d+)?([,;|\t]|$)/.test(cell)
+            expect([line, separator, cell, isRun]).toEqual([line, separator, cell, false])
           }
         }
-        // What had to be changed differs by apostrophes alone.
+        // Changed cells differ by apostrophes alone.
         const back = splitLikeASpreadsheet(line, ',').map(text => text.replaceAll("'", ''))
         expect(back).toEqual(cells.map(text => text.replaceAll("'", '')))
       }),
@@ -238,7 +238,7 @@ describe('a posting', () => {
     expect(await balanceOf(key)).toBe('3.50')
   })
 
-  test('takes an Idempotency-Key for its reference', async () => {
+  test('takes an Idempotency-Key as its reference', async () => {
     const { id, key } = await account('1')
     const send = (amount: string): Promise<Told> =>
       ask('POST', `web/accounts/${id}/top-ups`, { amount }, { 'idempotency-key': `click ${id}` })
@@ -247,16 +247,16 @@ describe('a posting', () => {
     expect(await balanceOf(key)).toBe('2.00')
   })
 
-  test('of a reference that another account has is refused', async () => {
-    const [one, other] = [await account(), await account()]
-    const body = { amount: '1', reference: `shared ${one.id}` }
-    await ask('POST', `web/accounts/${one.id}/top-ups`, body)
-    const late = await ask('POST', `web/accounts/${other.id}/top-ups`, body)
-    expect([late.status, late.error.code]).toEqual([409, 'posted_before'])
-    expect(await balanceOf(other.key)).toBe('10.00')
+  test('with a reference of another account is refused', async () => {
+    const [first, second] = [await account(), await account()]
+    const body = { amount: '1', reference: `shared ${first.id}` }
+    await ask('POST', `web/accounts/${first.id}/top-ups`, body)
+    const repeated = await ask('POST', `web/accounts/${second.id}/top-ups`, body)
+    expect([repeated.status, repeated.error.code]).toEqual([409, 'posted_before'])
+    expect(await balanceOf(second.key)).toBe('10.00')
   })
 
-  test('gives back a call once, and no more than it was charged', async () => {
+  test('refunds a call once, and no more than it was charged', async () => {
     const { id, key } = await account()
     const paid = await call(key)
     const charged = (await statement(id))[0]!.amount.slice(1)
@@ -267,15 +267,17 @@ describe('a posting', () => {
     expect(answers[0]!.body.amount).toBe(charged)
     expect((await refund({ amount: '0.000000001' })).error.code).toBe('posted_before')
     expect(await balanceOf(key)).toBe('10.00')
-    const other = await account()
-    expect((await ask('POST', `web/accounts/${other.id}/refunds`, { call: paid })).error.code).toBe('posted_before')
+    const otherAccount = await account()
+    expect((await ask('POST', `web/accounts/${otherAccount.id}/refunds`, { call: paid })).error.code).toBe(
+      'posted_before',
+    )
     const unpaid = await call(key)
-    const stranger = await ask('POST', `web/accounts/${other.id}/refunds`, { call: unpaid })
-    expect([stranger.status, stranger.error.code]).toEqual([409, 'state_unfit'])
+    const foreign = await ask('POST', `web/accounts/${otherAccount.id}/refunds`, { call: unpaid })
+    expect([foreign.status, foreign.error.code]).toEqual([409, 'state_unfit'])
   })
 
   const amounts = ['-1', '0', '0.00', '1e3', '1.0123456789', 'five', '', ' 1', '1000000000', '0x10', '１', 5, null, [1]]
-  test.each(amounts)('of %j is refused, by name', async amount => {
+  test.each(amounts)('of %j is refused, and the error names the field', async amount => {
     const { id, key } = await account('1')
     for (const kind of ['top-ups', 'gifts']) {
       const { status, error } = await ask('POST', `web/accounts/${id}/${kind}`, { amount, reference: 'x' })
@@ -284,31 +286,34 @@ describe('a posting', () => {
     expect(await balanceOf(key)).toBe('1.00')
   })
 
-  test('of a number beyond all numbers is refused, by name', async () => {
+  test('of a number beyond the range is refused, and the error names the field', async () => {
     const { id } = await account()
     const { error } = await ask('POST', `web/accounts/${id}/top-ups`, '{"amount":1e400,"reference":"x"}')
     expect([error.code, error.param]).toEqual(['field_invalid', 'amount'])
   })
 
-  test('needs a reference, an account of a customer, and no more than there is', async () => {
+  test('needs a reference, an account of a customer, and no more than the balance', async () => {
     const { id } = await account('1')
-    const refused = async (path: string, body: unknown): Promise<unknown> => (await ask('POST', path, body)).error.code
-    expect(await refused(`web/accounts/${id}/top-ups`, { amount: '1' })).toBe('field_missing')
-    expect(await refused(`web/accounts/${id}/top-ups`, { amount: '1', reference: 'a\u0000b' })).toBe('field_invalid')
-    expect(await refused(`web/accounts/${textId('acc', 1)}/top-ups`, { amount: '1', reference: 'r' })).toBe(
+    const refusalCode = async (path: string, body: unknown): Promise<unknown> =>
+      (await ask('POST', path, body)).error.code
+    expect(await refusalCode(`web/accounts/${id}/top-ups`, { amount: '1' })).toBe('field_missing')
+    expect(await refusalCode(`web/accounts/${id}/top-ups`, { amount: '1', reference: 'a\u0000b' })).toBe(
+      'field_invalid',
+    )
+    expect(await refusalCode(`web/accounts/${textId('acc', 1)}/top-ups`, { amount: '1', reference: 'r' })).toBe(
       'resource_unknown',
     )
-    expect(await refused(`web/accounts/${textId('acc', 77)}/gifts`, { amount: '1', reference: 'r' })).toBe(
+    expect(await refusalCode(`web/accounts/${textId('acc', 77)}/gifts`, { amount: '1', reference: 'r' })).toBe(
       'resource_unknown',
     )
-    expect(await refused(`web/accounts/${id}/adjustments`, { amount: '-1.01', reference: `${id} r` })).toBe(
+    expect(await refusalCode(`web/accounts/${id}/adjustments`, { amount: '-1.01', reference: `${id} r` })).toBe(
       'state_unfit',
     )
   })
 })
 
-describe('the books', () => {
-  test('come to nothing, whatever was posted', async () => {
+describe('the ledger', () => {
+  test('sums up to zero, whatever was posted', async () => {
     const { body } = await ask('GET', 'web/ledger/trial-balance')
     expect(body.sum).toBe('0.00')
     expect((body.own as { name: string }[]).map(({ name }) => name)).toEqual([
@@ -316,15 +321,15 @@ describe('the books', () => {
     ])
   })
 
-  test('are told as the auditor has found them', async () => {
+  test('is reported as the auditor has found it', async () => {
     expect((await ask('GET', 'web/ledger/check')).body).toEqual({
       books: 'not looked at yet',
       audited: null,
       findings: [],
     })
     await harness.weir('audit')
-    const found = (await ask('GET', 'web/ledger/check')).body
-    // One record was taken away above.
-    expect(found).toMatchObject({ books: 'do not agree', findings: [{ check: 'call' }] })
+    const report = (await ask('GET', 'web/ledger/check')).body
+    // A test above deleted one record.
+    expect(report).toMatchObject({ books: 'do not agree', findings: [{ check: 'call' }] })
   })
 })

@@ -1,5 +1,5 @@
-// Nobody sets what a body has no place for, whatever it is called: every field of every body and every column of every
-// table is tried on every endpoint, by everybody who may ask it. What a role may not set, it may not set either.
+// No body sets a field that its schema does not have: every field of every body and every column of every table is
+// tried on every endpoint, by every actor who may use it. Fields that a role may not set are tried, too.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -10,29 +10,29 @@ import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
 import { findSchema, operations, walk } from '../openapi/described.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Schema } from '../support/json-schema.ts'
-import type { Everybody } from './matrix/everybody.ts'
-import { startEverybody } from './matrix/everybody.ts'
-import type { Things } from './matrix/things.ts'
-import { buildThings } from './matrix/things.ts'
-import type { Somebody } from './matrix/verdicts.ts'
-import { everybody, expectedRows, nameOf } from './matrix/verdicts.ts'
+import type { Fixtures } from './matrix/fixtures.ts'
+import { buildFixtures } from './matrix/fixtures.ts'
+import type { TestSite } from './matrix/site.ts'
+import { startTestSite } from './matrix/site.ts'
+import type { ActorName, TokenName } from './matrix/verdicts.ts'
+import { actorNames, expectedRows, nameOf, tokenRights } from './matrix/verdicts.ts'
 
-let all: Everybody
-let things: Things
+let site: TestSite
+let fixtures: Fixtures
 
 beforeAll(async () => {
-  all = await startEverybody()
-  things = buildThings(all)
+  site = await startTestSite()
+  fixtures = buildFixtures(site)
 })
-afterAll(() => all.stop())
+afterAll(() => site.stop())
 
 const writing = describedEndpoints.filter(({ body }) => body !== undefined)
 
-/** Of a body, by its description. */
+/** The schema of the endpoint's body. */
 function schemaOf(endpoint: WebEndpoint): Schema {
   const path = endpoint.path.replaceAll('*}', '}')
-  const found = operations.find(one => one.method === endpoint.method && one.path === path)
-  const schema = found!.operation.requestBody!.content['application/json']!.schema
+  const described = operations.find(one => one.method === endpoint.method && one.path === path)
+  const schema = described!.operation.requestBody!.content['application/json']!.schema
   return typeof schema.$ref === 'string' ? findSchema(schema.$ref) : schema
 }
 
@@ -52,17 +52,17 @@ const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: strin
 const prototypes = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']
 const grabs = ['isAdmin', 'admin', 'owner', 'permissions', 'scope', 'actor', 'by', 'siteRole', 'rank', 'personId']
 
-/** Every name that means something somewhere. */
+/** Every name that is a field or a column somewhere. */
 const names = (): readonly string[] => {
-  const columns = columnsOf(all.harness.folder)
+  const columns = columnsOf(site.harness.folder)
   return [...new Set([...columns, ...columns.map(camel), ...writing.flatMap(fieldsOf), ...prototypes, ...grabs])]
 }
 
 describe('every body', () => {
-  /** Maps whose names are the caller's: what they are about is checked elsewhere, and they set no column. */
+  /** Maps whose names the caller chooses: their values are checked elsewhere, and they set no column. */
   const maps = ['definition', 'headers', 'parameters', 'set', 'default', 'models/items']
 
-  test('is closed, at every depth', () => {
+  test('is closed at every depth', () => {
     for (const endpoint of writing) {
       for (const [path, schema] of walk(schemaOf(endpoint))) {
         if (schema.type !== 'object') continue
@@ -73,13 +73,13 @@ describe('every body', () => {
     }
   })
 
-  test('has no place for any other name', async () => {
+  test('refuses any other name', async () => {
     const foreign = names()
     expect(foreign.length).toBeGreaterThan(150)
     for (const endpoint of writing) {
-      const body = await things.bodyFor(endpoint)
-      const own = fieldsOf(endpoint)
-      for (const name of foreign.filter(one => !own.includes(one))) {
+      const body = await fixtures.bodyFor(endpoint)
+      const ownFields = fieldsOf(endpoint)
+      for (const name of foreign.filter(one => !ownFields.includes(one))) {
         const text = `{${JSON.stringify(name)}:1,${JSON.stringify(body).slice(1)}`.replace(/,}$/, '}')
         const { success, error } = endpoint.body!.safeParse(JSON.parse(text))
         const unknown = error?.issues.some(issue => issue.code === 'unrecognized_keys' && issue.keys.includes(name))
@@ -89,45 +89,45 @@ describe('every body', () => {
   })
 })
 
-/** Everything that is kept, but for when somebody was last seen. */
+/** Everything that is stored, except for when somebody was last seen. */
 function allRows(folder: string): string {
   const db = openDatabase(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
   const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
-  const told = (tables as { name: string }[]).map(({ name }) => {
+  const contents = (tables as { name: string }[]).map(({ name }) => {
     const rows = db.query('SELECT * FROM '.concat(name)).all() as Record<string, unknown>[]
-    const kept = rows.map(({ seen_ms: _, last_seen_ms: __, used_ms: ___, ...row }) => row)
-    return [name, kept]
+    const stableRows = rows.map(({ seen_ms: _, last_seen_ms: __, used_ms: ___, ...row }) => row)
+    return [name, stableRows]
   })
   db.close()
-  return JSON.stringify(told, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return JSON.stringify(contents, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
 
-const mayAsk = (endpoint: WebEndpoint): readonly Somebody[] =>
-  everybody.filter(somebody => expectedRows.get(nameOf(endpoint))![somebody] === 'may')
+const allowedActors = (endpoint: WebEndpoint): readonly ActorName[] =>
+  actorNames.filter(actor => expectedRows.get(nameOf(endpoint))![actor] === 'may')
 
 const dangerous: readonly string[] = [
   ...['role', 'balance', 'account_id', 'accountId', 'disabled', 'version', 'id', 'digest', 'personId', 'isAdmin'],
 ]
 
-describe('over the wire', () => {
-  test('a field that there is not is named, and nothing is done', async () => {
+describe('over HTTP', () => {
+  test('an unknown field is named in the error, and nothing is done', async () => {
     const prepared = []
     for (const endpoint of writing) {
-      prepared.push([endpoint, await things.pathFor(endpoint), await things.bodyFor(endpoint)] as const)
+      prepared.push([endpoint, await fixtures.pathFor(endpoint), await fixtures.bodyFor(endpoint)] as const)
     }
-    const before = allRows(all.harness.folder)
+    const before = allRows(site.harness.folder)
     for (const [endpoint, path, body] of prepared) {
-      const own = fieldsOf(endpoint)
-      for (const somebody of mayAsk(endpoint)) {
-        for (const name of dangerous.filter(one => !own.includes(one)).slice(0, 4)) {
-          const told = await all.ask[somebody](endpoint.method, path, { ...body, [name]: 1 })
-          expect([nameOf(endpoint), somebody, name, told.status, told.error.param]).toEqual([
-            ...[nameOf(endpoint), somebody, name, 400, name],
+      const ownFields = fieldsOf(endpoint)
+      for (const actor of allowedActors(endpoint)) {
+        for (const name of dangerous.filter(one => !ownFields.includes(one)).slice(0, 4)) {
+          const answer = await site.ask[actor](endpoint.method, path, { ...body, [name]: 1 })
+          expect([nameOf(endpoint), actor, name, answer.status, answer.error.param]).toEqual([
+            ...[nameOf(endpoint), actor, name, 400, name],
           ] as never)
         }
       }
     }
-    expect(allRows(all.harness.folder)).toBe(before)
+    expect(allRows(site.harness.folder)).toBe(before)
   })
 
   const reserving = writing.flatMap(endpoint =>
@@ -136,27 +136,27 @@ describe('over the wire', () => {
     ),
   )
 
-  test.each(reserving)('%s: %s is for %ss', async (name, field, least, endpoint) => {
+  test.each(reserving)('%s: %s may be set by %s and above only', async (name, field, least, endpoint) => {
     const isOperators = least === 'operator'
-    const lower = mayAsk(endpoint).filter(somebody => isOperators || rankOf(somebody) < siteRoles.indexOf(least))
-    const value = things.valueFor(schemaOf(endpoint), field)
-    const path = await things.pathFor(endpoint)
-    const body = await things.bodyFor(endpoint)
-    const before = allRows(all.harness.folder)
-    for (const somebody of lower) {
-      const told = await all.ask[somebody](endpoint.method, path, { ...body, [field]: value })
-      expect([name, somebody, told.status, told.error]).toMatchObject([
-        ...[name, somebody, 403, { code: 'role_too_low', param: field }],
+    const lower = allowedActors(endpoint).filter(actor => isOperators || rankOf(actor) < siteRoles.indexOf(least))
+    const value = fixtures.valueFor(schemaOf(endpoint), field)
+    const path = await fixtures.pathFor(endpoint)
+    const body = await fixtures.bodyFor(endpoint)
+    const before = allRows(site.harness.folder)
+    for (const actor of lower) {
+      const answer = await site.ask[actor](endpoint.method, path, { ...body, [field]: value })
+      expect([name, actor, answer.status, answer.error]).toMatchObject([
+        ...[name, actor, 403, { code: 'role_too_low', param: field }],
       ] as never)
     }
-    expect(allRows(all.harness.folder)).toBe(before)
+    expect(allRows(site.harness.folder)).toBe(before)
     if (isOperators) return
-    const told = await all.ask[least as Somebody](endpoint.method, path, { ...body, [field]: value })
-    expect([name, least, told.status === 403]).toEqual([name, least, false])
+    const answer = await site.ask[least as ActorName](endpoint.method, path, { ...body, [field]: value })
+    expect([name, least, answer.status === 403]).toEqual([name, least, false])
   })
 })
 
-const rankOf = (somebody: Somebody): number => {
-  const at = siteRoles.indexOf(somebody as SiteRole)
+const rankOf = (actor: ActorName): number => {
+  const at = siteRoles.indexOf((tokenRights[actor as TokenName] ?? actor) as SiteRole)
   return at < 0 ? 0 : at
 }

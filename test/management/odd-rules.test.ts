@@ -1,5 +1,6 @@
-// Patterns and tags that nothing has today are taken, because what they name may come; but whoever writes them is told,
-// over the web and on the command line alike. A misspelt name would else limit, deny or allow nothing, and nobody knew.
+// Patterns and tags that match nothing today are accepted, because what they name may be added later; but the answer
+// warns, over the web and on the command line alike. Without a warning a misspelt name would limit, deny or allow
+// nothing, unnoticed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -28,22 +29,22 @@ const names = 'No model matches at the moment: opnai/*, openai/gpt-0.'
 const tags = 'No channel has this tag at the moment: mars.'
 let count = 0
 
-/** The warnings of a request that must go well. */
-async function warned(...[method, path, body]: Parameters<Ask>): Promise<unknown> {
-  const told = await ask(method, path, body)
-  expect([told.text, told.status < 300]).toEqual([told.text, true])
-  return told.body.warnings
+/** The warnings of a request that must succeed. */
+async function warningsOf(...[method, path, body]: Parameters<Ask>): Promise<unknown> {
+  const answer = await ask(method, path, body)
+  expect([answer.text, answer.status < 300]).toEqual([answer.text, true])
+  return answer.body.warnings
 }
 
 describe('over the web', () => {
   const rights: readonly (readonly [name: string, write: (more: object) => Promise<unknown>])[] = [
-    ['a new account', more => warned('POST', 'web/accounts', { name: 'Lake', ...more })],
-    ['an account', more => warned('PATCH', `web/accounts/${account}`, more)],
-    ['a new key', more => warned('POST', 'web/keys', { account, name: `key ${++count}`, ...more })],
-    ['a key', more => warned('PATCH', `web/keys/${key}`, more)],
+    ['a new account', more => warningsOf('POST', 'web/accounts', { name: 'Lake', ...more })],
+    ['an account', more => warningsOf('PATCH', `web/accounts/${account}`, more)],
+    ['a new key', more => warningsOf('POST', 'web/keys', { account, name: `key ${++count}`, ...more })],
+    ['a key', more => warningsOf('PATCH', `web/keys/${key}`, more)],
   ]
 
-  test.each(rights)('%s tells of names that no model has', async (_name, write) => {
+  test.each(rights)('%s warns about names that match no model', async (_name, write) => {
     expect(await write({ allows: odd })).toEqual([names])
     expect(await write({ denies: odd })).toEqual([names])
     expect(await write({ allows: [odd[0]], denies: [odd[1]] })).toEqual([names])
@@ -51,28 +52,28 @@ describe('over the web', () => {
     expect(await write({ keepsBodies: false })).toEqual([])
   })
 
-  test.each(rights.slice(2))('%s tells of tags that no channel has', async (_name, write) => {
+  test.each(rights.slice(2))('%s warns about tags that no channel has', async (_name, write) => {
     expect(await write({ requires: ['mars'] })).toEqual([tags])
     expect(await write({ allows: odd, requires: ['mars'] })).toEqual([names, tags])
     expect(await write({ allows: null, requires: null })).toEqual([])
   })
 
-  test('a limit tells of it when it is set, and when it is changed', async () => {
+  test('a limit warns when it is set and when it is changed', async () => {
     const limit = { resource: 'requests', span: 'day', amount: 5 }
-    const made = await ask('POST', 'web/limits', { ...limit, model: 'opnai/*' })
-    const says = ['No model matches at the moment: opnai/*.']
-    expect([made.status, made.body.warnings]).toEqual([201, says])
-    expect(await warned('PATCH', `web/limits/${String(made.body.id)}`, { amount: 6 })).toEqual(says)
+    const created = await ask('POST', 'web/limits', { ...limit, model: 'opnai/*' })
+    const warning = ['No model matches at the moment: opnai/*.']
+    expect([created.status, created.body.warnings]).toEqual([201, warning])
+    expect(await warningsOf('PATCH', `web/limits/${String(created.body.id)}`, { amount: 6 })).toEqual(warning)
     for (const model of [...known, 'ark/files', null]) {
-      expect(await warned('POST', 'web/limits', { ...limit, model })).toEqual([])
+      expect(await warningsOf('POST', 'web/limits', { ...limit, model })).toEqual([])
     }
     const { body } = await ask('GET', 'web/limits')
     expect((body.data as object[])[0]).not.toHaveProperty('warnings')
   })
 
-  test('a name for models tells of members that fit nothing', async () => {
+  test('a route warns about members that match nothing', async () => {
     const put = (name: string, model: string) =>
-      warned('PUT', `web/routes/${encodeURIComponent(name)}`, { members: [{ model, priority: 0, weight: 1 }] })
+      warningsOf('PUT', `web/routes/${encodeURIComponent(name)}`, { members: [{ model, priority: 0, weight: 1 }] })
     expect(await put('g-*', 'openai/gtp-*')).toEqual(['No model matches at the moment: openai/gtp-*.'])
     expect(await put('g-*', 'openai/gpt-*')).toEqual([])
   })
@@ -87,13 +88,13 @@ describe('on the command line', () => {
     ['keys set', () => ({ key })],
   ]
 
-  test.each(rows)('%s tells of names that no model has', async (command, input) => {
+  test.each(rows)('%s warns about names that match no model', async (command, input) => {
     expect(await set(command, { ...input(), allow: odd.join() })).toMatchObject({ warnings: [names] })
     expect(await set(command, { ...input(), deny: odd.join() })).toMatchObject({ warnings: [names] })
     expect(await set(command, { ...input(), allow: known.join(), deny: '' })).toMatchObject({ warnings: [] })
   })
 
-  test('keys set, limits set and routes set do, too', async () => {
+  test('keys set, limits set and routes set warn, too', async () => {
     expect(await set('keys set', { key, require: 'mars' })).toMatchObject({ warnings: [tags] })
     const limit = { resource: 'requests', amount: '5/day' }
     const warnings = async (model: string) => (await set('limits set', { ...limit, model })).warnings

@@ -1,5 +1,5 @@
-// Whatever stands where a text may stand, in a path, an address or a body: it is a text or it is refused. It is never a
-// pattern, a piece of SQL, a path or the name of something that all objects have, and it breaks nothing.
+// Odd texts in paths, query parameters and bodies: each is used as a text or refused. It is never a pattern, a piece of
+// SQL, a path or a property of all objects, and it breaks nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -9,35 +9,35 @@ import { operations } from '../openapi/described.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Schema } from '../support/json-schema.ts'
 import type { Told } from '../support/management.ts'
-import type { Everybody } from './matrix/everybody.ts'
-import { fromElsewhere, startEverybody } from './matrix/everybody.ts'
-import type { Things } from './matrix/things.ts'
-import { buildThings } from './matrix/things.ts'
+import type { Fixtures } from './matrix/fixtures.ts'
+import { buildFixtures } from './matrix/fixtures.ts'
+import type { TestSite } from './matrix/site.ts'
+import { fromNewAddress, startTestSite } from './matrix/site.ts'
 import { nameOf } from './matrix/verdicts.ts'
 
-let all: Everybody
-let things: Things
+let site: TestSite
+let fixtures: Fixtures
 
 beforeAll(async () => {
-  all = await startEverybody()
-  things = buildThings(all)
+  site = await startTestSite()
+  fixtures = buildFixtures(site)
 })
-afterAll(() => all.stop())
+afterAll(() => site.stop())
 
 const odd: readonly string[] = [
   ...['%', '_', "'", '"', "' OR '1'='1", "'; DROP TABLE person; --", '\\', '\u0000', 'a\u0000b', '\ud800'],
   ...['../../etc/passwd', '..', '.', '/', '__proto__', 'constructor', 'toString', 'null', 'undefined', 'NaN', ''],
   ...['-1', '1e999', '9999999999999999999999', '\u202e', '￿', '💧', '${7*7}', '{{7*7}}', '<script>', '\r\nx: y', '\n'],
   ...['x'.repeat(9_000), '*', '[]', '{}', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59Z'],
-  // Places in lists that we never told.
+  // Cursors of lists that the gateway never issued.
   ...['[1,2]', '[-9e15,"x"]', '[9e15,9e15,9e15,"-9999999999999999999"]'].map(text => btoa(text)),
 ]
 
-/** Signing out and the like is not what is tried here. */
-const left = ['DELETE /api/web/sessions', 'POST /api/auth/sign-out', 'POST /api/auth/sign-out-everywhere']
+/** Endpoints that end sessions are not tested here. */
+const skipped = ['DELETE /api/web/sessions', 'POST /api/auth/sign-out', 'POST /api/auth/sign-out-everywhere']
 
 const rows = describedEndpoints
-  .filter(endpoint => !left.includes(nameOf(endpoint)))
+  .filter(endpoint => !skipped.includes(nameOf(endpoint)))
   .map(endpoint => [nameOf(endpoint), endpoint] as const)
 
 function parametersOf(endpoint: WebEndpoint, place: 'query' | 'path') {
@@ -47,11 +47,11 @@ function parametersOf(endpoint: WebEndpoint, place: 'query' | 'path') {
 }
 
 function expectWhole(name: string, what: unknown, { status, text }: Told): void {
-  const isWhole = status < 500 || (status === 503 && text.includes('"code":"'))
-  expect([name, what, status, isWhole ? '' : text]).toEqual([name, what, status, ''])
+  const isProper = status < 500 || (status === 503 && text.includes('"code":"'))
+  expect([name, what, status, isProper ? '' : text]).toEqual([name, what, status, ''])
 }
 
-/** Where a text stands in it, as paths of names. */
+/** The paths of all texts in a value. */
 function textsIn(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
   if (typeof value === 'string') return [path]
   if (typeof value !== 'object' || value === null) return []
@@ -67,24 +67,24 @@ function withText(value: unknown, [first, ...rest]: readonly string[], text: str
 }
 
 describe('an odd text', () => {
-  test.each(rows)('%s', async (name, endpoint) => {
-    const { owner } = all.ask
-    const body = endpoint.body === undefined ? undefined : await things.bodyFor(endpoint)
-    const path = await things.pathFor(endpoint)
+  test.each(rows)('is harmless in %s', async (name, endpoint) => {
+    const { owner } = site.ask
+    const body = endpoint.body === undefined ? undefined : await fixtures.bodyFor(endpoint)
+    const path = await fixtures.pathFor(endpoint)
     for (const text of odd) {
       const written = encodeURIComponent(text.toWellFormed())
       for (const { name: param } of parametersOf(endpoint, 'query')) {
-        const told = await owner(endpoint.method, `${path}?${param}=${written}`, body, fromElsewhere())
-        expectWhole(name, [param, text.slice(0, 40)], told)
+        const answer = await owner(endpoint.method, `${path}?${param}=${written}`, body, fromNewAddress())
+        expectWhole(name, [param, text.slice(0, 40)], answer)
       }
       for (const { name: hole } of parametersOf(endpoint, 'path')) {
         const holed = endpoint.path.replace('/api/', '').replace(new RegExp(`\\{${hole}\\*?\\}`), () => written)
-        const told = await owner(endpoint.method, holed.replaceAll(/\{\w+\*?\}/g, 'none'), body, fromElsewhere())
-        expectWhole(name, [hole, text.slice(0, 40)], told)
+        const answer = await owner(endpoint.method, holed.replaceAll(/\{\w+\*?\}/g, 'none'), body, fromNewAddress())
+        expectWhole(name, [hole, text.slice(0, 40)], answer)
       }
-      for (const place of textsIn(body)) {
-        const told = await owner(endpoint.method, path, withText(body, place, text), fromElsewhere())
-        expectWhole(name, [place, text.slice(0, 40)], told)
+      for (const field of textsIn(body)) {
+        const answer = await owner(endpoint.method, path, withText(body, field, text), fromNewAddress())
+        expectWhole(name, [field, text.slice(0, 40)], answer)
       }
     }
   })
@@ -94,12 +94,12 @@ describe('an odd text', () => {
   const isFree = ({ type, pattern, enum: some, format }: Schema): boolean =>
     type === 'string' && pattern === undefined && some === undefined && format === undefined
 
-  test.each(lists)('in a filter is no pattern: %s', async (name, endpoint) => {
-    const path = await things.pathFor(endpoint)
+  test.each(lists)('in a filter is not a pattern: %s', async (name, endpoint) => {
+    const path = await fixtures.pathFor(endpoint)
     const filters = parametersOf(endpoint, 'query').filter(({ name: one, schema }) => one !== 'after' && isFree(schema))
     for (const { name: filter } of filters) {
       for (const pattern of ['%', '_', '*', "' OR '1'='1", '%25']) {
-        const { status, body } = await all.ask.owner('GET', `${path}?${filter}=${encodeURIComponent(pattern)}`)
+        const { status, body } = await site.ask.owner('GET', `${path}?${filter}=${encodeURIComponent(pattern)}`)
         const rows = status === 200 ? (body.data as unknown[]) : []
         const others = rows.filter(row => !JSON.stringify(row).includes(pattern))
         expect([name, filter, pattern, others]).toEqual([name, filter, pattern, []])
@@ -108,20 +108,20 @@ describe('an odd text', () => {
   })
 })
 
-describe('after all that', () => {
-  test('the books and the audit log are whole, and nothing has failed', async () => {
-    const db = openDatabase(join(all.harness.folder, 'weir.db'), { readonly: true })
+describe('after all odd texts', () => {
+  test('the ledger and the audit log are consistent, and nothing has failed', async () => {
+    const db = openDatabase(join(site.harness.folder, 'weir.db'), { readonly: true })
     expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
     expect(db.query('PRAGMA foreign_key_check').values()).toEqual([])
     db.close()
-    expect((await all.ask.owner('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
-    expect(all.harness.logs.filter(line => line.includes('request failed'))).toEqual([])
+    expect((await site.ask.owner('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
+    expect(site.harness.logs.filter(line => line.includes('request failed'))).toEqual([])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 
-  test('everybody is who they were', async () => {
+  test('every person has the same role as before', async () => {
     for (const role of ['support', 'admin', 'owner'] as const) {
-      expect((await all.ask[role]('GET', 'web/me')).body).toMatchObject({ role })
+      expect((await site.ask[role]('GET', 'web/me')).body).toMatchObject({ role })
     }
   })
 })

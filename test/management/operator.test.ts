@@ -1,5 +1,5 @@
-// The operator at the command line: reached by the socket in the data folder and by nothing else, audited as `cli`, and
-// no person.
+// The operator at the command line: connected by the socket in the data folder and by nothing else, audited as `cli`,
+// and not a person.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
@@ -26,25 +26,25 @@ const audited = (): Record<string, unknown>[] => {
   return rows as Record<string, unknown>[]
 }
 
-test('the socket is for the user of the gateway alone', async () => {
+test('the control socket is open to the user of the gateway alone', async () => {
   expect(statSync(socket()).mode & 0o777).toBe(0o600)
   const answer = await sendControlRequest(socket(), { method: 'GET', path: '/api/web/me' })
   expect(await answer!.json()).toMatchObject({ id: null, name: 'operator', role: 'owner' })
 })
 
-test('requests are audited as those of the command line, from no address', async () => {
+test('requests are audited as those of the command line, without an address', async () => {
   await harness.manage('POST', '/api/web/accounts', { name: 'Delta' })
   expect(audited().at(-1)).toEqual({ actor: 'cli', address: null, request: null, action: 'createAccount' })
 })
 
-describe('over TCP nobody is the operator', () => {
+describe('over TCP', () => {
   const machine = ['audit', 'backup', 'doctor', 'first-key', 'token', 'setup-token', 'setup-open', 'setup-owner']
   const paths = [...machine, 'reset-password', 'rotate'].flatMap(name => [
     `/machine/${name}`,
     `/api/web/../../machine/${name}`,
   ])
 
-  test.each(paths)('%s is no path', async path => {
+  test.each(paths)('%s is not a path', async path => {
     const before = audited().length
     for (const method of ['GET', 'POST']) {
       const body = method === 'POST' ? '{"folder":"/tmp/x","kind":"jwt","credit":"1"}' : null
@@ -57,16 +57,16 @@ describe('over TCP nobody is the operator', () => {
 
   test('a request in the form of the control socket does nothing', async () => {
     const before = audited().length
-    const asked = JSON.stringify({ method: 'POST', path: '/api/web/accounts', body: { name: 'stolen' } })
+    const request = JSON.stringify({ method: 'POST', path: '/api/web/accounts', body: { name: 'stolen' } })
     for (const path of ['/', '/api/web', '/api/web/', '/weir', '/api/web/accounts']) {
       const headers = { 'content-type': 'application/json', 'x-forwarded-for': '127.0.0.1', 'host': 'weir' }
-      const { status } = await fetch(`${harness.url}${path}`, { method: 'POST', headers, body: asked })
+      const { status } = await fetch(`${harness.url}${path}`, { method: 'POST', headers, body: request })
       expect([path, status >= 400]).toEqual([path, true])
     }
     expect(audited()).toHaveLength(before)
   })
 
-  test('a proxy, which may stand inside our network, is set by the operator alone', async () => {
+  test("a proxy, which may be inside the operator's network, cannot be set", async () => {
     const owner = await setUpOwner(harness)
     const { data } = await harness.manage('GET', '/api/web/channels')
     const channel = encodeURIComponent((data as { id: string }[])[0]!.id)
@@ -76,19 +76,19 @@ describe('over TCP nobody is the operator', () => {
     expect(await harness.manage('PATCH', `/api/web/channels/${channel}`, proxy)).toMatchObject({ proxy: true })
   })
 
-  test('without a token, and with an API key, the endpoints answer 401', async () => {
+  test('the endpoints answer 401 without a token, and with an API key', async () => {
     for (const token of [undefined, 'cli', '0', await harness.key()]) {
       expect((await askAs(harness, token)('GET', 'web/accounts')).status).toBe(401)
     }
   })
 })
 
-describe('the operator is no person', () => {
-  const own = describedEndpoints.filter(
+describe('the operator is not a person:', () => {
+  const personEndpoints = describedEndpoints.filter(
     ({ who, path, method }) => who === 'person' && method !== 'GET' && path.startsWith('/api/web/'),
   )
 
-  test.each(own.map(({ method, path }) => [method, path] as const))(
+  test.each(personEndpoints.map(({ method, path }) => [method, path] as const))(
     '%s %s is refused or does nothing',
     async (method, path) => {
       await setUpOwner(harness).catch(() => undefined)
@@ -118,7 +118,7 @@ describe('the operator is no person', () => {
     },
   )
 
-  test('and cannot sign in, set up or register through the socket', async () => {
+  test('sign-in, set-up and registration do not work through the socket', async () => {
     for (const path of ['/api/auth/sign-in', '/api/auth/setup', '/api/auth/registration', '/api/auth/refresh']) {
       const answer = await sendControlRequest(socket(), { method: 'POST', path, body: {} })
       expect([path, answer!.status]).toEqual([path, 404])

@@ -1,4 +1,4 @@
-// Prices over the web: what holds, what held, a change that is live at once, and what one would have come to.
+// Prices over the web: the current ones, the past ones, a change that applies at once, and a backtest of a change.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { formatUsd, nanos } from '../../src/base/money/money.ts'
@@ -30,7 +30,7 @@ const trial = (body: object): Promise<Told> => ask('POST', 'web/prices/backtest'
 const usd = (amount: bigint | number): string => formatUsd(nanos(BigInt(amount)))
 
 describe('a price', () => {
-  test('is listed by model, and found by how its name begins', async () => {
+  test('is listed by model, and found by the beginning of its name', async () => {
     const { body } = await ask('GET', `web/prices?model=${MODEL}`)
     const rows = body.data as { model: string; origin: string; price: { input: string } }[]
     expect(rows.every(({ model }) => model.startsWith(MODEL))).toBeTrue()
@@ -39,16 +39,16 @@ describe('a price', () => {
     expect((await ask('GET', 'web/prices?limit=1000')).headers.get('x-weir-clamped')).toBe('limit=200')
   })
 
-  test('of your own holds from the next call on, and what is shipped after it is withdrawn', async () => {
+  test('of the operator applies from the next call on, and the shipped one after it is withdrawn', async () => {
     const key = await harness.key()
     const before = await call(key)
-    const shown = await ask('GET', `web/prices/${MODEL}`)
+    const shipped = await ask('GET', `web/prices/${MODEL}`)
     const price = { input: '15', output: '60' }
-    const put = await ask('PUT', `web/prices/${MODEL}`, { price }, { 'if-match': shown.headers.get('etag')! })
+    const put = await ask('PUT', `web/prices/${MODEL}`, { price }, { 'if-match': shipped.headers.get('etag')! })
     expect(put.body).toMatchObject({ origin: 'operator', price: { input: '15.00', output: '60.00' } })
     expect(await call(key)).toBeGreaterThan(before)
-    const late = await ask('PUT', `web/prices/${MODEL}`, { price }, { 'if-match': shown.headers.get('etag')! })
-    expect([late.status, late.error.code]).toEqual([412, 'version_stale'])
+    const stale = await ask('PUT', `web/prices/${MODEL}`, { price }, { 'if-match': shipped.headers.get('etag')! })
+    expect([stale.status, stale.error.code]).toEqual([412, 'version_stale'])
     expect((await ask('GET', 'web/prices?origin=operator')).body.data).toHaveLength(1)
     expect((await ask('DELETE', `web/prices/${MODEL}`)).status).toBe(204)
     expect((await ask('DELETE', `web/prices/${MODEL}`)).status).toBe(404)
@@ -61,7 +61,7 @@ describe('a price', () => {
     expect(audit.map(({ target }) => target)).toEqual([MODEL, MODEL])
   })
 
-  test('that two set at once who have seen the same is set once', async () => {
+  test('that two people set at once from the same version is set once', async () => {
     const etag = (await ask('GET', `web/prices/${OTHER}`)).headers.get('etag')!
     const sent = ['1', '2', '3', '4'].map(input =>
       ask('PUT', `web/prices/${OTHER}`, { price: { input, output: '9' } }, { 'if-match': etag }),
@@ -71,7 +71,7 @@ describe('a price', () => {
     await ask('DELETE', `web/prices/${OTHER}`)
   })
 
-  const wrong: readonly (readonly [price: unknown, says: string])[] = [
+  const invalid: readonly (readonly [price: unknown, says: string])[] = [
     [{ input: '1' }, 'output'],
     [{ input: '1', output: '-2' }, 'output'],
     [{ input: 1, output: '2' }, 'input'],
@@ -80,10 +80,10 @@ describe('a price', () => {
     [{ input: '0', output: '0' }, 'a price of 0 is not allowed'],
     ['free', 'it must be an object'],
   ]
-  test.each(wrong)('%j is refused, by name', async (price, says) => {
+  test.each(invalid)('%j is refused, and the error names the field', async (price, message) => {
     const { status, error } = await ask('PUT', `web/prices/${MODEL}`, { price })
     expect([status, error.param!.startsWith('price')]).toEqual([400, true])
-    expect(error.message).toContain(says)
+    expect(error.message).toContain(message)
   })
 
   test('may name tools that cost nothing, as in a provider file', async () => {
@@ -93,7 +93,7 @@ describe('a price', () => {
     await ask('DELETE', `web/prices/${OTHER}`)
   })
 
-  test('is refused with the path of the field that is wrong, and with what is allowed', async () => {
+  test('is refused with the path of the wrong field, and with what is allowed', async () => {
     const cases = [
       { class: 'flex', input: '1' },
       { hours: ['1'], input: '1' },
@@ -103,7 +103,7 @@ describe('a price', () => {
     expect(error.message).toContain('"price.cases[1].hours" must be two different times of the day in UTC')
   })
 
-  test('of what is no model is not there', async () => {
+  test('of an unknown model is a 404', async () => {
     for (const name of ['nothing', 'openai/', 'openai/none-such', '%E0%A4%A']) {
       expect((await ask('GET', `web/prices/${name}`)).status).toBe(404)
     }
@@ -111,7 +111,7 @@ describe('a price', () => {
   })
 })
 
-describe('a change that is tried', () => {
+describe('a backtest', () => {
   let key: string
   let costs: bigint[]
   let account: string
@@ -127,9 +127,9 @@ describe('a change that is tried', () => {
   const sum = (some: readonly (bigint | undefined)[]): bigint =>
     some.reduce<bigint>((all, one) => all + BigInt(one!), 0n)
 
-  test('to what holds already comes to what was settled, to the last digit', async () => {
-    const shown = await ask('GET', `web/prices/${MODEL}`)
-    const { body } = await trial({ model: MODEL, price: shown.body.price, account })
+  test('of the current prices comes to what was settled, to the last digit', async () => {
+    const current = await ask('GET', `web/prices/${MODEL}`)
+    const { body } = await trial({ model: MODEL, price: current.body.price, account })
     const was = usd(sum([costs[0], costs[2]]))
     expect(body).toMatchObject({ calls: 2, was, wouldBe: was, difference: '0.00', complete: true, leftOut: [] })
     const today = new Date().toISOString().slice(0, 10)
@@ -139,7 +139,7 @@ describe('a change that is tried', () => {
     expect(same.body).toMatchObject({ calls: 3, was: usd(sum(costs)), wouldBe: usd(sum(costs)) })
   })
 
-  test('comes to what the same calls are settled at once it holds', async () => {
+  test('comes to what the same calls cost once the price applies', async () => {
     const price = { input: '7.77', output: '31.3', perRequest: '0.0001' }
     const { body } = await trial({ model: MODEL, price, account })
     await ask('PUT', `web/prices/${MODEL}`, { price })
@@ -148,7 +148,7 @@ describe('a change that is tried', () => {
     await ask('DELETE', `web/prices/${MODEL}`)
   })
 
-  test('of a multiplier comes to what the same calls are settled at with it', async () => {
+  test('of a multiplier comes to what the same calls cost with it', async () => {
     const { body } = await trial({ tier: 'dear', pricePerMille: 2_000, account, model: OTHER })
     await ask('PATCH', 'web/tiers/dear', { pricePerMille: 2_000 })
     expect(body.wouldBe).toBe(usd(await call(key, OTHER)))
@@ -165,10 +165,10 @@ describe('a change that is tried', () => {
     { model: MODEL, price: { input: '1', output: '1' }, before: '1999-01-01T00:00:00Z' },
     { model: MODEL, price: { input: '1', output: '1' }, pricePerMille: 5 },
   ]
-  test.each(wrong)('%j is refused', async body => expect((await trial(body)).status).toBe(400))
+  test.each(wrong)('of %j is refused', async body => expect((await trial(body)).status).toBe(400))
 })
 
-test('prices are held against public price data', async () => {
+test('prices are compared with public price data', async () => {
   const { body } = await ask('POST', 'web/prices/check')
   expect(body.compared).toBeTrue()
   expect(body.prices as number).toBeGreaterThan(100)

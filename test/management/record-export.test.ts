@@ -1,5 +1,5 @@
-// An export of many records: all of them, once, in order; read no faster than it is taken, and not at all when nobody
-// takes it any more.
+// An export of many records: each once, in order; read no faster than it is received, and no further when its reader
+// has left.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -14,7 +14,7 @@ const MANY = 100_000
 const FIRST_ID = idAtMs(Date.UTC(2026, 1, 1))
 
 let app: DeskApp
-let asked = 0
+let queryCount = 0
 
 beforeAll(async () => {
   app = await openDeskApp()
@@ -31,25 +31,25 @@ beforeAll(async () => {
 })
 afterAll(() => app.stop())
 
-/** The real desk, which counts what it is asked. */
+/** The real query worker, with a count of its queries. */
 const counted = (): ManagementParts['queryWorker'] => {
   const { queryWorker } = app.store.management
   return {
     query(name, input) {
-      asked++
+      queryCount++
       return queryWorker.query(name, input)
     },
   }
 }
 
 const filter = { before: FIRST_ID + MANY }
-const ask = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true } as const
+const exportQuery = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true } as const
 const slot = { keepAlive() {}, release() {}, onLost() {} }
 
-test('has each record once, in the order of time', async () => {
+test('an export has each record once, in the order of time', async () => {
   const decoder = new TextDecoder()
   let [seen, rest, most] = [0, '', 0]
-  for await (const bytes of startExport(counted(), { ask, gzip: false, slot }).body!) {
+  for await (const bytes of startExport(counted(), { ask: exportQuery, gzip: false, slot }).body!) {
     most = Math.max(most, bytes.length)
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
     rest = lines.pop()!
@@ -61,26 +61,26 @@ test('has each record once, in the order of time', async () => {
   }
   expect([seen, rest]).toEqual([MANY, ''])
   expect(most).toBeLessThan(bounds.exportRowsMax * 2_000)
-  expect(asked).toBe(MANY / bounds.exportRowsMax)
+  expect(queryCount).toBe(MANY / bounds.exportRowsMax)
 })
 
-test('reads no faster than it is taken, and nothing more when its reader has left', async () => {
-  asked = 0
-  const reader = startExport(counted(), { ask, gzip: false, slot }).body!.getReader()
+test('an export reads no faster than it is received, and stops when its reader has left', async () => {
+  queryCount = 0
+  const reader = startExport(counted(), { ask: exportQuery, gzip: false, slot }).body!.getReader()
   for (let taken = 0; taken < 3; taken++) await reader.read()
   await Bun.sleep(50)
-  expect(asked).toBeLessThanOrEqual(5)
+  expect(queryCount).toBeLessThanOrEqual(5)
   await reader.cancel()
-  const then = asked
+  const countAfterLeave = queryCount
   await Bun.sleep(50)
-  expect(asked).toBeLessThanOrEqual(then + 1)
+  expect(queryCount).toBeLessThanOrEqual(countAfterLeave + 1)
 })
 
-test('of staff may reach further back than a search; that of a member may not', async () => {
+test('an export of staff may reach further back than a search; that of a member may not', async () => {
   const { accountId, keyId } = await app.account({ 8: 3 })
   const old = await app.call({ accountId, keyId, agoMs: 100 * 86_400_000 })
-  const lines = async (who: typeof owner): Promise<string> => {
-    const { response } = await app.ask(who, `GET records/export?account=${textId('acc', accountId)}`)
+  const lines = async (actor: typeof owner): Promise<string> => {
+    const { response } = await app.ask(actor, `GET records/export?account=${textId('acc', accountId)}`)
     return await response!.text()
   }
   expect(await lines(owner)).toContain(textId('req', old))

@@ -1,4 +1,4 @@
-// Records over the web: who may see which, found by whatever they have, one of them whole, exported, and deleted.
+// Records over the web: who may see which, found by all their fields, shown in full, exported, and deleted.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
@@ -10,8 +10,8 @@ import type { DeskApp, Reply } from './desk-app.ts'
 import { member, openDeskApp, owner } from './desk-app.ts'
 
 let app: DeskApp
-let mine: { accountId: number; keyId: number }
-let others: { accountId: number; keyId: number }
+let own: { accountId: number; keyId: number }
+let foreign: { accountId: number; keyId: number }
 const ids: Record<'plain' | 'formula' | 'failed' | 'other' | 'old', number> = {} as never
 
 const DAY_MS = 86_400_000
@@ -20,33 +20,33 @@ const support = { personId: 3, role: 'support' } as const
 
 beforeAll(async () => {
   app = await openDeskApp()
-  mine = await app.account({ 7: 1, 8: 3 })
-  others = await app.account({ 9: 3 })
-  ids.plain = await app.call({ ...mine, cost: '1500', endUser: 'ann', lines: '[["input",10,"0.15"]]' })
-  ids.formula = await app.call({ ...mine, cost: '2500', endUser: '=1+2', tags: 'a,"b"\nc', streamed: true })
+  own = await app.account({ 7: 1, 8: 3 })
+  foreign = await app.account({ 9: 3 })
+  ids.plain = await app.call({ ...own, cost: '1500', endUser: 'ann', lines: '[["input",10,"0.15"]]' })
+  ids.formula = await app.call({ ...own, cost: '2500', endUser: '=1+2', tags: 'a,"b"\nc', streamed: true })
   const failed: Partial<RecordRow> = {
     status: 502,
     outcome: 'upstream_failed',
     error: 'upstream_unusable',
     routing: '{"candidates":1}',
   }
-  ids.failed = await app.call({ ...mine, ...failed, model: 'x', channel: 'p#2' })
-  ids.other = await app.call({ ...others, cost: '9000' })
-  ids.old = await app.call({ ...mine, agoMs: 40 * DAY_MS, endUser: 'ann', cost: '700' })
+  ids.failed = await app.call({ ...own, ...failed, model: 'x', channel: 'p#2' })
+  ids.other = await app.call({ ...foreign, cost: '9000' })
+  ids.old = await app.call({ ...own, agoMs: 40 * DAY_MS, endUser: 'ann', cost: '700' })
 })
 afterAll(() => app.stop())
 
 const idsOf = ({ body }: Reply): string[] => (body.data as { id: string }[]).map(({ id }) => id)
 const req = (...names: (keyof typeof ids)[]): string[] => names.map(name => textId('req', ids[name]))
-const accountText = (): string => textId('acc', mine.accountId)
+const accountText = (): string => textId('acc', own.accountId)
 
 describe('a search', () => {
-  test('finds by what is asked', async () => {
-    const found: readonly (readonly [string, readonly (keyof typeof ids)[]])[] = [
+  test('finds by each filter', async () => {
+    const searches: readonly (readonly [string, readonly (keyof typeof ids)[]])[] = [
       ['', ['other', 'failed', 'formula', 'plain', 'old']],
       ['sort=time', ['old', 'plain', 'formula', 'failed', 'other']],
       [`account=${accountText()}`, ['failed', 'formula', 'plain', 'old']],
-      [`key=${textId('key', others.keyId)}`, ['other']],
+      [`key=${textId('key', foreign.keyId)}`, ['other']],
       ['model=p/x', ['failed']],
       ['channel=p%232', ['failed']],
       ['provider=p&error=upstream_unusable', ['failed']],
@@ -63,19 +63,19 @@ describe('a search', () => {
       [`id=${req('old')[0]}`, ['old']],
       [`from=${new Date(Date.now() - DAY_MS).toISOString()}`, ['other', 'failed', 'formula', 'plain']],
     ]
-    for (const [query, names] of found) {
+    for (const [query, names] of searches) {
       expect([query, idsOf(await app.ask(owner, `GET records?${query}`))]).toEqual([query, req(...names)])
     }
   })
 
-  test('goes on where its page ended, and says that a page is smaller than was asked for', async () => {
+  test('continues where its page ended, and says if a page is smaller than requested', async () => {
     const first = await app.ask(owner, 'GET records?limit=2')
     const second = await app.ask(owner, `GET records?limit=2&after=${String(first.body.next)}`)
     expect([...idsOf(first), ...idsOf(second)]).toEqual(req('other', 'failed', 'formula', 'plain'))
     expect((await app.ask(owner, 'GET records?limit=1000000')).body).toMatchObject({ limit: 200, endedEarly: false })
   })
 
-  const wrong = [
+  const invalid = [
     ['from=2026-01-01T00:00:00Z&before=2026-06-01T00:00:00Z', 'field_invalid'],
     ['colour=red', 'field_unknown'],
     ['after=xyz', 'field_invalid'],
@@ -84,13 +84,13 @@ describe('a search', () => {
     ['status=7', 'field_invalid'],
     [`endUser=${'x'.repeat(1_001)}`, 'field_invalid'],
   ] as const
-  test.each(wrong)('for %s is refused', async (query, code) => {
+  test.each(invalid)('for %s is refused', async (query, code) => {
     expect((await app.ask(owner, `GET records?${query}`)).code).toBe(code)
   })
 })
 
-describe('of another account', () => {
-  test('nothing is found, shown, exported or deleted', async () => {
+describe('records of another account', () => {
+  test('are not found, shown, exported or deleted', async () => {
     expect(idsOf(await app.ask(viewer, 'GET records'))).toEqual(req('failed', 'formula', 'plain', 'old'))
     expect(idsOf(await app.ask(stranger, 'GET records'))).toEqual(req('other'))
     expect(idsOf(await app.ask(member(55), 'GET records'))).toEqual([])
@@ -108,11 +108,11 @@ describe('of another account', () => {
     expect((await app.ask(stranger, 'POST records/deletions', order)).code).toBe('resource_unknown')
     expect((await app.ask(viewer, 'POST records/deletions', order)).code).toBe('resource_unknown')
     expect((await app.ask(manager, 'POST records/deletions', { endUser: 'ann' })).code).toBe('field_missing')
-    const key = { account: accountText(), key: textId('key', others.keyId) }
+    const key = { account: accountText(), key: textId('key', foreign.keyId) }
     expect((await app.ask(manager, 'POST records/deletions', key)).code).toBe('resource_unknown')
   })
 
-  test('and without an actor there is no answer, whoever has let the request through', async () => {
+  test('are not shown without an actor, whatever has let the request through', async () => {
     for (const line of ['GET records', 'GET accounts', 'GET me', 'POST accounts']) {
       expect([line, (await app.ask(undefined, line, { name: 'x', type: 'team' })).code]).toEqual([
         line,
@@ -121,9 +121,9 @@ describe('of another account', () => {
     }
   })
 
-  test('and channels are for those who run the site', async () => {
-    const whole = await app.ask(viewer, `GET records/${req('failed')[0]}`)
-    expect(whole.body).toMatchObject({ channel: null, attempts: null, routing: null })
+  test('and channels are visible to staff alone', async () => {
+    const failed = await app.ask(viewer, `GET records/${req('failed')[0]}`)
+    expect(failed.body).toMatchObject({ channel: null, attempts: null, routing: null })
     const forOwner = await app.ask(owner, `GET records/${req('failed')[0]}`)
     expect(forOwner.body).toMatchObject({ channel: 'p#2', routing: { candidates: 1 } })
     expect((await app.ask(viewer, 'GET records?channel=p%232')).code).toBe('role_too_low')
@@ -132,7 +132,7 @@ describe('of another account', () => {
   })
 })
 
-test('one record is shown whole', async () => {
+test('one record is shown in full', async () => {
   const { body } = await app.ask(owner, `GET records/${req('plain')[0]}`)
   expect(body).toMatchObject({
     id: req('plain')[0],
@@ -148,8 +148,8 @@ test('one record is shown whole', async () => {
   })
 })
 
-describe('bodies', () => {
-  test('are for managers and admins, and that they were seen is written down', async () => {
+describe('stored bodies', () => {
+  test('are for managers and admins, and each access is audited', async () => {
     const bytes = (text: string) => ({ bytes: Buffer.from(text), truncated: false })
     app.store.bodies.store({ callId: ids.plain, accountId: 1 }, { request: bytes('asked'), answer: bytes('told') })
     const path = `GET records/${req('plain')[0]}/bodies`
@@ -173,7 +173,7 @@ describe('an export', () => {
     expect(line).toContain(`,'=1+2,"a,""b""\nc",`)
   })
 
-  test('is packed where that is asked for', async () => {
+  test('is compressed if the request asks for it', async () => {
     const plain = await (await app.ask(owner, 'GET records/export')).response!.text()
     const { response } = await app.ask(owner, 'GET records/export', undefined, { 'accept-encoding': 'br, gzip' })
     expect(response!.headers.get('content-encoding')).toBe('gzip')
@@ -181,7 +181,7 @@ describe('an export', () => {
     expect(Buffer.from(Bun.gunzipSync(new Uint8Array(packed))).toString()).toBe(plain)
   })
 
-  test('of which nobody takes more than its place, and whose reader leaves, is over', async () => {
+  test('over the number of concurrent exports is refused, and one whose reader leaves is over', async () => {
     const open = await Promise.all([owner, owner, manager, manager].map(who => app.ask(who, 'GET records/export')))
     expect((await app.ask(owner, 'GET records/export')).code).toBe('concurrency_exceeded')
     for (const { response } of open) await response!.body!.cancel()
@@ -190,13 +190,13 @@ describe('an export', () => {
 })
 
 describe('a deletion', () => {
-  test('is not ordered without end while none is carried out', async () => {
+  test('is refused while too many are waiting', async () => {
     const busy = await app.account({ 77: 3 })
     const account = textId('acc', busy.accountId)
     const order = (who = member(77)) => app.ask(who, 'POST records/deletions', { account })
-    // A call that is under way keeps them all waiting.
-    const words = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
-    const draft = { ...words, endUser: null, tags: null }
+    // A running call keeps them all waiting.
+    const callFields = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
+    const draft = { ...callFields, endUser: null, tags: null }
     const hold = { callId: idAtMs(Date.now() - 1_000), kind: 'call', ...busy, amount: '0', wants: '0', draft } as const
     await app.store.management.writer.run('hold', hold)
     for (let at = 0; at < bounds.deletionsOpenMax; at++) expect((await order()).status).toBe(202)
@@ -205,7 +205,7 @@ describe('a deletion', () => {
     expect((await order(owner)).status).toBe(202)
   })
 
-  test('of an end user takes records, bodies and the name; the money and the sums stay', async () => {
+  test('of an end user removes records, bodies and the name; the money and the statistics stay', async () => {
     const sums = async () => (await app.ask(owner, `GET statistics/summary?account=${accountText()}`)).body
     const topNames = async () => (await app.ask(owner, `GET statistics/end-users?account=${accountText()}`)).body.data
     await sums()
@@ -217,8 +217,8 @@ describe('a deletion', () => {
     const author = textId('usr', 8)
     expect(ordered.body).toMatchObject({ account: accountText(), ofEndUser: true, from: null, author })
     await app.store.management.recordDeleter.sweep()
-    const shown = (await app.ask(manager, `GET records/deletions/${String(ordered.body.id)}`)).body
-    expect([shown.deleted, shown.done === null]).toEqual([2, false])
+    const deletion = (await app.ask(manager, `GET records/deletions/${String(ordered.body.id)}`)).body
+    expect([deletion.deleted, deletion.done === null]).toEqual([2, false])
     expect(idsOf(await app.ask(owner, 'GET records'))).toEqual(req('other', 'failed', 'formula'))
     expect(await app.store.bodies.read(ids.plain)).toBeUndefined()
     expect(await sums()).toEqual(before)
@@ -230,13 +230,13 @@ describe('a deletion', () => {
     expect(findings).toEqual([])
   })
 
-  test('by the days that records are kept', async () => {
-    const old = await app.call({ ...others, agoMs: 31 * DAY_MS, cost: '400' })
-    const young = await app.call({ ...others, agoMs: 29 * DAY_MS, cost: '500' })
+  test('follows the number of days that records are kept', async () => {
+    const old = await app.call({ ...foreign, agoMs: 31 * DAY_MS, cost: '400' })
+    const young = await app.call({ ...foreign, agoMs: 29 * DAY_MS, cost: '500' })
     expect((await app.ask(owner, 'PATCH settings', { retentionDays: 30 })).status).toBe(200)
     await app.store.management.recordDeleter.sweep()
-    const there = idsOf(await app.ask(owner, 'GET records'))
-    expect([there.includes(textId('req', old)), there.includes(textId('req', young))]).toEqual([false, true])
+    const remaining = idsOf(await app.ask(owner, 'GET records'))
+    expect([remaining.includes(textId('req', old)), remaining.includes(textId('req', young))]).toEqual([false, true])
     expect((await auditDatabase(app.store.folder.database)).findings).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-// The site's settings: typed, for those who may, and live; and who may register.
+// The site's settings: typed, for those who may, and applied at once; and who may register.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -11,21 +11,21 @@ import { addPerson, goodPassword, personOf, setUpOwner } from '../support/people
 let harness: Harness
 let owner: Person
 let admin: Person
-let nobody: Ask
+let asAnonymous: Ask
 
 beforeAll(async () => {
   harness = await startHarness({ env: { WEIR_SITE_NAME: 'Rapids', WEIR_TRUSTED_PROXIES: '127.0.0.1' } })
   owner = await setUpOwner(harness)
   admin = await addPerson(harness, owner.ask, { role: 'admin' })
-  nobody = askAs(harness, undefined)
+  asAnonymous = askAs(harness, undefined)
 })
 afterAll(() => harness.stop())
 
-const told = ({ status, error }: Told) => [status, error.code, error.param ?? undefined]
+const errorParts = ({ status, error }: Told) => [status, error.code, error.param ?? undefined]
 const set = (body: object): Promise<Told> => owner.ask('PATCH', 'web/settings', body)
 
 describe('settings', () => {
-  test('are what they are unless told, and live when they are set', async () => {
+  test('have defaults, and apply when they are set', async () => {
     const before = await owner.ask('GET', 'web/settings')
     expect(before.body).toEqual({
       siteName: 'Rapids',
@@ -39,30 +39,41 @@ describe('settings', () => {
     })
     const after = await set({ siteName: 'Falls', notice: 'Mind the rocks.', retentionDays: 30 })
     expect(after.body).toMatchObject({ siteName: 'Falls', notice: 'Mind the rocks.', retentionDays: 30 })
-    expect((await nobody('GET', 'public/settings')).body).toMatchObject({ name: 'Falls', notice: 'Mind the rocks.' })
+    expect((await asAnonymous('GET', 'public/settings')).body).toMatchObject({
+      name: 'Falls',
+      notice: 'Mind the rocks.',
+    })
     expect((await set({ siteName: null, notice: null, retentionDays: null })).body).toEqual(before.body)
   })
 
-  test('are changed by those who have seen them as they are', async () => {
-    const seen = (await owner.ask('GET', 'web/settings')).headers.get('etag')!
-    expect((await owner.ask('PATCH', 'web/settings', { notice: 'a' }, { 'if-match': seen })).status).toBe(200)
-    const late = await owner.ask('PATCH', 'web/settings', { notice: 'b' }, { 'if-match': seen })
-    expect(told(late)).toEqual([412, 'version_stale', undefined])
+  test('are changed only from their current version', async () => {
+    const etag = (await owner.ask('GET', 'web/settings')).headers.get('etag')!
+    expect((await owner.ask('PATCH', 'web/settings', { notice: 'a' }, { 'if-match': etag })).status).toBe(200)
+    const stale = await owner.ask('PATCH', 'web/settings', { notice: 'b' }, { 'if-match': etag })
+    expect(errorParts(stale)).toEqual([412, 'version_stale', undefined])
   })
 
-  test('who comes in is the owner’s to say', async () => {
+  test('of registration are for the owner', async () => {
     expect((await admin.ask('PATCH', 'web/settings', { notice: 'from an admin' })).status).toBe(200)
     for (const body of [{ registration: 'open' }, { startingCredit: '5' }, { allowedDomains: [] }]) {
-      expect(told(await admin.ask('PATCH', 'web/settings', body))).toEqual([403, 'role_too_low', Object.keys(body)[0]])
+      expect(errorParts(await admin.ask('PATCH', 'web/settings', body))).toEqual([
+        403,
+        'role_too_low',
+        Object.keys(body)[0],
+      ])
     }
     const support = await addPerson(harness, owner.ask, { role: 'support' })
     expect((await support.ask('GET', 'web/settings')).status).toBe(200)
-    expect(told(await support.ask('PATCH', 'web/settings', { notice: 'x' }))).toEqual([403, 'role_too_low', undefined])
+    expect(errorParts(await support.ask('PATCH', 'web/settings', { notice: 'x' }))).toEqual([
+      403,
+      'role_too_low',
+      undefined,
+    ])
     const member = await addPerson(harness, owner.ask)
     expect((await member.ask('GET', 'web/settings')).status).toBe(403)
   })
 
-  const wrong: readonly (readonly [object, string, string?])[] = [
+  const invalid: readonly (readonly [object, string, string?])[] = [
     [{ colour: 'red' }, 'field_unknown', 'colour'],
     [{ setup_token: 'x' }, 'field_unknown', 'setup_token'],
     [{ registration: 'maybe' }, 'field_invalid', 'registration'],
@@ -73,32 +84,32 @@ describe('settings', () => {
     [{ defaultTier: 'nothere' }, 'field_invalid', 'defaultTier'],
     [{ siteName: '' }, 'field_invalid', 'siteName'],
   ]
-  test.each(wrong)('%j is refused', async (body, code, param) => {
-    expect(told(await set(body))).toEqual([400, code, param])
+  test.each(invalid)('with %j are refused', async (body, code, param) => {
+    expect(errorParts(await set(body))).toEqual([400, code, param])
   })
 })
 
-describe('registering', () => {
-  let place = 0
+describe('registration', () => {
+  let addressCount = 0
   const register = (email: string, more = {}) =>
-    nobody(
+    asAnonymous(
       'POST',
       'auth/registration',
       { name: 'New', email, password: goodPassword, ...more },
       {
-        'x-forwarded-for': `198.51.100.${place}`,
+        'x-forwarded-for': `198.51.100.${addressCount}`,
       },
     )
 
-  test('is not to be had where the owner has not said so', async () => {
-    expect(told(await register('a@example.com'))).toEqual([403, 'registration_closed', undefined])
-    expect((await nobody('GET', 'public/settings')).body.registration).toBe(false)
+  test('is refused if the owner has not allowed it', async () => {
+    expect(errorParts(await register('a@example.com'))).toEqual([403, 'registration_closed', undefined])
+    expect((await asAnonymous('GET', 'public/settings')).body.registration).toBe(false)
   })
 
-  test('gives an account of its own with the starting credit, and nothing above', async () => {
+  test('creates an account with the starting credit, and no higher role', async () => {
     await set({ registration: 'open', startingCredit: '2.5', defaultTier: 'free' })
-    expect((await nobody('GET', 'public/settings')).body.registration).toBe(true)
-    expect(told(await register('a@example.com', { role: 'owner' }))).toEqual([400, 'field_unknown', 'role'])
+    expect((await asAnonymous('GET', 'public/settings')).body.registration).toBe(true)
+    expect(errorParts(await register('a@example.com', { role: 'owner' }))).toEqual([400, 'field_unknown', 'role'])
     const person = personOf(harness, await register('A@example.com'))
     const { body } = await person.ask('GET', 'web/me')
     expect(body).toMatchObject({ email: 'a@example.com', role: 'member' })
@@ -108,22 +119,22 @@ describe('registering', () => {
     expect(owned.body).toMatchObject({ type: 'personal', tier: 'free' })
     const books = await harness.weir('audit')
     expect(books.findings).toEqual([])
-    const shown = await harness.weir('accounts show', { account: account!.account })
-    expect(JSON.stringify(shown)).toContain('2.50')
-    expect(told(await register('a@example.com'))).toEqual([409, 'name_taken', 'email'])
+    const printed = await harness.weir('accounts show', { account: account!.account })
+    expect(JSON.stringify(printed)).toContain('2.50')
+    expect(errorParts(await register('a@example.com'))).toEqual([409, 'name_taken', 'email'])
   })
 
-  test('only with addresses that may', async () => {
+  test('is for allowed addresses only', async () => {
     await set({ allowedDomains: ['example.org'] })
     for (const email of ['b@example.com', 'b@sub.example.org', 'b@notexample.org', 'b@example.org.evil.com']) {
-      expect(told(await register(email))).toEqual([403, 'registration_closed', 'email'])
+      expect(errorParts(await register(email))).toEqual([403, 'registration_closed', 'email'])
     }
     expect((await register('b@EXAMPLE.org')).status).toBe(201)
     await set({ allowedDomains: null })
   })
 
-  test('only so often from one place', async () => {
-    place = 77
+  test('is limited for each client address', async () => {
+    addressCount = 77
     const statuses: number[] = []
     for (let at = 0; at < 12; at++) statuses.push((await register(`many-${at}@example.com`)).status)
     expect(statuses).toEqual([...Array(10).fill(201), 429, 429])

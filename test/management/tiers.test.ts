@@ -1,4 +1,4 @@
-// Tiers over the web; what holds for them holds for whatever is edited there.
+// Tiers over the web; the same rules apply to every resource.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 describe('a tier', () => {
-  test('tells members nothing of how many keys there are', async () => {
+  test('does not tell members how many keys it has', async () => {
     const { ask: owner } = await setUpOwner(harness)
     const { ask: member } = await addPerson(harness, owner)
     const { ask: support } = await addPerson(harness, owner, { role: 'support' })
@@ -32,13 +32,13 @@ describe('a tier', () => {
     expect(await keysOf(support)).toEqual(['number'])
   })
 
-  test('is made, shown, changed and removed', async () => {
-    const made = await ask('POST', 'web/tiers', { name: 'gold', qpm: 7 })
-    expect(made.status).toBe(201)
+  test('is created, shown, changed and removed', async () => {
+    const created = await ask('POST', 'web/tiers', { name: 'gold', qpm: 7 })
+    expect(created.status).toBe(201)
     const ofAccounts = { accountQpm: 70, accountConcurrency: 500 }
-    expect(made.body).toEqual({ name: 'gold', qpm: 7, pricePerMille: 1000, ...ofAccounts, keys: 0 })
-    expect(made.headers.get('etag')).toBe('"1"')
-    expect((await ask('GET', 'web/tiers/gold')).body).toEqual(made.body)
+    expect(created.body).toEqual({ name: 'gold', qpm: 7, pricePerMille: 1000, ...ofAccounts, keys: 0 })
+    expect(created.headers.get('etag')).toBe('"1"')
+    expect((await ask('GET', 'web/tiers/gold')).body).toEqual(created.body)
     const changed = await ask('PATCH', 'web/tiers/gold', { qpm: 9 }, { 'if-match': '"1"' })
     expect([changed.body.qpm, changed.headers.get('etag')]).toEqual([9, '"2"'])
     expect((await ask('DELETE', 'web/tiers/gold')).status).toBe(204)
@@ -50,13 +50,13 @@ describe('a tier', () => {
     expect((await ask('PATCH', 'web/tiers/silver', { qpm: 2 }, { 'if-match': '"1"' })).status).toBe(200)
     for (const method of ['PATCH', 'DELETE']) {
       const body = method === 'PATCH' ? { qpm: 3 } : undefined
-      const late = await ask(method, 'web/tiers/silver', body, { 'if-match': '"1"' })
-      expect([late.status, late.error.code]).toEqual([412, 'version_stale'])
+      const stale = await ask(method, 'web/tiers/silver', body, { 'if-match': '"1"' })
+      expect([stale.status, stale.error.code]).toEqual([412, 'version_stale'])
     }
     expect((await ask('GET', 'web/tiers/silver')).body.qpm).toBe(2)
   })
 
-  test('holds for the next call of a key that has been used before', async () => {
+  test('applies to the next call of a key that was used before', async () => {
     await ask('POST', 'web/tiers', { name: 'bronze', qpm: 100, pricePerMille: 1_000 })
     const key = await harness.key({ tier: 'bronze' })
     const cost = async (): Promise<number> => {
@@ -72,15 +72,15 @@ describe('a tier', () => {
     expect((await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status).toBe(429)
   })
 
-  test('of a name that is taken, or that keys have, is refused', async () => {
+  test('with a name that exists, or that is in use, is refused', async () => {
     expect((await ask('POST', 'web/tiers', { name: 'pro', qpm: 1 })).error.code).toBe('name_taken')
     await harness.key({ tier: 'free' })
     expect((await ask('DELETE', 'web/tiers/free')).error.code).toBe('state_unfit')
   })
 })
 
-describe('what is asked wrongly', () => {
-  const wrong: readonly (readonly [method: string, path: string, body: unknown, code: string, param?: string])[] = [
+describe('an invalid request is refused:', () => {
+  const invalid: readonly (readonly [method: string, path: string, body: unknown, code: string, param?: string])[] = [
     ['POST', 'web/tiers', { name: 'a', qpm: 1, admin: true }, 'field_unknown', 'admin'],
     ['POST', 'web/tiers', { name: 'a', qpm: '1' }, 'field_invalid', 'qpm'],
     ['POST', 'web/tiers', { qpm: 1 }, 'field_invalid', 'name'],
@@ -94,18 +94,18 @@ describe('what is asked wrongly', () => {
     ['GET', 'web/tiers/pro/keys', undefined, 'path_unknown'],
     ['GET', "web/tiers/p'ro%25", undefined, 'resource_unknown'],
   ]
-  test.each(wrong)('%s %s %j: %s', async (...[method, path, body, code, param]) => {
+  test.each(invalid)('%s %s %j: %s', async (...[method, path, body, code, param]) => {
     const { error } = await ask(method, path, body)
     expect([error.code, error.param ?? undefined]).toEqual([code, param])
   })
 
-  test('a page of a million rows is clamped, and said so', async () => {
+  test('the size of a page is clamped, and the answer says so', async () => {
     const { body, headers } = await ask('GET', 'web/tiers?limit=1000000')
     expect([body.limit, headers.get('x-weir-clamped')]).toEqual([200, 'limit=200'])
   })
 })
 
-test('a list goes on where its page ended', async () => {
+test('a list continues where its page ended', async () => {
   const names: string[] = []
   for (let path: string | undefined = 'web/tiers?limit=1&sort=-name'; path !== undefined; ) {
     const { body } = await ask('GET', path)
@@ -118,7 +118,7 @@ test('a list goes on where its page ended', async () => {
 })
 
 describe('the audit log', () => {
-  test('tells what each change changed, and that its chain holds', async () => {
+  test('shows what each change changed, and that its chain is valid', async () => {
     await ask('PATCH', 'web/tiers/standard', { qpm: 301 })
     const { body } = await ask('GET', 'web/audit-log?limit=1')
     expect(body.data).toMatchObject([
@@ -127,7 +127,7 @@ describe('the audit log', () => {
     expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
   })
 
-  test('of what was refused has nothing', async () => {
+  test('has no row for a refused request', async () => {
     const last = async (): Promise<unknown> => (await ask('GET', 'web/audit-log?limit=1')).body.data
     const before = await last()
     await ask('POST', 'web/tiers', { name: 'pro', qpm: 1 })
@@ -135,18 +135,18 @@ describe('the audit log', () => {
     expect(await last()).toEqual(before)
   })
 
-  const moves = [
+  const swaps = [
     [2, 1_000],
     [3, 2],
     [1_000, 3],
   ] as const
-  const swap = moves.map(([from, to]) => `UPDATE audit SET seq = ${to} WHERE seq = ${from}`).join(';')
+  const swap = swaps.map(([from, to]) => `UPDATE audit SET seq = ${to} WHERE seq = ${from}`).join(';')
   const damages: readonly (readonly [name: string, sql: string])[] = [
     ['changed', "UPDATE audit SET actor = 'usr_1' WHERE seq = 2"],
     ['removed', 'DELETE FROM audit WHERE seq = 2'],
     ['moved', swap],
   ]
-  test.each(damages)('with a row %s does not hold', async (_, sql) => {
+  test.each(damages)('with a row %s is not valid', async (_, sql) => {
     const db = openDatabase(join(harness.folder, 'weir.db'))
     const copy = db.query('SELECT * FROM audit').all() as Record<string, unknown>[]
     db.run('DROP TRIGGER IF EXISTS audit_is_final')
@@ -164,7 +164,7 @@ describe('the audit log', () => {
     expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
   })
 
-  test('without its last rows does not hold for whoever knows them', async () => {
+  test('without its last rows is not valid for somebody who knows them', async () => {
     const { head } = (await ask('GET', 'web/audit-log/check')).body as { head: { seq: number; hash: string } }
     const known = `${head.seq}:${head.hash}`
     expect((await ask('GET', `web/audit-log/check?head=${known}`)).body.brokenAt).toBeNull()

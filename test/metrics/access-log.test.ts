@@ -1,4 +1,4 @@
-// One line for each call, of those and of no others, with nothing in it that is the caller's.
+// One log line for each call, for calls only, without anything that the caller wrote.
 
 import { afterEach, expect, test } from 'bun:test'
 import { parseTextId } from '../../src/base/ids.ts'
@@ -16,21 +16,21 @@ type Line = Record<string, unknown>
 const lines = (event: string): readonly Line[] =>
   harness.logs.map(line => JSON.parse(line) as Line).filter(line => line.event === event)
 
-const ask = (key: string, more: object = {}): Promise<Response> =>
+const call = (key: string, more: object = {}): Promise<Response> =>
   chat(harness, key, { model: 'openai/gpt-4o-mini', messages: [...hello, { role: 'user', content: CANARY }], ...more })
 
-test('set on, whatever the level: how it ended, where it went and what it took', async () => {
+test('if it is on, each line has the outcome, the channel and the figures of its call, whatever the log level', async () => {
   harness = await startHarness({ env: { LOG_LEVEL: 'error', WEIR_ACCESS_LOG: 'on' } })
   const key = await harness.key()
   harness.upstream.plan(plain(CANARY, { usage: { input: 11, output: 7 } }))
-  const whole = await ask(key, { user: CANARY })
-  expect(await whole.text()).toContain(CANARY)
+  const completed = await call(key, { user: CANARY })
+  expect(await completed.text()).toContain(CANARY)
   harness.upstream.plan(streamed([CANARY]))
-  await (await ask(key, { stream: true })).text()
+  await (await call(key, { stream: true })).text()
   harness.upstream.plan(fail(400))
-  await (await ask(key)).text()
-  await (await ask(key, { model: `openai/${CANARY}` })).text()
-  await (await ask(`wk-${CANARY}`)).text()
+  await (await call(key)).text()
+  await (await call(key, { model: `openai/${CANARY}` })).text()
+  await (await call(`wk-${CANARY}`)).text()
   await (await fetch(`${harness.url}/v1/${CANARY}?key=${CANARY}`)).text()
   await harness.idle()
 
@@ -45,7 +45,7 @@ test('set on, whatever the level: how it ended, where it went and what it took',
     inputTokens: 11,
     outputTokens: 7,
     usd: '0.00000585',
-    request: whole.headers.get('x-request-id'),
+    request: completed.headers.get('x-request-id'),
     channel: expect.stringMatching(/^openai#/),
     ms: expect.any(Number),
     addedMs: expect.any(Number),
@@ -62,14 +62,14 @@ test('set on, whatever the level: how it ended, where it went and what it took',
   expect(harness.logs.join()).not.toContain(key)
 })
 
-test('with debug they are there, else not', async () => {
+test('without the setting, the lines are logged at level debug only', async () => {
   harness = await startHarness()
-  await (await ask(await harness.key())).text()
+  await (await call(await harness.key())).text()
   await harness.idle()
   expect(lines('call')).toMatchObject([{ level: 'debug', status: 200 }])
   await harness.stop()
   harness = await startHarness({ env: { LOG_LEVEL: 'info' } })
-  await (await ask(await harness.key())).text()
+  await (await call(await harness.key())).text()
   await harness.idle()
   expect(lines('call')).toEqual([])
 })

@@ -1,4 +1,4 @@
-// What a watched gateway counts of its calls: each once, where it belongs, and in no word of a caller.
+// What the metrics count for calls: each call once, in the right series, and without anything that a caller wrote.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -38,44 +38,44 @@ async function scrape(): Promise<readonly Exposed[]> {
   return readExposition(await (await fetch(url)).text())
 }
 
-/** By how much a series has grown meanwhile. */
+/** By how much a series grows while the function runs. */
 async function growth(name: string, of: Sample['labels'], run: () => Promise<unknown>): Promise<number> {
   const before = valueOf(await scrape(), name, of) ?? 0
   await run()
   return (valueOf(await scrape(), name, of) ?? 0) - before
 }
 
-const ask = (more: object = {}, headers: Record<string, string> = {}, by = key): Promise<Response> =>
+const call = (more: object = {}, headers: Record<string, string> = {}, by = key): Promise<Response> =>
   chat(harness, by, { model: MODEL, messages: hello, ...more }, headers)
 
-test('a plain answer: one request, its time, its tokens and its cost', async () => {
+test('a plain answer counts one request, its duration, its tokens and its cost', async () => {
   const before = await scrape()
   harness.upstream.plan(plain('Hello', { usage: { input: 11, output: 7 } }))
-  expect((await ask()).status).toBe(200)
+  expect((await call()).status).toBe(200)
   const after = await scrape()
-  const grew = (name: string, of: Sample['labels']): number =>
+  const increase = (name: string, of: Sample['labels']): number =>
     (valueOf(after, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
-  const well = { dialect: 'openai-chat', status: '200', outcome: 'completed' }
-  expect(grew('weir_requests_total', { ...labels, ...well })).toBe(1)
-  expect(grew('weir_request_duration_seconds_count', labels)).toBe(1)
-  expect(grew('weir_time_to_first_token_seconds_count', labels)).toBe(0)
-  expect(grew('weir_added_latency_seconds_count', {})).toBe(1)
-  expect(grew('weir_tokens_total', { ...labels, kind: 'input' })).toBe(11)
-  expect(grew('weir_tokens_total', { ...labels, kind: 'output' })).toBe(7)
-  expect(grew('weir_calls_total', { outcome: 'completed' })).toBe(1)
-  expect(grew('weir_attempts_total', { verdict: 'answered' })).toBe(1)
+  const completed = { dialect: 'openai-chat', status: '200', outcome: 'completed' }
+  expect(increase('weir_requests_total', { ...labels, ...completed })).toBe(1)
+  expect(increase('weir_request_duration_seconds_count', labels)).toBe(1)
+  expect(increase('weir_time_to_first_token_seconds_count', labels)).toBe(0)
+  expect(increase('weir_added_latency_seconds_count', {})).toBe(1)
+  expect(increase('weir_tokens_total', { ...labels, kind: 'input' })).toBe(11)
+  expect(increase('weir_tokens_total', { ...labels, kind: 'output' })).toBe(7)
+  expect(increase('weir_calls_total', { outcome: 'completed' })).toBe(1)
+  expect(increase('weir_attempts_total', { verdict: 'answered' })).toBe(1)
   const charged = harness.records().at(-1)!
   const { data } = await harness.weir('statement', { account: key })
   const [{ amount }] = data as [{ amount: string }]
   expect(charged.outcome).toBe('completed')
-  expect(grew('weir_cost_usd_total', labels)).toBeCloseTo(Math.abs(Number(amount)), 9)
-  expect(grew('weir_errors_total', {})).toBe(0)
+  expect(increase('weir_cost_usd_total', labels)).toBeCloseTo(Math.abs(Number(amount)), 9)
+  expect(increase('weir_errors_total', {})).toBe(0)
 })
 
-test('a stream has a first token', async () => {
+test('a stream has a time to the first token', async () => {
   const counted = await growth('weir_time_to_first_token_seconds_count', labels, async () => {
     harness.upstream.plan(streamed(['Hel', 'lo']))
-    await (await ask({ stream: true })).text()
+    await (await call({ stream: true })).text()
   })
   expect(counted).toBe(1)
 })
@@ -84,24 +84,24 @@ const strict = { 'x-weir-translate': 'strict' }
 
 const refusals: Record<string, readonly [stage: string, code: string, ask: () => Promise<Response>]> = {
   'no key': ['auth', 'key_missing', () => fetch(`${harness.url}/v1/chat/completions`, { method: 'POST', body: '{}' })],
-  'a wrong key': ['auth', 'key_invalid', () => ask({}, {}, `wk-${CANARY}`)],
+  'a wrong key': ['auth', 'key_invalid', () => call({}, {}, `wk-${CANARY}`)],
   'a wrong key elsewhere': [...(['auth', 'key_missing'] as const), () => fetch(`${harness.url}/v1/responses/resp_x`)],
   'no such path': [
     ...(['server', 'path_unknown'] as const),
     () => fetch(`${harness.url}/v1/${CANARY}`, { headers: { authorization: `Bearer ${key}` } }),
   ],
   'no JSON': ['read', 'json_invalid', () => chat(harness, key, `{"model": ${CANARY}`)],
-  'no name of a model': ['read', 'model_malformed', () => ask({ model: `${CANARY}/` })],
+  'no name of a model': ['read', 'model_malformed', () => call({ model: `${CANARY}/` })],
   'too many': [
     ...(['rate_limit', 'qpm_exceeded'] as const),
     async () => {
       const slow = await harness.key({ qpm: 1 })
-      await ask({}, {}, slow)
-      return await ask({}, {}, slow)
+      await call({}, {}, slow)
+      return await call({}, {}, slow)
     },
   ],
-  'no such model': ['route', 'model_unknown', () => ask({ model: `openai/${CANARY}` })],
-  'no money': ['hold', 'balance_too_low', async () => ask({}, {}, await harness.key({ credit: '0' }))],
+  'no such model': ['route', 'model_unknown', () => call({ model: `openai/${CANARY}` })],
+  'no money': ['hold', 'balance_too_low', async () => call({}, {}, await harness.key({ credit: '0' }))],
   'what cannot be said there': [
     ...(['adapter', 'translation_loses'] as const),
     () =>
@@ -115,94 +115,94 @@ const refusals: Record<string, readonly [stage: string, code: string, ask: () =>
     ...(['forward', 'upstream_unusable'] as const),
     () => {
       for (let times = 0; times < 2; times++) harness.upstream.plan(fail(500))
-      return ask()
+      return call()
     },
   ],
   'an upstream that refuses': [
     ...(['forward', 'upstream_refused'] as const),
     () => {
       harness.upstream.plan(fail(400))
-      return ask()
+      return call()
     },
   ],
 }
 
-test.each(Object.entries(refusals))('refused once, where it was: %s', async (_, [stage, code, run]) => {
+test.each(Object.entries(refusals))('a refusal counts once, at its stage: %s', async (_, [stage, code, run]) => {
   const before = await scrape()
   const answer = await run()
   expect(answer.status).toBeGreaterThanOrEqual(400)
   await answer.text()
   const after = await scrape()
-  const grew = (of: Sample['labels']): number =>
+  const increase = (of: Sample['labels']): number =>
     (valueOf(after, 'weir_errors_total', of) ?? 0) - (valueOf(before, 'weir_errors_total', of) ?? 0)
-  expect([grew({ stage, code }), grew({})]).toEqual([1, 1])
+  expect([increase({ stage, code }), increase({})]).toEqual([1, 1])
 })
 
 test('attempts are counted by channel and verdict, and those after the first as retries', async () => {
   const before = await scrape()
   harness.upstream.plan(fail(500))
-  expect((await ask()).status).toBe(200)
+  expect((await call()).status).toBe(200)
   const after = await scrape()
-  const grew = (name: string, of: Sample['labels'] = {}): number =>
+  const increase = (name: string, of: Sample['labels'] = {}): number =>
     (valueOf(after, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
-  expect(grew('weir_retries_total')).toBe(1)
-  expect([grew('weir_attempts_total', { verdict: 'broken' }), grew('weir_attempts_total')]).toEqual([1, 2])
+  expect(increase('weir_retries_total')).toBe(1)
+  expect([increase('weir_attempts_total', { verdict: 'broken' }), increase('weir_attempts_total')]).toEqual([1, 2])
   expect(after.find(({ name }) => name === 'weir_channel_in_flight')!.samples.length).toBeGreaterThan(2)
 })
 
-test('a breaker that opens is told', async () => {
+test('an open circuit breaker shows in the metrics', async () => {
   const shut = (families: readonly Exposed[]): number => {
     const { samples } = families.find(({ name }) => name === 'weir_channel_breaker_state')!
     return samples.filter(({ value }) => value === 2).length
   }
   expect(shut(await scrape())).toBe(0)
   harness.upstream.planModel('gpt-4o-mini', fail(500))
-  for (let times = 0; times < 20 && shut(await scrape()) === 0; times++) await (await ask()).text()
+  for (let times = 0; times < 20 && shut(await scrape()) === 0; times++) await (await call()).text()
   const families = await scrape()
   expect(shut(families)).toBeGreaterThan(0)
   expect(valueOf(families, 'weir_channel_unavailable', { reason: 'broken' })).toBeGreaterThan(0)
   harness.upstream.planModel('gpt-4o-mini', undefined)
 })
 
-test('models that callers make up are one series, and a dry run is none', async () => {
+test('models that callers make up are one series, and a dry run is in none', async () => {
   const before = await scrape()
-  for (let at = 0; at < 5; at++) expect((await ask({ model: `ollama/${CANARY}-${at}` })).status).toBe(200)
+  for (let at = 0; at < 5; at++) expect((await call({ model: `ollama/${CANARY}-${at}` })).status).toBe(200)
   const explaining = (await harness.weir('keys create', { tier: 'pro', explain: 'on' })).key as string
-  await (await ask({ model: 'ollama/x' }, { 'x-weir-explain': 'dry' }, explaining)).text()
+  await (await call({ model: 'ollama/x' }, { 'x-weir-explain': 'dry' }, explaining)).text()
   const after = await scrape()
-  const made = { provider: 'ollama', model: 'other' }
-  expect(valueOf(after, 'weir_requests_total', made)).toBe(5)
+  const madeUp = { provider: 'ollama', model: 'other' }
+  expect(valueOf(after, 'weir_requests_total', madeUp)).toBe(5)
   expect(valueOf(after, 'weir_requests_total')! - valueOf(before, 'weir_requests_total')!).toBe(5)
 })
 
-test('a call whose end cannot be written down is an error of that stage, and no money', async () => {
+test('a call that cannot be settled is an error of that stage, without a cost', async () => {
   const before = await scrape()
   const locked = Promise.withResolvers<void>()
   harness.upstream.plan(whenOpen(locked.promise, plain('hi', { usage: { input: 7, output: 5 } })))
   const received = harness.upstream.nextRequest()
-  const answer = ask({}, {}, await harness.key({ credit: '1' }))
+  const answer = call({}, {}, await harness.key({ credit: '1' }))
   await received
   const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   locked.resolve()
   expect((await answer).status).toBe(500)
   db.close()
-  await until(() => harness.openHolds() === 0, 'the hold is given back')
-  const told = await scrape()
-  const grew = (name: string, of: Sample['labels']): number =>
-    (valueOf(told, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
-  expect(grew('weir_errors_total', { stage: 'settle', code: 'settle_failed' })).toBe(1)
-  expect(grew('weir_requests_total', { status: '500', outcome: 'gateway_fault' })).toBe(1)
-  expect([grew('weir_cost_usd_total', {}), grew('weir_tokens_total', {})]).toEqual([0, 0])
+  await until(() => harness.openHolds() === 0, 'the hold is released')
+  const scraped = await scrape()
+  const increase = (name: string, of: Sample['labels']): number =>
+    (valueOf(scraped, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
+  expect(increase('weir_errors_total', { stage: 'settle', code: 'settle_failed' })).toBe(1)
+  expect(increase('weir_requests_total', { status: '500', outcome: 'gateway_fault' })).toBe(1)
+  expect([increase('weir_cost_usd_total', {}), increase('weir_tokens_total', {})]).toEqual([0, 0])
 })
 
-test('a name that the operator gave is a series of its own', async () => {
+test('a name that the operator configured is a series of its own', async () => {
   await harness.weir('routes set', { name: 'house', members: ['ollama/named'] })
-  expect((await ask({ model: 'house' })).status).toBe(200)
+  expect((await call({ model: 'house' })).status).toBe(200)
   expect(valueOf(await scrape(), 'weir_requests_total', { provider: 'ollama', model: 'named' })).toBe(1)
 })
 
-test('nothing of a caller, a key or an account is in it, and both formats are read', async () => {
+test('nothing of a caller, a key or an account is in the metrics, and both formats can be read', async () => {
   const text = await (await fetch(url)).text()
   expect(text).not.toMatch(/wk-|(key|acc|req)_[0-9a-z]{11}|sk-canary/)
   expect(text).not.toContain(CANARY)
@@ -212,20 +212,20 @@ test('nothing of a caller, a key or an account is in it, and both formats are re
   expect(valueOf(families, 'weir_build_info')).toBe(1)
 })
 
-/** An answer of chat with this report, or a stream of it. */
+/** An answer of openai-chat with this usage report, or a stream of it. */
 function reports(usage: object) {
   const choices = [{ index: 0, message: { role: 'assistant', content: CANARY }, finish_reason: 'stop' }]
   const body = { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage }
   return script(...jsonAnswer(200, JSON.stringify(body)))
 }
 
-test('a report that is not believed is counted, and logged by its names and numbers alone', async () => {
+test('a rejected usage report is counted, and logged with its names and numbers alone', async () => {
   const odd = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 3, note: CANARY, [`${CANARY} `]: 1 }
-  const grown = growth('weir_usage_rejected_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
+  const increaseOf = growth('weir_usage_rejected_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
     harness.upstream.plan(reports(odd))
-    expect((await ask()).status).toBe(200)
+    expect((await call()).status).toBe(200)
   })
-  expect(await grown).toBe(1)
+  expect(await increaseOf).toBe(1)
   const lines = harness.logs.filter(line => line.includes('the usage report of an upstream is implausible'))
   expect(lines).toHaveLength(1)
   const { level, provider, why, shape } = JSON.parse(lines[0]!) as Record<string, string>
@@ -240,16 +240,16 @@ test('a report that is not believed is counted, and logged by its names and numb
   expect(lines[0]).not.toContain(CANARY)
 })
 
-test('a report that adds up as some vendor documents it is billed as it is, and not counted', async () => {
+test('a usage report that adds up as a vendor documents it is billed as it is, and not counted', async () => {
   const details = { cached_tokens: 1_000, cache_write_tokens: 4_000 }
   const usage = { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_250, prompt_tokens_details: details }
-  const grown = growth('weir_usage_rejected_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
+  const increaseOf = growth('weir_usage_rejected_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
     harness.upstream.plan(reports(usage))
-    expect((await ask()).status).toBe(200)
+    expect((await call()).status).toBe(200)
   })
-  expect(await grown).toBe(0)
+  expect(await increaseOf).toBe(0)
   const row = harness.records().at(-1)!
   expect(row).toMatchObject({ usage_source: 'reported', input_tokens: 5_200, cache_read_tokens: 1_000 })
-  // 200 and 4,000 at $0.15, 1,000 at $0.075, 50 at $0.60 for a million.
+  // 200 and 4,000 at $0.15, 1,000 at $0.075, 50 at $0.60 per million.
   expect(row.cost).toBe(4_200 * 150 + 1_000 * 75 + 50 * 600)
 })

@@ -1,5 +1,5 @@
-// A strict reader of what is scraped, in both formats. It throws for whatever a monitoring system might refuse or,
-// worse, read otherwise than it was meant.
+// A strict reader of both metrics formats. It throws for everything that a monitoring system might refuse or, worse,
+// read in another way.
 
 export interface Sample {
   readonly name: string
@@ -82,21 +82,27 @@ function checkHistogram(name: string, samples: readonly Sample[]): void {
   for (const [key, group] of groups) {
     const buckets = group.filter(one => one.name === `${name}_bucket`)
     const upTo = buckets.map(({ labels }) => Number(labels.le!.replace('Inf', 'Infinity')))
-    const rises = (values: readonly number[]): boolean =>
+    const isAscending = (values: readonly number[]): boolean =>
       values.every((value, at) => at === 0 || value >= values[at - 1]!)
     const count = group.find(one => one.name === `${name}_count`)?.value
-    const isWhole = upTo.at(-1) === Infinity && buckets.at(-1)!.value === count && group.length === buckets.length + 2
-    if (!rises(upTo) || new Set(upTo).size !== upTo.length || !rises(buckets.map(({ value }) => value)) || !isWhole) {
+    const isComplete =
+      upTo.at(-1) === Infinity && buckets.at(-1)!.value === count && group.length === buckets.length + 2
+    if (
+      !isAscending(upTo) ||
+      new Set(upTo).size !== upTo.length ||
+      !isAscending(buckets.map(({ value }) => value)) ||
+      !isComplete
+    ) {
       throw new Error(`${name}${key} is no histogram`)
     }
   }
 }
 
-/** What one series is; undefined where it is not there. */
+/** The value of a series; undefined if there is none. */
 export function valueOf(families: readonly Exposed[], name: string, labels: Sample['labels'] = {}): number | undefined {
-  const all = families.flatMap(({ samples }) => samples)
-  const isIt = (sample: Sample): boolean =>
+  const allSamples = families.flatMap(({ samples }) => samples)
+  const matches = (sample: Sample): boolean =>
     sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
-  const found = all.filter(isIt)
-  return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0)
+  const matching = allSamples.filter(matches)
+  return matching.length === 0 ? undefined : matching.reduce((sum, { value }) => sum + value, 0)
 }

@@ -1,5 +1,5 @@
-// A key goes to no host but the one that it was given for: each way by which a request is made is led astray, as a bug
-// would, and another server listens.
+// A key is sent to no host but its own: each kind of request is given a wrong host, as a bug would do, while another
+// server listens there.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -35,34 +35,34 @@ import { startPeer } from '../support/peer.ts'
 const client = openHttpClient()
 const deadlines = new Deadlines(() => performance.now())
 const answer = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
-/** Who the keys were given for, and who would like to have them. */
-let home: Peer
-let thief: Peer
+/** The host of the keys, and a host that must not get them. */
+let rightHost: Peer
+let wrongHost: Peer
 let account: string
 
 beforeAll(async () => {
   const listen = () => startPeer((socket, all) => void (/\r\n\r\n/.test(all) && socket.write(answer)))
-  home = await listen()
-  thief = await listen()
+  rightHost = await listen()
+  wrongHost = await listen()
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const key = await exportPKCS8(privateKey)
-  account = JSON.stringify({ client_email: 'a@b.example', private_key: key, token_uri: `${home.url}/token` })
+  account = JSON.stringify({ client_email: 'a@b.example', private_key: key, token_uri: `${rightHost.url}/token` })
 })
 afterEach(() => {
-  expect(thief.sockets).toHaveLength(0)
+  expect(wrongHost.sockets).toHaveLength(0)
 })
 afterAll(async () => {
   client.close()
-  await home.stop()
-  await thief.stop()
+  await rightHost.stop()
+  await wrongHost.stop()
 })
 
-interface Made {
+interface ProviderChannel {
   readonly provider: Provider
   readonly channel: Channel
 }
 
-function make(sign = 'bearer', key = 'k'): Made {
+function make(sign = 'bearer', key = 'k'): ProviderChannel {
   const text = JSON.stringify({
     id: 'acme',
     name: 'Acme',
@@ -76,33 +76,36 @@ function make(sign = 'bearer', key = 'k'): Made {
     models: [],
   })
   const signing = { send: client.send, dateMs: () => 1_800_000_000_000 }
-  const env = { ACME_KEY: key, ACME_URL: home.url }
+  const env = { ACME_KEY: key, ACME_URL: rightHost.url }
   const files = [{ name: 'acme.json', text }]
   const catalogue = buildCatalogue({ files, env, builtInUrl: undefined, signing })
   return { provider: catalogue.providers.get('acme')!, channel: catalogue.channelsOf('acme')[0]! }
 }
 
-/** Its address is another's, and its key its own. */
-const astray = ({ provider, channel }: Made): Made => ({ provider, channel: { ...channel, baseUrl: thief.url } })
+/** The channel with its own key and a wrong host. */
+const withWrongHost = ({ provider, channel }: ProviderChannel): ProviderChannel => ({
+  provider,
+  channel: { ...channel, baseUrl: wrongHost.url },
+})
 
 const NO_OTHER =
   /^(?:.*: )?(?:a key must not sign requests to another origin|the URL is not on the origin of its channel)$/
 const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content":"hi"}]}')
 
-/** Each way by which requests are made, all the way to the socket. */
-const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
+/** Each kind of upstream request, all the way to the socket. */
+const senders: Readonly<Record<string, (target: ProviderChannel) => Promise<unknown>>> = {
   async 'a call'({ provider, channel }) {
     const protocol = protocols['openai-chat']
     const candidate = { provider, upstreamProtocol: protocol, model: { id: 'x' } } as unknown as Candidate
     const hold = { call: protocol.readCall(chat), route: { permit: { caller: { accountId: 1 } } } }
     const exchange = { ...newCallParts(), protocol, attempt: newAttempt(candidate) }
-    const meeting = { channel, hold, candidate, exchange } as unknown as AttemptContext
-    const { request } = await adapt({ resolveMedia: async () => new Map(), reasoning: undefined as never }, meeting)
+    const context = { channel, hold, candidate, exchange } as unknown as AttemptContext
+    const { request } = await adapt({ resolveMedia: async () => new Map(), reasoning: undefined as never }, context)
     await (await client.send(request, new Stop<Error>())).readWhole(100)
   },
   async 'a question beside calls'({ provider, channel }) {
-    const ask = buildQueryUpstream(client.send, deadlines)
-    await ask({ provider, channel, dialect: 'openai-chat', bytesMax: 100, msMax: 5_000 })
+    const query = buildQueryUpstream(client.send, deadlines)
+    await query({ provider, channel, dialect: 'openai-chat', bytesMax: 100, msMax: 5_000 })
   },
   async 'a response that is kept there'({ provider, channel }) {
     const openQuery = buildOpenUpstreamQuery(client.send, deadlines)
@@ -112,8 +115,8 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
   },
   async 'a count of tokens'({ provider, channel }) {
     const dialect = tokenCountDialects['anthropic-messages']
-    const asked = { header: () => undefined, query: new URLSearchParams() } as unknown as RequestHead
-    const call = dialect.readCall(chat, asked)
+    const head = { header: () => undefined, query: new URLSearchParams() } as unknown as RequestHead
+    const call = dialect.readCall(chat, head)
     const counting: CountInput = {
       dialect,
       provider,
@@ -129,20 +132,20 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
   },
 }
 
-describe.each(Object.entries(ways))('%s', (_name, go) => {
-  test('goes to the host of its key', async () => {
-    const before = home.sockets.length + home.received.join('').length
-    await go(make())
-    expect(home.sockets.length + home.received.join('').length).toBeGreaterThan(before)
-    expect(home.received.join('').toLowerCase()).toContain('authorization: bearer k')
+describe.each(Object.entries(senders))('%s', (_name, sendBy) => {
+  test('is sent to the host of its key', async () => {
+    const before = rightHost.sockets.length + rightHost.received.join('').length
+    await sendBy(make())
+    expect(rightHost.sockets.length + rightHost.received.join('').length).toBeGreaterThan(before)
+    expect(rightHost.received.join('').toLowerCase()).toContain('authorization: bearer k')
   })
 
-  test('goes to no other', async () => {
-    await expect(go(astray(make()))).rejects.toThrow(NO_OTHER)
+  test('is sent to no other host', async () => {
+    await expect(sendBy(withWrongHost(make()))).rejects.toThrow(NO_OTHER)
   })
 })
 
-describe('by any way to sign,', () => {
+describe('with every kind of signing,', () => {
   const keys: Readonly<Record<string, () => string>> = {
     ...Object.fromEntries(Object.keys(signers).map(name => [name, () => 'k'])),
     'sigv4:bedrock': () => 'AKID:secret',
@@ -150,48 +153,48 @@ describe('by any way to sign,', () => {
   }
 
   test.each(Object.keys(keys))('%s, nothing is signed for another host', async sign => {
-    const made = make(sign, keys[sign]!())
+    const target = make(sign, keys[sign]!())
     const body = Buffer.from('{}')
-    for (const url of othersThan(home.url, thief.url)) {
+    for (const url of urlsElsewhere(rightHost.url, wrongHost.url)) {
       const [request, dialect] = [{ url, headers: {}, body }, 'openai-chat']
-      const ready = async () => await finishRequest(request, { ...made, dialect })
+      const ready = async () => await finishRequest(request, { ...target, dialect })
       await expect(ready()).rejects.toThrow('the URL of a request must be below the base URL of its channel')
-      // And by itself, whoever asks it.
-      const signed = async () => await signRequest(made.channel, dialect, request)
+      // The signer itself refuses, too, whoever calls it.
+      const signed = async () => await signRequest(target.channel, dialect, request)
       await expect(signed()).rejects.toThrow('a key must not sign requests to another origin')
     }
   })
 })
 
-/** What begins as the address of the key and leads elsewhere, and what says the same in other words. */
-const othersThan = (origin: string, other: string): readonly string[] => [
+/** URLs that begin like the key's URL and lead elsewhere, and other spellings of another URL. */
+const urlsElsewhere = (origin: string, other: string): readonly string[] => [
   ...[`${other}/chat`, `${origin}.evil.test/chat`, `${origin}1/chat`, `${origin}@evil.test/chat`],
   ...[`${origin}\\@evil.test/chat`, `${origin}:x@evil.test/`, origin, `${origin}?/chat`, `${origin}#/chat`],
   ...[origin.replace('http:', 'https:'), `//${new URL(origin).host}/chat`, ` ${origin}/chat`, '', '/chat'],
 ]
 
-describe('a request that is signed already', () => {
+describe('a signed request', () => {
   const signed = async (): Promise<OutgoingRequest> => {
-    const request = { url: `${home.url}/chat`, headers: {}, body: Buffer.from('{}') }
+    const request = { url: `${rightHost.url}/chat`, headers: {}, body: Buffer.from('{}') }
     return await finishRequest(request, { ...make(), dialect: 'openai-chat' })
   }
 
   test.each(['POST', 'GET', 'DELETE', undefined] as const)('by %p is not sent to another host', async method => {
     const request = { ...(await signed()), ...(method !== undefined && { method }) }
     const send = (url: string) => client.send({ ...request, url }, new Stop<Error>())
-    for (const url of othersThan(home.url, thief.url).filter(text => !isSame(text))) {
+    for (const url of urlsElsewhere(rightHost.url, wrongHost.url).filter(text => !isSameOrigin(text))) {
       await expect(send(url)).rejects.toThrow()
     }
-    await expect(send(`${thief.url}/chat`)).rejects.toThrow('the URL is not on the origin of its channel')
+    await expect(send(`${wrongHost.url}/chat`)).rejects.toThrow('the URL is not on the origin of its channel')
   })
 
-  /** In other words, the same address. */
-  const isSame = (text: string): boolean => URL.parse(text)?.origin === new URL(home.url).origin
+  /** Another spelling of the same origin. */
+  const isSameOrigin = (text: string): boolean => URL.parse(text)?.origin === new URL(rightHost.url).origin
 
-  test('is not sent on the road of another channel', async () => {
+  test('is not sent on the network path of another channel', async () => {
     const { networkPath: _own, ...request } = await signed()
-    const road = { origin: thief.url, permitted: true }
-    await expect(client.send({ ...request, networkPath: road }, new Stop<Error>())).rejects.toThrow(
+    const networkPath = { origin: wrongHost.url, permitted: true }
+    await expect(client.send({ ...request, networkPath: networkPath }, new Stop<Error>())).rejects.toThrow(
       'not on the origin of its channel',
     )
     await expect(client.send(request, new Stop<Error>())).rejects.toThrow(
@@ -200,32 +203,32 @@ describe('a request that is signed already', () => {
   })
 })
 
-test('the token of an account is asked for where its file says, and nowhere else', async () => {
-  const made = make('google-token', account)
-  const before = home.received.join('').length
-  const request = { url: `${home.url}/chat`, headers: {}, body: Buffer.from('{}') }
-  const ready = async () => await finishRequest(request, { ...made, dialect: 'openai-chat' })
+test("an account's token is requested where its key file says, and nowhere else", async () => {
+  const target = make('google-token', account)
+  const before = rightHost.received.join('').length
+  const request = { url: `${rightHost.url}/chat`, headers: {}, body: Buffer.from('{}') }
+  const ready = async () => await finishRequest(request, { ...target, dialect: 'openai-chat' })
   await expect(ready()).rejects.toThrow('no valid token')
-  expect(home.received.join('').slice(before)).toContain('POST /token HTTP/1.1')
+  expect(rightHost.received.join('').slice(before)).toContain('POST /token HTTP/1.1')
 })
 
-test('requests are signed in one place, and all that is sent has passed it', () => {
+test('requests are signed in one place, and everything that is sent has passed it', () => {
   const root = join(import.meta.dir, '..', '..', 'src')
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
     name => name.endsWith('.ts') && !name.endsWith('.test.ts'),
   )
-  const naming = (word: RegExp): string[] =>
-    files.filter(name => word.test(readFileSync(join(root, name), 'utf8'))).sort()
-  expect(naming(/\bsignRequest\b/)).toEqual(['upstreams/request-signature.ts', 'upstreams/signing.ts'])
-  expect(naming(/\.signs\b/)).toEqual(['upstreams/signing.ts'])
-  expect(naming(/\bBun\.connect\b/)).toEqual(['http/client/dialer.ts'])
-  // Those that are left carry no key of an upstream: to our own socket in the data folder, and from the command line to
-  // a gateway, by the operator's word.
-  expect(naming(/(?:await|return|=) fetch\(/)).toEqual([
+  const filesWith = (pattern: RegExp): string[] =>
+    files.filter(name => pattern.test(readFileSync(join(root, name), 'utf8'))).sort()
+  expect(filesWith(/\bsignRequest\b/)).toEqual(['upstreams/request-signature.ts', 'upstreams/signing.ts'])
+  expect(filesWith(/\.signs\b/)).toEqual(['upstreams/signing.ts'])
+  expect(filesWith(/\bBun\.connect\b/)).toEqual(['http/client/dialer.ts'])
+  // The remaining ones carry no key of an upstream: to the control socket in the data folder, and from the command line
+  // to a gateway that the operator names.
+  expect(filesWith(/(?:await|return|=) fetch\(/)).toEqual([
     ...['cli/checks/doctor.ts', 'cli/remote.ts', 'http/server/control-socket.ts'],
   ])
-  // Each of these is a way above.
-  expect(naming(/\bfinishRequest\(/)).toEqual([
+  // Each of these is a kind of request above.
+  expect(filesWith(/\bfinishRequest\(/)).toEqual([
     'pipeline/40-adapt.ts',
     'pipeline/attempt/upstream-query.ts',
     'upstreams/request-signature.ts',

@@ -1,16 +1,16 @@
-// Addresses by which a gateway has been made to reach what only it can reach, in every notation that somebody's parser
-// has read otherwise than somebody's filter. Each is tried as a caller's media, as an operator's own address, and as
-// the address in a provider's file.
+// Addresses by which a gateway has been made to reach what only it can reach, in every notation that a parser has read
+// in another way than a filter. Each is tried as a caller's media, as an operator's own address, and as the address in
+// a provider's file.
 
 export type Row =
-  /** Is refused to everybody, also to operators. */
+  /** Refused to everybody, including operators. */
   | 'never'
-  /** Of this machine or network: for operators who write it, and nobody else. */
+  /** Of this machine or network: allowed for operators who write it, and nobody else. */
   | 'private'
-  /** No address that anything could be sent to, or one that holds more than an address. */
+  /** Not an address that anything could be sent to, or one that holds more than an address. */
   | 'unusable'
 
-/** Without a port, so that a test can put the one of its own server behind the host. */
+/** Without a port, so that a test can add the port of its own server to the host. */
 export const hosts: readonly (readonly [host: string, row: Row])[] = [
   // The loopback.
   ['127.0.0.1', 'private'],
@@ -44,13 +44,13 @@ export const hosts: readonly (readonly [host: string, row: Row])[] = [
   ['[64:ff9b:1::7f00:1]', 'private'],
   ['[2002:7f00:1::]', 'private'],
   ['[2001:0:7f00:1::1]', 'private'],
-  // Nothing at all, which a system takes for itself.
+  // The unspecified address, which a system takes for itself.
   ['0', 'private'],
   ['0.0.0.0', 'private'],
   ['0.0.0.1', 'private'],
   ['[::]', 'private'],
   ['[::ffff:0.0.0.0]', 'private'],
-  // Other networks of one's own.
+  // Other private networks.
   ['10.0.0.1', 'private'],
   ['167772161', 'private'],
   ['172.16.0.1', 'private'],
@@ -66,7 +66,7 @@ export const hosts: readonly (readonly [host: string, row: Row])[] = [
   ['[fec0::1]', 'private'],
   ['[2001:db8::1]', 'private'],
   ['[64:ff9b::10.0.0.1]', 'private'],
-  // What clouds tell their machines, in all of it.
+  // Metadata services of clouds, in all notations.
   ['169.254.169.254', 'never'],
   ['2852039166', 'never'],
   ['0xa9fea9fe', 'never'],
@@ -102,14 +102,14 @@ export const hosts: readonly (readonly [host: string, row: Row])[] = [
   ['metadata.tencentyun.com', 'never'],
   ['instance-data', 'never'],
   ['instance-data.ec2.internal', 'never'],
-  // Of a link, or of many.
+  // Link-local and multicast.
   ['[fe80::1]', 'never'],
   ['224.0.0.1', 'never'],
   ['255.255.255.255', 'never'],
   ['[ff02::1]', 'never'],
 ]
 
-/** Whole addresses. */
+/** Whole URLs. */
 export const urls: readonly (readonly [url: string, row: Row])[] = [
   ['http://api.example.com@127.0.0.1/', 'unusable'],
   ['http://api.example.com:443@169.254.169.254/', 'unusable'],
@@ -142,5 +142,5 @@ export const urls: readonly (readonly [url: string, row: Row])[] = [
   ['jar:http://127.0.0.1!/', 'unusable'],
 ]
 
-/** Where a caller's media is, and nothing of a provider. */
+/** Ports of other services, where neither media nor a provider is. */
 export const portsOfOthers: readonly number[] = [1, 22, 25, 110, 143, 389, 445, 465, 587, 993]

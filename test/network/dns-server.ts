@@ -1,15 +1,15 @@
-// A name server on a real UDP socket that changes its mind: each name has a row of answers, the last of which stays.
+// A DNS server on a real UDP socket that changes its answers: each name has a list of answers, the last of which stays.
 
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import type { ResolveName } from '../../src/http/address/dns-cache.ts'
 
 export interface DnsServer {
-  /** IPv4 addresses, answer by answer; none at all for a name that does not exist. */
+  /** IPv4 addresses, answer by answer; none for a name that does not exist. */
   readonly answers: Map<string, string[][]>
-  /** Names in the order in which they were asked for. */
-  readonly asked: readonly string[]
-  /** Really asks it. */
+  /** Names in the order of the queries. */
+  readonly queries: readonly string[]
+  /** Resolves a name by a real query. */
   readonly resolve: ResolveName
   stop(): Promise<void>
 }
@@ -19,11 +19,11 @@ const NAME_ERROR = 3
 
 export async function startDnsServer(): Promise<DnsServer> {
   const answers = new Map<string, string[][]>()
-  const asked: string[] = []
+  const queries: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (query, sender) => {
     const { name, end } = readName(query)
-    asked.push(name)
+    queries.push(name)
     const row = answers.get(name) ?? [[]]
     const addresses = row.length > 1 ? row.shift()! : row[0]!
     socket.send(answerTo(query, end, addresses), sender.port, sender.address)
@@ -33,7 +33,7 @@ export async function startDnsServer(): Promise<DnsServer> {
   resolver.setServers([`127.0.0.1:${socket.address().port}`])
   return {
     answers,
-    asked,
+    queries,
     resolve: name => resolver.resolve4(name),
     async stop() {
       resolver.cancel()
@@ -52,7 +52,7 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
   return { name: labels.join('.').toLowerCase(), end: at + 5 }
 }
 
-/** Good for no time at all: whoever keeps it, keeps it against our will. */
+/** With a TTL of zero, so that nobody may cache the answer. */
 function answerTo(query: Buffer, end: number, addresses: readonly string[]): Buffer {
   const head = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, addresses.length, 0, 0, 0, 0])
   if (addresses.length === 0) head[3]! |= NAME_ERROR

@@ -1,4 +1,4 @@
-// The door as operators and callers see it: a whole gateway, its settings and its channels.
+// The network guard as operators and callers see it: a whole gateway, its settings and its channels.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,22 +32,22 @@ async function openProxy(options: ProxyOptions = {}): Promise<ProxyServer> {
   return proxy
 }
 
-interface Told {
+interface ChatResult {
   readonly status: number
   readonly text: string
 }
 
-async function call(asked = model): Promise<Told> {
+async function call(asked = model): Promise<ChatResult> {
   const answer = await chat(harness, await harness.key(), { model: asked, messages: hello })
   return { status: answer.status, text: await answer.text() }
 }
 
-/** Every name is on loopback. */
+/** Resolves every name to loopback. */
 const onLoopback = { upstreams: { resolve: async () => ['127.0.0.1'], ca: cert } }
 const named = (url: string): string => `${url.replace('127.0.0.1', 'upstream.test')}/v1`
 
 describe('a proxy', () => {
-  test('for all channels takes them to what is public, and nobody to what is on this machine', async () => {
+  test('for all channels leads them to public hosts, and not to hosts on this machine', async () => {
     const proxy = await openProxy({ credentials: `gate:${PASSWORD}` })
     await open({
       upstreamEnv: url => ({ OPENAI_BASE_URL: named(url), OLLAMA_BASE_URL: `${url}/v1`, WEIR_PROXY: proxy.url() }),
@@ -62,7 +62,7 @@ describe('a proxy', () => {
     expect(harness.logs.join()).not.toContain(PASSWORD)
   })
 
-  test('of one channel is its own from the moment it is set until it is taken away, and kept as a secret', async () => {
+  test('of one channel applies from when it is set until it is removed, and is stored as a secret', async () => {
     const proxy = await openProxy({ credentials: `gate:${PASSWORD}` })
     const folder = mkdtempSync(join(tmpdir(), 'weir-'))
     closing.push(() => rmSync(folder, { recursive: true }))
@@ -75,23 +75,23 @@ describe('a proxy', () => {
       return proxy.heads.length - before
     }
     expect(await callsBy()).toBe(0)
-    const told = await set({ channel: 'openai#1', proxy: proxy.url() })
+    const answer = await set({ channel: 'openai#1', proxy: proxy.url() })
     expect(await callsBy()).toBe(1)
     await set({ channel: 'openai#1', proxy: 'none' })
     expect(await callsBy()).toBe(0)
     await set({ channel: 'openai#1', proxy: proxy.url() })
-    for (const wrong of ['https://gate:1', `socks5://gate:${PASSWORD}@x:1`, 'http://169.254.169.254:3128']) {
-      const setting = (async () => await set({ channel: 'openai#1', proxy: wrong }))()
+    for (const invalid of ['https://gate:1', `socks5://gate:${PASSWORD}@x:1`, 'http://169.254.169.254:3128']) {
+      const setting = (async () => await set({ channel: 'openai#1', proxy: invalid }))()
       await expect(setting).rejects.toThrow(/^--proxy is not valid: must (?!.*canary)/)
     }
     const { logs } = harness
     await harness.stop()
     await open(options)
     expect(await callsBy()).toBe(1)
-    expect(logs.join() + harness.logs.join() + JSON.stringify(told)).not.toContain(PASSWORD)
+    expect(logs.join() + harness.logs.join() + JSON.stringify(answer)).not.toContain(PASSWORD)
   })
 
-  test('that refuses us is our trouble, and not for callers to read about', async () => {
+  test('that refuses the gateway is logged, and callers learn nothing of it', async () => {
     const proxy = await openProxy({ credentials: 'somebody:else' })
     await open({ upstreamEnv: url => ({ OPENAI_BASE_URL: named(url), WEIR_PROXY: proxy.url(`gate:${PASSWORD}`) }) })
     const { status, text } = await call()
@@ -105,7 +105,7 @@ describe('a proxy', () => {
 })
 
 describe('an upstream that cannot be reached', () => {
-  test('because nobody knows its name is a 502, and the log says why', async () => {
+  test('because its name is unknown is a 502, and the log says why', async () => {
     const resolve = (): Promise<never> => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }))
     await open({ upstreamEnv: url => ({ OPENAI_BASE_URL: named(url) }), world: { upstreams: { resolve } } })
     const { status, text } = await call()
@@ -114,16 +114,16 @@ describe('an upstream that cannot be reached', () => {
     expect(text).not.toContain('upstream.test')
   })
 
-  test("because its certificate is another's is a 502, and nothing was said to it", async () => {
+  test('because its certificate is for another name is a 502, and nothing was sent to it', async () => {
     let received = 0
-    const stranger = Bun.listen({
+    const wrongServer = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
       tls: { key: certKey, cert },
       socket: { data: (_socket, bytes) => void (received += bytes.length), error() {} },
     })
-    closing.push(() => stranger.stop(true))
-    await open({ env: { OPENAI_BASE_URL: `https://other.test:${stranger.port}` }, world: onLoopback })
+    closing.push(() => wrongServer.stop(true))
+    await open({ env: { OPENAI_BASE_URL: `https://other.test:${wrongServer.port}` }, world: onLoopback })
     expect((await call()).status).toBe(502)
     expect(harness.logs.join()).toContain('the certificate was refused')
     expect(received).toBe(0)
@@ -154,7 +154,7 @@ describe('an address that is not public', () => {
     expect(fault.message).not.toContain('canary')
   })
 
-  test("needs no list where an operator writes it, and one where a provider's file names it", async () => {
+  test("needs no list if an operator writes it, and one if a provider's file names it", async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-providers-'))
     closing.push(() => rmSync(folder, { recursive: true }))
     await open({ upstreamEnv: url => ({ OLLAMA_BASE_URL: `${url}/v1` }) })

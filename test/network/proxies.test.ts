@@ -1,4 +1,4 @@
-// Upstreams behind a proxy: what it is told, what it gets to see, and what comes of one that does not do its work.
+// Upstreams behind a proxy: what the proxy receives, what it can read, and what happens if it fails.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Secret } from '../../src/base/secrets/secret.ts'
@@ -8,9 +8,9 @@ import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { ClientOptions } from '../../src/http/client/request.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
+import { pathTo } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { roadTo } from '../support/roads.ts'
 import type { ProxyOptions, ProxyServer } from './proxy-server.ts'
 import { startProxy } from './proxy-server.ts'
 
@@ -21,14 +21,14 @@ const hello = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
 
 let proxy: ProxyServer
 let client: HttpClient
-/** Plain HTTP. */
+/** An upstream with plain HTTP. */
 let plain: Peer
-/** The same with TLS. */
+/** An upstream with TLS. */
 let secure: Bun.TCPSocketListener<{ said: string }>
 let secureSaid: string[]
 let resolved: string[]
 
-/** Only the proxy's own name is ours to look up. */
+/** Only the proxy's own name is resolved by the gateway. */
 const options: ClientOptions = {
   ca: cert,
   async resolve(name) {
@@ -67,11 +67,11 @@ afterEach(async () => {
   secure.stop(true)
 })
 
-async function open(given: ProxyOptions = {}): Promise<void> {
-  proxy = await startProxy(given)
+async function open(proxyOptions: ProxyOptions = {}): Promise<void> {
+  proxy = await startProxy(proxyOptions)
 }
 
-interface Asked {
+interface RequestOptions {
   readonly url: string
   readonly by?: string
   readonly body?: Uint8Array
@@ -80,16 +80,23 @@ interface Asked {
   readonly stop?: Stop<Error>
 }
 
-async function ask({ url, by = proxy.url(), body = Buffer.from('x'), stop = new Stop<Error>(), ...times }: Asked) {
-  const road = roadTo(url, { permitted: false, proxy: new Secret(by), ...times })
-  return await client.send({ url, networkPath: road, headers: { authorization: 'Bearer k' }, body }, stop)
+async function sendThrough({
+  url,
+  by = proxy.url(),
+  body = Buffer.from('x'),
+  stop = new Stop<Error>(),
+  ...times
+}: RequestOptions) {
+  const networkPath = pathTo(url, { permitted: false, proxy: new Secret(by), ...times })
+  return await client.send({ url, networkPath: networkPath, headers: { authorization: 'Bearer k' }, body }, stop)
 }
 
-const answered = async (asked: Asked): Promise<string> => String(await (await ask(asked)).readWhole(1_000))
+const answered = async (asked: RequestOptions): Promise<string> =>
+  String(await (await sendThrough(asked)).readWhole(1_000))
 const https = (host = 'weir.test'): string => `https://${host}:${secure.port}/v1/chat`
 
-describe('by a tunnel', () => {
-  test('the upstream is spoken to as if nobody were between, one call after the other', async () => {
+describe('through a tunnel', () => {
+  test('calls reach the upstream as without a proxy, one after the other', async () => {
     await open({ credentials: CREDENTIALS })
     for (const _time of [1, 2, 3]) expect(await answered({ url: https() })).toBe('hello')
     const at = `weir.test:${secure.port}`
@@ -98,12 +105,12 @@ describe('by a tunnel', () => {
     expect(secureSaid).toHaveLength(3)
     expect(secureSaid[0]).toStartWith('POST /v1/chat HTTP/1.1\r\nHost: weir.test')
     expect(secureSaid.join()).not.toContain(BASIC)
-    // Nothing of the call is for the proxy to read.
+    // The proxy cannot read anything of the call.
     expect(proxy.received).not.toMatch(/Bearer|chat/)
     expect(resolved).toEqual([])
   })
 
-  test('a long body arrives, and a tunnel that waits for too long is closed', async () => {
+  test('a long body arrives, and a tunnel that is idle for too long is closed', async () => {
     await open()
     client = openHttpClient({ ...options, idleSeconds: 1 })
     const body = Buffer.alloc(3_000_000, 'y')
@@ -113,43 +120,43 @@ describe('by a tunnel', () => {
     expect(proxy.openCount).toBe(1)
     Bun.gc(true)
     expect(await answered({ url: https() })).toBe('hello')
-    await until(() => proxy.openCount === 0, 'it is closed')
+    await until(() => proxy.openCount === 0, 'the connection is closed')
     expect(await answered({ url: https() })).toBe('hello')
     expect(proxy.heads).toHaveLength(2)
   })
 
-  test('the upstream must show its own certificate', async () => {
+  test('the upstream must present its own certificate', async () => {
     await open()
     await expect(answered({ url: https('other.test') })).rejects.toThrow('the certificate was refused')
     expect(secureSaid).toEqual([])
   })
 
-  test('a stop closes it, while it is opened and while it is used', async () => {
+  test('a stop closes the tunnel, while it is opened and while it is used', async () => {
     await open({ misbehave() {} })
     const stop = new Stop<Error>()
-    const asking = ask({ url: https(), stop })
+    const sending = sendThrough({ url: https(), stop })
     await until(() => proxy.heads.length === 1, 'a tunnel is asked for')
     stop.stop(new Error('enough'))
-    await expect(asking).rejects.toThrow()
-    await until(() => proxy.openCount === 0, 'it is closed')
+    await expect(sending).rejects.toThrow()
+    await until(() => proxy.openCount === 0, 'the connection is closed')
   })
 
-  test('that leads to somebody who says nothing, the call ends in time', async () => {
+  test('to an upstream that is silent, the call ends in time', async () => {
     const isFirst = (): boolean => proxy.heads.length === 1
     await open({ misbehave: socket => void (isFirst() && socket.write('HTTP/1.1 200 OK\r\n\r\n')) })
     await expect(answered({ url: https(), tlsMs: 60 })).rejects.toThrow('cannot connect: no TLS handshake within 60 ms')
-    await until(() => proxy.openCount === 0, 'it is closed')
+    await until(() => proxy.openCount === 0, 'the connection is closed')
   })
 })
 
 describe('without TLS', () => {
-  test('the proxy reads the request and passes it on, and what is said to it stays there', async () => {
+  test('the proxy reads the request and forwards it, and its credentials stay there', async () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/v1/chat?a=b`
-    const road = roadTo(url, { proxy: new Secret(proxy.url()) })
+    const networkPath = pathTo(url, { proxy: new Secret(proxy.url()) })
     const send = async (): Promise<string> => {
       const incoming = await client.send(
-        { url, networkPath: road, headers: {}, body: Buffer.from('x') },
+        { url, networkPath: networkPath, headers: {}, body: Buffer.from('x') },
         new Stop<Error>(),
       )
       return String(await incoming.readWhole(100))
@@ -162,33 +169,34 @@ describe('without TLS', () => {
     expect([plain.sockets.length, resolved]).toEqual([1, []])
   })
 
-  test('a proxy that does not believe us is no upstream that refuses us', async () => {
+  test('a proxy that refuses the credentials is distinguished from an upstream that does', async () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/`
-    const road = roadTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
-    const sent = client.send({ url, networkPath: road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
+    const networkPath = pathTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
+    const sent = client.send({ url, networkPath: networkPath, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
     await expect(sent).rejects.toThrow(/^the proxy refuses the user name and password \(407\)$/)
     expect(plain.sockets).toHaveLength(0)
   })
 })
 
-test('connections by one proxy serve no call that goes by another, or by none', async () => {
+test('connections through one proxy serve no call that goes through another, or through none', async () => {
   await open()
-  const other = await startProxy({ credentials: CREDENTIALS })
+  const otherProxy = await startProxy({ credentials: CREDENTIALS })
   const direct = openHttpClient({ ...options, resolve: async () => ['127.0.0.1'] })
   try {
-    for (const by of [proxy.url(), other.url(), proxy.url(), other.url()]) await answered({ url: https(), by })
-    expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
-    const request = { url: https(), networkPath: roadTo(https()), headers: {}, body: Buffer.from('x') }
+    for (const by of [proxy.url(), otherProxy.url(), proxy.url(), otherProxy.url()])
+      await answered({ url: https(), by })
+    expect([proxy.heads.length, otherProxy.heads.length]).toEqual([1, 1])
+    const request = { url: https(), networkPath: pathTo(https()), headers: {}, body: Buffer.from('x') }
     await (await direct.send(request, new Stop<Error>())).readWhole(100)
-    expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
+    expect([proxy.heads.length, otherProxy.heads.length]).toEqual([1, 1])
   } finally {
     direct.close()
-    await other.stop()
+    await otherProxy.stop()
   }
 })
 
-test('a proxy has a name of its own, which is looked up, and may be a private host', async () => {
+test('the name of a proxy is resolved, and may be a private host', async () => {
   await open()
   expect(await answered({ url: https(), by: `http://gate.test:${proxy.port}` })).toBe('hello')
   expect(resolved).toEqual(['gate.test'])
@@ -196,32 +204,36 @@ test('a proxy has a name of its own, which is looked up, and may be a private ho
   await expect(sent).rejects.toThrow('must not be a cloud metadata, link-local or multicast address')
 })
 
-const says = (text: string): ProxyOptions => ({ misbehave: socket => void socket.write(text) })
+const sendsText = (text: string): ProxyOptions => ({ misbehave: socket => void socket.write(text) })
 
 describe('a proxy that', () => {
   test.each<readonly [string, ProxyOptions, string]>([
-    ['does not know us', { credentials: 'somebody:else' }, 'the proxy refuses the user name and password (407)'],
-    ['forbids it', says('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'), 'the proxy refuses the tunnel (403)'],
-    ['cannot reach it', says('HTTP/1.0 502 Bad Gateway\r\n\r\n'), 'the proxy refuses the tunnel (502)'],
+    ['refuses the credentials', { credentials: 'somebody:else' }, 'the proxy refuses the user name and password (407)'],
+    ['forbids it', sendsText('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'), 'the proxy refuses the tunnel (403)'],
+    ['cannot reach it', sendsText('HTTP/1.0 502 Bad Gateway\r\n\r\n'), 'the proxy refuses the tunnel (502)'],
     [
       'sends us elsewhere',
-      says('HTTP/1.1 302 Go\r\nlocation: http://x/\r\n\r\n'),
+      sendsText('HTTP/1.1 302 Go\r\nlocation: http://x/\r\n\r\n'),
       'the proxy refuses the tunnel (302)',
     ],
-    ['says something in between', says('HTTP/1.1 100 Continue\r\n\r\n'), 'the proxy refuses the tunnel (100)'],
-    ['speaks another language', says('SSH-2.0-OpenSSH_9.7\r\n'), 'the proxy does not speak HTTP'],
-    ['speaks HTTP badly', says('HTTP/1.1 200 OK\nfoo\r\n\r\n'), 'the proxy does not speak HTTP'],
+    ['says something in between', sendsText('HTTP/1.1 100 Continue\r\n\r\n'), 'the proxy refuses the tunnel (100)'],
+    ['speaks another language', sendsText('SSH-2.0-OpenSSH_9.7\r\n'), 'the proxy does not speak HTTP'],
+    ['speaks HTTP badly', sendsText('HTTP/1.1 200 OK\nfoo\r\n\r\n'), 'the proxy does not speak HTTP'],
     [
-      'says too much',
-      says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}\r\n\r\n`),
+      'sends too much',
+      sendsText(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}\r\n\r\n`),
       'the reply of the proxy is too long',
     ],
     [
       'never comes to an end',
-      says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}`),
+      sendsText(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}`),
       'the reply of the proxy is too long',
     ],
-    ['speaks for the upstream', says('HTTP/1.1 200 OK\r\n\r\nx'), 'the proxy sent data before the tunnel was used'],
+    [
+      'speaks for the upstream',
+      sendsText('HTTP/1.1 200 OK\r\n\r\nx'),
+      'the proxy sent data before the tunnel was used',
+    ],
     ['hangs up', { misbehave: socket => void socket.destroy() }, 'the proxy closed the connection'],
     [
       'hangs up in the middle',
@@ -229,19 +241,19 @@ describe('a proxy that', () => {
       'the proxy closed the connection',
     ],
     ['says nothing', { misbehave() {} }, 'no reply of the proxy to CONNECT within 150 ms'],
-    ['drips', says('HTTP/1.1 200'), 'no reply of the proxy to CONNECT within 150 ms'],
-  ])('%s fails the attempt, and says so', async (_what, given, words) => {
-    await open(given)
+    ['drips', sendsText('HTTP/1.1 200'), 'no reply of the proxy to CONNECT within 150 ms'],
+  ])('%s fails the attempt with a message', async (_what, proxyOptions, words) => {
+    await open(proxyOptions)
     const credentials = 'gate:canary-proxy-password'
     const fault: unknown = await answered({ url: https(), by: proxy.url(credentials), connectMs: 150 }).catch(
       (reason: unknown) => reason,
     )
     expect((fault as Error).message).toBe(`weir.test:${secure.port}: cannot connect: ${words}`)
-    await until(() => proxy.openCount === 0, 'it is let go of')
+    await until(() => proxy.openCount === 0, 'the connection is closed')
     expect(secureSaid).toEqual([])
   })
 
-  test('is not there fails the attempt', async () => {
+  test('does not exist fails the attempt', async () => {
     await open()
     await proxy.stop()
     await expect(answered({ url: https() })).rejects.toThrow('cannot connect: ECONNREFUSED')

@@ -1,24 +1,24 @@
-// An HTTP proxy on real sockets: opens tunnels, passes requests on, and misbehaves when told so. Whatever host it is
-// asked for, it goes to loopback, at the port of the host: names are its own business.
+// An HTTP proxy on real sockets: opens tunnels, forwards requests, and misbehaves if configured. Whatever host it is
+// asked for, it connects to loopback at the port of the host: it resolves names in its own way.
 
 import net from 'node:net'
 
 export interface ProxyServer {
   readonly port: number
-  /** With a name and a password before the host, if given. */
+  /** The URL, with a name and a password before the host, if given. */
   url(credentials?: string): string
-  /** The head of each request that it understood. */
+  /** The head of each request that the proxy understood. */
   readonly heads: readonly string[]
-  /** All that was said to it, tunnels included. */
+  /** Everything that the proxy received, tunnels included. */
   readonly received: string
   readonly openCount: number
   stop(): Promise<void>
 }
 
 export interface ProxyOptions {
-  /** `name:password` that it wants to be told. */
+  /** `name:password` that the proxy requires. */
   readonly credentials?: string
-  /** Answers in its own way; what follows is not for a tunnel then. */
+  /** Answers in its own way; further bytes are not for a tunnel then. */
   readonly misbehave?: (socket: net.Socket, head: string) => void
 }
 
@@ -30,7 +30,7 @@ export async function startProxy({ credentials, misbehave }: ProxyOptions = {}):
   let received = ''
   const wanted = credentials === undefined ? '' : `Basic ${Buffer.from(credentials).toString('base64')}`
 
-  function begin(socket: net.Socket, text: string): net.Socket | undefined {
+  function handleHead(socket: net.Socket, text: string): net.Socket | undefined {
     heads.push(text.slice(0, text.indexOf('\r\n\r\n') + 4))
     if (misbehave !== undefined) return void misbehave(socket, heads.at(-1)!)
     if (wanted !== '' && !text.includes(`\r\nProxy-Authorization: ${wanted}\r\n`)) {
@@ -56,7 +56,7 @@ export async function startProxy({ credentials, misbehave }: ProxyOptions = {}):
       const text = data.toString('latin1')
       received += text
       if (upstream === undefined) {
-        upstream = begin(socket, text)
+        upstream = handleHead(socket, text)
         isTunnel = text.startsWith('CONNECT')
         return
       }
@@ -83,6 +83,6 @@ export async function startProxy({ credentials, misbehave }: ProxyOptions = {}):
   }
 }
 
-/** As the upstream is to see it: with the path alone, and without what was the proxy's. */
+/** The request as the upstream receives it: with the path alone, and without the proxy's headers. */
 const passedOn = (text: string): string =>
   text.replace(REQUEST, '$1 $3 HTTP/1.1\r\n').replace(/\r\nProxy-Authorization: [^\r]*/, '')

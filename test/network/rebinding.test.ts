@@ -1,20 +1,20 @@
-// A name server that says one thing to who checks and another to who connects, and a server that sends us elsewhere.
+// A DNS server that gives one answer to the check and another to the connection, and a server that redirects.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Stop } from '../../src/base/stop.ts'
 import { openHttpClient } from '../../src/http/client/http-client.ts'
 import { openMediaFetch } from '../../src/http/client/media-fetch.ts'
 import { until } from '../support/gateway.ts'
+import { hosts } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { hosts } from '../support/roads.ts'
 import type { DnsServer } from './dns-server.ts'
 import { startDnsServer } from './dns-server.ts'
 
-/** What only we can reach. */
+/** A server that only the gateway can reach. */
 let inside: Peer
 let dns: DnsServer
-/** An address that stands for a public one here: it is listed, and nothing is there but what a test starts. */
+/** An address that stands for a public one here: it is listed, and only tests listen there. */
 const OUTSIDE = '127.0.0.9'
 const INSIDE = '127.0.0.1'
 const privateHosts = hosts(OUTSIDE)
@@ -31,17 +31,17 @@ afterEach(async () => {
 
 const at = (host: string): string => `http://${host}:${inside.port}/a.png`
 
-describe('a name that leads elsewhere the second time', () => {
-  test('leads media to where it led first, and nobody into our network', async () => {
+describe('a name with another address the second time', () => {
+  test('is fetched from the first address for media, and never from the private network', async () => {
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
     const { fetchMedia } = openMediaFetch({ resolve: dns.resolve, privateHosts })
-    // Nobody listens outside at this port: who asked again would find somebody inside.
+    // No server listens outside at this port: a second query would find the server inside.
     const { url, stop } = { url: at('rebind.test'), stop: new Stop<Error>() }
     await expect(fetchMedia(url, stop)).rejects.toMatchObject({ code: 'media_unreachable' })
-    expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
+    expect([dns.queries, inside.sockets.length]).toEqual([['rebind.test'], 0])
   })
 
-  test('is refused when it is asked for again', async () => {
+  test('is refused when it is resolved again', async () => {
     let nowMs = 0
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
     const { fetchMedia } = openMediaFetch({ resolve: dns.resolve, privateHosts, nowMs: () => nowMs })
@@ -53,36 +53,37 @@ describe('a name that leads elsewhere the second time', () => {
     expect(await codeOf()).toBe('media_unreachable')
     nowMs += 60_000
     expect(await codeOf()).toBe('media_refused')
-    expect([dns.asked.length, inside.sockets.length]).toEqual([2, 0])
+    expect([dns.queries.length, inside.sockets.length]).toEqual([2, 0])
   })
 
-  test('is refused when both come at once', async () => {
+  test('is refused when both addresses come at once', async () => {
     dns.answers.set('rebind.test', [[OUTSIDE, INSIDE]])
     const { fetchMedia } = openMediaFetch({ resolve: dns.resolve, privateHosts })
     await expect(fetchMedia(at('rebind.test'), new Stop<Error>())).rejects.toMatchObject({ code: 'media_refused' })
     expect(inside.sockets).toHaveLength(0)
   })
 
-  test('leads a channel to where it led first', async () => {
+  test('leads a channel to the first address', async () => {
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
     const client = openHttpClient({ resolve: dns.resolve, privateHosts })
     const url = `https://rebind.test:${inside.port}/v1`
-    const road = { origin: new URL(url).origin, permitted: false }
-    const send = () => client.send({ url, networkPath: road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+    const networkPath = { origin: new URL(url).origin, permitted: false }
+    const send = () =>
+      client.send({ url, networkPath: networkPath, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
     for (const _time of [1, 2]) await expect(send()).rejects.toThrow('cannot connect: ECONNREFUSED')
-    expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
+    expect([dns.queries, inside.sockets.length]).toEqual([['rebind.test'], 0])
   })
 })
 
-test('a name that does not exist is said to lead nowhere', async () => {
+test('a name that does not exist has its own error message', async () => {
   const client = openHttpClient({ resolve: dns.resolve })
   const url = 'https://missing.test/'
-  const road = { origin: 'https://missing.test', permitted: false }
-  const sent = client.send({ url, networkPath: road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+  const networkPath = { origin: 'https://missing.test', permitted: false }
+  const sent = client.send({ url, networkPath: networkPath, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
   await expect(sent).rejects.toThrow('missing.test:443: cannot connect: its host name does not resolve: ENOTFOUND')
 })
 
-describe('a server that sends us elsewhere', () => {
+describe('a redirect', () => {
   let outside: Peer
   beforeEach(async () => {
     const location = `http://127.0.0.1:${inside.port}/latest/meta-data/`
@@ -94,16 +95,16 @@ describe('a server that sends us elsewhere', () => {
   })
   afterEach(() => outside.stop())
 
-  test.each([301, 302, 303, 307, 308])('by %d is not followed, by no door', async status => {
+  test.each([301, 302, 303, 307, 308])('with %d is not followed by any client', async status => {
     dns.answers.set('outside.test', [[INSIDE]])
     const options = { resolve: dns.resolve, privateHosts: hosts('outside.test') }
     const url = `http://outside.test:${outside.port}/${status}`
     const media = openMediaFetch(options).fetchMedia(url, new Stop<Error>())
     await expect(media).rejects.toMatchObject({ code: 'media_refused' })
     const client = openHttpClient(options)
-    const road = { origin: new URL(url).origin, permitted: true }
+    const networkPath = { origin: new URL(url).origin, permitted: true }
     const incoming = await client.send(
-      { url, networkPath: road, headers: {}, body: Buffer.from('{}') },
+      { url, networkPath: networkPath, headers: {}, body: Buffer.from('{}') },
       new Stop<Error>(),
     )
     expect(incoming.status).toBe(status)

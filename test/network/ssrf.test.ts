@@ -1,4 +1,4 @@
-// The corpus, tried in each place where an address comes from outside: nothing is ever connected to that must not be.
+// The corpus, tried wherever an address comes from outside: no connection is made to a forbidden address.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
@@ -9,14 +9,14 @@ import { openWebhookClient, WebhookPostError } from '../../src/http/client/webho
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { ProviderFileError } from '../../src/upstreams/provider.ts'
 import { finishRequest } from '../../src/upstreams/request-signature.ts'
+import { hosts as hostsOf } from '../support/network-paths.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
-import { hosts as hostsOf } from '../support/roads.ts'
 import { hosts, portsOfOthers, urls } from './corpus.ts'
 
-/** Would answer as media and as a model, if anybody came. */
+/** A server that would answer as media and as a model. */
 let peer: Peer
-let asked: string[]
+let resolvedNames: string[]
 
 beforeAll(async () => {
   const answer = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 2\r\n\r\n{}'
@@ -24,12 +24,12 @@ beforeAll(async () => {
 })
 afterAll(() => peer.stop())
 beforeEach(() => {
-  asked = []
+  resolvedNames = []
 })
 
-/** Every name leads to the peer, as a resolver of an attacker would have it. */
+/** Resolves every name to the peer, as an attacker's resolver would. */
 const toLoopback = async (name: string): Promise<readonly string[]> => {
-  asked.push(name)
+  resolvedNames.push(name)
   return ['127.0.0.1']
 }
 
@@ -52,7 +52,7 @@ function channelAt({ file = 'https://api.example.com', moved = '' }) {
   return { provider: catalogue.providers.get('acme')!, channel: catalogue.channelsOf('acme')[0]! }
 }
 
-test('the corpus is large enough, and says nothing twice', () => {
+test('the corpus is large enough, and has no duplicates', () => {
   const all = [...hosts, ...urls].map(([text]) => text)
   expect(all.length).toBeGreaterThanOrEqual(60)
   expect(new Set(all).size).toBe(all.length)
@@ -78,10 +78,10 @@ describe('media of a caller is not fetched from', () => {
 
   test.each(urls)('%s (%s)', async url => {
     await isRefused(url)
-    expect(asked).toEqual([])
+    expect(resolvedNames).toEqual([])
   })
 
-  test('ports at which no media is', async () => {
+  test('ports of other services', async () => {
     for (const port of portsOfOthers) await isRefused(`http://1.1.1.1:${port}/`)
   })
 })
@@ -94,31 +94,31 @@ describe("an operator's own address", () => {
     expect(channel.networkPath).toMatchObject({ origin: new URL(at(host)).origin, permitted: true })
   })
 
-  test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
+  test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, and the start says so', host => {
     for (const scheme of ['http', 'https']) {
       expect(() => channelAt({ moved: `${scheme}://${host}:${peer.port}/v1` })).toThrow(ProviderFileError)
       expect(() => channelAt({ moved: `${scheme}://${host}` })).toThrow(/^ACME_URL must not be a cloud metadata/)
     }
   })
 
-  test.each(urls)('may not be %s (%s), which is said at the start', url => {
+  test.each(urls)('may not be %s (%s), and the start says so', url => {
     expect(() => channelAt({ moved: url })).toThrow(ProviderFileError)
     expect(() => channelAt({ moved: url })).toThrow(/^ACME_URL must [^@]*$/)
   })
 })
 
 describe("the address in a provider's file", () => {
-  test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
+  test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, and the start says so', host => {
     expect(() => channelAt({ file: `https://${host}/v1` })).toThrow(
       /^acme\.json: "baseUrl" must not be a cloud metadata/,
     )
   })
 
-  test.each(urls)('may not be %s (%s), which is said at the start', url => {
+  test.each(urls)('may not be %s (%s), and the start says so', url => {
     expect(() => channelAt({ file: url })).toThrow(/^acme\.json: "baseUrl" must /)
   })
 
-  test('may be written as a private one, and go without TLS then, but not as a name', () => {
+  test('may be a private address, even without TLS, but not a name of one', () => {
     expect(channelAt({ file: 'http://10.1.2.3:8000/v1' }).channel.networkPath.permitted).toBe(true)
     const message = 'acme.json: "baseUrl" must be https, unless WEIR_PRIVATE_HOSTS names api.example.com'
     expect(() => channelAt({ file: 'http://api.example.com/v1' })).toThrow(message)
@@ -127,19 +127,19 @@ describe("the address in a provider's file", () => {
 
   async function answerAt(privateHosts: string): Promise<number> {
     const client = openHttpClient({ resolve: toLoopback, privateHosts: hostsOf(privateHosts) })
-    const made = channelAt({ file: `https://api.example.com:${peer.port}` })
-    const request = { url: `${made.channel.baseUrl}/chat`, headers: {}, body: Buffer.from('{}') }
-    const ready = await finishRequest(request, { ...made, dialect: 'chat' })
+    const builtChannel = channelAt({ file: `https://api.example.com:${peer.port}` })
+    const request = { url: `${builtChannel.channel.baseUrl}/chat`, headers: {}, body: Buffer.from('{}') }
+    const ready = await finishRequest(request, { ...builtChannel, dialect: 'chat' })
     return (await client.send({ ...ready, networkPath: { ...ready.networkPath, tlsMs: 100 } }, new Stop<Error>()))
       .status
   }
 
-  test('does not lead into our network by a name, unless the operator lists it', async () => {
+  test('does not lead into the private network by a name, unless the operator lists it', async () => {
     const before = peer.sockets.length
     await expect(answerAt('')).rejects.toThrow('cannot connect: its host is not public')
     await expect(answerAt('other.example.com, 10.0.0.0/8')).rejects.toThrow('not public')
-    expect([peer.sockets.length, asked]).toEqual([before, ['api.example.com', 'api.example.com']])
-    // It is no TLS server: that it was reached at all is what is looked for.
+    expect([peer.sockets.length, resolvedNames]).toEqual([before, ['api.example.com', 'api.example.com']])
+    // The peer is not a TLS server: the test checks only whether it was reached.
     for (const listed of ['api.example.com', '127.0.0.0/8', 'API.example.com.', '127.0.0.1']) {
       await expect(answerAt(listed)).rejects.toThrow('cannot connect: no TLS handshake within 100 ms')
     }
@@ -148,7 +148,7 @@ describe("the address in a provider's file", () => {
 })
 
 test.each(['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', 'fe80::1', 'localhost', ''])(
-  'no name leads to %j, whoever is allowed what',
+  'no name leads to %j, whatever is allowed',
   async address => {
     const privateHosts = hostsOf('0.0.0.0/0, ::/0, api.example.com')
     const client = openHttpClient({ resolve: async () => ['127.0.0.1', address], privateHosts })
@@ -161,7 +161,7 @@ test.each(['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', 'f
   },
 )
 
-describe('a webhook is told nothing at', () => {
+describe('a webhook is not sent to', () => {
   const { post, checkUrl } = openWebhookClient({ resolve: toLoopback })
   async function isRefused(url: string): Promise<void> {
     const before = peer.sockets.length
@@ -183,7 +183,7 @@ describe('a webhook is told nothing at', () => {
   test.each(portsOfOthers)('port %d', async port => await isRefused(`https://api.example.com:${port}/`))
   test('a name that leads to this machine', async () => {
     await isRefused(`https://api.example.com:${peer.port}/`)
-    expect(asked).toEqual(['api.example.com'])
+    expect(resolvedNames).toEqual(['api.example.com'])
   })
   test('a public host without TLS', async () => await isRefused(`http://api.example.com:${peer.port}/`))
 })

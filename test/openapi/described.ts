@@ -1,4 +1,4 @@
-// The description of the interface as tests read it: every operation, and where each of its parts is found.
+// The OpenAPI document as tests read it: every operation, and where each of its parts is found.
 
 import { writeOpenApi } from '../../scripts/write-docs.ts'
 import type { DocumentOperation, OpenApi } from '../../src/management/openapi/document.ts'
@@ -23,28 +23,28 @@ export const operations: readonly Described[] = Object.entries(document.paths).f
   })),
 )
 
-/** Throws for what is not there. */
+/** Throws if the reference leads nowhere. */
 export function lookUp(ref: string): unknown {
   if (!ref.startsWith('#/')) throw new Error(`${ref} leads elsewhere`)
-  let found: unknown = document
+  let value: unknown = document
   for (const step of ref.slice(2).split('/')) {
     const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    const isThere = typeof found === 'object' && found !== null && Object.hasOwn(found, key)
+    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     if (!isThere) throw new Error(`${ref} leads nowhere`)
-    found = (found as Record<string, unknown>)[key]
+    value = (value as Record<string, unknown>)[key]
   }
-  return found
+  return value
 }
 
 export const findSchema: FindSchema = ref => lookUp(ref) as Schema
 
-/** The answer of that status, wherever it is told; the one for any other, where it is not told. */
+/** The response of that status; the default one if the status is not described. */
 export function answerOf({ responses }: DocumentOperation, status: number): OpenApiResponse | undefined {
-  const told = responses[String(status)]
-  return told !== undefined && '$ref' in told ? (lookUp(told.$ref) as OpenApiResponse) : told
+  const response = responses[String(status)]
+  return response !== undefined && '$ref' in response ? (lookUp(response.$ref) as OpenApiResponse) : response
 }
 
-/** Every object in it, with where it is. */
+/** Every object of the document, with its path. */
 export function* walk(value: unknown, path = ''): Generator<readonly [path: string, object: Record<string, unknown>]> {
   if (typeof value !== 'object' || value === null) return
   if (!Array.isArray(value)) yield [path, value as Record<string, unknown>]

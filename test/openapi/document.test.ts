@@ -1,4 +1,4 @@
-// The description of the interface is whole, consistent, and that of the endpoints that there are.
+// The OpenAPI document is complete, consistent, and matches the existing endpoints.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -17,46 +17,46 @@ test('docs/reference/openapi.json is what the rows say (npm run docs writes it)'
   expect(readFileSync(openApiPath, 'utf8')).toBe(await writeOpenApi())
 })
 
-/** Parts are only used by whoever answers. */
+/** The parts are only used when an endpoint answers. */
 const endpoints = buildEndpoints({} as EndpointParts)
 const managed = ['/api/web/*', '/api/auth/*']
 
-/** As the front door finds it: a whole path wins over one that ends in a star. */
+/** Finds the endpoint as dispatch does: an exact path wins over one that ends in a star. */
 function endpointOf(method: string, path: string): Endpoint | undefined {
-  const whole = endpoints.filter(endpoint => endpoint.path === path)
-  const there =
-    whole.length > 0 ? whole : endpoints.filter(one => one.path.endsWith('/*') && matchesEndpoint(path, one))
-  return there.find(endpoint => endpoint.method === method)
+  const exact = endpoints.filter(endpoint => endpoint.path === path)
+  const matching =
+    exact.length > 0 ? exact : endpoints.filter(one => one.path.endsWith('/*') && matchesEndpoint(path, one))
+  return matching.find(endpoint => endpoint.method === method)
 }
 
 const filled = (path: string): string => path.replaceAll(/\{\w+\}/g, 'something')
 
-describe('the endpoints', () => {
-  test('that are described are there, and ask for what they say', () => {
+describe('endpoints', () => {
+  test('that are described exist, and need the described credential', () => {
     for (const { name, method, path, operation } of operations) {
       const endpoint = endpointOf(method, filled(path))
       expect([name, endpoint !== undefined]).toEqual([name, true])
-      const [way] = operation.security
-      const told = way === undefined ? 'nobody' : 'token' in way ? 'token' : 'key'
-      expect([name, told]).toEqual([name, endpoint!.auth])
+      const [scheme] = operation.security
+      const auth = scheme === undefined ? 'nobody' : 'token' in scheme ? 'token' : 'key'
+      expect([name, auth]).toEqual([name, endpoint!.auth])
     }
   })
 
-  test('that are there are described', () => {
-    const told = new Set(operations.map(({ method, path }) => endpointOf(method, filled(path))))
-    const untold = endpoints.filter(endpoint => !told.has(endpoint) && !managed.includes(endpoint.path))
-    expect(untold.map(({ method, path, ending }) => `${method} ${path}${ending ?? ''}`)).toEqual([])
+  test('that exist are described', () => {
+    const described = new Set(operations.map(({ method, path }) => endpointOf(method, filled(path))))
+    const undescribed = endpoints.filter(endpoint => !described.has(endpoint) && !managed.includes(endpoint.path))
+    expect(undescribed.map(({ method, path, ending }) => `${method} ${path}${ending ?? ''}`)).toEqual([])
   })
 })
 
 describe('the document', () => {
-  test('leads nowhere but to itself, and to what is there', () => {
+  test('has only references to existing parts of itself', () => {
     const refs = [...walk(document)].flatMap(([path, { $ref }]) => (typeof $ref === 'string' ? [[path, $ref]] : []))
     expect(refs.length).toBeGreaterThan(100)
     for (const [path, ref] of refs) expect([path, typeof lookUp(ref!)]).toEqual([path, 'object'])
   })
 
-  test('uses all that it has named', () => {
+  test('uses all of its named parts', () => {
     const used = new Set([...walk(document)].flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : [])))
     const { schemas = {}, responses = {}, headers = {} } = document.components
     const named = Object.entries({ schemas, responses, headers }).flatMap(([kind, own]) =>
@@ -65,7 +65,7 @@ describe('the document', () => {
     expect(named.filter(ref => !used.has(ref))).toEqual([])
   })
 
-  test('names each operation once, in words that can name a function', () => {
+  test("names each operation once, with a name that can be a function's", () => {
     const ids = operations.map(({ operation }) => operation.operationId)
     expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
     for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]*$/)
@@ -79,22 +79,22 @@ describe('the document', () => {
     expect(unnamed).toEqual([]) // give it a line in src/management/openapi/tags.ts
   })
 
-  test('tells the holes of each path, and no others', () => {
+  test('describes the parameters of each path, and no others', () => {
     for (const { name, path, operation } of operations) {
       const holes = [...path.matchAll(/\{(\w+)\}/g)].map(([, hole]) => hole!)
-      const told = operation.parameters.filter(one => one.in === 'path').map(one => one.name)
-      expect([name, told.sort()]).toEqual([name, holes.sort()])
+      const parameters = operation.parameters.filter(one => one.in === 'path').map(one => one.name)
+      expect([name, parameters.sort()]).toEqual([name, holes.sort()])
     }
   })
 
-  test('tells of every error, and of none that there is not', () => {
-    const told = new Set([...walk(document)].flatMap(([, one]) => (one['x-weir-codes'] as string[] | undefined) ?? []))
-    // What there is not at any path cannot stand at one.
+  test('has every error code, and no unknown one', () => {
+    const codes = new Set([...walk(document)].flatMap(([, one]) => (one['x-weir-codes'] as string[] | undefined) ?? []))
+    // Errors that no path has cannot be described at one.
     const pathless = ['path_unknown', 'method_not_allowed', 'upgrade_refused']
-    expect([...told, ...pathless].sort()).toEqual(Object.keys(errorRows).sort())
+    expect([...codes, ...pathless].sort()).toEqual(Object.keys(errorRows).sort())
   })
 
-  test('tells refusals of operations that there are', () => {
+  test('describes refusals of existing operations only', () => {
     const ids = operations.map(({ operation }) => operation.operationId)
     expect(Object.keys(operationErrors).filter(id => !ids.includes(id))).toEqual([])
   })
@@ -108,7 +108,7 @@ describe('the document', () => {
     }
   })
 
-  test('has only examples that fit', () => {
+  test('has only examples that fit their schemas', () => {
     const contents = [...walk(document)].filter(([, { schema, examples }]) => schema && examples)
     expect(contents.length).toBeGreaterThan(60)
     for (const [path, content] of contents as [string, unknown][]) {

@@ -1,4 +1,4 @@
-// What is the operator's own is in nothing that anybody may read.
+// Internals of the operator are in no public page.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
@@ -30,8 +30,8 @@ beforeAll(async () => {
   for (const id of ['shown', 'hidden-canary', 'empty-canary']) {
     expect((await ask('POST', 'web/providers', { definition: definition(id) })).status).toBeLessThan(300)
   }
-  const own = { tags: ['canary-own-tag'], headers: { 'x-own': 'canary-header' } }
-  const channel = { name: 'canary-channel', credentials: [KEY], ...own }
+  const internals = { tags: ['canary-own-tag'], headers: { 'x-own': 'canary-header' } }
+  const channel = { name: 'canary-channel', credentials: [KEY], ...internals }
   expect((await ask('POST', 'web/channels', { ...channel, provider: 'shown' })).status).toBe(201)
   const hidden = await ask('POST', 'web/channels', { ...channel, provider: 'hidden-canary', disabled: true })
   expect(hidden.status).toBe(201)
@@ -44,20 +44,20 @@ const pages = [
   ...['/health/live', '/health/ready'],
 ]
 
-test.each(pages)('%s', async path => {
+test.each(pages)('%s holds nothing internal', async path => {
   const response = await fetch(`${harness.url}${path}`)
   expect(response.status).toBe(200)
-  const told = `${JSON.stringify([...response.headers])}\n${await response.text()}`
+  const text = `${JSON.stringify([...response.headers])}\n${await response.text()}`
   const canaries = ['canary', KEY, '127.0.0.1', harness.folder, 'stored:', '"weight"', 'fingerprint"']
-  const found = canaries.filter(word => told.toLowerCase().includes(word.toLowerCase()))
-  // The description tells what a channel is; it has none.
+  const leaks = canaries.filter(word => text.toLowerCase().includes(word.toLowerCase()))
+  // The document describes what a channel is, without any real one.
   const isDescription = ['/openapi.json', '/docs'].includes(path)
-  expect(found).toEqual(isDescription ? found.filter(word => word.endsWith('"') || word === '127.0.0.1') : [])
+  expect(leaks).toEqual(isDescription ? leaks.filter(word => word.endsWith('"') || word === '127.0.0.1') : [])
   const channels = ((await ask('GET', 'web/channels')).body.data as { id: string }[]).map(({ id }) => id)
-  expect(channels.filter(id => told.includes(id))).toEqual([])
+  expect(channels.filter(id => text.includes(id))).toEqual([])
 })
 
-test('a provider is there while it can be called, and no longer', async () => {
+test('a provider is listed while it can be called, and no longer', async () => {
   const ids = async (): Promise<unknown> => {
     const { data } = (await (await fetch(`${harness.url}/api/public/providers`)).json()) as { data: { id: string }[] }
     return data.map(({ id }) => id).sort()
@@ -68,7 +68,7 @@ test('a provider is there while it can be called, and no longer', async () => {
   expect(await ids()).toEqual(['demo', 'openai'])
 })
 
-test('a provider whose channel does not answer is down, in a word', async () => {
+test('a provider whose channel does not answer is listed as down, without details', async () => {
   const status = async (): Promise<unknown> => {
     const { data } = (await (await fetch(`${harness.url}/api/public/providers`)).json()) as { data: { id: string }[] }
     return data.find(({ id }) => id === 'openai')

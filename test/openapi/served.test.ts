@@ -1,4 +1,4 @@
-// What is told about the interface, and that it is so: served, cached, safe to look at, and true of a running gateway.
+// The documentation that a gateway serves: cached, safe to open in a browser, and true for the running gateway.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -22,19 +22,19 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
 const pages = ['models', 'providers', 'pricing', 'settings'].map(name => `/api/public/${name}`)
 const documents = ['/openapi.json', '/docs', '/llms.txt', '/']
 
-describe('what is read by anybody', () => {
-  test.each([...pages, ...documents])('%s is not sent twice to whoever has it', async path => {
+describe('public pages:', () => {
+  test.each([...pages, ...documents])('%s is not sent again to a reader who has it', async path => {
     const first = await get(path)
     const etag = first.headers.get('etag')!
     expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'public, no-cache'])
     expect(etag).toMatch(/^"[\w-]{27}"$/)
     const body = await first.text()
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
-      const again = await get(path, { 'if-none-match': known })
-      expect([known, again.status, await again.text(), again.headers.get('etag')]).toEqual([known, 304, '', etag])
+      const cached = await get(path, { 'if-none-match': known })
+      expect([known, cached.status, await cached.text(), cached.headers.get('etag')]).toEqual([known, 304, '', etag])
     }
-    for (const other of ['"x"', `${etag}x`, '']) {
-      expect((await get(path, { 'if-none-match': other })).status).toBe(200)
+    for (const etagOfOther of ['"x"', `${etag}x`, '']) {
+      expect((await get(path, { 'if-none-match': etagOfOther })).status).toBe(200)
     }
     const head = await get(path, {}, 'HEAD')
     expect([head.status, await head.text(), head.headers.get('etag')]).toEqual([200, '', etag])
@@ -42,11 +42,11 @@ describe('what is read by anybody', () => {
     expect((await get(path, {}, 'POST')).status).toBe(405)
   })
 
-  test('is described, with the same words', async () => {
+  test('the document is described in itself, with the same texts', async () => {
     expect(await (await get('/openapi.json')).json()).toEqual(document)
   })
 
-  test('in one screen tells what to do', async () => {
+  test('the start page says on one screen what to do', async () => {
     const text = await (await get('/llms.txt')).text()
     expect(text.split('\n').length).toBeLessThan(45)
     for (const word of ['/v1/chat/completions', 'Authorization: Bearer', '/api/web', '/openapi.json', '/docs']) {
@@ -59,8 +59,8 @@ describe('what is read by anybody', () => {
   })
 })
 
-describe('the page', () => {
-  test('tells every operation, runs nothing and loads nothing', async () => {
+describe('the page of the document', () => {
+  test('shows every operation, runs nothing and loads nothing', async () => {
     const response = await get('/docs')
     const html = await response.text()
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -79,14 +79,14 @@ describe('the page', () => {
 })
 
 describe('public data', () => {
-  test.each(pages)('%s is as it is described', async path => {
+  test.each(pages)('%s is as described', async path => {
     const { operation } = operations.find(one => one.path === path)!
-    const told = answerOf(operation, 200)!.content!['application/json']!
+    const response = answerOf(operation, 200)!.content!['application/json']!
     const body = await (await get(path)).json()
-    expect(misfits(body, told.schema, findSchema)).toEqual([])
+    expect(misfits(body, response.schema, findSchema)).toEqual([])
   })
 
-  test('of a tier that there is not is not there', async () => {
+  test('of an unknown tier is a 404', async () => {
     expect((await get('/api/public/pricing?tier=pro')).status).toBe(200)
     const answer = await get('/api/public/pricing?tier=lead')
     expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
@@ -95,11 +95,11 @@ describe('public data', () => {
   })
 })
 
-describe('every example of a call', () => {
+describe('every example of a call is accepted:', () => {
   const examples = operations.flatMap(({ name, path, operation }) => {
-    const [way] = operation.security
+    const [scheme] = operation.security
     const json = operation.requestBody?.content['application/json']
-    if (way === undefined || !('key' in way) || json?.examples === undefined) return []
+    if (scheme === undefined || !('key' in scheme) || json?.examples === undefined) return []
     return Object.values(json.examples).map(({ value }) => [name, path, value, operation] as const)
   })
 
@@ -113,13 +113,13 @@ describe('every example of a call', () => {
     const reaches = model === undefined ? !path.includes('mbed') : model.startsWith('demo/')
     const text = await response.text()
     expect([response.status, text]).toEqual([reaches ? 200 : expect.any(Number), expect.any(String)] as never)
-    const told = answerOf(operation, response.status)
-    expect([response.status, told !== undefined]).toEqual([response.status, true])
+    const described = answerOf(operation, response.status)
+    expect([response.status, described !== undefined]).toEqual([response.status, true])
     const type = response.headers.get('content-type')!.split(';')[0]!
-    const content = told!.content![type]
+    const content = described!.content![type]
     expect([type, content !== undefined]).toEqual([type, true])
     if (type === 'application/json') expect(misfits(JSON.parse(text), content!.schema, findSchema)).toEqual([])
-    for (const header of Object.keys(told!.headers ?? {}).filter(name => name.startsWith('X-Pipeline'))) {
+    for (const header of Object.keys(described!.headers ?? {}).filter(name => name.startsWith('X-Pipeline'))) {
       if (response.status === 200) expect([header, response.headers.has(header)]).toEqual([header, true])
     }
   })

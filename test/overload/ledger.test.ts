@@ -1,5 +1,5 @@
-// A ledger that does not answer: new calls are refused at once, also before their body is read, and served again when
-// it answers. The calls that waited for it are served.
+// A ledger that does not answer: new calls are refused at once, even before their body is read, and served again when
+// it answers. The calls that waited for the ledger are served.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -21,20 +21,20 @@ afterAll(() => harness.stop())
 const overload = async (): Promise<number> =>
   ((await (await fetch(`${harness.url}/health/ready`)).json()) as { overload: number }).overload
 
-test('a ledger that stands still shuts the gate, and one that moves opens it again', async () => {
+test('the gate closes while the ledger does not answer, and opens when it does', async () => {
   const key = await harness.key({ qpm: 10_000 })
   const db = openDatabase(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
-  const waiting = call(harness, key)
-  await until(() => harness.gateway.activeCalls === 1, 'one is under way')
+  const pending = call(harness, key)
+  await until(() => harness.gateway.activeCalls === 1, 'one call is active')
   while ((await overload()) !== 3) await Bun.sleep(10)
-  const unread = ask('POST', CHAT, { ...bearer(key), 'content-length': '30000000' }, goodBody()) // and never sent
+  const unread = ask('POST', CHAT, { ...bearer(key), 'content-length': '30000000' }, goodBody()) // the body is never sent
   const refused = await rawRequest(harness.url, unread)
   expect([refused.status, refused.body.toString()]).toEqual([503, expect.stringContaining('"overloaded"')])
   expect(Number(refused.header('retry-after'))).toBeGreaterThan(0)
   db.run('ROLLBACK')
   db.close()
-  expect((await waiting).status).toBe(200)
+  expect((await pending).status).toBe(200)
   while ((await overload()) === 3) await Bun.sleep(10)
   expect((await call(harness, key)).status).toBe(200)
 })

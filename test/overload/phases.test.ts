@@ -1,4 +1,4 @@
-// A caller that leaves, in each phase of its call: nothing stays under way, no hold stays open, and nothing reaches an
+// A caller that leaves, in each phase of its call: no call stays active, no hold stays open, and nothing reaches an
 // upstream that it had not reached.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -14,13 +14,13 @@ import { until } from '../support/gateway.ts'
 let harness: Harness
 let key: string
 
-/** Takes connections and says nothing on them: behind https a handshake that never ends. */
+/** Accepts connections and sends nothing: behind https, a handshake that never ends. */
 const mute = net.createServer()
-const taken: net.Socket[] = []
+const sockets: net.Socket[] = []
 
 beforeAll(async () => {
   mute.on('connection', socket => {
-    taken.push(socket)
+    sockets.push(socket)
     socket.on('error', () => {})
     socket.resume()
   })
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await harness.stop()
-  for (const socket of taken) socket.destroy()
+  for (const socket of sockets) socket.destroy()
   mute.close()
 })
 
@@ -42,44 +42,44 @@ async function nothingStays(): Promise<void> {
 }
 
 describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
-  test('in the middle of its body', async () => {
+  test('in the middle of its body leaves nothing behind', async () => {
     const bytes = ask('POST', CHAT, { ...bearer(key), 'content-length': '5000' }, goodBody({ stream }))
-    const asked = harness.upstream.requests.length
+    const upstreamRequests = harness.upstream.requests.length
     const caller = openRaw(harness.url, bytes)
-    await until(() => harness.gateway.activeCalls === 1, 'it is still running')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is still active')
     caller.leave()
     await nothingStays()
-    expect(harness.upstream.requests.length).toBe(asked)
+    expect(harness.upstream.requests.length).toBe(upstreamRequests)
   })
 
-  test('while it waits for its hold', async () => {
-    const asked = harness.upstream.requests.length
+  test('while it waits for its hold leaves nothing behind', async () => {
+    const upstreamRequests = harness.upstream.requests.length
     const db = openDatabase(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, { stream })
-    await until(() => harness.gateway.activeCalls === 1, 'it is still running')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is still active')
     caller.leave()
     await caller.closed
-    await Bun.sleep(100) // the hold is still asked for
+    await Bun.sleep(100) // the hold is still being written
     db.run('ROLLBACK')
     db.close()
     await nothingStays()
-    expect(harness.upstream.requests.length).toBe(asked)
+    expect(harness.upstream.requests.length).toBe(upstreamRequests)
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', cost: 0, attempts: 0 })
   })
 
-  test('while its upstream is being connected to', async () => {
-    const before = taken.length
+  test('while its upstream is being connected to leaves nothing behind', async () => {
+    const before = sockets.length
     const caller = openCall(harness, key, { model: 'groq/llama-3.3-70b-versatile', stream })
-    await until(() => taken.length === before + 1, 'the connection is open')
-    const closed = new Promise<void>(resolve => taken.at(-1)!.once('close', () => resolve()))
+    await until(() => sockets.length === before + 1, 'the connection is open')
+    const closed = new Promise<void>(resolve => sockets.at(-1)!.once('close', () => resolve()))
     caller.leave()
     await closed
     await nothingStays()
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', cost: 0 })
   })
 
-  test('while it waits for the first word', async () => {
+  test('while it waits for the first content leaves nothing behind', async () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream })
@@ -90,20 +90,20 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
   })
 
-  test('while it waits in line for a channel', async () => {
+  test('while it waits in the queue of a channel leaves nothing behind', async () => {
     await harness.weir('channels set', { channel: 'openai#1', concurrency: '1' })
     try {
       harness.upstream.plan(silence())
       const received = harness.upstream.nextRequest()
       const first = openCall(harness, key, { stream })
       const request = await received
-      const asked = harness.upstream.requests.length
+      const upstreamRequests = harness.upstream.requests.length
       const waiting = Array.from({ length: 5 }, () => openCall(harness, key, { stream }))
       await until(() => harness.openHolds() === 6, 'all hold')
       await Bun.sleep(50)
       for (const caller of waiting) caller.leave()
-      await until(() => harness.gateway.activeCalls === 1, 'they have left their line')
-      expect([harness.upstream.requests.length, harness.openHolds()]).toEqual([asked, 1])
+      await until(() => harness.gateway.activeCalls === 1, 'the waiting calls have left the queue')
+      expect([harness.upstream.requests.length, harness.openHolds()]).toEqual([upstreamRequests, 1])
       first.leave()
       await request.closed
       await nothingStays()

@@ -1,5 +1,5 @@
-// Many callers at once against a bound on the calls under way: one account cannot take the places of another, nobody
-// gets past the bound, and every place comes back.
+// Many callers at once against a bound on the active calls: one account cannot take the slots of another, no call gets
+// past the bound, and every slot is released.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { plain } from '../../tools/fake-upstream/answers.ts'
@@ -18,48 +18,53 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.idle())
 
-const crowd = (key: string, count: number): Caller[] =>
+const openCalls = (key: string, count: number): Caller[] =>
   Array.from({ length: count }, () => openCall(harness, key, { model: 'openai/gpt-4o-mini' }))
 
-/** Those that were refused at once; the others wait for their upstream. */
+/** The calls that were refused at once; the others wait for their upstream. */
 const refused = (callers: readonly Caller[]): readonly Caller[] => callers.filter(({ status }) => status !== 0)
 
-test('five hundred callers of two accounts: the quiet one gets its place beside the noisy one', async () => {
+test('of five hundred callers of two accounts, the quiet account gets its slots beside the noisy one', async () => {
   const [noisy, quiet] = [await harness.key({ qpm: 10_000 }), await harness.key({ qpm: 10_000 })]
   const ends = Promise.withResolvers<void>()
   harness.upstream.planModel('gpt-4o-mini', after(ends.promise, plain('Hello')))
   const before = harness.upstream.requests.length
   const upstream = (): number => harness.upstream.requests.length - before
 
-  const loud = crowd(noisy, 450)
-  await until(() => upstream() + refused(loud).length === 450, 'all of the first are in or refused')
+  const noisyCalls = openCalls(noisy, 450)
+  await until(() => upstream() + refused(noisyCalls).length === 450, 'all of the first are in or refused')
   expect(upstream()).toBe((CALLS_MAX * 7) / 8)
-  const soft = crowd(quiet, 50)
-  await until(() => upstream() + refused(loud).length + refused(soft).length === 500, 'and all of the second')
-  expect(refused(soft).length).toBe(50 - CALLS_MAX / 8)
+  const quietCalls = openCalls(quiet, 50)
+  await until(
+    () => upstream() + refused(noisyCalls).length + refused(quietCalls).length === 500,
+    'and all of the second',
+  )
+  expect(refused(quietCalls).length).toBe(50 - CALLS_MAX / 8)
   expect(harness.gateway.activeCalls).toBe(CALLS_MAX)
 
-  for (const caller of [...refused(loud), ...refused(soft)]) {
-    await caller.until(({ isWhole }) => isWhole, 'the refusal is whole')
+  for (const caller of [...refused(noisyCalls), ...refused(quietCalls)]) {
+    await caller.until(({ isWhole }) => isWhole, 'the refusal is complete')
     expect([caller.status, caller.text.includes('"overloaded"')]).toEqual([503, true])
     expect(caller.header('x-pipeline-ratelimit')).toMatch(/^fail \(\d+ms, reason=overloaded\)$/)
   }
   ends.resolve()
-  await Promise.all([...loud, ...soft].map(caller => caller.until(({ isWhole }) => isWhole, 'it is whole')))
-  const served = [...loud, ...soft].filter(({ status }) => status === 200)
+  await Promise.all(
+    [...noisyCalls, ...quietCalls].map(caller => caller.until(({ isWhole }) => isWhole, 'the answer is complete')),
+  )
+  const served = [...noisyCalls, ...quietCalls].filter(({ status }) => status === 200)
   expect(served.length).toBe(CALLS_MAX)
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-  for (const caller of [...loud, ...soft]) caller.leave()
+  for (const caller of [...noisyCalls, ...quietCalls]) caller.leave()
 })
 
-test('places come back whatever becomes of their calls', async () => {
+test('slots are released however their calls end', async () => {
   const key = await harness.key({ qpm: 10_000 })
-  const never = new Promise(() => {})
+  const blocked = new Promise(() => {})
   for (let round = 0; round < 4; round++) {
-    harness.upstream.planModel('gpt-4o-mini', after(never, plain('Hello')))
+    harness.upstream.planModel('gpt-4o-mini', after(blocked, plain('Hello')))
     const before = harness.upstream.requests.length
-    const callers = crowd(key, CALLS_MAX)
+    const callers = openCalls(key, CALLS_MAX)
     await until(
       () => harness.upstream.requests.length - before + refused(callers).length === CALLS_MAX,
       'all are in or refused',
@@ -68,20 +73,20 @@ test('places come back whatever becomes of their calls', async () => {
     for (const caller of callers) caller.leave()
     await harness.idle()
   }
-  // Malformed, unroutable, too dear, unauthenticated: none keeps a place either.
+  // Malformed, unroutable, too expensive, unauthenticated: none keeps a slot either.
   harness.upstream.planModel('gpt-4o-mini', undefined)
-  const poor = await harness.key({ credit: '0.000001' })
+  const penniless = await harness.key({ credit: '0.000001' })
   const bad = [
     ...Array.from({ length: 100 }, () => openCall(harness, key, '{')),
     ...Array.from({ length: 100 }, () => openCall(harness, key, { model: 'openai/nothing' })),
-    ...Array.from({ length: 100 }, () => openCall(harness, poor, {})),
+    ...Array.from({ length: 100 }, () => openCall(harness, penniless, {})),
     ...Array.from({ length: 100 }, () => openCall(harness, 'wk-nobody', {})),
   ]
   await Promise.all(bad.map(caller => caller.whole()))
   const statuses = new Set(bad.map(({ status }) => status))
   for (const status of [400, 404, 402, 401]) expect(statuses).toContain(status)
   await harness.idle()
-  const good = crowd(key, 40)
+  const good = openCalls(key, 40)
   await Promise.all(good.map(caller => caller.whole()))
   expect(good.every(({ status }) => status === 200)).toBe(true)
 })

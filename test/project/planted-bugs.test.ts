@@ -1,4 +1,5 @@
-// The bugs of scripts/proof/planted-bugs.ts are planted by hand, in a long run. That each can still be planted is tested.
+// The bugs of scripts/proof/planted-bugs.ts are planted by hand, in a long run. This test checks that each can still be
+// planted.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What must stay true of the project's files and no linter knows: documents that name code, secrets, SQL, stages.
+// Rules about the project's files that no linter checks: documents that name code, secrets, SQL, stages.
 
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ const root = join(import.meta.dir, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const sources = readSources()
 
-/** Without comments: a rule about code does not judge what a comment says. */
+/** The text without comments: a rule about code does not judge comments. */
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/[^\n]*/g, '$1')
 
-/** `file:line`, for each line of code in which the pattern is found. */
+/** `file:line` for each line of code that matches the pattern. */
 function linesWith(pattern: RegExp, files: Iterable<readonly [string, string]>): readonly string[] {
   return Array.from(files).flatMap(([path, text]) =>
     text.split('\n').flatMap((line, at) => (pattern.test(codeOf(line)) ? [`${path}:${at + 1}`] : [])),
@@ -40,9 +40,9 @@ const proofs = { Caller: '10-authenticate', Permit: '20-limit-rate', Route: '30-
 
 for (const [proof, stage] of Object.entries(proofs)) {
   test(`only ${stage} makes a ${proof}`, () => {
-    const made = Array.from(sources).filter(([, text]) => new RegExp(`\\bas ${proof}\\b(?! *[,}])`).test(codeOf(text)))
-    const others = made.map(([path]) => path).filter(path => path !== `src/pipeline/${stage}.ts`)
-    expect(made.length).toBeGreaterThan(0)
+    const casts = Array.from(sources).filter(([, text]) => new RegExp(`\\bas ${proof}\\b(?! *[,}])`).test(codeOf(text)))
+    const others = casts.map(([path]) => path).filter(path => path !== `src/pipeline/${stage}.ts`)
+    expect(casts.length).toBeGreaterThan(0)
     expect(others).toEqual([])
   })
 }
@@ -73,7 +73,7 @@ test('a secret is read only in the places that use it', () => {
 })
 
 test('no SQL text is built from values: values are bound as parameters', () => {
-  // columns.ts makes statements from the names of columns. Other files may use its lists, and constants in capitals.
+  // columns.ts builds statements from the names of columns. Other files may use its lists, and constants in capitals.
   const makesStatements = 'src/store/tables/columns.ts'
   const store = Array.from(sources).filter(([path]) => path.startsWith('src/store/') && path !== makesStatements)
   const fixed = /\$\{(selectList\(|sqlList\(|[A-Z_]+\})/g
@@ -100,7 +100,7 @@ test('tests open databases with openDatabase, which waits for the writer of a ga
   expect(linesWith(/\bnew Database\((?!':memory:'|\))/, others)).toEqual([])
 })
 
-test('the type checker is not silenced, but where a test expects its errors', () => {
+test('the type checker is not silenced, except where a test expects its errors', () => {
   const silenced = [...sources, ...tests].filter(([, text]) =>
     /^\s*(\/\/|\/\*)\s*@ts-(ignore|expect-error|nocheck)/m.test(text),
   )
@@ -109,9 +109,9 @@ test('the type checker is not silenced, but where a test expects its errors', ()
 
 /** The entries of the drawing below `src/` in ARCHITECTURE.md, as paths; folders end in a slash. */
 function drawnPaths(): readonly string[] {
-  const drawing = /^src\/[^\n]*\n([\s\S]*?)^(?:\S|```)/m.exec(read('ARCHITECTURE.md'))![1]!
+  const tree = /^src\/[^\n]*\n([\s\S]*?)^(?:\S|```)/m.exec(read('ARCHITECTURE.md'))![1]!
   const parents: string[] = []
-  return drawing
+  return tree
     .split('\n')
     .filter(Boolean)
     .map(line => {
@@ -121,7 +121,7 @@ function drawnPaths(): readonly string[] {
     })
 }
 
-test('no exported type is named like another: a reader who searches for it finds one', () => {
+test('no two exported types have the same name: a search for a type finds one', () => {
   const files = new Map<string, string[]>()
   for (const [path, text] of sources) {
     for (const [, name] of text.matchAll(/^export (?:abstract )?(?:interface|type|class) (\w+)/gm)) {
@@ -132,13 +132,13 @@ test('no exported type is named like another: a reader who searches for it finds
 })
 
 test('ARCHITECTURE.md draws the folders of src/, and the files directly in src/ and src/pipeline/', () => {
-  const shown = (path: string): boolean => /^src\/[^/]+(\/|\.ts)$|^src\/pipeline\/[^/]+(\/|\.ts)$/.test(path)
+  const isDrawn = (path: string): boolean => /^src\/[^/]+(\/|\.ts)$|^src\/pipeline\/[^/]+(\/|\.ts)$/.test(path)
   const onDisk = new Set<string>()
   for (const path of sources.keys()) {
     const parts = path.split('/')
     parts.forEach((_, at) => onDisk.add(at === parts.length - 1 ? path : `${parts.slice(0, at + 1).join('/')}/`))
   }
-  expect(drawnPaths().filter(shown).sort()).toEqual(Array.from(onDisk).filter(shown).sort())
+  expect(drawnPaths().filter(isDrawn).sort()).toEqual(Array.from(onDisk).filter(isDrawn).sort())
 })
 
 test('dependencies have exact versions and a line in docs/reference/dependencies.md', () => {
@@ -153,7 +153,7 @@ test('dependencies have exact versions and a line in docs/reference/dependencies
 })
 
 test('the check of layers finds an import that points upwards, one to a neighbour, and a circle', () => {
-  const found = layerProblems(
+  const problems = layerProblems(
     new Map([
       ['src/base/a.ts', "import { b } from '../http/b.ts'"],
       ['src/http/b.ts', "import type { c } from '../store/c.ts'"],
@@ -161,7 +161,7 @@ test('the check of layers finds an import that points upwards, one to a neighbou
       ['src/store/d.ts', "import type { c } from './c.ts'"],
     ]),
   )
-  expect(found.map(text => text.split(':')[0])).toEqual([
+  expect(problems.map(text => text.split(':')[0])).toEqual([
     'src/base/a.ts imports src/http/b.ts',
     'src/http/b.ts imports src/store/c.ts',
     'Import circle',

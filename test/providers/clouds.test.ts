@@ -1,4 +1,5 @@
-// Calls by the shipped files of the clouds, from a provider's data to what a server of that cloud would see and say.
+// Calls through the shipped provider files of the clouds, from the provider's data to what a server of that cloud
+// receives and answers.
 
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -17,21 +18,21 @@ import { finishRequest } from '../../src/upstreams/request-signature.ts'
 const NOW_MS = Date.parse('2026-11-15T12:00:00Z')
 const client = openHttpClient()
 
-interface Seen {
+interface ReceivedCall {
   readonly url: URL
   readonly headers: Headers
   readonly body: string
 }
 
-let seen: Seen | undefined
-let answer: (seen: Seen) => Response | Promise<Response> = () => new Response('{}')
+let lastReceived: ReceivedCall | undefined
+let answer: (seen: ReceivedCall) => Response | Promise<Response> = () => new Response('{}')
 const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
   async fetch(received) {
     const now = { url: new URL(received.url), headers: received.headers, body: await received.text() }
     if (now.url.pathname === '/token') return Response.json({ access_token: 'ya29.x', expires_in: 3600 })
-    seen = now
+    lastReceived = now
     return await answer(now)
   },
 })
@@ -42,15 +43,15 @@ afterAll(async () => {
   await server.stop(true)
 })
 
-interface Asked {
+interface CloudCall {
   readonly model: string
   readonly stream: boolean
   readonly body: object
   readonly headers?: Record<string, string>
 }
 
-/** What a gateway does with a call, from its provider on. */
-async function ask(id: string, env: Record<string, string>, { model, stream, body, headers }: Asked) {
+/** Does what the gateway does with a call, from its provider on. */
+async function callCloud(id: string, env: Record<string, string>, { model, stream, body, headers }: CloudCall) {
   const name = `${id}.json`
   const files = [{ name, text: readFileSync(join(import.meta.dir, '..', '..', 'providers', name), 'utf8') }]
   const signing = { send: client.send, dateMs: () => NOW_MS }
@@ -71,12 +72,12 @@ async function ask(id: string, env: Record<string, string>, { model, stream, bod
 
 const secret = { accessKeyId: 'AKID', secretAccessKey: 'secret/key', sessionToken: 'session' }
 
-/** As AWS does it: with what came, path as it came, and the same secret. */
-async function isSigned({ url, headers, body }: Seen): Promise<boolean> {
+/** Checks the signature as AWS does: with the received headers and path, and the same secret. */
+async function isSigned({ url, headers, body }: ReceivedCall): Promise<boolean> {
   const authorization = headers.get('authorization') ?? ''
   const names = /SignedHeaders=([^,]+)/.exec(authorization)?.[1]?.split(';') ?? []
   const signer = new SignatureV4({ credentials: secret, region: 'eu-west-3', service: 'bedrock', sha256: Sha256 })
-  const again = await signer.sign(
+  const expected = await signer.sign(
     {
       method: 'POST',
       protocol: 'http:',
@@ -87,7 +88,7 @@ async function isSigned({ url, headers, body }: Seen): Promise<boolean> {
     },
     { signingDate: new Date(NOW_MS) },
   )
-  return again.headers.authorization === authorization
+  return expected.headers.authorization === authorization
 }
 
 const codec = new EventStreamCodec(
@@ -102,14 +103,14 @@ function message(data: object): Uint8Array {
   return codec.encode({ headers: Object.fromEntries(typed) as never, body: Buffer.from(JSON.stringify({ bytes })) })
 }
 
-test('Bedrock is signed for its region, told its version in the body, and read from its own stream', async () => {
+test('Bedrock is signed for its region, gets its version in the body, and its own stream format is read', async () => {
   const events = [{ type: 'message_start' }, { type: 'content_block_delta', delta: { text: 'Grüße' } }]
   answer = async now =>
     (await isSigned(now))
       ? new Response(Buffer.concat(events.map(message)), { headers: { 'content-type': now.headers.get('accept')! } })
       : new Response('{"message":"The request signature does not match"}', { status: 403 })
   const env = { BEDROCK_CREDENTIALS: 'AKID:secret/key:session', BEDROCK_BASE_URL: local, AWS_REGION: 'eu-west-3' }
-  const { incoming, provider } = await ask('bedrock', env, {
+  const { incoming, provider } = await callCloud('bedrock', env, {
     model: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
     stream: true,
     body: { max_tokens: 9 },
@@ -117,13 +118,13 @@ test('Bedrock is signed for its region, told its version in the body, and read f
   })
   expect(incoming.status).toBe(200)
   const path = '/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream'
-  expect(seen!.url.pathname).toBe(path)
-  expect(JSON.parse(seen!.body)).toEqual({
+  expect(lastReceived!.url.pathname).toBe(path)
+  expect(JSON.parse(lastReceived!.body)).toEqual({
     max_tokens: 9,
     anthropic_version: 'bedrock-2023-05-31',
     anthropic_beta: ['context-1m-2025-08-07'],
   })
-  expect(seen!.headers.get('anthropic-version')).toBeNull()
+  expect(lastReceived!.headers.get('anthropic-version')).toBeNull()
   const format = streamFormat(provider)
   expect(incoming.header('content-type')).toBe(format.contentType)
   const frames = format.open(1024).push((await incoming.readWhole(4096))!)
@@ -140,23 +141,33 @@ test('Vertex AI gets a token of its account, for Gemini and for Claude', async (
   })
   answer = () => Response.json({})
   const gemini = { VERTEX_CREDENTIALS: credentials, VERTEX_BASE_URL: `${local}/v1/projects/p/locations/global` }
-  await ask('vertex', gemini, { model: 'gemini-2.5-pro', stream: true, body: {} })
-  expect(seen!.headers.get('authorization')).toBe('Bearer ya29.x')
+  await callCloud('vertex', gemini, { model: 'gemini-2.5-pro', stream: true, body: {} })
+  expect(lastReceived!.headers.get('authorization')).toBe('Bearer ya29.x')
   const models = '/v1/projects/p/locations/global/publishers/google/models'
-  expect(seen!.url.pathname + seen!.url.search).toBe(`${models}/gemini-2.5-pro:streamGenerateContent?alt=sse`)
+  expect(lastReceived!.url.pathname + lastReceived!.url.search).toBe(
+    `${models}/gemini-2.5-pro:streamGenerateContent?alt=sse`,
+  )
 
   const claude = { VERTEX_ANTHROPIC_CREDENTIALS: credentials, VERTEX_ANTHROPIC_BASE_URL: local }
-  await ask('vertex-anthropic', claude, { model: 'claude-sonnet-4-5@20250929', stream: false, body: { max_tokens: 9 } })
-  expect(seen!.headers.get('authorization')).toBe('Bearer ya29.x')
-  expect(seen!.url.pathname).toBe('/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict')
-  expect(JSON.parse(seen!.body)).toEqual({ stream: false, max_tokens: 9, anthropic_version: 'vertex-2023-10-16' })
+  await callCloud('vertex-anthropic', claude, {
+    model: 'claude-sonnet-4-5@20250929',
+    stream: false,
+    body: { max_tokens: 9 },
+  })
+  expect(lastReceived!.headers.get('authorization')).toBe('Bearer ya29.x')
+  expect(lastReceived!.url.pathname).toBe('/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict')
+  expect(JSON.parse(lastReceived!.body)).toEqual({
+    stream: false,
+    max_tokens: 9,
+    anthropic_version: 'vertex-2023-10-16',
+  })
 })
 
-test('Azure is asked for a deployment by the name that its operator gave it', async () => {
+test('Azure is called with the deployment name that the operator configured', async () => {
   answer = () => Response.json({})
   const env = { AZURE_OPENAI_API_KEY: 'k', AZURE_OPENAI_ENDPOINT: `${local}/` }
-  await ask('azure', env, { model: 'my-gpt', stream: false, body: {} })
-  expect(seen!.url.pathname).toBe('/openai/v1/responses')
-  expect(seen!.headers.get('api-key')).toBe('k')
-  expect(JSON.parse(seen!.body)).toEqual({ model: 'my-gpt', stream: false })
+  await callCloud('azure', env, { model: 'my-gpt', stream: false, body: {} })
+  expect(lastReceived!.url.pathname).toBe('/openai/v1/responses')
+  expect(lastReceived!.headers.get('api-key')).toBe('k')
+  expect(JSON.parse(lastReceived!.body)).toEqual({ model: 'my-gpt', stream: false })
 })

@@ -1,4 +1,4 @@
-// The lists of models are generated: a price that was changed by hand in a file would be lost at the next run.
+// The lists of models are generated: a price that is changed by hand in a file would be lost at the next run.
 
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'

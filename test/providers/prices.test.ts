@@ -1,4 +1,4 @@
-// The shipped prices, held against what the vendors publish: each kind of price once, in full, and rules for all.
+// The shipped prices, compared with what the vendors publish: each kind of price once, in full, and rules for all.
 
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ interface Written {
 const written = (provider: string): readonly Written[] =>
   (JSON.parse(files.find(({ name }) => name === `${provider}.json`)!.text) as { models: Written[] }).models
 
-const writtenPrice = (provider: string, model: string): unknown =>
+const priceInFile = (provider: string, model: string): unknown =>
   written(provider).find(({ id }) => id === model)?.price
 
 interface Call {
@@ -43,12 +43,12 @@ function cost(path: string, usage: Usage, { at = `${PRICES_AS_OF}T12:00Z`, servi
   )
 }
 
-/** A dialect of calls that are not chats. */
+/** Whether calls of the dialect are not chats. */
 const isSide = (dialect: string): boolean =>
   /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
 test('gpt-5.4 costs twice as much from 272,000 input tokens on, cached ones included', () => {
-  expect(writtenPrice('openai', 'gpt-5.4')).toEqual({
+  expect(priceInFile('openai', 'gpt-5.4')).toEqual({
     input: '2.50',
     output: '15.00',
     cacheRead: '0.25',
@@ -68,21 +68,21 @@ test('gpt-5.4 costs twice as much from 272,000 input tokens on, cached ones incl
   expect(cost('openai/gpt-5.4', { input: 72_000, cacheRead: 200_000, output: 0 })).toBe('0.46')
 })
 
-test('a class of service has its own price, and a search its fee', () => {
+test('a service tier has its own price, and a search its fee', () => {
   const usage = { input: 1_000_000, output: 0 }
   expect(cost('openai/gpt-5.4', usage, { serviceClass: 'flex' })).toBe('2.50')
   expect(cost('openai/gpt-5.4', usage, { serviceClass: 'priority' })).toBe('5.00')
   expect(cost('openai/gpt-5', { ...usage, searches: 3 })).toBe('1.28')
 })
 
-test('a Claude model has both ways to write to the cache, and its long prompts', () => {
+test('a Claude model has both kinds of cache writes, and prices for long prompts', () => {
   const path = 'openrouter/anthropic/claude-sonnet-4.5'
   expect(cost(path, { input: 0, cacheWrite: 100_000, output: 0 })).toBe('0.375')
   expect(cost(path, { input: 0, cacheWrite1h: 100_000, output: 0 })).toBe('0.60')
   expect(cost(path, { input: 0, cacheWrite: 100_000, cacheWrite1h: 100_001, output: 0 })).toBe('1.950012')
 })
 
-test('Claude costs what its vendor, its region and its place in the cache say', () => {
+test('Claude is priced by its vendor, its region and the kind of cache write', () => {
   const usage = { input: 1_000_000, cacheRead: 1_000_000, cacheWrite: 1_000_000, cacheWrite1h: 1_000_000, output: 0 }
   expect(cost('anthropic/claude-opus-5-5', usage)).toBe('17.20')
   expect(cost('bedrock/global.anthropic.claude-opus-5-5', usage)).toBe('17.20')
@@ -96,21 +96,21 @@ test('Claude costs what its vendor, its region and its place in the cache say', 
   expect(written('azure')).toEqual([])
 })
 
-test('DeepSeek is dearer in its two stretches of the day', () => {
+test('DeepSeek is more expensive in two periods of the day', () => {
   const usage = { input: 1_000_000, cacheRead: 1_000_000, output: 1_000_000 }
   const at = (time: string): string => cost('deepseek/deepseek-flash', usage, { at: `${PRICES_AS_OF}T${time}Z` })
   expect(['00:59', '04:00', '05:59', '10:00'].map(at)).toEqual(Array.from({ length: 4 }, () => '0.753'))
   expect(['01:00', '03:59', '06:00', '09:59'].map(at)).toEqual(Array.from({ length: 4 }, () => '1.506'))
 })
 
-test('a price that is announced comes on its day', () => {
+test('an announced price applies from its day on', () => {
   const usage = { input: 1_000_000, output: 0 }
   expect(cost('google/gemini-3.8-flash', usage, { at: '2026-12-31T23:59Z' })).toBe('0.75')
   expect(cost('google/gemini-3.8-flash', usage, { at: '2027-01-01T00:00Z' })).toBe('1.50')
 })
 
 test('a price in yuan is converted at its pinned rate and rounded up', () => {
-  expect(writtenPrice('ark', 'doubao-seed-2-0-pro-260215')).toMatchObject({
+  expect(priceInFile('ark', 'doubao-seed-2-0-pro-260215')).toMatchObject({
     input: '3.2',
     output: '16',
     cacheRead: '0.64',
@@ -128,27 +128,27 @@ test('a price in yuan is converted at its pinned rate and rounded up', () => {
   expect(new Set(currencies.map(currency => JSON.stringify(currency))).size).toBe(1)
 })
 
-test('a request can have a fee, and sounds a rate of their own', () => {
+test('a request can have a fee, and audio a rate of its own', () => {
   expect(cost('perplexity/sonar', { input: 1000, output: 1000 })).toBe('0.014')
   expect(cost('google/gemini-2.5-flash', { input: 0, inputAudio: 1_000_000, output: 0 })).toBe('1.00')
   expect(cost('openai/gpt-audio', { input: 0, output: 0, outputAudio: 1000 })).toBe('0.064')
 })
 
-test('a replaced price is gone, an aggregator has its maker’s tiers, and an unnamed kind its neighbour', () => {
+test("a replaced price is gone, an aggregator has the tiers of the model's maker, and an unnamed kind has the price of its neighbour", () => {
   expect(cost('openai/o3', { input: 1_000_000, output: 0 })).toBe('2.00')
   expect(cost('openrouter/google/gemini-2.5-pro', { input: 200_001, output: 0 })).toBe('0.5000025')
   expect(cost('groq/llama-3.1-8b-instant', { input: 0, cacheRead: 1_000_000, output: 0 })).toBe('0.05')
 })
 
-test('what cannot be metered has no price', () => {
-  expect(writtenPrice('perplexity', 'sonar-deep-research')).toBeUndefined()
+test('a model that cannot be metered has no price', () => {
+  expect(priceInFile('perplexity', 'sonar-deep-research')).toBeUndefined()
   expect(written('google').filter(({ id }) => /image|omni|live/.test(id))).toEqual([])
 })
 
-test('nothing costs nothing, except on servers of one’s own', () => {
+test("no model is free, except on servers of one's own", () => {
   for (const { id, free, models } of providers) {
     for (const { id: model, price, speaks } of models.values()) {
-      if (speaks?.every(isSide)) continue // it does not chat, and may be counted in something else than tokens
+      if (speaks?.every(isSide)) continue // the model does not chat, and may be counted in another unit than tokens
       const stated = price ? [price.rates, ...price.cases.map(one => one.rates)] : []
       const rates = stated.flatMap(one => Object.values(one) as bigint[])
       expect({ id, model, zero: !free && rates.some(rate => rate <= 0n) }).toEqual({ id, model, zero: false })
@@ -156,10 +156,10 @@ test('nothing costs nothing, except on servers of one’s own', () => {
   }
 })
 
-test('every price by hand is in its file and says where it was found', () => {
+test('every price that was added by hand is in its file and names its source', () => {
   for (const [provider, prices] of Object.entries(handPrices)) {
     for (const [model, price] of Object.entries(prices)) {
-      expect({ model, price: writtenPrice(provider, model) }).toEqual({ model, price: { ...price } })
+      expect({ model, price: priceInFile(provider, model) }).toEqual({ model, price: { ...price } })
       expect(price.source).toMatch(/\S/)
     }
   }

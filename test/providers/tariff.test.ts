@@ -41,7 +41,7 @@ const point = fc.record({
 
 type Point = { readonly tokens: number; readonly minute: number; readonly day: string }
 
-/** The rates that our own billing uses then. */
+/** The rates that the gateway's billing uses then. */
 function billedAt(tariff: Tariff, { tokens, minute, day }: Point): Record<string, number> {
   const price = parsePrice(filePrice(tariff), problem => {
     throw new Error(problem)
@@ -52,7 +52,7 @@ function billedAt(tariff: Tariff, { tokens, minute, day }: Point): Record<string
   return Object.fromEntries(lines.map(({ what, rate }) => [what, Number(rate) / 1e9]))
 }
 
-test('at every moment and length a file says what the data says', () => {
+test('at every moment and length a file has the price of the data', () => {
   fc.assert(
     fc.property(models, point, (tariff, at) => {
       const expected = tariff.at(at)
@@ -66,7 +66,7 @@ test('at every moment and length a file says what the data says', () => {
   )
 })
 
-test('what a case names keeps its rate, also where that is what the plain price has for it unnamed', () => {
+test('a kind that a case names keeps its rate, even if the plain price has the same rate for it without naming it', () => {
   const constraint = { type: 'time_of_date', start_time: '08:00:00Z', end_time: '16:30:00Z' }
   const peak = { input_mtok: 2, output_mtok: 4, cache_read_mtok: 1 }
   const all = [{ prices: { input_mtok: 1, output_mtok: 4 } }, { constraint, prices: peak }] as ConditionalPrice[]
@@ -78,13 +78,13 @@ test('what a case names keeps its rate, also where that is what the plain price 
   })
 })
 
-test('the dearer of two is never less than the own price, nor than what the other names', () => {
+test('the more expensive of two prices is never less than its own price, nor than what the other names', () => {
   fc.assert(
     fc.property(models, models, point, (own, other, at) => {
-      const [mine, theirs, both] = [own.at(at), other.at(at), dearer(own, other).at(at)]
+      const [ownRates, otherRates, both] = [own.at(at), other.at(at), dearer(own, other).at(at)]
       for (const name of Object.keys(both) as (keyof typeof both)[]) {
-        expect(both[name]!).toBeGreaterThanOrEqual(mine[name] ?? 0)
-        expect(both[name]!).toBeGreaterThanOrEqual(theirs[name] ?? 0)
+        expect(both[name]!).toBeGreaterThanOrEqual(ownRates[name] ?? 0)
+        expect(both[name]!).toBeGreaterThanOrEqual(otherRates[name] ?? 0)
       }
     }),
     { numRuns: 1500 },

@@ -1,4 +1,4 @@
-// What the shipped files say their models take, a row for each rule, and rules for all.
+// What the shipped files say about their models, a row for each rule, and rules for all.
 
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -106,11 +106,54 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   ['openrouter/openai/gpt-oss-120b', { reads: ['text'], hidesThinking: true }],
 ]
 
-test.each(rows)('%s takes what its vendor says', (path, traits) => {
-  expect(traitsOf(path) as object).toEqual(traits)
+test.each(rows)('%s has the traits that its vendor documents', (path, traits) => {
+  const { mediaTokens: _rules, ...others } = traitsOf(path)!
+  expect(others as object).toEqual(traits)
 })
 
-test('the same model takes the same, whoever serves it', () => {
+const [standard, large] = [1_568, 4_784].map(patchesMax => ({
+  kind: 'patches',
+  side: 28,
+  patchesMax,
+  multiplier: 1.05,
+}))
+const later = { kind: 'patches', side: 32, patchesMax: 10_000, highPatchesMax: 2_500, base: 1_445 }
+const imageRules: readonly (readonly [string, object])[] = [
+  ['anthropic/claude-opus-4-20250514', standard!],
+  ['anthropic/claude-opus-4-1', standard!],
+  ['anthropic/claude-sonnet-4-6', standard!],
+  ['anthropic/claude-opus-4-7', large!],
+  ['anthropic/claude-opus-5', large!],
+  ['vertex-anthropic/claude-opus-4@20250514', standard!],
+  ['bedrock/eu.anthropic.claude-opus-4-6-v1', standard!],
+  ['bedrock/eu.anthropic.claude-opus-4-8', large!],
+  ['openrouter/anthropic/claude-opus-4.6-fast', standard!],
+  ['openrouter/anthropic/claude-opus-4.7-fast', large!],
+  ['openai/gpt-4o-2024-11-20', { kind: 'tiles', base: 85, tile: 170 }],
+  ['openai/gpt-4o-mini-2024-07-18', { kind: 'tiles', base: 2_833, tile: 5_667 }],
+  ['openai/gpt-5-2025-08-07', { kind: 'tiles', base: 70, tile: 140 }],
+  ['openai/o3-2025-04-16', { kind: 'tiles', base: 75, tile: 150 }],
+  ['openai/gpt-5-nano', { kind: 'patches', side: 32, patchesMax: 1_536, multiplier: 2.46 }],
+  ['openai/gpt-5.1', { ...later, multiplier: 1.62 }],
+  ['openai/gpt-5.4-mini', { ...later, multiplier: 2.46 }],
+  ['openai/gpt-6-astra', { ...later, multiplier: 1.62 }],
+  ['openrouter/openai/gpt-4.1-mini', { kind: 'patches', side: 32, patchesMax: 1_536, multiplier: 1.62 }],
+  ['openrouter/google/gemini-3.1-pro-preview', { kind: 'fixed', tokens: 2_240 }],
+  ['openrouter/amazon/nova-pro-v1', { kind: 'fixed', tokens: 16_384 }],
+]
+test.each(imageRules)('%s has the rule for images that its vendor documents', (path, rule) => {
+  expect(traitsOf(path)!.mediaTokens!.image as object).toEqual(rule)
+})
+
+test('every model that is known to read images says how many tokens they are at most', () => {
+  for (const { id, models } of providers.values()) {
+    for (const { id: model, traits } of models.values()) {
+      if (traits?.reads?.includes('image')) expect([id, model, traits.mediaTokens?.image]).not.toContain(undefined)
+    }
+  }
+})
+
+test('the same model has the same traits at every provider', () => {
   const same = [
     ['bedrock/global.anthropic.claude-opus-5-5', 'anthropic/claude-opus-5-5'],
     ['bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0', 'anthropic/claude-opus-4-1'],
@@ -125,19 +168,19 @@ test('the same model takes the same, whoever serves it', () => {
 
 const side = /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations|tasks)$/
 
-test('every model of the five vendors is said something of', () => {
+test('every model of the five vendors has traits', () => {
   for (const id of ['anthropic', 'bedrock', 'openai', 'google', 'vertex', 'vertex-anthropic', 'ark']) {
     for (const { id: model, traits, speaks } of providers.get(id)!.models.values()) {
-      // What does not chat is told nothing that would have to be translated.
+      // Models that do not chat have no traits that concern translation.
       if (speaks?.every(dialect => side.test(dialect))) continue
       expect([id, model, (traits?.reads?.length ?? 0) > 0]).toEqual([id, model, true])
     }
   }
 })
 
-test('no rule stands where another hides it from all the models that are served', () => {
+test('no rule is hidden by another for all served models', () => {
   const rules = { claude: [claude, 'anthropic'], openai: [openai, 'openai'], gemini: [gemini, 'google'] } as const
-  // Their models are known to come, or are served by others.
+  // Their models are announced, or are served by other providers.
   const ahead = new Set([/haiku-5[-.]5/, /^gemma/].map(String))
   for (const [name, [list, provider]] of Object.entries(rules)) {
     const models = [...providers.get(provider)!.models.keys()]

@@ -1,4 +1,4 @@
-// The same races through the whole gateway: five hundred callers on real sockets, and funds for some of them.
+// The same races through the whole gateway: five hundred callers on real sockets, with money for some of them.
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { post, rawRequest } from '../support/raw.ts'
 const CALLERS = 500
 const NAMESAKES = 200
 const ROUNDS = 4
-/** The test runner's own bound on requests under way, which the gateway's upstream calls share, is 256. */
+/** The test runner allows 256 concurrent requests, which include the gateway's upstream calls. */
 const SERVED_MAX = 200
 const MODEL = 'gpt-4o-mini'
 const NANOS_PER_USD = 1_000_000_000n
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** The books agree after every race, and nobody is left holding anything. */
+/** After every race the ledger is consistent, and no hold is left. */
 afterEach(async () => {
   await harness.idle()
   expect(judgeBooks(readBooks(join(harness.folder, 'weir.db'), { call: 0, seq: 0 }))).toEqual([])
@@ -45,61 +45,67 @@ function query(sql: string): bigint[] {
   }
 }
 
-/** By a socket of its own. On a busy machine the gateway refuses some for overload, and those ask again. */
-async function ask(key: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
-  const all = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
+/**
+ * Calls on a socket of its own. On a busy machine the gateway refuses some calls for overload; those are sent again.
+ */
+async function callUntilDecided(key: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
+  const allHeaders = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
   for (;;) {
-    const answer = await rawRequest(harness.url, post('/v1/chat/completions', all, JSON.stringify(body)))
+    const answer = await rawRequest(harness.url, post('/v1/chat/completions', allHeaders, JSON.stringify(body)))
     if (answer.status !== 503) return answer
     await Bun.sleep(100)
   }
 }
 
-/** What one such call sets aside. */
-async function amountOfOne(): Promise<bigint> {
-  const one = closedGate()
-  harness.upstream.planModel(MODEL, one.script)
-  const asked = ask(await harness.key())
-  await until(() => one.taken() === 1, 'it went upstream')
+/** The hold of one such call. */
+async function holdOfOneCall(): Promise<bigint> {
+  const closed = closedGate()
+  harness.upstream.planModel(MODEL, closed.script)
+  const pending = callUntilDecided(await harness.key())
+  await until(() => closed.taken() === 1, 'the call went upstream')
   const [amount] = query('SELECT amount FROM hold')
-  one.open()
-  expect((await asked).status).toBe(200)
+  closed.open()
+  expect((await pending).status).toBe(200)
   return amount!
 }
 
-interface Scramble {
+interface FundedRun {
   readonly key: string
   readonly enough: number
 }
 
-/** Everybody asks at once; so many are served, and all others are refused for want of money. */
-async function everybodyAtOnce({ key, enough }: Scramble): Promise<void> {
+/** All callers call at once; as many as the money covers are served, and all others are refused with 402. */
+async function callAtOnce({ key, enough: covered }: FundedRun): Promise<void> {
   const closed = closedGate()
   harness.upstream.planModel(MODEL, closed.script)
   const statuses: number[] = []
-  const asked = Array.from({ length: CALLERS }, async () => statuses.push((await ask(key)).status))
+  const pending = Array.from({ length: CALLERS }, async () => statuses.push((await callUntilDecided(key)).status))
   await until(() => statuses.length + closed.taken() >= CALLERS, 'all are decided')
   const refused = statuses.filter(status => status === 402).length
-  expect({ enough, refused, served: closed.taken() }).toEqual({ enough, refused: CALLERS - enough, served: enough })
-  expect(query('SELECT count(*) FROM hold')).toEqual([BigInt(enough)])
+  expect({ enough: covered, refused, served: closed.taken() }).toEqual({
+    enough: covered,
+    refused: CALLERS - covered,
+    served: covered,
+  })
+  expect(query('SELECT count(*) FROM hold')).toEqual([BigInt(covered)])
   closed.open()
-  await Promise.all(asked)
-  expect(statuses.filter(status => status === 200)).toHaveLength(enough)
+  await Promise.all(pending)
+  expect(statuses.filter(status => status === 200)).toHaveLength(covered)
   await harness.idle()
 }
 
 const someOf = (most: number): number => 1 + Math.floor(Math.random() * most)
 
-/** For so many calls, and not quite for one more. */
-const fundsFor = (enough: number, amount: bigint): string => asUsd(amount * BigInt(enough) + (amount - 1n))
+/** Money for so many calls, and not quite for one more. */
+const fundsFor = (covered: number, amount: bigint): string => asUsd(amount * BigInt(covered) + (amount - 1n))
 
 test(
-  'five hundred callers and funds for so many of them: so many are served, the others get 402',
+  'of five hundred callers, exactly as many as the balance covers are served, and the others get 402',
   async () => {
-    const amount = await amountOfOne()
+    const amount = await holdOfOneCall()
     for (let round = 0; round < ROUNDS; round++) {
-      const enough = someOf(SERVED_MAX)
-      await everybodyAtOnce({ key: await harness.key({ credit: fundsFor(enough, amount), qpm: 100_000 }), enough })
+      const covered = someOf(SERVED_MAX)
+      await callAtOnce({ key: await harness.key({ credit: fundsFor(covered, amount), qpm: 100_000 }), enough: covered })
     }
   },
   MS_MAX,
@@ -108,21 +114,21 @@ test(
 test.each(['key', 'account'])(
   'the budget of one %s is kept, however many call at once',
   async scope => {
-    const amount = await amountOfOne()
+    const amount = await holdOfOneCall()
     for (let round = 0; round < ROUNDS; round++) {
-      const enough = someOf(SERVED_MAX)
+      const covered = someOf(SERVED_MAX)
       const key = await harness.key({ qpm: 100_000 })
       const { id: account } = await harness.weir('accounts show', { account: key })
-      const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(enough, amount) }
+      const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(covered, amount) }
       await harness.weir('budgets set', budget)
-      await everybodyAtOnce({ key, enough })
+      await callAtOnce({ key, enough: covered })
     }
   },
   MS_MAX,
 )
 
 test(
-  'a redemption code that two hundred callers redeem at once is worth its amount once',
+  'a redemption code that two hundred callers redeem at once is credited once',
   async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const { codes } = await harness.weir('codes create', { count: '1', amount: '5' })
@@ -140,7 +146,7 @@ test(
 )
 
 test(
-  'one idempotency key and two hundred callers: one execution, one charge, one answer',
+  'one idempotency key of two hundred callers is one execution, one charge and one answer',
   async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const key = await harness.key({ qpm: 100_000 })
@@ -148,15 +154,15 @@ test(
       harness.upstream.planModel(MODEL, closed.script)
       const name = { 'idempotency-key': `round-${round}` }
       const answers: RawAnswer[] = []
-      const asked = Array.from({ length: NAMESAKES }, async () => answers.push(await ask(key, name)))
+      const pending = Array.from({ length: NAMESAKES }, async () => answers.push(await callUntilDecided(key, name)))
       await until(() => answers.length === NAMESAKES - 1 && closed.taken() === 1, 'one runs, the others know')
       expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: NAMESAKES - 1 }, () => 409))
       expect(answers.every(answer => answer.header('retry-after') !== undefined)).toBe(true)
       closed.open()
-      await Promise.all(asked)
+      await Promise.all(pending)
       const first = answers.at(-1)!
-      const again = await Promise.all(Array.from({ length: NAMESAKES }, () => ask(key, name)))
-      for (const { status, body: same } of [first, ...again]) {
+      const replayed = await Promise.all(Array.from({ length: NAMESAKES }, () => callUntilDecided(key, name)))
+      for (const { status, body: same } of [first, ...replayed]) {
         expect({ status, body: same.toString() }).toEqual({ status: 200, body: first.body.toString() })
       }
       expect(closed.taken()).toBe(1)

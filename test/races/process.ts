@@ -1,4 +1,4 @@
-// The races as a process of their own, so that they can be run on a copy of the gateway.
+// The races as a process of their own, so that they can run on a copy of the gateway.
 //
 //   process.ts <rounds> <seed>
 

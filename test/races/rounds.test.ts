@@ -1,4 +1,5 @@
-// Five hundred callers, and not enough for all of them: exactly as many are admitted as there is money, room or right.
+// Five hundred callers, and not enough for all of them: exactly as many are admitted as the money, budget or code
+// allows.
 
 import { expect, test } from 'bun:test'
 import { raceNames, runRounds } from './rounds.ts'

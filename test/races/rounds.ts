@@ -1,5 +1,5 @@
-// Many callers at once and not enough for all, at the ledger's own door: a real file, the real writer thread. Each
-// round says what went wrong, in words; afterwards the books themselves are judged by the crash harness's laws.
+// Many callers at once and not enough for all, directly at the ledger: a real file, the real writer thread. Each round
+// returns what went wrong as text; afterwards the ledger itself is checked by the rules of the crash tests.
 
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -19,12 +19,12 @@ export interface RoundsOptions {
   readonly races?: readonly RaceName[]
 }
 
-interface Ground {
+interface RaceContext {
   readonly writer: Pick<Writer, 'run'>
   readonly callers: number
   mintId(): number
   below(bound: number): number
-  /** Who stands below nothing at this moment. */
+  /** The accounts that are overdrawn at this moment. */
   overdrawn(): string[]
 }
 
@@ -33,22 +33,22 @@ interface Key {
   readonly accountId: number
 }
 
-/** A fault of the ledger's is a result like others, which no race expects. */
+/** Returns an error of the ledger as a result, which no race expects. */
 const asResult = (fault: Error): never => ({ done: fault.message }) as never
 
-type Race = (ground: Ground) => Promise<string[]>
+type Race = (context: RaceContext) => Promise<string[]>
 
 const CALLERS = 500
 const REDEEMERS = 200
 
-/** Runs each race so often, on one file, and gives what was violated. */
+/** Runs each race so often, on one file, and returns the violations. */
 export async function runRounds({ rounds, seed, races: named }: RoundsOptions): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-races-'))
   const path = join(folder, 'weir.db')
   const random = buildRandom(seed)
   let lost = ''
   const [writer] = await Writer.open({ path, ballastBytes: 0 }, detail => (lost = detail))
-  const ground: Ground = {
+  const context: RaceContext = {
     writer: { run: ((...job: Parameters<Writer['run']>) => writer.run(...job).catch(asResult)) as Writer['run'] },
     callers: CALLERS,
     mintId: buildIdMinter(Date.now),
@@ -59,7 +59,7 @@ export async function runRounds({ rounds, seed, races: named }: RoundsOptions): 
   try {
     for (let round = 1; round <= rounds && violations.length === 0; round++) {
       for (const name of named ?? raceNames) {
-        for (const violation of await races[name](ground)) violations.push(`${name}, round ${round}: ${violation}`)
+        for (const violation of await races[name](context)) violations.push(`${name}, round ${round}: ${violation}`)
       }
     }
     violations.push(...judgeBooks(readBooks(path, { call: 0, seq: 0 })))
@@ -71,78 +71,78 @@ export async function runRounds({ rounds, seed, races: named }: RoundsOptions): 
   }
 }
 
-/** Funds for exactly so many of them. */
-async function fundsRace(ground: Ground): Promise<string[]> {
-  const { amount, enough } = deal(ground)
-  const key = await createKey(ground, amount * BigInt(enough) + BigInt(ground.below(Number(amount))))
-  return await everybodyAtOnce({ ground, key, amount, enough, refusal: 'balance_too_low' })
+/** Money for exactly so many calls. */
+async function fundsRace(context: RaceContext): Promise<string[]> {
+  const { amount, enough } = drawAmounts(context)
+  const key = await createKey(context, amount * BigInt(enough) + BigInt(context.below(Number(amount))))
+  return await holdAtOnce({ context, key, amount, enough, refusal: 'balance_too_low' })
 }
 
 const budgetRace = (scope: 'id' | 'accountId'): Race =>
-  async function race(ground) {
-    const { amount, enough } = deal(ground)
-    const key = await createKey(ground, 2n * amount * BigInt(ground.callers))
-    const cap = `${amount * BigInt(enough) + BigInt(ground.below(Number(amount)))}` as const
+  async function race(context) {
+    const { amount, enough } = drawAmounts(context)
+    const key = await createKey(context, 2n * amount * BigInt(context.callers))
+    const cap = `${amount * BigInt(enough) + BigInt(context.below(Number(amount)))}` as const
     for (const span of ['total', 'day', 'month'] as const) {
-      await ground.writer.run('setBudget', { scopeId: key[scope], span, cap }, { actor: 'test' })
+      await context.writer.run('setBudget', { scopeId: key[scope], span, cap }, { actor: 'test' })
     }
-    return await everybodyAtOnce({ ground, key, amount, enough, refusal: 'budget_too_low' })
+    return await holdAtOnce({ context, key, amount, enough, refusal: 'budget_too_low' })
   }
 
-/** One code, and everybody has heard of it. */
-async function codeRace(ground: Ground): Promise<string[]> {
-  const worth = BigInt(1 + ground.below(1_000_000))
-  const id = ground.mintId()
+/** One code that all callers know. */
+async function codeRace(context: RaceContext): Promise<string[]> {
+  const worth = BigInt(1 + context.below(1_000_000))
+  const id = context.mintId()
   const digest = createHash('sha256').update(`code ${id}`).digest('hex')
   const digests = [digest]
-  const made = { pepper: 'aabbccdd', batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
-  await ground.writer.run('createCodes', { ...made, codes: [{ id, digest }] }, { actor: 'test' })
-  const keys = await inTurn(20, () => createKey(ground, 0n))
+  const batch = { pepper: 'aabbccdd', batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
+  await context.writer.run('createCodes', { ...batch, codes: [{ id, digest }] }, { actor: 'test' })
+  const keys = await inTurn(20, () => createKey(context, 0n))
   const results = await atOnce(REDEEMERS, index =>
-    ground.writer.run('redeemCode', { digests, accountId: keys[index % keys.length]!.accountId }, { actor: 'test' }),
+    context.writer.run('redeemCode', { digests, accountId: keys[index % keys.length]!.accountId }, { actor: 'test' }),
   )
   return [...expectCount(results, 'redeemed', 1), ...expectCount(results, 'code_used', REDEEMERS - 1)]
 }
 
-/** One name, the same call: one of them runs, and the others hear that it does, or that it did. */
-async function nameRace(ground: Ground): Promise<string[]> {
+/** One idempotency key for the same call: one call runs, and the others learn that it is running or finished. */
+async function nameRace(context: RaceContext): Promise<string[]> {
   const amount = 1_000n
-  const key = await createKey(ground, amount * BigInt(2 * ground.callers))
+  const key = await createKey(context, amount * BigInt(2 * context.callers))
   const fingerprint = createHash('sha256').update(`body ${key.id}`).digest('hex')
   const idempotency = { name: 'once', fingerprint }
-  const ids = Array.from({ length: ground.callers }, () => ground.mintId())
-  const results = await atOnce(ground.callers, async index => {
-    const held = await hold(ground, key, { callId: ids[index]!, amount, idempotency })
+  const ids = Array.from({ length: context.callers }, () => context.mintId())
+  const results = await atOnce(context.callers, async index => {
+    const held = await hold(context, key, { callId: ids[index]!, amount, idempotency })
     if (held.done === 'held') {
-      await ground.writer.run('settle', { ...ended(key, ids[index]!, 700n), idempotency: { sealed: null } })
+      await context.writer.run('settle', { ...ended(key, ids[index]!, 700n), idempotency: { sealed: null } })
     }
     return held
   })
-  const late = await hold(ground, key, { callId: ground.mintId(), amount, idempotency })
+  const later = await hold(context, key, { callId: context.mintId(), amount, idempotency })
   return [
     ...expectCount(results, 'held', 1),
-    ...expectCount(results, ['running', 'finished'], ground.callers - 1),
-    ...expectCount([late], 'finished', 1),
+    ...expectCount(results, ['running', 'finished'], context.callers - 1),
+    ...expectCount([later], 'finished', 1),
   ]
 }
 
-/** Whoever did not hear of a settle sends it again: many times at once, and once more when all is over. */
-async function repeatRace(ground: Ground): Promise<string[]> {
-  const amount = BigInt(1_000 + ground.below(100_000))
-  const key = await createKey(ground, amount * 100n)
-  const ids = Array.from({ length: 50 }, () => ground.mintId())
-  await Promise.all(ids.map(callId => hold(ground, key, { callId, amount })))
-  const settle = (callId: number) => ground.writer.run('settle', ended(key, callId, amount / 2n))
+/** Settles are repeated, as after a lost answer: many times at once, and once more at the end. */
+async function repeatRace(context: RaceContext): Promise<string[]> {
+  const amount = BigInt(1_000 + context.below(100_000))
+  const key = await createKey(context, amount * 100n)
+  const ids = Array.from({ length: 50 }, () => context.mintId())
+  await Promise.all(ids.map(callId => hold(context, key, { callId, amount })))
+  const settle = (callId: number) => context.writer.run('settle', ended(key, callId, amount / 2n))
   const first = (await atOnce(10, () => Promise.all(ids.map(settle)))).flat()
-  const again = await Promise.all(ids.map(settle))
+  const repeated = await Promise.all(ids.map(settle))
   const topUp = { kind: 'top_up', accountId: key.accountId, amount: '5', author: 'race' } as const
   const posted = await atOnce(20, () =>
-    ground.writer.run('post', { ...topUp, ref: ground.mintId(), reference: `invoice ${key.id}` }, { actor: 'test' }),
+    context.writer.run('post', { ...topUp, ref: context.mintId(), reference: `invoice ${key.id}` }, { actor: 'test' }),
   )
   return [
     ...expectCount(first, 'settled', ids.length),
     ...expectCount(first, 'exists', 9 * ids.length),
-    ...expectCount(again, 'exists', ids.length),
+    ...expectCount(repeated, 'exists', ids.length),
     ...expectCount(posted, 'posted', 1),
     ...expectCount(posted, 'exists', 19),
   ]
@@ -160,30 +160,30 @@ export const races = {
 export type RaceName = keyof typeof races
 export const raceNames = Object.keys(races) as RaceName[]
 
-interface Scramble {
-  readonly ground: Ground
+interface HoldRace {
+  readonly context: RaceContext
   readonly key: Key
   readonly amount: bigint
   readonly enough: number
   readonly refusal: HoldResult['done']
 }
 
-/** All ask, as many get as there is enough for, and what they do not use is there for as many others. */
-async function everybodyAtOnce({ ground, key, amount, enough, refusal }: Scramble): Promise<string[]> {
-  const { callers, writer } = ground
-  const ask = async (): Promise<readonly [first: readonly HoldResult[], admitted: number[]]> => {
-    const ids = Array.from({ length: callers }, () => ground.mintId())
-    const results = await Promise.all(ids.map(callId => hold(ground, key, { callId, amount })))
+/** All callers ask for a hold, as many get one as are covered, and released holds are available to as many others. */
+async function holdAtOnce({ context, key, amount, enough, refusal }: HoldRace): Promise<string[]> {
+  const { callers, writer } = context
+  const holdAll = async (): Promise<readonly [first: readonly HoldResult[], admitted: number[]]> => {
+    const ids = Array.from({ length: callers }, () => context.mintId())
+    const results = await Promise.all(ids.map(callId => hold(context, key, { callId, amount })))
     return [results, ids.filter((_, index) => results[index]!.done === 'held')]
   }
-  const [first, admitted] = await ask()
-  const overdrawn = ground.overdrawn()
-  const freed = 1 + ground.below(enough)
+  const [first, admitted] = await holdAll()
+  const overdrawn = context.overdrawn()
+  const freed = 1 + context.below(enough)
   const leaving = admitted.splice(0, freed).map(callId => writer.run('settle', ended(key, callId, 0n)))
-  const [second, admittedLater] = await ask()
-  overdrawn.push(...ground.overdrawn())
+  const [second, admittedLater] = await holdAll()
+  overdrawn.push(...context.overdrawn())
   const rest = [...admitted, ...admittedLater]
-  const costs = rest.map(() => BigInt(ground.below(Number(amount) + 1)))
+  const costs = rest.map(() => BigInt(context.below(Number(amount) + 1)))
   const settles = rest.map((callId, index) => writer.run('settle', ended(key, callId, costs[index]!)))
   await Promise.all([...leaving, ...settles])
   return [
@@ -195,11 +195,11 @@ async function everybodyAtOnce({ ground, key, amount, enough, refusal }: Scrambl
   ]
 }
 
-function deal(ground: Ground): { amount: bigint; enough: number } {
-  return { amount: BigInt(1_000 + ground.below(1_000_000)), enough: 1 + ground.below(ground.callers - 1) }
+function drawAmounts(context: RaceContext): { amount: bigint; enough: number } {
+  return { amount: BigInt(1_000 + context.below(1_000_000)), enough: 1 + context.below(context.callers - 1) }
 }
 
-async function createKey({ writer, mintId }: Ground, credit: bigint): Promise<Key> {
+async function createKey({ writer, mintId }: RaceContext, credit: bigint): Promise<Key> {
   const [accountId, creditRef, id] = [mintId(), mintId(), mintId()]
   const digest = createHash('sha256').update(`key ${id}`).digest('hex')
   const named = { existing: false, pepper: 'aabbccdd', suffix: '', name: 'race', tier: 'pro', qpm: null }
@@ -207,12 +207,12 @@ async function createKey({ writer, mintId }: Ground, credit: bigint): Promise<Ke
   return { id, accountId }
 }
 
-type Asked = Pick<HoldInput, 'callId' | 'idempotency'> & { readonly amount: bigint }
+type HoldRequest = Pick<HoldInput, 'callId' | 'idempotency'> & { readonly amount: bigint }
 
-function hold({ writer }: Ground, key: Key, { amount, ...asked }: Asked): Promise<HoldResult> {
+function hold({ writer }: RaceContext, key: Key, { amount, ...request }: HoldRequest): Promise<HoldResult> {
   const text: MoneyText = `${amount}`
-  const whose = { kind: 'call', accountId: key.accountId, keyId: key.id, draft } as const
-  return writer.run('hold', { ...whose, ...asked, amount: text, wants: text })
+  const owner = { kind: 'call', accountId: key.accountId, keyId: key.id, draft } as const
+  return writer.run('hold', { ...owner, ...request, amount: text, wants: text })
 }
 
 const draft = {
@@ -227,7 +227,7 @@ const draft = {
 
 function ended(key: Key, callId: number, cost: bigint): { record: RecordRow; cost: MoneyText } {
   const usage = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 }
-  const told = {
+  const emptyFields = {
     channel: null,
     error: null,
     lines: null,
@@ -237,7 +237,7 @@ function ended(key: Key, callId: number, cost: bigint): { record: RecordRow; cos
     durationMs: 0,
   }
   const judged = { status: 200, outcome: 'completed', rule: 'race', usageSource: 'reported' }
-  const record = { ...draft, ...usage, ...told, ...judged, callId, keyId: key.id, accountId: key.accountId }
+  const record = { ...draft, ...usage, ...emptyFields, ...judged, callId, keyId: key.id, accountId: key.accountId }
   return { record, cost: `${cost}` }
 }
 
@@ -252,6 +252,6 @@ async function inTurn<Result>(count: number, run: () => Promise<Result>): Promis
 
 function expectCount(results: readonly { done: string }[], done: string | readonly string[], count: number): string[] {
   const wanted = typeof done === 'string' ? [done] : done
-  const found = results.filter(result => wanted.includes(result.done)).length
-  return found === count ? [] : [`${found} instead of ${count} were ${wanted.join(' or ')}`]
+  const actual = results.filter(result => wanted.includes(result.done)).length
+  return actual === count ? [] : [`${actual} instead of ${count} were ${wanted.join(' or ')}`]
 }

@@ -1,5 +1,5 @@
-// Several credentials of one provider: conversations stay with one, broken ones are left alone, and a call waits, or is
-// tried again, where that helps.
+// Several credentials of one provider: conversations stay with one, failing ones are avoided, and a call waits or is
+// retried where that helps.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { channelId } from '../../src/upstreams/channels.ts'
@@ -7,7 +7,7 @@ import { answer, fail, garbage } from '../../tools/fake-upstream/answers.ts'
 import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
-import { keysSince } from './shores.ts'
+import { keysSince } from './two-upstreams.ts'
 
 let harness: Harness
 afterEach(() => harness.stop())
@@ -15,7 +15,7 @@ afterEach(() => harness.stop())
 const model = 'openai/gpt-4o-mini'
 
 async function start(upstreamKeys: string, env: Record<string, string> = {}): Promise<string> {
-  // No pause is real here, and all of them are asked for.
+  // Pauses are recorded and not waited for.
   const world = { pause: async (ms: number) => void pauses.push(ms) }
   pauses.length = 0
   harness = await startHarness({ upstreamKeys, env: { WEIR_ATTEMPTS: '3', WEIR_DRAIN_SECONDS: '0', ...env }, world })
@@ -23,7 +23,7 @@ async function start(upstreamKeys: string, env: Record<string, string> = {}): Pr
 }
 
 const pauses: number[] = []
-const asks = (key: string, content = 'Hello'): Promise<Response> =>
+const chatCall = (key: string, content = 'Hello'): Promise<Response> =>
   chat(harness, key, { model, messages: [{ role: 'user', content }] })
 
 describe('a conversation', () => {
@@ -32,7 +32,7 @@ describe('a conversation', () => {
       return { role: at % 2 === 0 ? 'user' : 'assistant', content: `${topic} ${at}` }
     })
 
-  test('stays with the credential that has its prompt, and all of them have some', async () => {
+  test('stays with the credential that has its prompt cached, and every credential gets some conversations', async () => {
     const key = await start('a,b,c')
     const used = new Map<string, Set<string | undefined>>()
     for (let turns = 1; turns <= 4; turns++) {
@@ -48,24 +48,24 @@ describe('a conversation', () => {
     expect(new Set([...used.values()].flatMap(one => [...one])).size).toBe(3)
   })
 
-  test('moves when that credential fails, and stays where it went', async () => {
+  test('moves when that credential fails, and stays at the new one', async () => {
     const key = await start('a,b')
     const [first] = [harness.upstream.requests.length]
-    await asks(key)
-    const [home] = keysSince(harness.upstream, first)
+    await chatCall(key)
+    const [preferred] = keysSince(harness.upstream, first)
     harness.upstream.plan(fail(503))
     const before = harness.upstream.requests.length
-    await asks(key)
-    await asks(key)
-    const [failed, other, next] = keysSince(harness.upstream, before)
-    expect(failed).toBe(home)
-    expect(other).not.toBe(home)
-    expect(next).toBe(other)
+    await chatCall(key)
+    await chatCall(key)
+    const [failed, replacement, next] = keysSince(harness.upstream, before)
+    expect(failed).toBe(preferred)
+    expect(replacement).not.toBe(preferred)
+    expect(next).toBe(replacement)
   })
 })
 
 describe('a credential', () => {
-  test('that its provider refuses is left alone, and somebody is told', async () => {
+  test('that its provider refuses is not used again, and this is logged', async () => {
     const key = await start('bad,good')
     harness.upstream.planModel(
       'gpt-4o-mini',
@@ -73,7 +73,7 @@ describe('a credential', () => {
         (request.headers.get('authorization') === 'Bearer bad' ? fail(401) : answer('Hello')).steps(request),
       ),
     )
-    for (let call = 0; call < 12; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
+    for (let call = 0; call < 12; call++) expect((await chatCall(key, `question ${call}`)).status).toBe(200)
     expect(harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer bad')).toHaveLength(1)
     expect(harness.logs.filter(line => line.includes('refuses the credential'))).toHaveLength(1)
     const { data: channels } = (await harness.weir('channels list')) as { data: object[] }
@@ -82,7 +82,7 @@ describe('a credential', () => {
     expect(channels).toContainEqual(expect.objectContaining(bad))
   })
 
-  test('that fails again and again is passed over', async () => {
+  test('that fails repeatedly is skipped', async () => {
     const key = await start('down,up')
     harness.upstream.planModel(
       'gpt-4o-mini',
@@ -90,23 +90,23 @@ describe('a credential', () => {
         (request.headers.get('authorization') === 'Bearer down' ? fail(500) : answer('Hello')).steps(request),
       ),
     )
-    for (let call = 0; call < 40; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
-    // Five in a row close it; a second later one call may try it again.
+    for (let call = 0; call < 40; call++) expect((await chatCall(key, `question ${call}`)).status).toBe(200)
+    // Five failures in a row open its circuit breaker; a second later one call may try it again.
     const tried = harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer down').length
     expect(tried).toBeGreaterThanOrEqual(5)
     expect(tried).toBeLessThanOrEqual(8)
   })
 
-  test('is asked all the same when there is no other', async () => {
+  test('is used although it fails if there is no other', async () => {
     const key = await start('only', { WEIR_ATTEMPTS: '1' })
     harness.upstream.planModel('gpt-4o-mini', fail(500))
-    for (let call = 0; call < 8; call++) expect((await asks(key)).status).toBe(502)
+    for (let call = 0; call < 8; call++) expect((await chatCall(key)).status).toBe(502)
     expect(harness.upstream.requests).toHaveLength(8)
     harness.upstream.planModel('gpt-4o-mini', undefined)
-    expect((await asks(key)).status).toBe(200)
+    expect((await chatCall(key)).status).toBe(200)
   })
 
-  test('has no more under way than it may, and whoever is too many waits', async () => {
+  test('has no more active calls than its limit, and further calls wait', async () => {
     const key = await start('only')
     await harness.weir('channels set', { channel: channelId('openai', 'only'), concurrency: '1' })
     const opens = Promise.withResolvers<void>()
@@ -117,18 +117,18 @@ describe('a credential', () => {
       }),
     )
     const received = harness.upstream.nextRequest()
-    const first = asks(key)
+    const first = chatCall(key)
     await received
-    const second = asks(key)
-    const third = asks(key)
-    await Bun.sleep(50) // not for luck: that nothing comes cannot be awaited
+    const second = chatCall(key)
+    const third = chatCall(key)
+    await Bun.sleep(50) // that no request arrives cannot be awaited
     expect(harness.upstream.requests).toHaveLength(1)
     opens.resolve()
     expect((await Promise.all([first, second, third])).map(({ status }) => status)).toEqual([200, 200, 200])
     expect(harness.upstream.requests).toHaveLength(3)
   })
 
-  test('has no more under way than it may, also of calls that come in the same instant', async () => {
+  test('has no more active calls than its limit, even for calls that arrive at the same moment', async () => {
     const key = await start('only')
     await harness.weir('channels set', { channel: channelId('openai', 'only'), concurrency: '2' })
     let [underWay, most] = [0, 0]
@@ -140,26 +140,26 @@ describe('a credential', () => {
         yield* answer('Hello').steps(request)
       }),
     )
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => asks(key, `question ${at}`)))
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => chatCall(key, `question ${at}`)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(most).toBe(2)
   })
 })
 
 describe('the only channel', () => {
-  test.each([500, 503, 529])('is tried again after %i, with a pause between', async status => {
+  test.each([500, 503, 529])('is tried again after %i, after a pause', async status => {
     const key = await start('only')
     harness.upstream.plan(fail(status), fail(status))
-    const answered = await asks(key)
+    const answered = await chatCall(key)
     expect([answered.status, answered.headers.get('x-weir-attempts')]).toEqual([200, '3'])
     expect(pauses).toHaveLength(2)
     expect(Math.max(...pauses)).toBeLessThanOrEqual(1_000)
   })
 
-  test('is left alone for as long as it asks, if that is not too long', async () => {
+  test('is not used for as long as its Retry-After says, if that is not too long', async () => {
     const key = await start('only')
     harness.upstream.plan(fail(429, { retryAfter: '3' }))
-    expect((await asks(key)).status).toBe(200)
+    expect((await chatCall(key)).status).toBe(200)
     expect(pauses).toEqual([3_000])
   })
 
@@ -168,19 +168,19 @@ describe('the only channel', () => {
     ['31536000', '60'],
     ['soon', '1'],
     ['-5', '1'],
-  ])('with Retry-After: %s, the caller is told %s, or it is tried again', async (retryAfter, told) => {
+  ])('with Retry-After %s returns %s to the caller, or is tried again', async (retryAfter, shownRetryAfter) => {
     const key = await start('only')
     harness.upstream.planModel('gpt-4o-mini', fail(429, { retryAfter }))
-    const answered = await asks(key)
+    const answered = await chatCall(key)
     expect(answered.status).toBe(503)
-    expect(Number(answered.headers.get('retry-after'))).toBeLessThanOrEqual(Number(told))
+    expect(Number(answered.headers.get('retry-after'))).toBeLessThanOrEqual(Number(shownRetryAfter))
     expect(harness.upstream.requests).toHaveLength(Number(retryAfter) > 5 ? 1 : 3)
   })
 
-  test('is not asked twice for what it may have made', async () => {
+  test('is not asked twice for an answer that it may have produced', async () => {
     const key = await start('only')
     harness.upstream.planModel('gpt-4o-mini', garbage())
-    expect((await asks(key)).status).toBe(502)
+    expect((await chatCall(key)).status).toBe(502)
     expect(harness.upstream.requests).toHaveLength(1)
   })
 })
@@ -189,7 +189,7 @@ test('a provider that is down does not get three times its load', async () => {
   const key = await start('a,b,c')
   harness.upstream.planModel('gpt-4o-mini', fail(500))
   const calls = 200
-  const answers = await Promise.all(Array.from({ length: calls }, (_, at) => asks(key, `question ${at}`)))
+  const answers = await Promise.all(Array.from({ length: calls }, (_, at) => chatCall(key, `question ${at}`)))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([502]))
   expect(harness.upstream.requests.length).toBeLessThanOrEqual(calls * 1.2 + 3)
 })

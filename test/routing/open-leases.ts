@@ -1,5 +1,5 @@
-// Sees everything that a gateway in this process has taken for its calls and not yet given back: places at the gate, in
-// limits, on channels and in waiting lines, and shares of what may be tried again.
+// Reads everything that a gateway in this process has taken for its calls and not yet released: leases of the gate, of
+// limits and of channels, entries in wait queues, and shares of the retry budget.
 
 import { Gate } from '../../src/limits/gate.ts'
 import { Limits } from '../../src/limits/limits.ts'
@@ -12,7 +12,7 @@ export interface OpenLeases {
   readonly gate: number
   readonly limits: number
   readonly turns: number
-  /** Turns whose end nobody told. */
+  /** Attempts whose end nobody reported. */
   readonly lost: number
   readonly lines: number
   readonly retries: number
@@ -27,28 +27,28 @@ export interface LeaseWatch {
 
 type Method = (...given: never[]) => unknown
 
-/** Of what is made from now on. */
+/** Watches the objects that are created from now on. */
 export function watchLeases(): LeaseWatch {
   const restores: (() => void)[] = []
-  const seen = <T extends object>(prototype: T, name: keyof T, also?: (result: never) => unknown): Set<T> => {
-    const found = new Set<T>()
+  const watchMethod = <T extends object>(prototype: T, name: keyof T, also?: (result: never) => unknown): Set<T> => {
+    const instances = new Set<T>()
     const original = prototype[name] as Method
-    const watched = function (this: T, ...given: never[]): unknown {
-      found.add(this)
+    const wrapper = function (this: T, ...given: never[]): unknown {
+      instances.add(this)
       const result = original.apply(this, given) as never
       return also === undefined ? result : also(result)
     }
-    prototype[name] = watched as T[keyof T]
+    prototype[name] = wrapper as T[keyof T]
     restores.push(() => (prototype[name] = original as T[keyof T]))
-    return found
+    return instances
   }
   const retries = new Set<RetryLease>()
   const groups = new Set<string>()
-  const gates = seen(Gate.prototype, 'admit')
-  const limits = seen(Limits.prototype, 'admit')
-  const healths = seen(Health.prototype, 'begin')
-  const lines = seen(WaitQueues.prototype, 'wait')
-  seen(RetryBudget.prototype, 'begin', (lease: RetryLease) => {
+  const gates = watchMethod(Gate.prototype, 'admit')
+  const limits = watchMethod(Limits.prototype, 'admit')
+  const healths = watchMethod(Health.prototype, 'begin')
+  const lines = watchMethod(WaitQueues.prototype, 'wait')
+  watchMethod(RetryBudget.prototype, 'begin', (lease: RetryLease) => {
     const end = lease.end.bind(lease)
     lease.end = () => {
       retries.delete(lease)

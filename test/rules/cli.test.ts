@@ -1,5 +1,5 @@
-// The commands for rules as an operator types them: every example of their documentation on a gateway that runs, some
-// on the data folder alone, and what is written wrong.
+// The commands for rules as an operator types them: every example of their documentation on a running gateway, some on
+// the data folder alone, and mistakes.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dir, '..', '..')
 const env = { OPENAI_API_KEY: 'sk-one,sk-two', ANTHROPIC_API_KEY: 'sk-three' }
 const [one, two] = [channelId('openai', 'sk-one'), channelId('openai', 'sk-two')]
 
-/** What a page of the documentation says to type, block by block. */
+/** The commands of a page of the documentation, block by block. */
 function blocksOf(page: string): readonly string[] {
   const text = readFileSync(join(ROOT, 'docs', page), 'utf8')
   return [...text.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block!.trim())
@@ -38,21 +38,21 @@ describe('while a gateway runs', () => {
   let served: Served
   let names: Record<string, string>
 
-  test('every example of the pages about rules does what it says', async () => {
+  test('every example of the pages about rules works as described', async () => {
     served = await serve(folder, env)
     const key = await weirSays(folder, 'keys create --tier pro')
     const account = /acc_\w{11}/.exec(await weirSays(folder, `balance ${key}`))![0]
     names = { KEY: key, ACCOUNT: account, CHANNEL: one, OTHER: two }
     expect(examples.length).toBeGreaterThan(20)
     for (const line of examples) {
-      // What is moved must be there.
+      // A channel must have settings before they can be moved.
       if (line.includes('channels move')) await weirSays(folder, `channels set ${one} --weight 2`)
       const { code, stderr } = await typed(line, folder, names)
       expect([line, code, stderr.replace(/^weir: warning: .*\n/, '')]).toEqual([line, 0, ''])
     }
   })
 
-  test('what holds afterwards is what the last of them said', async () => {
+  test('the rules afterwards are those of the last commands', async () => {
     const limits = await weirSays(folder, 'limits list')
     expect(limits).toMatch(/^id +limit +for +per\n *2 +1000000 tokens\/day +acc_\w{11} +all of them\n/)
     expect(limits).toMatch(/\n *3 +8 concurrency +key_\w{11} +all of them\n/)
@@ -62,8 +62,8 @@ describe('while a gateway runs', () => {
     expect(routes).toMatch(/\nsmart +balanced +openai\/gpt-4o=3 openai\/gpt-4o-mini then anthropic\/claude-sonnet-4-5$/)
     const listed = JSON.parse(await weirSays(folder, 'channels list --json')) as { data: Record<string, unknown>[] }
     expect(listed.data).toContainEqual(expect.objectContaining({ id: two, weight: 2, proxy: false }))
-    const shown = await weirSays(folder, `keys show ${names.KEY}`)
-    expect(shown).toMatch(/allows +-\ndenies +-\nrequires +-\n[^]*explains +false\n?/)
+    const keyDetails = await weirSays(folder, `keys show ${names.KEY}`)
+    expect(keyDetails).toMatch(/allows +-\ndenies +-\nrequires +-\n[^]*explains +false\n?/)
   })
 
   test.each([
@@ -74,14 +74,14 @@ describe('while a gateway runs', () => {
     ['routes set smart nobody/x', 1, /^weir: nobody\/x: there is no such provider and no such model name\.\n$/],
     ['channels set openai#zzzzzz --weight 1', 1, /^weir: Unknown channel/],
     ['channels set openai#1 --proxy hunter2', 1, /^weir: --proxy is not valid: must be an address such as/],
-  ] as const)('weir %s is refused', async (command, code, says) => {
+  ] as const)('weir %s is refused', async (command, code, pattern) => {
     const ran = await weir(folder, command)
     expect([ran.code, ran.stdout]).toEqual([code, ''])
-    expect(ran.stderr).toMatch(says)
+    expect(ran.stderr).toMatch(pattern)
     expect(ran.stderr).not.toContain('hunter2')
   })
 
-  test('a warning does not get into what other programs read', async () => {
+  test('a warning does not get into the output that other programs read', async () => {
     const ran = await weir(folder, 'keys create --allow nobody/*')
     expect(ran.stdout).toMatch(/^wk-\w{36}\n$/)
     expect(ran.stderr).toBe('weir: warning: No model matches at the moment: nobody/*.\n')
@@ -89,14 +89,14 @@ describe('while a gateway runs', () => {
     expect([JSON.parse(json.stdout).warnings, json.stderr]).toEqual([[expect.stringContaining('nobody/*')], ''])
   })
 
-  test('a proxy is neither in the folder nor in what was said', async () => {
+  test('a proxy is neither in the folder in plain text nor in any output', async () => {
     const line = 'echo "http://joe:hunter2%25@proxy.example:3128" | weir channels set openai#1 --proxy - --tags eu'
     const { code, stdout, stderr } = await typed(line, folder)
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/proxy +set\ntags +eu\n/)
     const listed = await weirSays(folder, 'channels list --json')
-    const all = [stdout, listed, served.said(), served.logged()]
-    for (const text of all) for (const word of ['hunter2', 'joe', 'proxy.example']) expect(text).not.toContain(word)
+    const outputs = [stdout, listed, served.said(), served.logged()]
+    for (const text of outputs) for (const word of ['hunter2', 'joe', 'proxy.example']) expect(text).not.toContain(word)
     for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       if (!file.isFile()) continue
       const bytes = readFileSync(join(file.parentPath, file.name))
@@ -105,7 +105,7 @@ describe('while a gateway runs', () => {
   })
 })
 
-test('without one, on the data folder alone, and in force at the next start', async () => {
+test('without a gateway, commands work on the data folder alone and apply at the next start', async () => {
   const folder = freshFolder()
   await weirSays(folder, 'keys create', env)
   await weirSays(folder, 'limits set requests 1/day --model demo/*')
@@ -119,7 +119,7 @@ test('without one, on the data folder alone, and in force at the next start', as
   expect(await stopServed(served)).toBe(0)
 })
 
-test('without one, a mistake of the operator is one sentence and no stack', async () => {
+test('without a gateway, a mistake of the operator prints one sentence and no stack trace', async () => {
   const folder = freshFolder()
   await weirSays(folder, 'keys create')
   const { code, stderr } = await typed('weir routes remove nope', folder)

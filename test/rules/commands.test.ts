@@ -1,55 +1,55 @@
-// Every rule that an operator can lay down, and every one that makes no sense: told in a sentence, and nothing written.
+// Every rule that an operator can set, and every invalid one: refused with a message, and nothing is written.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
-import type { Desk } from './desk.ts'
-import { openDesk } from './desk.ts'
+import type { RuleOperator } from './rule-operator.ts'
+import { openRuleOperator } from './rule-operator.ts'
 
-let desk: Desk
+let operator: RuleOperator
 let key: { key: string; id: string; account: string }
-let other: typeof key
+let otherKey: typeof key
 beforeAll(async () => {
-  desk = await openDesk()
-  key = (await desk.ask('keys create', { tier: 'pro' })) as typeof key
-  other = (await desk.ask('keys create', { tier: 'free' })) as typeof key
+  operator = await openRuleOperator()
+  key = (await operator.run('keys create', { tier: 'pro' })) as typeof key
+  otherKey = (await operator.run('keys create', { tier: 'free' })) as typeof key
 })
-afterAll(() => desk.close())
+afterAll(() => operator.close())
 
 const [one, two] = [channelId('brook', 'one'), channelId('brook', 'two')]
 const three = channelId('pool', 'three')
-const limitsNow = () => desk.store.rules.current.limits
-const routesNow = () => desk.store.rules.current.routes
+const limitsNow = () => operator.store.rules.current.limits
+const routesNow = () => operator.store.rules.current.routes
 const rows = async (what: 'limits' | 'routes' | 'channels'): Promise<Record<string, unknown>[]> =>
-  (await desk.ask(`${what} list`)).data as Record<string, unknown>[]
+  (await operator.run(`${what} list`)).data as Record<string, unknown>[]
 
-/** A command that is refused, what it is told, and that nothing was written. */
+/** Checks that a command is refused with this message, and that nothing was written. */
 async function expectRefused(command: string, input: object, says: string | RegExp): Promise<void> {
-  const before = JSON.stringify(desk.written())
-  expect(await desk.refusal(command, input)).toMatch(says)
-  expect(JSON.stringify(desk.written())).toBe(before)
+  const before = JSON.stringify(operator.written())
+  expect(await operator.refusal(command, input)).toMatch(says)
+  expect(JSON.stringify(operator.written())).toBe(before)
 }
 
 describe('limits', () => {
-  test('are laid down, changed, listed and removed', async () => {
+  test('are set, changed, listed and removed', async () => {
     const some = { resource: 'requests', amount: '100/minute', per: 'key', tier: 'free', model: 'brook/*' }
     const all = { key: null, account: null, tier: 'free', model: 'brook/*', per: ['key'] }
     const shown = { resource: 'requests', span: 'minute', amount: 100, ...all }
-    const { id } = await desk.ask('limits set', some)
-    expect(await desk.ask('limits set', some)).toEqual({ id, ...shown, warnings: [] })
+    const { id } = await operator.run('limits set', some)
+    expect(await operator.run('limits set', some)).toEqual({ id, ...shown, warnings: [] })
     expect(limitsNow()).toMatchObject([{ id, resource: 'requests', span: 'minute', amount: 100, per: ['key'] }])
-    await desk.ask('limits set', { ...some, amount: '7/minute' })
+    await operator.run('limits set', { ...some, amount: '7/minute' })
     expect(await rows('limits')).toEqual([{ id, ...shown, amount: 7 }])
-    expect(await desk.ask('limits remove', { id: String(id) })).toEqual({})
+    expect(await operator.run('limits remove', { id: String(id) })).toEqual({})
     expect([limitsNow(), await rows('limits')]).toEqual([[], []])
   })
 
-  test('are for a key, an account or all, each or together', async () => {
-    await desk.ask('limits set', { resource: 'tokens', amount: '1000000/day', account: key.key })
-    await desk.ask('limits set', { resource: 'concurrency', amount: '8', key: key.id, per: 'model' })
+  test('are for a key, an account or all, separately or together', async () => {
+    await operator.run('limits set', { resource: 'tokens', amount: '1000000/day', account: key.key })
+    await operator.run('limits set', { resource: 'concurrency', amount: '8', key: key.id, per: 'model' })
     const requests = { resource: 'requests', amount: '9/day' }
-    await desk.ask('limits set', { ...requests, key: key.key, tier: 'pro', account: key.account })
-    await desk.ask('limits set', { ...requests, per: 'model,key' })
+    await operator.run('limits set', { ...requests, key: key.key, tier: 'pro', account: key.account })
+    await operator.run('limits set', { ...requests, per: 'model,key' })
     const listed = (await rows('limits')).map(row => [
       row.amount,
       row.resource,
@@ -65,74 +65,86 @@ describe('limits', () => {
       [9, 'requests', 'day', null, null, null],
     ])
     expect((await rows('limits')).map(({ per }) => per)).toEqual([[], ['model'], [], ['key', 'model']])
-    for (const { id } of limitsNow()) await desk.ask('limits remove', { id })
+    for (const { id } of limitsNow()) await operator.run('limits remove', { id })
   })
 
-  test('for a model that nobody has are taken, and it is said', async () => {
+  test('for an unknown model are accepted with a warning', async () => {
     const some = { resource: 'requests', amount: '9/day', model: 'brok/*' }
-    const { id, warnings } = await desk.ask('limits set', some)
+    const { id, warnings } = await operator.run('limits set', some)
     expect(warnings).toEqual(['No model matches at the moment: brok/*.'])
-    await desk.ask('limits remove', { id })
+    await operator.run('limits remove', { id })
   })
 
-  const of = (amount: unknown, more: object = {}) => ({ resource: 'requests', amount, ...more })
+  const limitOf = (amount: unknown, more: object = {}) => ({ resource: 'requests', amount, ...more })
   const bad: readonly (readonly [name: string, input: object | (() => object), says: RegExp])[] = [
-    ['0', of('0/minute'), /^<amount> is not valid: it must be at least 1\.$/],
-    ['a negative', of('-5/minute'), /it must be at least 1/],
-    ['a fraction', of('1.5/minute'), /it must be a whole number/],
-    ['far too much', of('99999999999999999999/minute'), /it must be at most/],
-    ['no number', of('many/minute'), /^A limit must be a whole number with its period, such as 100\/minute/],
-    ['a number in another way', of('1e3/minute'), /^A limit must be/],
-    ['nothing', of(undefined), /^A limit must be/],
-    ['no window', of('100'), /needs a window: minute or day/],
-    ['an empty window', of('100/'), /^A limit must be/],
-    ['another window', of('100/hour'), /^A limit must be/],
-    ['two windows', of('100/minute/day'), /^A limit must be/],
-    ['concurrency with a window', of('8/minute', { resource: 'concurrency' }), /concurrency has no window/],
-    ['concurrency of 0', of('0', { resource: 'concurrency' }), /it must be at least 1/],
-    ['another resource', of('8/minute', { resource: 'dollars' }), /one of: requests, tokens, concurrency/],
+    ['0', limitOf('0/minute'), /^<amount> is not valid: it must be at least 1\.$/],
+    ['a negative', limitOf('-5/minute'), /it must be at least 1/],
+    ['a fraction', limitOf('1.5/minute'), /it must be a whole number/],
+    ['far too much', limitOf('99999999999999999999/minute'), /it must be at most/],
+    ['no number', limitOf('many/minute'), /^A limit must be a whole number with its period, such as 100\/minute/],
+    ['a number in another way', limitOf('1e3/minute'), /^A limit must be/],
+    ['nothing', limitOf(undefined), /^A limit must be/],
+    ['no window', limitOf('100'), /needs a window: minute or day/],
+    ['an empty window', limitOf('100/'), /^A limit must be/],
+    ['another window', limitOf('100/hour'), /^A limit must be/],
+    ['two windows', limitOf('100/minute/day'), /^A limit must be/],
+    ['concurrency with a window', limitOf('8/minute', { resource: 'concurrency' }), /concurrency has no window/],
+    ['concurrency of 0', limitOf('0', { resource: 'concurrency' }), /it must be at least 1/],
+    ['another resource', limitOf('8/minute', { resource: 'dollars' }), /one of: requests, tokens, concurrency/],
     ['no resource', { amount: '8/minute' }, /one of: requests, tokens, concurrency/],
-    ['an unknown tier', of('8/minute', { tier: "gold' OR '1'='1" }), /^Unknown tier\.$/],
-    ['a tier of nothing', of('8/minute', { tier: '' }), /^--tier is not valid: it must have at least 1/],
-    ['an unknown key', of('8/minute', { key: 'key_zzzzzzzzzzz' }), /^--key is not valid: it must be an id such as/],
-    ['a key that is not there', of('8/minute', { key: 'key_00000000001' }), /^There is no such key or account\.$/],
-    ['a key of nothing', of('8/minute', { key: '' }), /^Unknown key\./],
+    ['an unknown tier', limitOf('8/minute', { tier: "gold' OR '1'='1" }), /^Unknown tier\.$/],
+    ['a tier of nothing', limitOf('8/minute', { tier: '' }), /^--tier is not valid: it must have at least 1/],
+    [
+      'an unknown key',
+      limitOf('8/minute', { key: 'key_zzzzzzzzzzz' }),
+      /^--key is not valid: it must be an id such as/,
+    ],
+    ['a missing key', limitOf('8/minute', { key: 'key_00000000001' }), /^There is no such key or account\.$/],
+    ['a key of nothing', limitOf('8/minute', { key: '' }), /^Unknown key\./],
     [
       'an unknown account',
-      of('8/minute', { account: 'acc_zzzzzzzzzzz' }),
+      limitOf('8/minute', { account: 'acc_zzzzzzzzzzz' }),
       /^--account is not valid: it must be an id such as/,
     ],
-    ["one of the operator's accounts", of('8/minute', { account: 'revenue' }), /^There is no such key or account\.$/],
-    ['a key of another account', () => of('8/minute', { key: key.id, account: other.id }), /would apply to no call/],
-    ['a key of another tier', () => of('8/minute', { key: key.id, tier: 'free' }), /would apply to no call/],
+    [
+      "one of the operator's accounts",
+      limitOf('8/minute', { account: 'revenue' }),
+      /^There is no such key or account\.$/,
+    ],
+    [
+      'a key of another account',
+      () => limitOf('8/minute', { key: key.id, account: otherKey.id }),
+      /would apply to no call/,
+    ],
+    ['a key of another tier', () => limitOf('8/minute', { key: key.id, tier: 'free' }), /would apply to no call/],
     [
       'per something else',
-      of('8/minute', { per: 'tier' }),
+      limitOf('8/minute', { per: 'tier' }),
       /^--per is not valid: it must be one of: key, account, model/,
     ],
-    ['a model of nothing', of('8/minute', { model: '' }), /^--model is not valid: it must have at least 1/],
-    ['a model with blanks', of('8/minute', { model: 'a b' }), /^--model is not valid: must be visible characters/],
-    ['a list of models', of('8/minute', { model: 'a/b,c/d' }), /^--model is not valid/],
+    ['a model of nothing', limitOf('8/minute', { model: '' }), /^--model is not valid: it must have at least 1/],
+    ['a model with blanks', limitOf('8/minute', { model: 'a b' }), /^--model is not valid: must be visible characters/],
+    ['a list of models', limitOf('8/minute', { model: 'a/b,c/d' }), /^--model is not valid/],
     [
       'a model beyond measure',
-      of('8/minute', { model: 'x'.repeat(257) }),
+      limitOf('8/minute', { model: 'x'.repeat(257) }),
       /^--model is not valid: it must have at most 256/,
     ],
   ]
-  test.each(bad)('%s is refused', (_name, input, says) =>
-    expectRefused('limits set', typeof input === 'function' ? input() : input, says),
+  test.each(bad)('%s is refused', (_name, input, pattern) =>
+    expectRefused('limits set', typeof input === 'function' ? input() : input, pattern),
   )
 
-  test.each([undefined, '', '0', '-1', '1.5', 'x', '99'])('%p names no limit to remove', id =>
+  test.each([undefined, '', '0', '-1', '1.5', 'x', '99'])('cannot be removed by the id %p', id =>
     expectRefused('limits remove', { id }, /^Unknown limit/),
   )
 })
 
-describe('names for models', () => {
+describe('routes', () => {
   const set = (name: unknown, members: string, more: object = {}) =>
-    desk.ask('routes set', { name, members: members.split(' '), ...more })
+    operator.run('routes set', { name, members: members.split(' '), ...more })
 
-  test('are laid down, changed, listed and removed', async () => {
+  test('are set, changed, listed and removed', async () => {
     const members = 'brook/trout=3 pool/trout then open/anything'
     const rowsOf = (name: string) => routesNow().find(row => row.name === name)?.members
     expect(await set('smart', members)).toMatchObject({ name: 'smart', policy: 'balanced', warnings: [] })
@@ -152,26 +164,26 @@ describe('names for models', () => {
     await set('smart', 'brook/trout')
     const only = { model: 'brook/trout', priority: 0, weight: 1 }
     expect(await rows('routes')).toMatchObject([{ name: 'smart', policy: 'cheapest', members: [only] }])
-    expect(await desk.ask('routes remove', { name: 'smart' })).toEqual({ warnings: [] })
+    expect(await operator.run('routes remove', { name: 'smart' })).toEqual({ warnings: [] })
     expect(routesNow()).toEqual([])
   })
 
-  test('may stand for each other, for any model, and for a model of the same name', async () => {
+  test('may refer to each other, to any model, and to a model of the same name', async () => {
     await set('fast', 'brook/a:b@c=0 pool/perch')
     await set('best', 'fast then open/x/y:z@1')
     await set('brook/trout', 'brook/trout then pool/trout')
     await set('fish-*', 'brook/* then pool/*')
     expect((await rows('routes')).map(({ name }) => name)).toEqual(['best', 'brook/trout', 'fast', 'fish-*'])
-    const { warnings } = await desk.ask('routes remove', { name: 'fast' })
+    const { warnings } = await operator.run('routes remove', { name: 'fast' })
     expect(warnings).toEqual(['"best" still lists this name and now ignores it.'])
-    for (const name of ['best', 'brook/trout', 'fish-*']) await desk.ask('routes remove', { name })
+    for (const name of ['best', 'brook/trout', 'fish-*']) await operator.run('routes remove', { name })
   })
 
-  test('to what has no channel yet are taken, and it is said', async () => {
+  test('to a model without a channel are accepted with a warning', async () => {
     const none = expect.stringMatching(/^None of these models has a channel yet/)
     expect((await set('later', 'open/x')).warnings).toEqual([none])
     expect((await set('later', 'open/x then pool/trout')).warnings).toEqual([])
-    await desk.ask('routes remove', { name: 'later' })
+    await operator.run('routes remove', { name: 'later' })
   })
 
   const many = Array.from({ length: bounds.routeMembersMax + 1 }, (_, at) => `open/m${at}`).join(' ')
@@ -204,7 +216,7 @@ describe('names for models', () => {
     ['a star where the name has none', ['x', 'brook/*'], /contains a \*, but the name has none/],
     ['a name of two stars', ['*x*', 'brook/trout'], /may contain only one \*/],
     ['no name', ['', 'brook/trout'], /^A model name must have 1 to 256 visible ASCII characters/],
-    ['a name of nobody', [undefined, 'brook/trout'], /^A model name must have/],
+    ['a missing name', [undefined, 'brook/trout'], /^A model name must have/],
     ['a name with a comma', ['a,b', 'brook/trout'], /^A model name must not contain a comma/],
     ['a name with blanks', ['a b', 'brook/trout'], /^A name must have/],
     ['a name like a weight', ['a=3', 'brook/trout'], /^A model name must not contain a comma, end in =number/],
@@ -216,11 +228,11 @@ describe('names for models', () => {
       /^--policy is not valid: it must be one of: balanced, w/,
     ],
   ]
-  test.each(bad)('%s is refused', (_name, [name, members, more], says) =>
-    expectRefused('routes set', { name, members: members.split(' '), ...more }, says),
+  test.each(bad)('%s is refused', (_name, [name, members, more], pattern) =>
+    expectRefused('routes set', { name, members: members.split(' '), ...more }, pattern),
   )
 
-  test('a loop is refused, however long, also where two are laid down at once', async () => {
+  test('with a loop are refused, however long, even if two are set at once', async () => {
     await set('a', 'brook/trout')
     await set('b', 'a')
     await set('c', 'b then brook/trout')
@@ -230,19 +242,19 @@ describe('names for models', () => {
     await set('d', 'brook/trout')
     const both = await Promise.allSettled([set('a', 'd'), set('d', 'a')])
     expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
-    for (const name of ['a', 'b', 'c', 'd']) await desk.ask('routes remove', { name })
+    for (const name of ['a', 'b', 'c', 'd']) await operator.run('routes remove', { name })
   })
 
-  test('a group whose channels are all disabled is refused, and says which', async () => {
-    for (const channel of [one, two]) await desk.ask('channels set', { channel, disable: true })
-    const says = `No channel can serve this name: these channels are disabled: ${one}, ${two}.`
-    await expectRefused('routes set', { name: 'x', members: ['brook/trout', 'brook/perch'] }, says)
+  test('whose channels are all disabled are refused, and the message names the channels', async () => {
+    for (const channel of [one, two]) await operator.run('channels set', { channel, disable: true })
+    const message = `No channel can serve this name: these channels are disabled: ${one}, ${two}.`
+    await expectRefused('routes set', { name: 'x', members: ['brook/trout', 'brook/perch'] }, message)
     await set('x', 'brook/trout pool/trout')
-    await desk.ask('routes remove', { name: 'x' })
-    for (const channel of [one, two]) await desk.ask('channels reset', { channel })
+    await operator.run('routes remove', { name: 'x' })
+    for (const channel of [one, two]) await operator.run('channels reset', { channel })
   })
 
-  test.each([undefined, '', 'nobody', "'; DROP TABLE model_route; --", '%'])('%p names no route to remove', name =>
+  test.each([undefined, '', 'nobody', "'; DROP TABLE model_route; --", '%'])('cannot be removed by the name %p', name =>
     expectRefused('routes remove', { name }, /^Unknown model name/),
   )
 })
@@ -252,10 +264,10 @@ describe('channels', () => {
   const usual = { weight: 1, priority: 0, ...caps, proxy: false, tags: ['eu'], foreignIds: false }
   const named = { id: one, name: null, baseUrl: 'https://brook.example/v1' }
   const brookOne = { ...named, state: 'enabled', health: null, ...usual }
-  const set = (channel: string, more: object) => desk.ask('channels set', { channel, ...more })
+  const set = (channel: string, more: object) => operator.run('channels set', { channel, ...more })
   const row = async (channel: string) => (await rows('channels')).find(({ id }) => id === channel)
 
-  test('are listed with what is said of them', async () => {
+  test('are listed with their settings', async () => {
     expect(await row(one)).toMatchObject(brookOne)
     expect(await row('demo#open')).toMatchObject({ state: 'enabled', tags: [] })
     const all = { weight: '3', priority: '2', rpm: '60', tpm: '100000', concurrency: '8', tags: 'no-training,fast' }
@@ -265,50 +277,50 @@ describe('channels', () => {
     const less = { ...shown, requestsPerMinute: null, tags: ['eu'] }
     expect(await set(one, { rpm: 'none', tags: 'none' })).toMatchObject(less)
     expect(await row(one)).toMatchObject(less)
-    expect(desk.store.rules.current.channels).toHaveLength(1)
-    expect(await desk.ask('channels reset', { channel: one })).toEqual({})
+    expect(operator.store.rules.current.channels).toHaveLength(1)
+    expect(await operator.run('channels reset', { channel: one })).toEqual({})
     expect(await row(one)).toMatchObject(brookOne)
   })
 
-  test('may be named by their place in the list', async () => {
+  test('may be named by their position in the list', async () => {
     expect(await set('brook#2', { weight: '2' })).toMatchObject({ id: two, weight: 2 })
-    await desk.ask('channels reset', { channel: 'brook#2' })
-    expect(desk.store.rules.current.channels).toEqual([])
+    await operator.run('channels reset', { channel: 'brook#2' })
+    expect(operator.store.rules.current.channels).toEqual([])
   })
 
   test('have proxies that are never shown', async () => {
     expect((await set(one, { proxy: 'http://joe:hunter2@proxy.example:3128' })).proxy).toBe(true)
-    expect(desk.store.rules.current.channels[0]!.proxy!.reveal()).toBe('http://joe:hunter2@proxy.example:3128')
+    expect(operator.store.rules.current.channels[0]!.proxy!.reveal()).toBe('http://joe:hunter2@proxy.example:3128')
     expect((await set(one, { weight: '5' })).proxy).toBe(true)
     expect((await set(one, { proxy: 'none' })).proxy).toBe(false)
-    await desk.ask('channels reset', { channel: one })
+    await operator.run('channels reset', { channel: one })
   })
 
-  test('that are disabled may be the last, which is said', async () => {
-    await desk.ask('routes set', { name: 'fish', members: ['brook/trout', 'then', 'pool/trout'] })
+  test('may all be disabled, with a warning', async () => {
+    await operator.run('routes set', { name: 'fish', members: ['brook/trout', 'then', 'pool/trout'] })
     expect((await set(one, { disable: true })).warnings).toEqual([])
     const nothingLeft = (provider: string) => `${provider} has no channel left: calls to its models get 503.`
     expect((await set(two, { disable: true })).warnings).toEqual([nothingLeft('brook')])
-    const said = await set(three, { disable: true })
-    expect(said.state).toBe('disabled')
+    const answer = await set(three, { disable: true })
+    expect(answer.state).toBe('disabled')
     const dead = 'No channel can serve these model names any more: fish.'
-    expect(said.warnings).toEqual([nothingLeft('pool'), dead])
+    expect(answer.warnings).toEqual([nothingLeft('pool'), dead])
     expect((await set(one, { enable: true })).warnings).toEqual([])
-    for (const channel of [one, two, three]) await desk.ask('channels reset', { channel })
-    await desk.ask('routes remove', { name: 'fish' })
+    for (const channel of [one, two, three]) await operator.run('channels reset', { channel })
+    await operator.run('routes remove', { name: 'fish' })
   })
 
-  test('that all have weight 0 share calls, which is said', async () => {
+  test('that all have weight 0 share the calls, with a warning', async () => {
     expect((await set(one, { weight: '0' })).warnings).toEqual([])
     const shared = expect.stringMatching(/have weight 0, so they share calls equally/)
     expect((await set(two, { weight: '0' })).warnings).toEqual([shared])
     expect((await set(two, { priority: '1' })).warnings).toEqual([shared, shared])
-    for (const channel of [one, two]) await desk.ask('channels reset', { channel })
+    for (const channel of [one, two]) await operator.run('channels reset', { channel })
   })
 
-  test('hand what is said of them to a renewed key', async () => {
+  test('pass their settings on to a renewed key', async () => {
     await set(one, { weight: '7', proxy: 'http://joe:hunter2@proxy', tags: 'fast' })
-    await desk.reopen({ BROOK_KEY: 'new,two' })
+    await operator.reopen({ BROOK_KEY: 'new,two' })
     const fresh = channelId('brook', 'new')
     expect(await row(one)).toMatchObject({ baseUrl: null, health: null, state: 'gone', weight: 7 })
     const move = { from: one, to: fresh }
@@ -317,18 +329,18 @@ describe('channels', () => {
     await set(two, { weight: '2' })
     await expectRefused('channels move', { from: one, to: two }, /^The second channel has settings/)
     await expectRefused('channels move', { from: two, to: two }, /^The two channels are the same/)
-    expect(await desk.ask('channels move', move)).toMatchObject({ id: fresh, weight: 7, proxy: true })
-    const moved = desk.store.rules.current.channels.find(({ channel }) => channel === fresh)
+    expect(await operator.run('channels move', move)).toMatchObject({ id: fresh, weight: 7, proxy: true })
+    const moved = operator.store.rules.current.channels.find(({ channel }) => channel === fresh)
     expect(moved!.proxy!.reveal()).toBe('http://joe:hunter2@proxy')
     expect(await row(one)).toBeUndefined()
-    for (const channel of [fresh, two]) await desk.ask('channels reset', { channel })
-    await desk.reopen()
+    for (const channel of [fresh, two]) await operator.run('channels reset', { channel })
+    await operator.reopen()
   })
 
   const long = `http://${'x'.repeat(bounds.proxyUrlCharsMax)}`
   const proxies = ['', 'proxy', 'proxy:3128', 'http://', 'http:///x', 'ftp://p', 'file:///etc/passwd', 'http://p/path']
   proxies.push('http://p?x', 'http://p#x', 'http://p q', 'http://p:99999', 'http://[::1', 'http://é', long)
-  test.each(proxies)('the proxy %p is refused, and its words are not repeated', async proxy => {
+  test.each(proxies)('the proxy %p is refused, and its text is not repeated', async proxy => {
     await expectRefused(
       'channels set',
       { channel: one, proxy },
@@ -349,7 +361,7 @@ describe('channels', () => {
   test.each([
     ['no channel', { weight: '1' }, /^Unknown channel\. See: weir channels list/],
     ['another channel', { channel: 'brook#zzzzzz', weight: '1' }, /^Unknown channel/],
-    ['a place that is not there', { channel: 'brook#3', weight: '1' }, /^Unknown channel/],
+    ['an unknown position', { channel: 'brook#3', weight: '1' }, /^Unknown channel/],
     ['a provider', { channel: 'brook', weight: '1' }, /^Unknown channel/],
     ['nothing to set', { channel: one }, /^Nothing to change\. Options: --weight/],
     ['a negative weight', { channel: one, weight: '-1' }, /^--weight must be a whole number\.$/],
@@ -372,43 +384,43 @@ describe('channels', () => {
     ],
     ['both', { channel: one, disable: true, enable: true }, /^Use either --disable or --enable, not both\.$/],
     ['one good, one bad', { channel: one, weight: '3', rpm: 'x' }, /^--rpm must/],
-  ] as const)('%s is refused', (_name, input, says) => expectRefused('channels set', input, says))
+  ] as const)('%s is refused', (_name, input, pattern) => expectRefused('channels set', input, pattern))
 
-  test.each(['brook#zzzzzz', '', "'--"])('of %p there is nothing to reset', channel =>
+  test.each(['brook#zzzzzz', '', "'--"])('%p has no health to reset', channel =>
     expectRefused('channels reset', { channel }, /^(This channel has no settings to reset|Unknown channel)/),
   )
 })
 
-describe('what a key may use', () => {
-  const set = (more: object) => desk.ask('keys set', { key: key.key, ...more })
+describe('the rights of a key', () => {
+  const set = (more: object) => operator.run('keys set', { key: key.key, ...more })
 
-  test('is set when it is made, and changed', async () => {
+  test('are set when it is created, and changed', async () => {
     const rights = { allow: 'brook/*, smart', deny: 'brook/p*', require: 'eu,no-training', explain: 'on' }
-    const made = await desk.ask('keys create', rights)
+    const created = await operator.run('keys create', rights)
     const lists = { allows: ['brook/*', 'smart'], denies: ['brook/p*'], requires: ['eu', 'no-training'] }
     const shown = { explains: true, ...lists }
-    expect(await desk.ask('keys show', { key: made.key })).toMatchObject(shown)
-    expect(await desk.ask('keys set', { key: made.id, deny: '' })).toMatchObject({ ...shown, denies: null })
-    expect(await desk.ask('keys set', { key: made.id, strict: 'on' })).toMatchObject({ ...shown, denies: null })
+    expect(await operator.run('keys show', { key: created.key })).toMatchObject(shown)
+    expect(await operator.run('keys set', { key: created.id, deny: '' })).toMatchObject({ ...shown, denies: null })
+    expect(await operator.run('keys set', { key: created.id, strict: 'on' })).toMatchObject({ ...shown, denies: null })
     const none = { allow: '', require: 'none', explain: 'off' }
     const plain = { explains: false, allows: null, denies: null, requires: null }
-    expect(await desk.ask('keys set', { key: made.id, ...none })).toMatchObject(plain)
-    expect(await desk.ask('keys show', { key: key.key })).toMatchObject(plain)
+    expect(await operator.run('keys set', { key: created.id, ...none })).toMatchObject(plain)
+    expect(await operator.run('keys show', { key: key.key })).toMatchObject(plain)
   })
 
-  test('is said to be odd where no model has such a name', async () => {
-    const says = 'No model matches at the moment: brok/*, brook/salmon.'
-    expect((await set({ allow: 'brook/*,brok/*', deny: 'brook/salmon' })).warnings).toEqual([says])
+  test('get a warning if no model has such a name', async () => {
+    const warning = 'No model matches at the moment: brok/*, brook/salmon.'
+    expect((await set({ allow: 'brook/*,brok/*', deny: 'brook/salmon' })).warnings).toEqual([warning])
     expect(await set({ allow: 'open/*,open/any,op*,*', deny: 'brook/tr*' })).toMatchObject({ warnings: [] })
     await set({ allow: '', deny: '' })
   })
 
-  test('is said to be odd where no channel has such a tag', async () => {
-    await desk.ask('channels set', { channel: one, tags: 'eu' })
+  test('get a warning if no channel has such a tag', async () => {
+    await operator.run('channels set', { channel: one, tags: 'eu' })
     expect((await set({ require: 'eu,uo' })).warnings).toEqual(['No channel has this tag at the moment: uo.'])
     expect(await set({ require: 'eu' })).toMatchObject({ warnings: [] })
     await set({ require: 'none' })
-    await desk.ask('channels reset', { channel: one })
+    await operator.run('channels reset', { channel: one })
   })
 
   test.each([
@@ -422,18 +434,18 @@ describe('what a key may use', () => {
     [{ require: 'EU' }, /^--require is not valid: must be a word of lower-case letters, digits and dashes/],
     [{ explain: 'yes' }, /^--explain must be on or off\.$/],
     [{}, /^Nothing to change\. Options: --name, .*--allow, --deny, --require, .*--explain, --disable, --enable\.$/],
-  ])('%p is refused', (input, says) => expectRefused('keys set', { key: key.key, ...input }, says))
+  ])('are refused with %p', (input, pattern) => expectRefused('keys set', { key: key.key, ...input }, pattern))
 })
 
-test('all of it is there after a restart, and in force before anything else', async () => {
-  await desk.ask('limits set', { resource: 'requests', amount: '5/day', model: "a'b%_;--*" })
-  await desk.ask('routes set', { name: 'q\'%_;--"', members: ['brook/trout'] })
-  await desk.ask('channels set', { channel: one, disable: true, proxy: 'http://joe:hunter2@proxy' })
+test('all rules are there after a restart, and apply before anything else', async () => {
+  await operator.run('limits set', { resource: 'requests', amount: '5/day', model: "a'b%_;--*" })
+  await operator.run('routes set', { name: 'q\'%_;--"', members: ['brook/trout'] })
+  await operator.run('channels set', { channel: one, disable: true, proxy: 'http://joe:hunter2@proxy' })
   const before = [await rows('limits'), await rows('routes'), await rows('channels')]
-  await desk.reopen()
-  expect(desk.store.rules.current.limits).toHaveLength(1)
+  await operator.reopen()
+  expect(operator.store.rules.current.limits).toHaveLength(1)
   expect([await rows('limits'), await rows('routes'), await rows('channels')]).toEqual(before)
   expect(before[0]![0]!.model).toBe("a'b%_;--*")
   expect(before[1]![0]!.name).toBe('q\'%_;--"')
-  expect(desk.logs.join()).not.toContain('hunter2')
+  expect(operator.logs.join()).not.toContain('hunter2')
 })

@@ -1,4 +1,4 @@
-// Rules that are laid down while calls are made: in force for the next call, and without any effect on one under way.
+// Rules that are changed while calls are made: they apply to the next call, and do not affect running calls.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -35,16 +35,16 @@ async function codeOf(answer: Promise<Response>): Promise<readonly [number, unkn
   return [status, (rest.body as { error?: { code: unknown } }).error?.code]
 }
 
-/** The keys that the upstream is asked with in so many calls. */
+/** The keys with which the upstream is called in so many calls. */
 async function keysOf(calls: number, named = model): Promise<ReadonlySet<string>> {
   const before = harness.upstream.requests.length
   for (let at = 0; at < calls; at++) expect((await call(named, await harness.key())).status).toBe(200)
-  const seen = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization')!.slice(7))
-  return new Set(seen)
+  const usedKeys = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization')!.slice(7))
+  return new Set(usedKeys)
 }
 
-describe('a name for models', () => {
-  test('is there for the next call, means something else for the one after it, and is gone for the last', async () => {
+describe('a route', () => {
+  test('applies to the next call, changes for the one after it, and is gone for the last', async () => {
     expect(await codeOf(call('smart'))).toEqual([404, 'model_not_found'])
     await operate('routes set', { name: 'smart', members: [model] })
     const answer = await call('smart')
@@ -56,7 +56,7 @@ describe('a name for models', () => {
     expect(await codeOf(call('smart'))).toEqual([404, 'model_not_found'])
   })
 
-  test('falls back where the first have no channel', async () => {
+  test('falls back if its first members have no channel', async () => {
     await operate('routes set', { name: 'safe', members: [model, 'then', 'demo/echo'] })
     for (const channel of [one, two]) await operate('channels set', { channel, disable: true })
     expect((await call('safe')).headers.get('x-pipeline-route')).toContain('echo')
@@ -67,7 +67,7 @@ describe('a name for models', () => {
 })
 
 describe('a channel', () => {
-  test('gets no more calls once it is disabled, and all when the other is', async () => {
+  test('gets no more calls once it is disabled, and all calls when the other is', async () => {
     await operate('channels set', { channel: one, disable: true })
     expect(await keysOf(8)).toEqual(new Set(['sk-2']))
     await operate('channels set', { channel: two, disable: true })
@@ -78,22 +78,22 @@ describe('a channel', () => {
     await operate('channels reset', { channel: two })
   })
 
-  test('of a later priority is not used while another can', async () => {
+  test('of a lower priority is not used while another can be', async () => {
     await operate('channels set', { channel: one, priority: '1' })
     expect(await keysOf(8)).toEqual(new Set(['sk-2']))
     await operate('channels reset', { channel: one })
   })
 
-  test('that is disabled in the middle of an answer goes on to its end', async () => {
-    const goOn = Promise.withResolvers<void>()
-    harness.upstream.plan(pausedStream(['Hello, ', 'river'], goOn.promise))
+  test('that is disabled in the middle of an answer serves it to the end', async () => {
+    const proceed = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['Hello, ', 'river'], proceed.promise))
     const answer = await chat(harness, key, { model, messages: hello, stream: true })
     const reader = answer.body!.getReader()
     const decoder = new TextDecoder()
     let text = decoder.decode((await reader.read()).value)
     for (const channel of [one, two]) await operate('channels set', { channel, disable: true })
     await operate('limits set', { resource: 'requests', amount: '1/minute', per: 'key', model })
-    goOn.resolve()
+    proceed.resolve()
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
     expect(text).toContain('river')
     expect(text).toEndWith('data: [DONE]\n\n')
@@ -102,7 +102,7 @@ describe('a channel', () => {
     for (const { id } of limits) await operate('limits remove', { id })
   })
 
-  test('goes by its proxy from the next call on, and without it after that', async () => {
+  test('uses its proxy from the next call on, and none after the proxy is removed', async () => {
     const proxy = await startProxy({ credentials: 'joe:hunter2' })
     await operate('channels set', { channel: two, disable: true })
     await operate('channels set', { channel: one, proxy: proxy.url() })
@@ -114,22 +114,22 @@ describe('a channel', () => {
     await operate('channels set', { channel: one, proxy: 'none' })
     expect((await call(model)).status).toBe(200)
     expect(proxy.heads.length).toBe(heads)
-    expect(opened).toBe(1) // by the same connection, although something else was changed meanwhile
+    expect(opened).toBe(1) // the same connection, although another setting was changed meanwhile
     expect(harness.logs.join()).not.toContain('hunter2')
     for (const channel of [one, two]) await operate('channels reset', { channel })
     await proxy.stop()
   })
 
-  test('is listed as available only while one can be used', async () => {
-    const offered = async (): Promise<unknown> => {
+  test('is listed as available only while it can be used', async () => {
+    const availability = async (): Promise<unknown> => {
       const { data } = (await (await fetch(`${harness.url}/v1/models`)).json()) as { data: { id: string }[] }
       return data.some(({ id }) => id === model)
     }
-    expect(await offered()).toBe(true)
+    expect(await availability()).toBe(true)
     for (const channel of [one, two]) await operate('channels set', { channel, disable: true })
-    expect(await offered()).toBe(false)
+    expect(await availability()).toBe(false)
     for (const channel of [one, two]) await operate('channels reset', { channel })
-    expect(await offered()).toBe(true)
+    expect(await availability()).toBe(true)
   })
 })
 
@@ -139,11 +139,11 @@ describe('a limit', () => {
     for (const { id } of limits) await operate('limits remove', { id })
   }
 
-  test('holds for the next call, changes with the one after it, and is gone for the last', async () => {
+  test('applies to the next call, changes for the one after it, and is gone for the last', async () => {
     const calls = async (count: number): Promise<readonly number[]> => {
-      const seen: number[] = []
-      for (let at = 0; at < count; at++) seen.push((await call(model)).status)
-      return seen
+      const statuses: number[] = []
+      for (let at = 0; at < count; at++) statuses.push((await call(model)).status)
+      return statuses
     }
     expect(await calls(3)).toEqual([200, 200, 200])
     await operate('limits set', { resource: 'requests', amount: '2/day', per: 'key', model: 'openai/*' })
@@ -154,18 +154,18 @@ describe('a limit', () => {
     expect(await calls(3)).toEqual([200, 200, 200])
   })
 
-  test('of tokens and of places holds as well, for one key or one account', async () => {
+  test('of tokens and of concurrency applies too, for one key or one account', async () => {
     await operate('limits set', { resource: 'tokens', amount: '1/minute', key })
-    // One that is larger than all of it finds its place where nothing has been taken yet.
+    // A call that is larger than the whole limit is admitted while nothing is used.
     expect([(await call(model)).status, (await call(model)).status]).toEqual([200, 429])
     expect((await call(model, await harness.key())).status).toBe(200)
     await remove()
-    const goOn = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
     await operate('limits set', { resource: 'concurrency', amount: '1', account: key })
-    harness.upstream.plan(pausedStream(['Hello, ', 'river'], goOn.promise))
+    harness.upstream.plan(pausedStream(['Hello, ', 'river'], proceed.promise))
     const first = await chat(harness, key, { model, messages: hello, stream: true })
     expect((await call(model)).status).toBe(429)
-    goOn.resolve()
+    proceed.resolve()
     await first.text()
     await harness.idle()
     expect((await call(model)).status).toBe(200)
@@ -173,16 +173,16 @@ describe('a limit', () => {
   })
 })
 
-describe('what a key may use', () => {
+describe('the rights of a key', () => {
   const set = (more: object) => operate('keys set', { key, ...more })
 
-  test('holds for the next call, by the name of the model and by any other', async () => {
+  test("apply to the next call, by the model's name and by any route", async () => {
     await operate('routes set', { name: 'smart', members: [model, 'then', 'demo/echo'] })
     await set({ deny: 'openai/*' })
     const refused = await call(model)
     expect([refused.status, refused.headers.get('x-pipeline-route')]).toEqual([403, expect.stringMatching(/^fail/)])
     expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('model_forbidden')
-    // Of a group those that it may use.
+    // Of a route, the members that the key may use.
     expect((await call('smart')).headers.get('x-pipeline-route')).toContain('echo')
     await set({ deny: 'smart' })
     expect(await codeOf(call('smart'))).toEqual([403, 'model_forbidden'])
@@ -193,26 +193,26 @@ describe('what a key may use', () => {
     await operate('routes remove', { name: 'smart' })
   })
 
-  test('holds for nobody else', async () => {
+  test('do not affect other keys', async () => {
     await set({ allow: 'demo/*' })
     expect([(await call(model)).status, (await call(model, await harness.key())).status]).toEqual([403, 200])
   })
 
-  test('keeps its data to channels that are tagged so', async () => {
+  test('restrict its data to channels with the required tags', async () => {
     await set({ require: 'eu' })
     expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
     await operate('channels set', { channel: two, tags: 'eu,fast' })
     const before = harness.upstream.requests.length
     for (let calls = 0; calls < 8; calls++) expect((await call(model)).status).toBe(200)
-    const seen = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization'))
-    expect(new Set(seen)).toEqual(new Set(['Bearer sk-2']))
+    const usedKeys = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization'))
+    expect(new Set(usedKeys)).toEqual(new Set(['Bearer sk-2']))
     await operate('channels set', { channel: two, tags: 'none' })
     expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
     await operate('channels reset', { channel: two })
   })
 })
 
-test('all of it survives a restart', async () => {
+test('all rules survive a restart', async () => {
   await operate('routes set', { name: 'kept', members: [model] })
   await operate('channels set', { channel: one, disable: true })
   await operate('limits set', { resource: 'requests', amount: '1/day', per: 'key', model: 'demo/*' })

@@ -1,5 +1,5 @@
-// What lies at an upstream stays with the credential that put it there: whatever the order of the keys, under the names
-// that older versions gave to channels, and as far as can be told when a key was renewed.
+// Objects that are stored at an upstream stay with the credential that created them: whatever the order of the keys,
+// under the channel names of older versions, and as far as possible when a key was renewed.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -56,7 +56,7 @@ const start = (keys: string): Promise<Harness> =>
     world: { tasksEveryMs: 1e6 },
   })
 
-async function begin(keys: string): Promise<void> {
+async function startFresh(keys: string): Promise<void> {
   if (harness !== undefined) {
     await harness.stop()
     rmSync(folder, { recursive: true, force: true })
@@ -66,8 +66,8 @@ async function begin(keys: string): Promise<void> {
   key = await harness.key()
 }
 
-/** Starts again with these keys; with `named`, on what an older version would have written. */
-async function again(keys: string, named?: string): Promise<void> {
+/** Starts again with these keys; with `named`, on data as an older version wrote it. */
+async function restart(keys: string, named?: string): Promise<void> {
   await harness.stop()
   if (named !== undefined) {
     const db = openDatabase(join(folder, 'weir.db'))
@@ -79,50 +79,50 @@ async function again(keys: string, named?: string): Promise<void> {
   harness = await start(keys)
 }
 
-type Told = { readonly status: number; readonly json: Record<string, unknown> }
+type JsonAnswer = { readonly status: number; readonly json: Record<string, unknown> }
 
-async function ask(path: string, init: RequestInit = {}): Promise<Told> {
+async function request(path: string, init: RequestInit = {}): Promise<JsonAnswer> {
   const headers = { authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) }
   const response = await fetch(`${harness.url}${path}`, { ...init, headers })
   const text = await response.text()
-  return { status: response.status, json: text === '' ? {} : (JSON.parse(text) as Told['json']) }
+  return { status: response.status, json: text === '' ? {} : (JSON.parse(text) as JsonAnswer['json']) }
 }
 
-const post = (path: string, body: object): Promise<Told> =>
-  ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+const post = (path: string, body: object): Promise<JsonAnswer> =>
+  request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
 
-/** With which key the upstream was last asked. */
+/** The key of the last request to the upstream. */
 const lastKey = (): string => upstream.requests.at(-1)!.headers.get('authorization')!.slice('Bearer '.length)
 const lastBody = () => JSON.parse(upstream.requests.at(-1)!.body.toString()) as Record<string, unknown>
 
 interface Kind {
-  /** Makes one, and tells its name. */
+  /** Creates an object and returns its id. */
   make(): Promise<string>
-  /** Asks for it again. */
-  see(id: string): Promise<Told>
+  /** Reads it again. */
+  read(id: string): Promise<JsonAnswer>
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
   'a response': {
     make: async () => (await post('/v1/responses', { model: 'pond/echo', input: 'one' })).json.id as string,
-    see: id => ask(`/v1/responses/${id}`),
+    read: id => request(`/v1/responses/${id}`),
   },
   'what follows a response': {
     make: async () => (await post('/v1/responses', { model: 'pond/echo', input: 'one' })).json.id as string,
-    see: id => post('/v1/responses', { model: 'pond/echo', input: 'two', previous_response_id: id }),
+    read: id => post('/v1/responses', { model: 'pond/echo', input: 'two', previous_response_id: id }),
   },
   'a file': {
     async make() {
       const body = new FormData()
       body.set('purpose', 'user_data')
       body.set('file', new File(['some words'], 'one.txt', { type: 'text/plain' }))
-      return (await ask('/api/v3/files', { method: 'POST', body })).json.id as string
+      return (await request('/api/v3/files', { method: 'POST', body })).json.id as string
     },
-    see: id => ask(`/api/v3/files/${id}`),
+    read: id => request(`/api/v3/files/${id}`),
   },
   'a call that names a file': {
     make: () => kinds['a file']!.make(),
-    see: id =>
+    read: id =>
       post('/api/v3/chat/completions', {
         model: 'pond/echo',
         messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: id } }] }],
@@ -131,55 +131,55 @@ const kinds: Readonly<Record<string, Kind>> = {
   'a task': {
     async make() {
       const content = [{ type: 'text', text: 'a river' }]
-      const begun = await post('/api/v3/contents/generations/tasks', { model: 'pond/film', content })
-      return begun.json.id as string
+      const created = await post('/api/v3/contents/generations/tasks', { model: 'pond/film', content })
+      return created.json.id as string
     },
-    see: id => ask(`/api/v3/contents/generations/tasks/${id}`),
+    read: id => request(`/api/v3/contents/generations/tasks/${id}`),
   },
 }
 
-describe.each(Object.entries(kinds))('%s', (name, { make, see }) => {
-  beforeEach(() => begin('sk-1,sk-2,sk-3'))
+describe.each(Object.entries(kinds))('the pin of %s', (name, { make, read: see }) => {
+  beforeEach(() => startFresh('sk-1,sk-2,sk-3'))
 
-  test('is asked for with the key that made it, wherever that stands now', async () => {
+  test('is the key that created it, at any position', async () => {
     const id = await make()
     const maker = lastKey()
     for (const keys of ['sk-3,sk-2,sk-1', `sk-0,${maker}`, maker]) {
-      await again(keys)
+      await restart(keys)
       expect([(await see(id)).status, lastKey()]).toEqual([200, maker])
     }
   })
 
-  test('and under the place of that key, which was its name once', async () => {
+  test('is found by the position of that key, which was its name in older versions', async () => {
     const id = await make()
     const maker = lastKey()
-    await again('sk-1,sk-2,sk-3', `pond#${maker.slice(-1)}`)
+    await restart('sk-1,sk-2,sk-3', `pond#${maker.slice(-1)}`)
     expect([(await see(id)).status, lastKey()]).toEqual([200, maker])
   })
 
-  test('and with the one key that there is, where it was renewed', async () => {
-    await begin('sk-old')
+  test('moves to the only key if that was renewed', async () => {
+    await startFresh('sk-old')
     const id = await make()
     expect(lastKey()).toBe('sk-old')
     const before = upstream.requests.length
-    await again('sk-new')
+    await restart('sk-new')
     expect((await see(id)).status).toBe(200)
-    // What is kept here, too, needs no upstream that may know nothing of it.
+    // A response that is stored here, too, needs no upstream that may not know it.
     if (name === 'a response') expect(upstream.requests.length).toBe(before)
     else expect(lastKey()).toBe('sk-new')
     if (name === 'what follows a response') expect(lastBody()).not.toHaveProperty('previous_response_id')
   })
 })
 
-test('what a key made that is gone, among several, is said to be out of reach', async () => {
-  await begin('sk-1')
+test('an object of a key that is gone, among several keys, gets an error that it cannot be reached', async () => {
+  await startFresh('sk-1')
   const [file, response] = [await kinds['a file']!.make(), await kinds['a response']!.make()]
-  await again('sk-2,sk-3')
+  await restart('sk-2,sk-3')
   const before = upstream.requests.length
-  expect((await kinds['a file']!.see(file)).status).toBe(503)
-  expect((await kinds['a call that names a file']!.see(file)).status).toBe(404)
-  expect((await kinds['a response']!.see(response)).status).toBe(200)
+  expect((await kinds['a file']!.read(file)).status).toBe(503)
+  expect((await kinds['a call that names a file']!.read(file)).status).toBe(404)
+  expect((await kinds['a response']!.read(response)).status).toBe(200)
   expect(upstream.requests.length).toBe(before)
-  expect((await kinds['what follows a response']!.see(response)).status).toBe(200)
+  expect((await kinds['what follows a response']!.read(response)).status).toBe(200)
   expect(lastBody()).not.toHaveProperty('previous_response_id')
 })

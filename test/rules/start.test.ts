@@ -1,4 +1,4 @@
-// A start on rules that somebody wrote by hand, or that speak of what is not there any more.
+// A start on rules that somebody wrote by hand, or that refer to what no longer exists.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,9 +29,9 @@ async function stop(): Promise<void> {
   harness = undefined
 }
 
-const ask = (command: string, input: object) => harness!.weir(command, { ...input })
+const run = (command: string, input: object) => harness!.weir(command, { ...input })
 
-/** What a hand does that goes past the commands. */
+/** Writes to the database without the commands. */
 function write(sql: string): void {
   const db = openDatabase(join(folder, 'weir.db'))
   db.run('PRAGMA ignore_check_constraints = ON')
@@ -42,7 +42,7 @@ function write(sql: string): void {
 const status = async (model: string): Promise<number> =>
   (await chat(harness!, await harness!.key(), { model, messages: hello })).status
 
-describe('what nobody can understand stops the start, and can be mended without it', () => {
+describe('an invalid rule stops the start, and can be repaired by a command:', () => {
   const member = '{"model":"b","priority":0,"weight":1}'
   const cases: readonly (readonly [string, string, RegExp, string, object])[] = [
     [
@@ -70,15 +70,13 @@ describe('what nobody can understand stops the start, and can be mended without 
     ],
   ]
 
-  test.each(cases)('%s', async (...[, sql, says, command, input]) => {
+  test.each(cases)('%s', async (...[, sql, message, command, input]) => {
     await stop()
     write(sql)
     const fault = await startHarness({ folder }).catch((thrown: unknown) => thrown)
     expect(fault).toBeInstanceOf(ConfigError)
-    expect((fault as Error).message).toMatch(says)
-    const store = await openStore(
-      readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', LOG_LEVEL: 'silent' }),
-    )
+    expect((fault as Error).message).toMatch(message)
+    const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'silent' }))
     await operatorOf(() => store.manage).weir(command, input)
     await store.close()
     harness = await startHarness({ folder })
@@ -86,20 +84,20 @@ describe('what nobody can understand stops the start, and can be mended without 
   })
 })
 
-describe('what is not there any more is told, and nothing else suffers', () => {
+describe('a rule about something that no longer exists is logged, and nothing else is affected:', () => {
   const warned = (): readonly string[] =>
     harness!.logs.filter(line => line.includes('a rule refers to something that does not exist'))
 
   test('a provider whose file is gone', async () => {
     const providers = mkdtempSync(join(tmpdir(), 'weir-start-providers-'))
     const brook = JSON.parse(readFileSync(join(import.meta.dir, '..', '..', 'providers', 'openai.json'), 'utf8'))
-    const own = { ...brook, id: 'brook', keyEnv: 'BROOK_KEY', baseUrlEnv: 'BROOK_URL' }
-    writeFileSync(join(providers, 'brook.json'), JSON.stringify(own))
+    const brookFile = { ...brook, id: 'brook', keyEnv: 'BROOK_KEY', baseUrlEnv: 'BROOK_URL' }
+    writeFileSync(join(providers, 'brook.json'), JSON.stringify(brookFile))
     await stop()
     harness = await startHarness({ folder, env: { WEIR_PROVIDERS: providers, BROOK_KEY: 'k' } })
-    await ask('routes set', { name: 'both', members: ['brook/gpt-4o-mini', 'then', 'openai/gpt-4o-mini'] })
-    await ask('routes set', { name: 'alone', members: ['brook/gpt-4o-mini'] })
-    await ask('channels set', { channel: 'brook#1', weight: '2' })
+    await run('routes set', { name: 'both', members: ['brook/gpt-4o-mini', 'then', 'openai/gpt-4o-mini'] })
+    await run('routes set', { name: 'alone', members: ['brook/gpt-4o-mini'] })
+    await run('channels set', { channel: 'brook#1', weight: '2' })
     await stop()
     rmSync(providers, { recursive: true })
     harness = await startHarness({ folder })
@@ -111,8 +109,8 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     expect([await status('both'), await status('alone'), await status('openai/gpt-4o-mini')]).toEqual([200, 404, 200])
   })
 
-  test('a key that was renewed', async () => {
-    await ask('channels set', { channel: 'openai#1', disable: true })
+  test('a renewed key', async () => {
+    await run('channels set', { channel: 'openai#1', disable: true })
     expect(await status('openai/gpt-4o-mini')).toBe(503)
     await stop()
     harness = await startHarness({ folder, upstreamKeys: 'sk-new' })
@@ -120,8 +118,8 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     expect(await status('openai/gpt-4o-mini')).toBe(200)
   })
 
-  test('the key of a proxy: its channel is closed until an operator has mended that', async () => {
-    await ask('channels set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
+  test('a lost key of a proxy: its channel is disabled until an operator has set it again', async () => {
+    await run('channels set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
     await stop()
     writeFileSync(join(folder, 'encryption-key'), 'x'.repeat(64))
     const fault = await startHarness({ folder }).catch((thrown: unknown) => thrown)
@@ -133,13 +131,13 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     expect([await status('openai/gpt-4o-mini'), await status('demo/echo')]).toEqual([503, 200])
     const sent = harness.upstream.requests.length
     expect(sent).toBe(0)
-    const listed = (await ask('channels list', {})).data as Record<string, unknown>[]
+    const listed = (await run('channels list', {})).data as Record<string, unknown>[]
     expect(listed.find(({ id }) => id === channelId('openai', upstreamKey))).toMatchObject({
       state: 'unusable',
       problem: expect.stringContaining('The proxy of this channel cannot be decrypted'),
       proxy: true,
     })
-    await ask('channels set', { channel: channelId('openai', upstreamKey), proxy: 'none' })
+    await run('channels set', { channel: channelId('openai', upstreamKey), proxy: 'none' })
     expect(await status('openai/gpt-4o-mini')).toBe(200)
   })
 })

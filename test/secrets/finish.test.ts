@@ -1,4 +1,4 @@
-// Old secrets are let go when nothing rests on them any more, and only by force before that.
+// Old secrets are removed when nothing uses them any more, and before that only by force.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { bounds } from '../../src/base/bounds.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
-import { keysWith, marksIn, read, sealedWith, write } from './ground.ts'
+import { keysWith, marksIn, read, sealedWith, write } from './secret-rows.ts'
 
 const SOON_MS = bounds.secretReplacedMsMin
 const DAY_MS = 86_400_000
@@ -41,50 +41,50 @@ async function restart(): Promise<void> {
 }
 
 describe('a pepper', () => {
-  test('goes when every key has called since', async () => {
-    const [one, other, revoked] = [await harness.key(), await harness.key(), await harness.key()]
+  test('is removed when every key has called since', async () => {
+    const [firstKey, secondKey, revoked] = [await harness.key(), await harness.key(), await harness.key()]
     await harness.weir('keys revoke', { key: revoked })
     const [old] = marksIn(folder, 'pepper') as [string]
     await rotate('pepper')
     const [fresh] = marksIn(folder, 'pepper') as [string]
     expect(keysWith(folder)).toEqual({ [old]: 2 })
-    expect(await call(one)).toBe(200)
-    await until(() => keysWith(folder)[fresh] === 1, 'it is digested anew')
+    expect(await call(firstKey)).toBe(200)
+    await until(() => keysWith(folder)[fresh] === 1, 'the key is digested again')
     expect(await statusOf('pepper')).toMatchObject([
       { mark: fresh, state: 'newest', rests: { keys: 1 }, replaced: null },
       { mark: old, state: 'older', rests: { keys: 1 }, replaced: expect.stringMatching(/^20/) },
     ])
     laterMs = SOON_MS + 1_000
     expect(await finish('pepper')).toStartWith(`No secret was removed. ${old}: keys 1 still use it`)
-    const waiting = (await rotate('pepper', { status: true })).keys as { key: string; mark: string; ends: string }[]
-    expect(waiting).toMatchObject([{ mark: old, ends: `…${other.slice(-4)}` }])
-    expect(await call(other)).toBe(200)
-    await until(() => keysWith(folder)[fresh] === 2, 'so is the other')
+    const pendingKeys = (await rotate('pepper', { status: true })).keys as { key: string; mark: string; ends: string }[]
+    expect(pendingKeys).toMatchObject([{ mark: old, ends: `…${secondKey.slice(-4)}` }])
+    expect(await call(secondKey)).toBe(200)
+    await until(() => keysWith(folder)[fresh] === 2, 'the other key is digested again')
     expect(await finish('pepper')).toEqual({ dropped: [old] })
     expect(marksIn(folder, 'pepper')).toEqual([fresh])
-    expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
+    expect(await Promise.all([firstKey, secondKey, revoked].map(call))).toEqual([200, 200, 401])
     await restart()
-    expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
+    expect(await Promise.all([firstKey, secondKey, revoked].map(call))).toEqual([200, 200, 401])
     expect(await finish('pepper')).toBe('There is no old secret to remove.')
   })
 
-  test('takes by force the keys with it that rest on it, and no others; and codes', async () => {
-    const dying = await harness.key()
+  test('removed by force takes along the keys and codes that use it, and no others', async () => {
+    const oldKey = await harness.key()
     const codes = (await harness.weir('codes create', { count: '3', amount: '1' })).codes as string[]
     write(folder, 'UPDATE code SET expires_ms = 1 WHERE id = (SELECT max(id) FROM code)')
     const [old] = marksIn(folder, 'pepper') as [string]
     await rotate('pepper')
-    const living = await harness.key()
+    const newKey = await harness.key()
     laterMs = SOON_MS + 1_000
     expect(await finish('pepper', true)).toEqual({ dropped: [old], lost: ['keys 1, codes 2'] })
-    expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
-    const redeemed = harness.weir('codes redeem', { code: codes[0], account: living })
+    expect(await Promise.all([oldKey, newKey].map(call))).toEqual([401, 200])
+    const redeemed = harness.weir('codes redeem', { code: codes[0], account: newKey })
     expect(await redeemed.catch((fault: Error) => fault.message)).toStartWith('Unknown code.')
     await restart()
-    expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
+    expect(await Promise.all([oldKey, newKey].map(call))).toEqual([401, 200])
   })
 
-  test('does not go while something may still come that was made with it, not even by force', async () => {
+  test('is not removed while something that was made with it may still arrive, not even by force', async () => {
     await rotate('pepper')
     laterMs = SOON_MS - 10_000
     expect(await finish('pepper')).toContain('it can be removed from 20')
@@ -92,7 +92,7 @@ describe('a pepper', () => {
     expect(marksIn(folder, 'pepper')).toHaveLength(2)
   })
 
-  test('of a key from before peppers were noted is the first', async () => {
+  test('of a key from before peppers were recorded is the first', async () => {
     const key = await harness.key()
     write(folder, 'UPDATE api_key SET pepper = NULL')
     const [old] = marksIn(folder, 'pepper') as [string]
@@ -101,14 +101,17 @@ describe('a pepper', () => {
     laterMs = SOON_MS + 1_000
     expect(await finish('pepper')).toContain('keys 1 still use it')
     expect(await call(key)).toBe(200)
-    await until(() => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined, 'digested anew')
+    await until(
+      () => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined,
+      'the key is digested again',
+    )
     expect(await finish('pepper')).toEqual({ dropped: [old] })
     expect(await call(key)).toBe(200)
   })
 })
 
 describe('a secret of tokens', () => {
-  test('goes when the longest token has ended', async () => {
+  test('is removed when the longest token has expired', async () => {
     const [old] = marksIn(folder, 'jwt') as [string]
     await rotate('jwt')
     expect(await finish('jwt')).toContain('Callers may still send tokens or keys that were made with it')
@@ -125,7 +128,7 @@ describe('an encryption key', () => {
     return [answer.status, answer.headers.has('x-weir-replayed')]
   }
 
-  test('goes when all is sealed anew, and callers can carry nothing of it any more', async () => {
+  test('is removed when everything is re-encrypted, and callers can hold nothing of it any more', async () => {
     const key = await harness.key()
     for (const name of ['a', 'b', 'c']) expect(await idempotent(key, name)).toEqual([200, false])
     const [old] = marksIn(folder, 'encryption') as [string]
@@ -143,7 +146,7 @@ describe('an encryption key', () => {
     expect(await idempotent(key, 'c')).toEqual([200, true])
   })
 
-  test('of what does not open is let go by force alone', async () => {
+  test('of data that cannot be decrypted is removed by force alone', async () => {
     const key = await harness.key()
     await idempotent(key, 'a')
     write(folder, "UPDATE kept_answer SET sealed = CAST(substr(sealed, 1, 40) || x'00' AS BLOB)")
@@ -158,7 +161,7 @@ describe('an encryption key', () => {
 })
 
 describe('a rotation', () => {
-  test('is refused when there are as many as may be', async () => {
+  test('is refused when there are as many secrets as allowed', async () => {
     for (let count = 1; count < bounds.secretsMax; count++) await rotate('jwt')
     const refused = await rotate('jwt').catch((fault: Error) => fault.message)
     expect(refused).toContain('Remove old ones first: weir rotate jwt --finish')
@@ -198,9 +201,9 @@ describe('a rotation', () => {
     ])
   })
 
-  test('says what it wants', async () => {
-    const says = (kind: string, flags: object) => rotate(kind, flags).catch((fault: Error) => fault.message)
-    expect(await says('salt', {})).toBe('The secret must be one of: pepper, jwt, encryption.')
-    expect(await says('jwt', { force: true })).toBe('--force can only be used with --finish.')
+  test('without valid options prints its usage', async () => {
+    const message = (kind: string, flags: object) => rotate(kind, flags).catch((fault: Error) => fault.message)
+    expect(await message('salt', {})).toBe('The secret must be one of: pepper, jwt, encryption.')
+    expect(await message('jwt', { force: true })).toBe('--force can only be used with --finish.')
   })
 })

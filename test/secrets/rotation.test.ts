@@ -1,11 +1,11 @@
-// Secrets are replaced while calls are under way: not one of them fails, and what was made before goes on to be good.
+// Secrets are rotated while calls run: no call fails, and what was made before stays valid.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { pausedStream } from '../../tools/fake-upstream/answers.ts'
 import { openCall } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
-import { bodiesWith, keysWith, kinds, marksIn, read, sealedWith, secretsIn } from './ground.ts'
+import { bodiesWith, keysWith, kinds, marksIn, read, sealedWith, secretsIn } from './secret-rows.ts'
 
 const MODEL = 'openai/gpt-4o-mini'
 const ROUNDS = 3
@@ -36,7 +36,7 @@ const respond = (key: string, body: object): Promise<Response> =>
 const idempotent = (key: string, name: string): Promise<Response> =>
   chat(harness, key, { model: MODEL, messages: hello }, { 'idempotency-key': name })
 
-/** Calls of all kinds, one after the other, until told to stop; gives every status that was not 200. */
+/** Makes calls of all kinds, one after the other, until stopped; collects every status that was not 200. */
 function callOn(key: string, failed: unknown[]): () => Promise<number> {
   let [stopped, count] = [false, 0]
   async function loop(): Promise<void> {
@@ -48,8 +48,8 @@ function callOn(key: string, failed: unknown[]): () => Promise<number> {
           ? idempotent(key, `call-${count}`)
           : chat(harness, key, { model: MODEL, messages: hello, stream }))
       const text = await answer.text()
-      const isWhole = !stream || count % 5 > 2 || text.includes('[DONE]')
-      if (answer.status !== 200 || !isWhole) failed.push([count, answer.status, text])
+      const isComplete = !stream || count % 5 > 2 || text.includes('[DONE]')
+      if (answer.status !== 200 || !isComplete) failed.push([count, answer.status, text])
       count++
     }
   }
@@ -61,8 +61,8 @@ function callOn(key: string, failed: unknown[]): () => Promise<number> {
   }
 }
 
-/** A call whose bodies are kept, which is best effort. */
-async function keptCall(key: string): Promise<string> {
+/** A call whose bodies are stored, which is best effort. */
+async function callWithStoredBodies(key: string): Promise<string> {
   for (;;) {
     const answer = await chat(harness, key, { model: MODEL, messages: hello })
     await answer.text()
@@ -77,7 +77,7 @@ async function keptCall(key: string): Promise<string> {
   }
 }
 
-test('all three, several times, under load', async () => {
+test('all three secrets are rotated several times under load', async () => {
   const keys = await Promise.all(Array.from({ length: 12 }, () => harness.key({ qpm: 100_000 })))
   await operator('keys set', { key: keys[0], bodies: 'on' })
   const ends = Promise.withResolvers<void>()
@@ -85,13 +85,15 @@ test('all three, several times, under load', async () => {
     harness.upstream.plan(pausedStream(['from before '], ends.promise))
     return openCall(harness, key, { stream: true })
   })
-  await Promise.all(held.map(caller => caller.until(({ text }) => text.includes('from before'), 'it has begun')))
+  await Promise.all(
+    held.map(caller => caller.until(({ text }) => text.includes('from before'), 'the stream has started')),
+  )
   const codes = (await operator('codes create', { count: '1', amount: '3' })).codes as string[]
   const tokens = [await tokenOf()]
   const before = { stored: (await (await respond(keys[1]!, { input: 'Keep this' })).json()) as { id: string } }
   const first = await idempotent(keys[2]!, 'before')
   const firstText = await first.text()
-  const kept = await keptCall(keys[0]!)
+  const storedId = await callWithStoredBodies(keys[0]!)
 
   const failed: unknown[] = []
   const loops = keys.map(key => callOn(key, failed))
@@ -102,7 +104,7 @@ test('all three, several times, under load', async () => {
       expect(await rotate(kind)).toMatchObject({ rotated: kind, older: round + 1 })
       expect(marksIn(harness.folder, kind)).toEqual([expect.any(String), ...marks])
       tokens.push(await tokenOf())
-      // Made with the secrets of before, and of now, at each step.
+      // Tokens that were made with the former and the current secrets, at each step.
       expect(await Promise.all(tokens.map(web))).toEqual(tokens.map(() => 200))
       await until(() => harness.records().length > count + 20, 'calls go on')
     }
@@ -114,15 +116,15 @@ test('all three, several times, under load', async () => {
   expect(answered.map(({ status, text }) => [status, text.includes('[DONE]')])).toEqual(held.map(() => [200, true]))
   expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(200)
 
-  const again = await idempotent(keys[2]!, 'before')
-  expect([again.headers.get('x-weir-replayed'), await again.text()]).toEqual([
+  const replayed = await idempotent(keys[2]!, 'before')
+  expect([replayed.headers.get('x-weir-replayed'), await replayed.text()]).toEqual([
     first.headers.get('x-request-id'),
     firstText,
   ])
   const headers = { authorization: `Bearer ${keys[1]!}` }
   const stored = await fetch(`${harness.url}/v1/responses/${before.stored.id}`, { headers })
   expect([stored.status, await stored.text()]).toEqual([200, expect.stringContaining('Keep this')])
-  const bodies = await operator('bodies', { call: kept })
+  const bodies = await operator('bodies', { call: storedId })
   expect(JSON.stringify(bodies.request)).toContain('Hello, river')
   expect(await operator('codes redeem', { code: codes[0], account: keys[3] })).toMatchObject({ amount: '3.00' })
 

@@ -1,5 +1,5 @@
-// Deleting records, step by step: nothing goes before it is summed up, orders wait for calls that are under way, the
-// auditor knows what was deleted and still finds what was not.
+// Deletion of records, step by step: no record is deleted before it is in the statistics, deletion orders wait for
+// running calls, and the auditor knows what was deleted and still finds what was lost.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
@@ -20,9 +20,9 @@ afterEach(() => {
 })
 
 const ALL = Number.MAX_SAFE_INTEGER
-const his = { accountId: alice, keyId: aliceKey }
+const aliceIds = { accountId: alice, keyId: aliceKey }
 const rule = { accountId: alice, keyId: null, endUser: null, from: 0, before: 1_000_000, scope: null, author: 'x' }
-const one = (sql: string): unknown => books.db.query(sql).values()[0]?.[0]
+const valueOf = (sql: string): unknown => books.db.query(sql).values()[0]?.[0]
 const findings = async (): Promise<readonly string[]> =>
   (await auditDatabase(books.path)).findings.map(({ text }) => text)
 
@@ -38,46 +38,46 @@ function remove(ids: readonly number[], more: More = {}) {
 const order = (): number =>
   (books.run(run => run.orderDeletion(rule)) as OperationResult<'orderDeletion'> & { id: number }).id
 
-describe('what is deleted', () => {
-  test('is not missed by the auditor, and its money is still there', async () => {
+describe('a deleted record', () => {
+  test('is not missed by the auditor, and its money is still in the ledger', async () => {
     const audit = new LedgerAudit({ path: books.path, lagMs: 0, rests: false, deep: false })
     await audit.pass()
     expect(remove([calls.refunded, calls.plain, calls.short, calls.free])).toEqual({ done: 'deleted', count: 4 })
     expect((await audit.pass()).findings).toEqual([])
     expect(await findings()).toEqual([])
     audit.close()
-    expect(one(`SELECT sum(cost) FROM deleted_sum WHERE account_id = ${alice}`)).toBe(270n)
-    const booked = one("SELECT sum(amount) FROM transfer WHERE kind = 'shortfall'")
-    expect(one('SELECT sum(shortfall) FROM deleted_sum')).toBe(booked)
-    expect(one("SELECT count(*) FROM transfer WHERE kind = 'charge'")).toBe(3n)
+    expect(valueOf(`SELECT sum(cost) FROM deleted_sum WHERE account_id = ${alice}`)).toBe(270n)
+    const shortfall = valueOf("SELECT sum(amount) FROM transfer WHERE kind = 'shortfall'")
+    expect(valueOf('SELECT sum(shortfall) FROM deleted_sum')).toBe(shortfall)
+    expect(valueOf("SELECT count(*) FROM transfer WHERE kind = 'charge'")).toBe(3n)
   })
 
-  test('by age leaves nothing to look after, call by call', async () => {
+  test('that was deleted by age leaves no row of its own', async () => {
     remove([calls.plain])
     books.run(run => run.keepRecordsFrom({ id: calls.plain + 1 }))
     expect(remove([calls.refunded, calls.short])).toEqual({ done: 'deleted', count: 2 })
     expect(await findings()).toEqual([])
-    expect(one('SELECT count(*) FROM deleted_record')).toBe(0n)
+    expect(valueOf('SELECT count(*) FROM deleted_record')).toBe(0n)
     books.run(run => run.keepRecordsFrom({ id: 5 }))
-    expect(one("SELECT value FROM setting WHERE name = 'records_from'")).toBe(String(calls.plain + 1))
+    expect(valueOf("SELECT value FROM setting WHERE name = 'records_from'")).toBe(String(calls.plain + 1))
   })
 
-  test('stays in the statement, line by line', () => {
+  test('keeps its line in the statement', () => {
     const read = () => ledgerQueries(books.db).statement({ accountId: alice, scope: null, limit: 50 })!.lines
     const before = read()
     remove([calls.plain])
     expect(read()).toEqual(before)
     const sum = before.reduce((all, { amount }) => all + BigInt(amount), 0n)
-    expect(sum).toBe(one(`SELECT balance FROM account WHERE id = ${alice}`) as bigint)
+    expect(sum).toBe(valueOf(`SELECT balance FROM account WHERE id = ${alice}`) as bigint)
   })
 
-  test('leaves nothing of its answer behind', () => {
+  test('leaves no stored answer behind', () => {
     books.db.run(`INSERT INTO kept_answer VALUES (${calls.plain}, zeroblob(40)), (${calls.open}, zeroblob(40))`)
     remove([calls.plain])
     expect(books.db.query('SELECT call_id FROM kept_answer').values()).toEqual([[BigInt(calls.open)]])
   })
 
-  test('by anybody else is still found', async () => {
+  test('that was not deleted by the gateway is still found by the auditor', async () => {
     remove([calls.plain])
     spoil(books.db, `DELETE FROM record WHERE call_id = ${calls.refunded}`)
     expect(await findings()).toEqual([expect.stringContaining('without a record')])
@@ -94,53 +94,53 @@ describe('what is deleted', () => {
   })
 })
 
-describe('what is not in the statistics', () => {
-  test('stays until it is', () => {
-    const rolledSeq = Number(one('SELECT max(seq) FROM record_log'))
-    books.run(run => run.record({ record: recordOf(7_000, his) }))
+describe('a record that is not in the statistics', () => {
+  test('is kept until the statistics have it', () => {
+    const rolledSeq = Number(valueOf('SELECT max(seq) FROM record_log'))
+    books.run(run => run.record({ record: recordOf(7_000, aliceIds) }))
     const id = order()
     const ids = [calls.plain, 7_000]
     expect(remove(ids, { rolledSeq, order: { id, next: null } })).toEqual({ done: 'behind', count: 1 })
-    expect(one('SELECT count(*) FROM record WHERE call_id = 7000')).toBe(1n)
-    expect(one('SELECT next_id FROM record_deletion')).toBe(7_000n)
+    expect(valueOf('SELECT count(*) FROM record WHERE call_id = 7000')).toBe(1n)
+    expect(valueOf('SELECT next_id FROM record_deletion')).toBe(7_000n)
     expect(remove(ids, { order: { id, next: null } })).toEqual({ done: 'deleted', count: 1 })
-    expect(one('SELECT deleted FROM record_deletion')).toBe(2n)
+    expect(valueOf('SELECT deleted FROM record_deletion')).toBe(2n)
   })
 
-  test('stays, too, where a refund is not in them yet', () => {
-    const rolledSeq = Number(one('SELECT max(seq) FROM record_log'))
+  test('is kept, too, while its refund is not in the statistics', () => {
+    const rolledSeq = Number(valueOf('SELECT max(seq) FROM record_log'))
     const refund = { kind: 'refund', ref: calls.plain, accountId: alice, amount: 'all' } as const
     books.run(run => run.post({ ...refund, reference: null, author: 'x' }))
     expect(remove([calls.plain], { rolledSeq })).toEqual({ done: 'behind', count: 0 })
   })
 })
 
-describe('an order', () => {
-  test('is not done while a call that it is for is under way', () => {
+describe('a deletion order', () => {
+  test('is not done while a call that it covers is running', () => {
     const id = order()
     remove([], { order: { id, next: null } })
-    expect([one('SELECT next_id FROM record_deletion'), one('SELECT done_ms FROM record_deletion')]).toEqual([
+    expect([valueOf('SELECT next_id FROM record_deletion'), valueOf('SELECT done_ms FROM record_deletion')]).toEqual([
       ...[BigInt(calls.open), null],
     ])
-    books.run(run => run.settle({ record: recordOf(calls.open, his), cost: '0' }))
+    books.run(run => run.settle({ record: recordOf(calls.open, aliceIds), cost: '0' }))
     remove([calls.open], { order: { id, next: null } })
-    expect(one('SELECT done_ms FROM record_deletion')).not.toBeNull()
+    expect(valueOf('SELECT done_ms FROM record_deletion')).not.toBeNull()
   })
 
-  test('for what is not there, or not theirs, is none', () => {
-    const ask = (more: object) => books.run(run => run.orderDeletion({ ...rule, ...more })).done
-    expect(ask({})).toBe('ordered')
-    expect(ask({ accountId: 77 })).toBe('unknown')
-    expect(ask({ keyId: 77 })).toBe('unknown')
-    expect(ask({ keyId: aliceKey })).toBe('ordered')
-    expect(ask({ scope: { personId: 9, rank: 1 } })).toBe('unknown')
-    expect(ask({ accountId: null, scope: { personId: 9, rank: 1 } })).toBe('unknown')
+  test('for an unknown account or key, or one of others, is refused', () => {
+    const orderWith = (more: object) => books.run(run => run.orderDeletion({ ...rule, ...more })).done
+    expect(orderWith({})).toBe('ordered')
+    expect(orderWith({ accountId: 77 })).toBe('unknown')
+    expect(orderWith({ keyId: 77 })).toBe('unknown')
+    expect(orderWith({ keyId: aliceKey })).toBe('ordered')
+    expect(orderWith({ scope: { actorId: 9, rank: 1 } })).toBe('unknown')
+    expect(orderWith({ accountId: null, scope: { actorId: 9, rank: 1 } })).toBe('unknown')
   })
 
   test('forgets whose records it was for', () => {
     const { id } = books.run(run => run.orderDeletion({ ...rule, endUser: 'ann', before: 10 })) as { id: number }
-    expect(one('SELECT end_user FROM record_deletion')).toBe('ann')
+    expect(valueOf('SELECT end_user FROM record_deletion')).toBe('ann')
     remove([], { order: { id, next: null } })
-    expect(one('SELECT end_user FROM record_deletion')).toBe('')
+    expect(valueOf('SELECT end_user FROM record_deletion')).toBe('')
   })
 })

@@ -1,5 +1,5 @@
-// Killed at any instant, the ledger and its roller lose nothing and count nothing twice; and a file of statistics is
-// taken for that of its own database only.
+// Killed at any moment, the ledger and its roller lose nothing and count nothing twice; and a statistics file is used
+// for its own database only.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const KILLS = 8
 
-/** Runs until so many calls are settled, and dies in the middle of the next ones. */
+/** Runs until so many calls are settled, and is killed in the middle of the next ones. */
 async function runAndKill(calls: number): Promise<void> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, 'rolling-child.ts'), folder], {
     stdout: 'pipe',
@@ -49,11 +49,11 @@ function expectEqual(place: string): number {
   const [db, statistics] = ['weir.db', 'stats.db'].map(name =>
     openDatabase(join(place, name), { readonly: true, safeIntegers: true }),
   )
-  const told = written(statistics!)
-  expect(told).toEqual(recount(db!, Date.now(), new Map()))
+  const figures = written(statistics!)
+  expect(figures).toEqual(recount(db!, Date.now(), new Map()))
   db!.close()
   statistics!.close()
-  return Number(told.get('all|month|0|0|'.concat(monthNow()))?.[0] ?? 0)
+  return Number(figures.get('all|month|0|0|'.concat(monthNow()))?.[0] ?? 0)
 }
 
 const monthNow = (): string => {
@@ -76,11 +76,11 @@ test('whenever it is killed, the sums are those of the records', async () => {
   expect(calls).toBeGreaterThan(100)
 }, 120_000)
 
-describe('the statistics', () => {
+describe('statistics', () => {
   /** A ledger in a folder of its own, to which records are added. */
-  function openPlace(name: string) {
-    const place = mkdtempSync(join(folder, name))
-    const db = openWriter(join(place, 'weir.db'))
+  function openFolder(name: string) {
+    const ledgerFolder = mkdtempSync(join(folder, name))
+    const db = openWriter(join(ledgerFolder, 'weir.db'))
     migrate(db)
     const { run } = buildOperations(openBooks(db))
     const add = (from: number, count: number): void =>
@@ -89,42 +89,42 @@ describe('the statistics', () => {
           for (let id = from; id < from + count; id++) run.record({ record: recordOf(id, { accountId: 5, keyId: 6 }) })
         })
         .immediate()
-    return { place, db, add, run }
+    return { ledgerFolder, db, add, run }
   }
   const copy = (from: string, to: string): void => copyFileSync(join(from, 'stats.db'), join(to, 'stats.db'))
 
-  test('of another database are not taken for its own', () => {
-    const [one, other] = [openPlace('one'), openPlace('other')]
-    one.add(1_000, 20)
-    rollAll(one.place)
-    other.add(1_000, 7)
-    copy(one.place, other.place)
-    rollAll(other.place)
-    expectEqual(other.place)
+  test('of another database are not used', () => {
+    const [first, second] = [openFolder('one'), openFolder('other')]
+    first.add(1_000, 20)
+    rollAll(first.ledgerFolder)
+    second.add(1_000, 7)
+    copy(first.ledgerFolder, second.ledgerFolder)
+    rollAll(second.ledgerFolder)
+    expectEqual(second.ledgerFolder)
   })
 
-  test('that are ahead of a database, or of another future of it, are not either', () => {
-    const now = openPlace('now')
+  test('that are ahead of a database, or of another continuation of it, are not used either', () => {
+    const now = openFolder('now')
     now.add(1_000, 20)
-    const then = mkdtempSync(join(folder, 'then'))
-    copyDatabase(now.db, join(then, 'weir.db'))
+    const earlier = mkdtempSync(join(folder, 'then'))
+    copyDatabase(now.db, join(earlier, 'weir.db'))
     now.add(1_100, 20)
-    rollAll(now.place)
-    copy(now.place, then)
-    const db = openWriter(join(then, 'weir.db'))
+    rollAll(now.ledgerFolder)
+    copy(now.ledgerFolder, earlier)
+    const db = openWriter(join(earlier, 'weir.db'))
     const { run } = buildOperations(openBooks(db))
     for (let id = 1_200; id < 1_260; id++) run.record({ record: recordOf(id, { accountId: 7, keyId: 8 }) })
     db.close()
-    rollAll(then)
-    expectEqual(then)
+    rollAll(earlier)
+    expectEqual(earlier)
   })
 
-  test('from before a copy of the database go on with it, though records are gone meanwhile', () => {
-    const now = openPlace('before')
+  test('that are older than a copy of the database continue with it, although records were deleted meanwhile', () => {
+    const now = openFolder('before')
     now.add(1_000, 20)
-    rollAll(now.place)
+    rollAll(now.ledgerFolder)
     const copied = mkdtempSync(join(folder, 'copied'))
-    copyDatabase(openDatabase(join(now.place, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
+    copyDatabase(openDatabase(join(now.ledgerFolder, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
     now.db.run('DELETE FROM record WHERE call_id < 1010')
     now.add(1_100, 5)
     copyDatabase(now.db, join(copied, 'weir.db'))
@@ -134,14 +134,14 @@ describe('the statistics', () => {
     statistics.close()
   })
 
-  test('are never given a number of the log twice, however much of it is let go', () => {
-    const { place, db, add, run } = openPlace('log')
+  test('never get a number of the log twice, however much of the log is trimmed', () => {
+    const { ledgerFolder, db, add, run } = openFolder('log')
     add(1_000, 20)
-    rollAll(place)
+    rollAll(ledgerFolder)
     run.trimLog({ below: 1_000_000 })
     add(1_100, 3)
-    rollAll(place)
-    expectEqual(place)
+    rollAll(ledgerFolder)
+    expectEqual(ledgerFolder)
     expect(db.query('SELECT count(*), max(seq) FROM record_log').values()).toEqual([[4n, 23n]])
   })
 })

@@ -1,5 +1,5 @@
-// Statistics the slow way: every record is read and added to everything that it belongs to. What the roller writes must
-// be the same, whatever has happened on the way.
+// Statistics the slow way: every record is read and added to everything that it belongs to. The roller must write the
+// same, whatever has happened meanwhile.
 
 import type { Database } from 'bun:sqlite'
 import { addEncodedHistogram, stepOf } from '../../src/base/collections/latency-histogram.ts'
@@ -17,8 +17,8 @@ const spans = [
   ['month', (ms: number) => new Date(ms).getUTCFullYear() * 12 - 1970 * 12 + new Date(ms).getUTCMonth(), 31 * DAY_MS],
 ] as const
 
-/** In days; of one thing, and of two together. */
-const kept: Readonly<Record<string, readonly number[]>> = {
+/** In days; for one subject, and for two together. */
+const daysKept: Readonly<Record<string, readonly number[]>> = {
   minute: [2, 0],
   hour: [92, 8],
   day: [1e9, 400],
@@ -45,21 +45,21 @@ interface Sum {
   readonly took: Map<number, number>
 }
 
-/** What is printed of a row, in the order of the file's columns. */
+/** The printed values of a row, in the order of the file's columns. */
 const printed = ({ values, first, took }: Sum): readonly string[] => [
   ...values.map(String),
   ...[first, took].map(steps => [...steps].sort((one, other) => one[0] - other[0]).join(' ')),
 ]
 
 const isRow = (span: string, pair: boolean, { ms, nowMs }: { ms: number; nowMs: number }): boolean => {
-  const days = kept[span]![pair ? 1 : 0]!
+  const days = daysKept[span]![pair ? 1 : 0]!
   const [, at, length] = spans.find(([name]) => name === span)!
   if (days === 0) return false
   const end = span === 'month' ? Date.UTC(1970, at(ms) + 1, 1) : (at(ms) + 1) * length
   return end > nowMs - days * DAY_MS
 }
 
-/** What the provider asks for a million, and what uncached input costs; in nano-USD. */
+/** The provider's price per million, and the price of uncached input; in nano-USD. */
 export interface Rate {
   readonly provider: Readonly<Record<string, bigint>>
   readonly plain: bigint
@@ -109,19 +109,22 @@ function moneyOf(row: Raw, rates: ReadonlyMap<string, Rate>): { provider: bigint
   const lines = JSON.parse(row.lines as string) as [string, number, string][]
   let [provider, listed, savings] = [0n, 0n, 0n]
   for (const [what, count, text] of lines) {
-    const own = BigInt(Math.round(Number(text) * 1e9))
-    listed += BigInt(count) * own
+    const ownRate = BigInt(Math.round(Number(text) * 1e9))
+    listed += BigInt(count) * ownRate
     provider += BigInt(count) * (rate.provider[what] ?? 0n)
-    if (what.startsWith('cache')) savings += BigInt(count) * (rate.plain - own)
+    if (what.startsWith('cache')) savings += BigInt(count) * (rate.plain - ownRate)
   }
-  const up = (amount: bigint): bigint => (amount + 999_999n) / 1_000_000n
+  const roundUp = (amount: bigint): bigint => (amount + 999_999n) / 1_000_000n
   const billed = (row.cost as bigint) + (row.shortfall as bigint)
-  return { provider: up(provider), savings: listed === 0n ? 0n : ((savings / 1_000_000n) * billed) / up(listed) }
+  return {
+    provider: roundUp(provider),
+    savings: listed === 0n ? 0n : ((savings / 1_000_000n) * billed) / roundUp(listed),
+  }
 }
 
 const cutNames = 'all account key model channel modelChannel keyModel'.split(' ')
 
-/** The same from the file of statistics. */
+/** The same from the statistics file. */
 export function written(db: Database): Table {
   const names = new Map((db.query('SELECT id, text FROM name').all() as Raw[]).map(row => [row.id, row.text]))
   const table = new Map<string, readonly string[]>()
@@ -129,14 +132,14 @@ export function written(db: Database): Table {
     const [cut, span, one, other, at, ...values] = row
     const cutName = cutNames[Number(cut)]!
     const isName = { one: /^model|^channel/.test(cutName), other: /Model$|Channel$/.test(cutName) }
-    const shown = [isName.one ? names.get(one as bigint) : one, isName.other ? names.get(other as bigint) : other]
+    const subjects = [isName.one ? names.get(one as bigint) : one, isName.other ? names.get(other as bigint) : other]
     const steps = values.splice(-2).map(bytes => {
       const histogram = new Map<number, number>()
       addEncodedHistogram(histogram, bytes as Uint8Array)
       return histogram
     })
     const sum = { values: values as bigint[], first: steps[0]!, took: steps[1]! }
-    table.set([cutName, spans[Number(span)]![0], ...shown, at].join('|'), printed(sum))
+    table.set([cutName, spans[Number(span)]![0], ...subjects, at].join('|'), printed(sum))
   }
   return new Map([...table].sort())
 }

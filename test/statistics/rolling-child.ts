@@ -1,5 +1,5 @@
-// A ledger with its roller in a process that is killed: writes calls as quickly as it can, some of them late and some
-// refunded, and has them summed up meanwhile. It writes a dot for each call that is settled.
+// A ledger with its roller in a process that is killed: writes calls as fast as it can, some of them late and some
+// refunded, while the roller sums them up. It writes a dot for each call that is settled.
 //
 // rolling-child.ts <folder>
 
@@ -18,15 +18,15 @@ const [writer, { lastId }] = await Writer.open({ path: database, ballastBytes: 0
 const mintId = buildIdMinter(Date.now, lastId)
 const rolling = new StatisticsWorker({ database, statistics: join(folder, 'stats.db'), writer, onError: fail })
 
-const nothing = { priceVersion: null, endUser: null, tags: null }
-const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, ...nothing }
+const emptyFields = { priceVersion: null, endUser: null, tags: null }
+const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, ...emptyFields }
 
 async function makeAccount(): Promise<{ accountId: number; keyId: number }> {
   const [accountId, keyId] = [mintId(), mintId()]
-  const words = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false }
+  const keyFields = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false }
   const digest = keyId.toString(16).padStart(64, '0')
   const key = { id: keyId, accountId, digest, credit: '1000000000', creditRef: mintId() } as const
-  await writer.run('createKey', { ...key, ...words }, { actor: 'cli' })
+  await writer.run('createKey', { ...key, ...keyFields }, { actor: 'cli' })
   return { accountId, keyId }
 }
 

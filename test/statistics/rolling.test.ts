@@ -1,5 +1,5 @@
 // The sums are those of the records, whatever was written in which order, wherever the roller was stopped, and however
-// the file of statistics came to be.
+// the statistics file was created.
 
 import type { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
@@ -39,7 +39,7 @@ const lineRates = {
   own: { input: '3.00', output: '10.00', cacheRead: '1.00', cacheWrite: '4.00' },
 } as const
 
-interface House {
+interface LedgerFolder {
   readonly folder: string
   readonly db: Database
   run<T>(work: (run: OperationRunner['run']) => T): T
@@ -47,13 +47,13 @@ interface House {
 
 const owners = [11, 12, 13].map(number => ({ accountId: 1_000 + number, keyId: 2_000 + number }))
 
-function openHouse(): House {
+function openLedgerFolder(): LedgerFolder {
   const folder = mkdtempSync(join(tmpdir(), 'weir-rolling-'))
   const db = openWriter(join(folder, 'weir.db'))
   migrate(db)
   db.run('PRAGMA synchronous = OFF')
   const operating = buildOperations(openBooks(db, () => NOW_MS))
-  const run: House['run'] = work =>
+  const run: LedgerFolder['run'] = work =>
     db
       .transaction(() => {
         const result = work(operating.run)
@@ -63,9 +63,9 @@ function openHouse(): House {
       .immediate()
   run(({ createKey, addPrices }) => {
     for (const { accountId, keyId } of owners) {
-      const words = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false }
+      const keyFields = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false }
       const money = { credit: '5000000', creditRef: keyId + 500 } as const
-      createKey({ id: keyId, accountId, digest: `${keyId}`.padStart(64, '0'), ...money, ...words })
+      createKey({ id: keyId, accountId, digest: `${keyId}`.padStart(64, '0'), ...money, ...keyFields })
     }
     const price = (model: string, origin: 'shipped' | 'operator', text: string) => ({
       model,
@@ -73,8 +73,8 @@ function openHouse(): House {
       price: text,
       author: 'x',
     })
-    const own = [price('p/own', 'shipped', shipped), price('p/own', 'operator', dearer)]
-    addPrices({ prices: [price('p/plain', 'shipped', shipped), ...own] })
+    const ownPrices = [price('p/own', 'shipped', shipped), price('p/own', 'operator', dearer)]
+    addPrices({ prices: [price('p/plain', 'shipped', shipped), ...ownPrices] })
   })
   return { folder, db, run }
 }
@@ -112,13 +112,13 @@ const calls: fc.Arbitrary<Call> = fc.record({
   held: fc.boolean(),
 })
 
-const doings = ['roll', 'roll', 'roll', 'restart', 'lose', 'trim'] as const
+const actions = ['roll', 'roll', 'roll', 'restart', 'lose', 'trim'] as const
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: calls.map(call => ({ call })) },
   { weight: 4, arbitrary: fc.nat(50).map(settle => ({ settle })) },
   { weight: 2, arbitrary: fc.nat(50).map(refund => ({ refund })) },
-  { weight: 5, arbitrary: fc.constantFrom(...doings).map(name => ({ do: name })) },
+  { weight: 5, arbitrary: fc.constantFrom(...actions).map(name => ({ do: name })) },
 )
 
 function recordOf(callId: number, call: Call): RecordRow {
@@ -161,7 +161,7 @@ function recordOf(callId: number, call: Call): RecordRow {
 }
 
 class History {
-  readonly #house = openHouse()
+  readonly #house = openLedgerFolder()
   readonly #open: [number, Call][] = []
   readonly #charged: [number, number][] = []
   #roller: StatisticsAggregator | undefined
@@ -213,12 +213,12 @@ class History {
     const callId = idAtMs(NOW_MS - call.ageMs) + ++this.#at
     if (!call.held) return void this.#house.run(run => run.record({ record: recordOf(callId, call) }))
     const { accountId, keyId } = owners[call.owner]!
-    const nothing = { provider: null, model: null, priceVersion: null, endUser: null, tags: null }
-    const draft = { dialect: 'x', streamed: false, ...nothing }
-    const held = this.#house.run(run =>
+    const emptyFields = { provider: null, model: null, priceVersion: null, endUser: null, tags: null }
+    const draft = { dialect: 'x', streamed: false, ...emptyFields }
+    const holdResult = this.#house.run(run =>
       run.hold({ callId, kind: 'task', accountId, keyId, amount: '300000', wants: '0', draft }),
     )
-    if (held.done === 'held') this.#open.push([callId, call])
+    if (holdResult.done === 'held') this.#open.push([callId, call])
   }
 
   #settle(at: number): void {
@@ -244,10 +244,10 @@ class History {
 }
 
 test('the sums are those of the records', () => {
-  const property = fc.property(fc.array(steps, { minLength: 5, maxLength: 120, size: 'max' }), taken => {
+  const property = fc.property(fc.array(steps, { minLength: 5, maxLength: 120, size: 'max' }), drawnSteps => {
     const history = new History()
     try {
-      for (const step of taken) history.take(step)
+      for (const step of drawnSteps) history.take(step)
       history.check()
     } finally {
       history.end()
@@ -256,7 +256,7 @@ test('the sums are those of the records', () => {
   fc.assert(property, { numRuns: 30 })
 })
 
-test('what is settled while the past is still being read is counted once', () => {
+test('a call that is settled while old records are still being read is counted once', () => {
   const plain = { owner: 0, model: 'plain', channel: 1, tokens: 10, cached: 1, cost: 9, outcome: 'completed' } as const
   const history = new History()
   try {

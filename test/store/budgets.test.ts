@@ -1,4 +1,4 @@
-// Budgets and redemption codes on a real file: they hold inside the same transaction as the money.
+// Budgets and redemption codes on a real file: they apply in the same transaction as the money.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { periodOf } from '../../src/store/ledger/budgets.ts'
@@ -38,7 +38,7 @@ describe.each([
     expect(hold(8, '400')).toEqual({ done: 'held' })
     settle(8, '400')
     expect(hold(9, '1')).toMatchObject({ done: 'budget_too_low', available: '0' })
-    expect(hold(10, '0')).toEqual({ done: 'held' }) // what is free needs no budget
+    expect(hold(10, '0')).toEqual({ done: 'held' }) // a free call needs no budget
   })
 
   test('bounds a cost beyond the hold, too', () => {
@@ -47,7 +47,7 @@ describe.each([
     expect(settle(7, '900')).toEqual({ done: 'settled', charged: '500', shortfall: '400' })
   })
 
-  test.each(['day', 'month'] as const)('by the %s begins anew, and what is held goes over', span => {
+  test.each(['day', 'month'] as const)('by the %s starts again, and holds carry over', span => {
     setBudget(scopeId, span, '500')
     hold(7, '100')
     hold(8, '400')
@@ -60,7 +60,7 @@ describe.each([
     expect(hold(10, '1')).toMatchObject({ done: 'budget_too_low', available: '0' })
   })
 
-  test('does not begin anew when the clock goes back', () => {
+  test('does not start again when the clock goes back', () => {
     setBudget(scopeId, 'day', '500')
     hold(7, '500')
     settle(7, '500')
@@ -70,7 +70,7 @@ describe.each([
     expect(hold(8, '1')).toMatchObject({ done: 'budget_too_low' })
   })
 
-  test('may be lowered below what is spent, and then stops everything', () => {
+  test('may be lowered below what is spent, and then refuses everything', () => {
     setBudget(scopeId, 'month', '500')
     hold(7, '300')
     expect(setBudget(scopeId, 'month', '100')).toEqual({ done: 'set' })
@@ -81,7 +81,7 @@ describe.each([
     expect(hold(10, '1')).toMatchObject({ done: 'budget_too_low', available: '0' })
   })
 
-  test('made while calls run counts what they hold, and one removed stops nothing', () => {
+  test('that is set while calls run counts their holds, and a removed one refuses nothing', () => {
     hold(7, '300')
     setBudget(scopeId, 'total', '350')
     expect(hold(8, '51')).toMatchObject({ done: 'budget_too_low', available: '50' })
@@ -126,9 +126,9 @@ test('days and months are those of UTC', () => {
 describe('a code', () => {
   const digest = 'ab'.repeat(32)
   const digests = ['ef'.repeat(32), digest]
-  const made = { pepper: 'aabbccdd', batch: 'spring', amount: '700', author: 'x' } as const
+  const batch = { pepper: 'aabbccdd', batch: 'spring', amount: '700', author: 'x' } as const
   const create = (expiresMs: number | null = null) =>
-    books.run.createCodes({ ...made, codes: [{ id: 5, digest }], expiresMs })
+    books.run.createCodes({ ...batch, codes: [{ id: 5, digest }], expiresMs })
 
   test('is redeemed once, into one account', () => {
     books.account(12, '0')

@@ -1,4 +1,4 @@
-// A database that cannot grow: new calls are refused, and what is under way is settled all the same.
+// A database that cannot grow: new calls are refused, and running calls are settled anyway.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -23,23 +23,37 @@ beforeEach(async () => {
   })
   const digest = '00'.repeat(32)
   const key = { id: 1_011, accountId: 11, existing: false, digest, creditRef: 11, credit: '1000000' } as const
-  const made = { ...key, pepper: 'aabbccdd', suffix: 'x', name: 'x', tier: 'pro', qpm: null } as const
-  await writer.run('createKey', made, { actor: 'test' })
+  const keyFields = { ...key, pepper: 'aabbccdd', suffix: 'x', name: 'x', tier: 'pro', qpm: null } as const
+  await writer.run('createKey', keyFields, { actor: 'test' })
 })
 afterEach(async () => {
   await writer.close()
   rmSync(folder, { recursive: true })
 })
 
-test('refuses new calls, settles the old ones, and opens again when there is room', async () => {
+test('a full disk refuses new calls, settles the old ones, and admits calls when there is space', async () => {
   const ballast = join(folder, 'ballast')
   await until(() => existsSync(ballast), 'the ballast is there')
-  const kept = { accountId: 11, id: 'resp_1', keyId: 1_011, status: 'queued', model: 'p/m', channel: null } as const
-  const response = { ...kept, upstreamId: null, previousId: null, createdMs: 1, expiresMs: 9e12, sealed: 'AAAA' }
+  const storedResponse = {
+    accountId: 11,
+    id: 'resp_1',
+    keyId: 1_011,
+    status: 'queued',
+    model: 'p/m',
+    channel: null,
+  } as const
+  const response = {
+    ...storedResponse,
+    upstreamId: null,
+    previousId: null,
+    createdMs: 1,
+    expiresMs: 9e12,
+    sealed: 'AAAA',
+  }
   await writer.run('keepResponse', response)
   const task = { callId: 9_000, accountId: 11, id: 't', keyId: 1_011, provider: 'p', model: 'm', channel: 'c' }
   await writer.run('createTask', { ...task, admitted: '{}', createdMs: 1, dueMs: 1, expiresMs: 9e12 })
-  // Fat drafts, so that few are needed.
+  // Large drafts, so that few are needed.
   const tags = 'x'.repeat(3_000)
   const draft = { ...holdOf(0, 11, '0').draft, tags }
   let callId = 10_000
@@ -55,7 +69,7 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   expect(existsSync(ballast)).toBe(false)
   const last = callId - 2 // the one before was refused
   const held = Array.from({ length: last - 9_999 }, (_, at) => 10_000 + at)
-  // An answer that is to be kept for its idempotency key must not take the room of those behind it.
+  // An answer that is stored for its idempotency key must not take the space of the following calls.
   const answer = Buffer.alloc(2 * MEGABYTE).toString('base64')
   const settled = await Promise.all(
     held.map((id, at) => {
@@ -66,7 +80,7 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   expect(settled.every(({ done }) => done === 'settled')).toBe(true)
   const codeOf = (work: Promise<unknown>): Promise<unknown> => work.catch((fault: Refusal) => fault.code)
   expect(await codeOf(writer.run('hold', holdOf(20_000, 11, '1')))).toBe('storage_full')
-  // Whoever is refused could else take the room of those who are to be settled.
+  // Records of refusals could otherwise take the space of calls that must be settled.
   expect(await codeOf(writer.run('record', { record: recordOf(20_000, 11) }))).toBe('storage_full')
   expect(await codeOf(writer.run('keepResponse', response))).toBe('storage_full')
   const change = { accountId: 11, id: 'resp_1', status: 'failed' } as const
@@ -80,22 +94,22 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   expect(db.query('SELECT count(*) AS n FROM record').get()).toEqual({ n: BigInt(held.length) })
   expect(db.query('SELECT done FROM idempotency').all()).toEqual([{ done: 1n }])
   expect(db.query('SELECT * FROM kept_answer').all()).toEqual([])
-  db.run('DELETE FROM record') // an operator makes room
+  db.run('DELETE FROM record') // an operator makes space
   db.close()
-  let again = ''
-  const ask = (): void => {
+  let firstResult = ''
+  const tryHold = (): void => {
     void writer.run('hold', holdOf(20_001, 11, '1')).then(
-      ({ done }) => (again ||= done),
+      ({ done }) => (firstResult ||= done),
       () => {},
     )
   }
   await until(() => {
-    if (again === '') ask()
-    return again === 'held'
+    if (firstResult === '') tryHold()
+    return firstResult === 'held'
   }, 'a call is taken again')
 })
 
-test('a start ends what a crash cut off, also where there is no room for more', async () => {
+test('a start ends calls that a crash cut off, even if there is no more space', async () => {
   const tags = 'x'.repeat(3_000)
   const draft = { ...holdOf(0, 11, '0').draft, tags }
   let held = 0
@@ -107,10 +121,10 @@ test('a start ends what a crash cut off, also where there is no room for more', 
   }
   expect(writer.isDiskFull).toBe(true)
   await writer.close() // and no call was ever settled
-  const [again, start] = await Writer.open(options(), detail => {
+  const [reopened, start] = await Writer.open(options(), detail => {
     throw new Error(detail)
   })
-  writer = again
+  writer = reopened
   expect(start.recovered).toBe(held)
   const db = openDatabase(join(folder, 'weir.db'), { safeIntegers: true })
   expect(bookFaults(db)).toEqual([])

@@ -1,6 +1,6 @@
 // Random histories of one idempotency key: callers that come at any time with either of two requests, calls that end
-// well, badly, late or twice, crashes, and days that pass. For each span in which an answer is promised there is one
-// execution and one charge, and whoever asks is told the truth.
+// well, badly, late or twice, crashes, and days that pass. For each period in which an answer is promised there is one
+// execution and one charge, and every caller gets the right answer.
 
 import { expect, test } from 'bun:test'
 import { idAtMs } from '../../src/base/ids.ts'
@@ -13,7 +13,7 @@ const STEPS = 15
 const COST = 10n
 const HOUR_MS = 3_600_000
 
-/** What must be known of a key. */
+/** The expected state of a key. */
 type Key = { readonly state: 'running' | 'finished'; readonly callId: number; readonly print: string } | undefined
 
 interface History {
@@ -26,7 +26,7 @@ interface History {
 
 const isOld = ({ books }: History, callId: number): boolean => callId < idAtMs(books.nowMs - 24 * HOUR_MS)
 
-function ask(history: History, print: string): void {
+function claim(history: History, print: string): void {
   const { books, name, key } = history
   const callId = (history.lastId = Math.max(idAtMs(books.nowMs), history.lastId + 1))
   const got = books.run.hold(holdOf(callId, 11, '50', { idempotency: { name, fingerprint: print.repeat(64) } }))
@@ -41,7 +41,7 @@ function settle(history: History, how: 'kept' | 'unkept' | 'release'): void {
   if (key === undefined) return
   const idempotency = how === 'release' ? how : { sealed: how === 'kept' ? 'AAAA' : null }
   const cost = how === 'release' ? '0' : (`${COST}` as const)
-  // A second settle of the same call changes nothing, unless it takes the first one back.
+  // A second settle of the same call changes nothing, unless it reverses the first one.
   const { done } = books.run.settle({ record: recordOf(key.callId, 11), cost, idempotency })
   expect(done).toBe(key.state === 'running' ? 'settled' : 'exists')
   if (done === 'settled' && how !== 'release') history.charges++
@@ -69,24 +69,24 @@ test(`${HISTORIES} histories of a key`, () => {
   let charges = 0
   for (let at = 0; at < HISTORIES; at++) {
     const history: History = { books, name: `history-${at}`, key: undefined, lastId, charges: 0 }
-    const moves = [
-      () => ask(history, 'a'),
-      () => ask(history, 'a'),
-      () => ask(history, 'b'),
+    const actions = [
+      () => claim(history, 'a'),
+      () => claim(history, 'a'),
+      () => claim(history, 'b'),
       () => settle(history, 'kept'),
       () => settle(history, 'unkept'),
       () => settle(history, 'release'),
       () => crash(history),
       () => passTime(history, random(30)),
     ]
-    const told: number[] = []
+    const chosen: number[] = []
     try {
       for (let step = 0; step < STEPS; step++) {
-        told.push(random(moves.length))
-        moves[told.at(-1)!]!()
+        chosen.push(random(actions.length))
+        actions[chosen.at(-1)!]!()
       }
     } catch (fault) {
-      throw new Error(`seed ${seed}, history ${at}, moves ${told.join(' ')}`, { cause: fault })
+      throw new Error(`seed ${seed}, history ${at}, moves ${chosen.join(' ')}`, { cause: fault })
     }
     settle(history, 'release')
     lastId = history.lastId

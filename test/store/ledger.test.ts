@@ -1,5 +1,5 @@
 // Holds, settles, postings, budgets, codes and recovery on a real file: each refusal in its order, each success once,
-// and the books in balance after every test.
+// and a consistent ledger after every test.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
@@ -24,7 +24,7 @@ const post = (kind: 'top_up' | 'gift' | 'adjustment' | 'refund', ref: number, am
   books.run.post({ kind, ref, accountId: 11, amount, reference: reference ?? null, author: 'test' })
 
 describe('a hold', () => {
-  test('may take everything, and not a nano-dollar more', () => {
+  test('may take the whole balance, and not a nano-dollar more', () => {
     expect(hold(7, 11, '1001')).toEqual({ done: 'balance_too_low', available: '1000' })
     expect(hold(8, 11, '1000')).toEqual({ done: 'held' })
     expect(hold(9, 11, '1')).toEqual({ done: 'balance_too_low', available: '0' })
@@ -38,19 +38,19 @@ describe('a hold', () => {
     expect(hold(7, 11, '5000')).toEqual({ done: 'account_frozen' })
     books.run.setAccount({ id: 11, frozen: false })
     expect(hold(7, 11, '5000', { wants: '9000' })).toEqual({ done: 'balance_too_low', available: '1000' })
-    expect(hold(7, 11, '500', { wants: '1001' })).toEqual({ done: 'count_first', available: '1000' })
+    expect(hold(7, 11, '500', { wants: '1001' })).toEqual({ done: 'hold_less', available: '1000' })
     expect(hold(7, 11, '500', { wants: '1000' })).toEqual({ done: 'held' })
     expect(books.count('hold')).toBe(1)
   })
 
-  test('is made once a call, and a second one changes nothing', () => {
+  test('is made once per call, and a second one changes nothing', () => {
     hold(7, 11, '400')
     expect(() => hold(7, 11, '400')).toThrow('UNIQUE')
     expect(books.row(11).held).toBe(400n)
   })
 
-  test('of a call that is over is none: nobody would ever settle it', () => {
-    settle(7, '0') // given up and settled, while its hold was still waiting
+  test('of a finished call is an error: nobody would ever settle it', () => {
+    settle(7, '0') // abandoned and settled, while its hold was still queued
     expect(() => hold(7, 11, '400')).toThrow('a finished call must not be held')
     expect(books.row(11).held).toBe(0n)
     expect(books.recover()).toBe(0)
@@ -66,7 +66,7 @@ describe('a hold', () => {
     expect(books.run.setAccount({ id: 11, creditLimit: '500' })).toEqual({ done: 'set' })
   })
 
-  test('of an account that pays later has no stop', () => {
+  test('of a postpaid account has no lower bound', () => {
     books.run.setAccount({ id: 11, kind: 'postpaid' })
     expect(hold(7, 11, '5000', { wants: '90000' })).toEqual({ done: 'held' })
     expect(settle(7, '9000')).toEqual({ done: 'settled', charged: '9000', shortfall: '0' })
@@ -74,7 +74,7 @@ describe('a hold', () => {
     expect(books.run.setAccount({ id: 11, kind: 'prepaid' })).toEqual({ done: 'balance_too_low' })
   })
 
-  test('is refused, and does not fail, where not even the table has room for it', () => {
+  test('is refused, and does not fail, if it exceeds the range of the column', () => {
     books.run.setAccount({ id: 11, kind: 'postpaid' })
     const billion = `${10n ** 18n}` as const
     expect([7, 8].map(callId => hold(callId, 11, billion).done)).toEqual(['held', 'held'])
@@ -83,8 +83,66 @@ describe('a hold', () => {
   })
 })
 
+describe('an extension of a hold', () => {
+  const extend = (callId: number, amount: MoneyText, least: MoneyText = amount) =>
+    books.run.extend({ callId, amount, least })
+
+  test('reserves all of it if that is a small part of what is left, else a twentieth, but at least the least', () => {
+    hold(7, 11, '200')
+    expect(extend(7, '40', '1')).toEqual({ done: 'extended', granted: '40' })
+    expect(extend(7, '500', '1')).toEqual({ done: 'extended', granted: '38' }) // a twentieth of 760
+    expect(extend(7, '500', '100')).toEqual({ done: 'extended', granted: '100' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 378n })
+    expect(settle(7, '378')).toEqual({ done: 'settled', charged: '378', shortfall: '0' })
+    expect(books.row(11)).toEqual({ balance: 622n, held: 0n })
+  })
+
+  test('may take the last of the money, and is refused after that', () => {
+    hold(7, 11, '900')
+    expect(extend(7, '101')).toEqual({ done: 'balance_too_low', available: '100' })
+    expect(extend(7, '100')).toEqual({ done: 'extended', granted: '100' })
+    expect(extend(7, '1')).toEqual({ done: 'balance_too_low', available: '0' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 1_000n })
+  })
+
+  test('counts in the budgets of the key and of the account', () => {
+    books.run.setBudget({ scopeId: 11, span: 'day', cap: '300' })
+    hold(7, 11, '200')
+    expect(extend(7, '101')).toEqual({ done: 'budget_too_low', available: '100', budget: 'account, day' })
+    expect(extend(7, '90')).toEqual({ done: 'extended', granted: '90' })
+    expect(extend(7, '11')).toMatchObject({ done: 'budget_too_low', available: '10' })
+    settle(7, '250')
+    expect(hold(8, 11, '51')).toMatchObject({ done: 'budget_too_low', available: '50' })
+  })
+
+  test('is refused after the settlement, and for a frozen account', () => {
+    hold(7, 11, '200')
+    books.run.setAccount({ id: 11, frozen: true })
+    expect(extend(7, '1')).toEqual({ done: 'account_frozen' })
+    books.run.setAccount({ id: 11, frozen: false })
+    settle(7, '5')
+    expect(extend(7, '1')).toEqual({ done: 'settled' })
+    expect(books.row(11)).toEqual({ balance: 995n, held: 0n })
+  })
+
+  test('has no stop for an account that pays later, except the room of the table', () => {
+    books.run.setAccount({ id: 11, kind: 'postpaid' })
+    const billion = `${10n ** 18n}` as const
+    hold(7, 11, billion)
+    expect(extend(7, billion)).toEqual({ done: 'extended', granted: billion })
+    expect(extend(7, billion)).toMatchObject({ done: 'balance_too_low' })
+  })
+
+  test('is released by the recovery after a crash', () => {
+    hold(7, 11, '200')
+    extend(7, '40')
+    expect(books.recover()).toBe(1)
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
+  })
+})
+
 describe('a settle', () => {
-  test('posts the cost to revenue, gives back the rest and writes the record', () => {
+  test('posts the cost to revenue, releases the rest and writes the record', () => {
     hold(7, 11, '400')
     expect(settle(7, '150')).toEqual({ done: 'settled', charged: '150', shortfall: '0' })
     expect(books.row(11)).toEqual({ balance: 850n, held: 0n })
@@ -95,7 +153,7 @@ describe('a settle', () => {
     expect(record).toMatchObject({ call_id: 7n, cost: 150n, shortfall: 0n, held: 400n, output_tokens: 3n })
   })
 
-  test('happens once, whoever says it again', () => {
+  test('happens once, however often it is repeated', () => {
     hold(7, 11, '400')
     settle(7, '150')
     for (const cost of ['150', '400', '0'] as const) expect(settle(7, cost)).toEqual({ done: 'exists' })
@@ -116,7 +174,7 @@ describe('a settle', () => {
     expect(books.count('record')).toBe(1)
   })
 
-  test('beyond its hold takes what is free; what others hold stays theirs, and the rest is a shortfall', () => {
+  test('beyond its hold takes the free balance; holds of other calls stay, and the rest is a shortfall', () => {
     hold(7, 11, '400')
     hold(8, 11, '500')
     expect(settle(7, '5000')).toEqual({ done: 'settled', charged: '500', shortfall: '4500' })
@@ -125,7 +183,7 @@ describe('a settle', () => {
     expect(settle(8, '500')).toEqual({ done: 'settled', charged: '500', shortfall: '0' })
   })
 
-  test('of a frozen account goes through', () => {
+  test('of a frozen account succeeds', () => {
     hold(7, 11, '400')
     books.run.setAccount({ id: 11, frozen: true })
     expect(settle(7, '150')).toMatchObject({ charged: '150' })
@@ -133,7 +191,7 @@ describe('a settle', () => {
 })
 
 describe('an account', () => {
-  test('is frozen since the first time that somebody said so', () => {
+  test('is frozen since the first time that it was frozen', () => {
     const frozenMs = () => books.db.query('SELECT frozen_ms FROM account WHERE id = 11').values()
     books.run.setAccount({ id: 11, frozen: true })
     const first = frozenMs()
@@ -143,14 +201,14 @@ describe('an account', () => {
   })
 })
 
-describe('what is final', () => {
+describe('final rows', () => {
   test.each([
     'UPDATE transfer SET amount = 1',
     'DELETE FROM transfer',
     'INSERT OR REPLACE INTO transfer SELECT * FROM transfer',
     'UPDATE price SET price = 2',
     'DELETE FROM price',
-  ])('%s is refused', sql => {
+  ])('cannot be changed: %s', sql => {
     books.run.addPrices({ prices: [{ model: 'p/m', origin: 'shipped', price: '{}', author: 'x' }] })
     expect(() => books.db.run(sql)).toThrow(/final|kept/)
   })
@@ -161,15 +219,16 @@ describe('what is final', () => {
     'UPDATE account SET held = -1 WHERE id = 11',
     'UPDATE account SET credit_limit = -1 WHERE id = 11',
     'INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (1, 0, 11, 1, 0, 0)',
-  ])('%s is refused, even by hand', sql => {
+  ])('cannot be changed even by hand: %s', sql => {
     expect(() => books.db.run(sql)).toThrow('CHECK')
   })
 
-  test('one charge a call, by the index', () => {
+  test('include one charge per call, by the index', () => {
     hold(7, 11, '400')
     settle(7, '1')
-    const again = "INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (7, 'charge', 11, 1, 1, 0)"
-    expect(() => books.db.run(again)).toThrow('UNIQUE')
+    const secondCharge =
+      "INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (7, 'charge', 11, 1, 1, 0)"
+    expect(() => books.db.run(secondCharge)).toThrow('UNIQUE')
   })
 })
 
@@ -184,7 +243,7 @@ describe('amounts', () => {
     },
   )
 
-  test('are kept to the last digit', () => {
+  test('are stored to the last digit', () => {
     books.account(12, `${2n ** 60n - 1n}`)
     hold(7, 12, `${2n ** 60n - 2n}`)
     expect(settle(7, '9007199254740993', 12)).toMatchObject({ charged: '9007199254740993' })
@@ -198,24 +257,24 @@ describe('postings', () => {
     expect(post('gift', 101, '5')).toMatchObject({ done: 'posted', balance: '1055' })
     expect(post('adjustment', 102, '-55')).toMatchObject({ done: 'posted', balance: '1000' })
     expect(post('adjustment', 103, '1')).toMatchObject({ done: 'posted', balance: '1001' })
-    const own = [1, 2, 3, 4].map(id => books.row(id).balance)
-    expect(own).toEqual([54n, -1_005n, 0n, -50n])
+    const ledgerBalances = [1, 2, 3, 4].map(id => books.row(id).balance)
+    expect(ledgerBalances).toEqual([54n, -1_005n, 0n, -50n])
   })
 
   test('are refused in this order', () => {
     post('top_up', 100, '50', 'invoice 1')
     expect(post('top_up', 100, '50')).toMatchObject({ done: 'exists', same: false })
     expect(post('top_up', 101, '50', 'invoice 1')).toMatchObject({ done: 'exists' })
-    const stranger = { kind: 'gift', ref: 102, amount: '5', reference: null, author: 'x' } as const
-    expect(books.run.post({ ...stranger, accountId: 99 })).toEqual({ done: 'account_unknown' })
-    expect(books.run.post({ ...stranger, accountId: 1 })).toEqual({ done: 'account_unknown' })
+    const unknownAccount = { kind: 'gift', ref: 102, amount: '5', reference: null, author: 'x' } as const
+    expect(books.run.post({ ...unknownAccount, accountId: 99 })).toEqual({ done: 'account_unknown' })
+    expect(books.run.post({ ...unknownAccount, accountId: 1 })).toEqual({ done: 'account_unknown' })
     expect(post('adjustment', 103, '-1051')).toEqual({ done: 'balance_too_low' })
     expect(post('top_up', 104, `${2n ** 61n}`)).toEqual({ done: 'balance_too_high' })
     expect(() => post('top_up', 105, '0')).toThrow('must move money')
     expect(() => post('gift', 106, '-5')).toThrow('must move money')
   })
 
-  test('a refund is for a charge, once, and of no more than it', () => {
+  test('that refund a charge do so once, and for no more than the charge', () => {
     expect(post('refund', 7, '10')).toEqual({ done: 'call_not_charged' })
     hold(7, 11, '400')
     settle(7, '150')
@@ -226,7 +285,7 @@ describe('postings', () => {
     books.account(12, '1')
     hold(8, 11, '5')
     settle(8, '5')
-    const other = { kind: 'refund', ref: 8, accountId: 12, amount: '5', reference: null, author: 'x' } as const
-    expect(books.run.post(other)).toEqual({ done: 'call_not_charged' })
+    const otherAccount = { kind: 'refund', ref: 8, accountId: 12, amount: '5', reference: null, author: 'x' } as const
+    expect(books.run.post(otherAccount)).toEqual({ done: 'call_not_charged' })
   })
 })

@@ -21,17 +21,17 @@ interface Step {
   readonly books: TestBooks
   readonly model: LedgerModel
   random(below: number): number
-  /** A fresh call, or one that has been seen. */
+  /** A new call, or an earlier one. */
   call(): number
   fresh(): number
 }
 
-type Move = (step: Step) => readonly [got: unknown, wanted: unknown]
+type Action = (step: Step) => readonly [got: unknown, wanted: unknown]
 
 const money = (amount: bigint): MoneyText => `${amount}`
 const anAccount = ({ random }: Step): number => ACCOUNTS[random(ACCOUNTS.length)]!
 
-const moves: Readonly<Record<string, readonly [weight: number, move: Move]>> = {
+const actions: Readonly<Record<string, readonly [weight: number, move: Action]>> = {
   hold: [
     40,
     step => {
@@ -56,6 +56,16 @@ const moves: Readonly<Record<string, readonly [weight: number, move: Move]>> = {
         [BigInt(got.charged), BigInt(got.shortfall)],
         [wanted.charged, wanted.shortfall],
       ]
+    },
+  ],
+  extend: [
+    20,
+    step => {
+      const { books, model, random } = step
+      const [call, least] = [step.call(), BigInt(random(200))]
+      const amount = least + BigInt(random(400))
+      const got = books.run.extend({ callId: call, amount: money(amount), least: money(least) })
+      return [got.done === 'extended' ? got.granted : got.done, model.extend(call, amount, least)]
     },
   ],
   checkpoint: [
@@ -141,7 +151,7 @@ const emptyUsage = {
   },
 }
 
-/** Throws at the first step that differs. Gives how often each kind of step was taken, and what came of it. */
+/** Throws at the first step that differs. Returns how often each kind of step was taken, with its results. */
 export function runModel({ seed, steps }: ModelRun): Record<string, number> {
   const random = randomFrom(seed)
   const books = openTestBooks({ sync: false })
@@ -151,26 +161,26 @@ export function runModel({ seed, steps }: ModelRun): Record<string, number> {
     model.accounts.set(id, { balance: 5_000n, limit: 0n, postpaid: false, frozen: false })
   }
   let next = 1_000_000
-  const seen = (): number => (next === 1_000_000 ? next : next - random(Math.min(60, next - 1_000_000)))
+  const earlierCall = (): number => (next === 1_000_000 ? next : next - random(Math.min(60, next - 1_000_000)))
   const call = (): number => {
     const open = random(3) === 0 ? undefined : [...model.holds.keys()][random(1 + model.holds.size)]
-    return open ?? seen()
+    return open ?? earlierCall()
   }
   const step: Step = { books, model, random, call, fresh: () => (next += 1) }
-  const bag = Object.entries(moves).flatMap(([name, [weight]]) => new Array<string>(weight * 10).fill(name))
-  const taken: Record<string, number> = {}
+  const weighted = Object.entries(actions).flatMap(([name, [weight]]) => new Array<string>(weight * 10).fill(name))
+  const counts: Record<string, number> = {}
   for (let at = 0; at < steps; at++) {
-    const name = bag[random(bag.length)]!
-    const [got, wanted] = moves[name]![1](step)
-    taken[`${name} ${typeof got === 'string' ? got : ''}`.trim()] ??= 0
-    taken[`${name} ${typeof got === 'string' ? got : ''}`.trim()]! += 1
+    const name = weighted[random(weighted.length)]!
+    const [got, wanted] = actions[name]![1](step)
+    counts[`${name} ${typeof got === 'string' ? got : ''}`.trim()] ??= 0
+    counts[`${name} ${typeof got === 'string' ? got : ''}`.trim()]! += 1
     const same = Bun.deepEquals(got, wanted) && (at % 20 !== 0 || sameState(books, model))
     if (!same) throw new Error(`seed ${seed}, step ${at}, ${name}: ${Bun.inspect(got)}, not ${Bun.inspect(wanted)}`)
     const faults = at % WHOLE_CHECK_EVERY === 0 || at === steps - 1 ? bookFaults(books.db) : []
     if (faults.length > 0) throw new Error(`seed ${seed}, step ${at}, after ${name}: ${faults.join('\n')}`)
   }
   books.close()
-  return taken
+  return counts
 }
 
 function sameState(books: TestBooks, model: LedgerModel): boolean {

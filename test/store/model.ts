@@ -1,6 +1,6 @@
 import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
 
-// The ledger as a few maps, written from the promises and not from the code: what random operations are compared with.
+// The ledger as a few maps, written from the guarantees and not from the code: the model for random operations.
 
 interface Account {
   balance: bigint
@@ -12,7 +12,7 @@ interface Account {
 interface Hold {
   readonly account: number
   readonly key: number
-  readonly amount: bigint
+  amount: bigint
   readonly task: boolean
   used: bigint
 }
@@ -22,14 +22,14 @@ interface Budget {
   spent: bigint
 }
 
-const lesser = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
 export class LedgerModel {
   readonly accounts = new Map<number, Account>()
   readonly holds = new Map<number, Hold>()
   readonly costs = new Map<number, bigint>()
   readonly refunded = new Set<number>()
-  /** By `scope/span`. Periods are the caller's business: newPeriod() begins one. */
+  /** By `scope/span`. The caller manages periods: newPeriod() starts one. */
   readonly budgets = new Map<string, Budget>()
   shortfall = 0n
 
@@ -53,7 +53,7 @@ export class LedgerModel {
       let held = 0n
       for (const hold of this.holds.values()) if (hold.account === scope || hold.key === scope) held += hold.amount
       const left = cap - spent - held
-      room = room === undefined ? left : lesser(room, left)
+      room = room === undefined ? left : smaller(room, left)
     }
     return room
   }
@@ -80,8 +80,8 @@ export class LedgerModel {
     let most = cost
     if (cost > hold.amount) {
       const free = this.available(hold.account) ?? cost
-      const room = lesser(free, this.budgetRoom(hold.account, hold.key) ?? free)
-      most = lesser(cost, hold.amount + (room > 0n ? room : 0n))
+      const room = smaller(free, this.budgetRoom(hold.account, hold.key) ?? free)
+      most = smaller(cost, hold.amount + (room > 0n ? room : 0n))
     }
     this.holds.delete(call)
     this.accounts.get(hold.account)!.balance -= most
@@ -94,9 +94,26 @@ export class LedgerModel {
     return { charged: most, shortfall: cost - most }
   }
 
+  /** Grants `amount`, but no more than a twentieth of what is left, and no less than `least`. */
+  extend(call: number, amount: bigint, least: bigint): string {
+    const hold = this.holds.get(call)
+    if (hold === undefined) return 'settled'
+    if (this.accounts.get(hold.account)!.frozen) return 'account_frozen'
+    const room = this.budgetRoom(hold.account, hold.key)
+    if (room !== undefined && room < least) return 'budget_too_low'
+    const available = this.available(hold.account)
+    if (available !== undefined && available < least) return 'balance_too_low'
+    let granted = amount
+    for (const left of [room, available]) {
+      if (left !== undefined && granted > left / 20n) granted = left / 20n > least ? left / 20n : least
+    }
+    hold.amount += granted
+    return `${granted}`
+  }
+
   checkpoint(call: number, used: bigint): void {
     const hold = this.holds.get(call)
-    if (hold !== undefined) hold.used = lesser(used, hold.amount)
+    if (hold !== undefined) hold.used = smaller(used, hold.amount)
   }
 
   recover(): number {

@@ -1,4 +1,5 @@
-// What a start finds after a crash: calls are ended at their last checkpoint, tasks stay, keys are free again.
+// What a start does after a crash: calls are ended at their last checkpoint, tasks stay, idempotency keys are free
+// again.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
@@ -29,7 +30,7 @@ const checkpoint = (callId: number, used: MoneyText) => books.run.checkpoint({ c
 const idempotency = { name: 'once', fingerprint: 'ab'.repeat(32) }
 
 describe('recovery', () => {
-  test('gives back what was held, writes a record for each, and again does nothing', () => {
+  test('releases holds, writes a record for each, and does nothing the second time', () => {
     hold(7, 11, '400')
     hold(8, 11, '600')
     books.run.settle({ record: recordOf(8, 11), cost: '100' })
@@ -70,7 +71,7 @@ describe('recovery', () => {
     })
   })
 
-  test('leaves tasks as they are, to be settled by whoever watches them', () => {
+  test('keeps tasks, which the task watcher settles', () => {
     hold(7, 11, '400', { kind: 'task' })
     expect(books.recover()).toBe(0)
     expect(books.row(11)).toEqual({ balance: 1_000n, held: 400n })
@@ -104,28 +105,28 @@ describe('recovery', () => {
 
 describe('an idempotency key', () => {
   beforeEach(() => {
-    books.nowMs = Date.UTC(2026, 0, 1) // when small ids were young
+    books.nowMs = Date.UTC(2026, 0, 1) // when small ids were new
   })
 
   test('stands for one call, then for its answer', () => {
     hold(7, 11, '400', { idempotency })
-    const other = { ...idempotency, fingerprint: 'cd'.repeat(32) }
-    expect(hold(8, 11, '400', { idempotency: other })).toEqual({ done: 'other_body', callId: 7 })
+    const otherRequest = { ...idempotency, fingerprint: 'cd'.repeat(32) }
+    expect(hold(8, 11, '400', { idempotency: otherRequest })).toEqual({ done: 'other_body', callId: 7 })
     expect(hold(8, 11, '400', { idempotency })).toEqual({ done: 'running', callId: 7 })
     const sealed = Buffer.from('answer').toString('base64')
     books.run.settle({ record: recordOf(7, 11), cost: '10', idempotency: { sealed } })
     expect(hold(8, 11, '400', { idempotency })).toEqual({ done: 'finished', callId: 7 })
-    expect(hold(8, 11, '400', { idempotency: other })).toEqual({ done: 'other_body', callId: 7 })
+    expect(hold(8, 11, '400', { idempotency: otherRequest })).toEqual({ done: 'other_body', callId: 7 })
     expect(books.db.query('SELECT * FROM kept_answer').get()).toMatchObject({ call_id: 7n })
     expect(books.row(11)).toEqual({ balance: 990n, held: 0n })
   })
 
-  test('of another API key is another', () => {
+  test('of another API key is another one', () => {
     hold(7, 11, '400', { idempotency })
     expect(hold(8, 11, '400', { idempotency, keyId: 5 })).toEqual({ done: 'held' })
   })
 
-  test('is given back, or stays without an answer that was too large', () => {
+  test('is released, or stays without an answer that was too large', () => {
     hold(7, 11, '400', { idempotency })
     books.run.settle({ record: recordOf(7, 11), cost: '0', idempotency: 'release' })
     hold(8, 11, '400', { idempotency })
@@ -134,12 +135,12 @@ describe('an idempotency key', () => {
     expect(books.count('kept_answer')).toBe(0)
   })
 
-  test('is not taken by a hold that is refused', () => {
+  test('is not taken by a refused hold', () => {
     hold(7, 11, '4000', { idempotency })
     expect(books.count('idempotency')).toBe(0)
   })
 
-  test('is forgotten by age, but not while its call runs', () => {
+  test('is deleted by age, but not while its call runs', () => {
     for (const callId of [7, 8, 9]) hold(callId, 11, '1', { idempotency: { ...idempotency, name: `n${callId}` } })
     for (const callId of [7, 9]) {
       const sealed = Buffer.from('x').toString('base64')

@@ -1,4 +1,5 @@
-// The writer thread from outside: one commit for all that waits, each operation with its own verdict, nothing lost.
+// The writer thread from outside: one commit for everything that is queued, each operation with its own result, nothing
+// lost.
 
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -55,11 +56,11 @@ const settings = (): number => read('SELECT name FROM setting').length
 
 function keyOf(id: number, more: Partial<OperationInput<'createKey'>> = {}): OperationInput<'createKey'> {
   const digest = id.toString(16).padStart(64, '0')
-  const about = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: id }
-  return { id: id + 1_000, accountId: id, pepper: 'aabbccdd', ...about, credit: '1000', ...more }
+  const keyFields = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: id }
+  return { id: id + 1_000, accountId: id, pepper: 'aabbccdd', ...keyFields, credit: '1000', ...more }
 }
 
-/** Commits in the write-ahead log: a frame that ends one tells the size of the database, all others zero. */
+/** Commits in the write-ahead log: the last frame of a commit has the size of the database, all others zero. */
 function commits(): number {
   const wal = `${path}-wal`
   if (!existsSync(wal)) return 0
@@ -72,7 +73,7 @@ function commits(): number {
 }
 
 describe('group commit', () => {
-  test('puts everything that waits into one', async () => {
+  test('puts everything that is queued into one commit', async () => {
     const writer = await openWriter()
     const before = commits()
     const work = Array.from({ length: 200 }, (_, at) => writer.run('setSetting', { name: `s${at}`, value: 'x' }))
@@ -83,7 +84,7 @@ describe('group commit', () => {
     expect(commits() - before).toBe(1)
   })
 
-  test('of a batch at most, and what is left goes into the next', async () => {
+  test('takes one batch at most, and the rest goes into the next', async () => {
     const writer = await openWriter()
     const before = commits()
     const count = bounds.ledgerBatchMax * 2 + 1
@@ -94,14 +95,14 @@ describe('group commit', () => {
     expect(writer.queuedCount).toBe(0)
   })
 
-  test('keeps the order in which things were asked', async () => {
+  test('keeps the order of the requests', async () => {
     const writer = await openWriter()
     const values = Array.from({ length: 500 }, (_, at) => String(at))
     await Promise.all(values.map(value => writer.run('setSetting', { name: 'same', value })))
     expect(read('SELECT value FROM setting')).toEqual([{ value: '499' }])
   })
 
-  test('ends calls before it begins others, so that their money is there', async () => {
+  test('ends calls before it starts others, so that their money is available', async () => {
     const writer = await openWriter()
     await writer.run('createKey', keyOf(11), by)
     await writer.run('hold', holdOf(7, 11, '1000'))
@@ -110,7 +111,7 @@ describe('group commit', () => {
     expect(await next).toEqual({ done: 'held' })
   })
 
-  test('resolves what is durable: another connection sees it', async () => {
+  test('resolves when a change is durable: another connection sees it', async () => {
     const writer = await openWriter()
     for (let at = 1; at <= 20; at++) {
       await writer.run('setSetting', { name: `s${at}`, value: 'x' })
@@ -120,7 +121,7 @@ describe('group commit', () => {
 })
 
 describe('an operation that fails', () => {
-  test('does not hurt those beside it', async () => {
+  test('does not affect those beside it', async () => {
     const writer = await openWriter()
     const work = [
       writer.run('createKey', keyOf(11), by),
@@ -139,11 +140,11 @@ describe('an operation that fails', () => {
     ])
   })
 
-  test('has moved nothing, also not in the next commit', async () => {
+  test('has changed nothing, not even in the next commit', async () => {
     const writer = await openWriter()
     await writer.run('createKey', keyOf(11), by)
     await writer.run('hold', holdOf(7, 11, '400'))
-    // It fails when its money has been moved: the call has no key that an answer could be kept for.
+    // The settle fails after its money was moved: the call has no key for which an answer could be stored.
     const settle = { record: recordOf(7, 11), cost: '150', idempotency: { sealed: null } } as const
     const fault = await writer.run('settle', settle).catch((thrown: Error) => thrown)
     expect((fault as Error).message).toContain('assertion failed')
@@ -152,7 +153,7 @@ describe('an operation that fails', () => {
     expect(read('SELECT balance FROM account WHERE id = 1')).toEqual([{ balance: 0 }])
   })
 
-  test('leaves the writer able to work', async () => {
+  test('leaves the writer working', async () => {
     const writer = await openWriter()
     const fault = await writer.run('createKey', keyOf(12, { digest: '' }), by).catch((thrown: Error) => thrown)
     expect(fault).toBeInstanceOf(Error)
@@ -160,7 +161,7 @@ describe('an operation that fails', () => {
   })
 })
 
-test('a refusal is a result and not a fault', async () => {
+test('a refusal is a result and not an error', async () => {
   const writer = await openWriter()
   await writer.run('createKey', keyOf(11), by)
   expect(await writer.run('hold', holdOf(1, 11, '1001'))).toEqual({
@@ -173,50 +174,50 @@ test('a full queue refuses new holds and mere records, and never a settle', asyn
   const writer = await openWriter()
   await writer.run('createKey', keyOf(11, { credit: '1000000' }), by)
   await writer.run('hold', holdOf(1, 11, '5'))
-  const waiting = Array.from({ length: bounds.ledgerQueueMax }, (_, at) => writer.run('hold', holdOf(at + 2, 11, '1')))
+  const queued = Array.from({ length: bounds.ledgerQueueMax }, (_, at) => writer.run('hold', holdOf(at + 2, 11, '1')))
   const late = holdOf(99_999, 11, '1')
   const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((fault: unknown) => (fault instanceof Refusal && fault.extras.retryAfterMs! > 0 ? fault.code : fault))
-  // All in one turn, before the thread has taken anything.
+  // All in one turn of the event loop, before the thread has taken anything.
   const refused = [codeOf(writer.run('hold', late)), codeOf(writer.run('record', { record: recordOf(99_999, 11) }))]
   const settled = writer.run('settle', { record: recordOf(1, 11), cost: '3' })
   expect(await Promise.all(refused)).toEqual(['overloaded', 'overloaded'])
-  await Promise.all(waiting)
+  await Promise.all(queued)
   expect(await settled).toEqual({ done: 'settled', charged: '3', shortfall: '0' })
   expect(read('SELECT count(*) AS n FROM hold')).toEqual([{ n: bounds.ledgerQueueMax }])
-  // There is room again.
+  // There is space again.
   expect(await writer.run('hold', late)).toEqual({ done: 'held' })
 })
 
-test('a queue that stands still refuses new holds, too, and lets them in again when it moves', async () => {
+test('a blocked queue refuses new holds, too, and admits them again when it moves', async () => {
   const writer = await openWriter()
   await writer.run('createKey', keyOf(11), by)
-  const other = openDatabase(path)
-  other.run('BEGIN IMMEDIATE')
+  const otherConnection = openDatabase(path)
+  otherConnection.run('BEGIN IMMEDIATE')
   const first = writer.run('setSetting', { name: 'first', value: 'x' })
   await Bun.sleep(1) // the next waits behind it
   const next = writer.run('setSetting', { name: 'next', value: 'x' })
   let callId = 7
-  const asked: Promise<unknown>[] = []
+  const pending: Promise<unknown>[] = []
   const refused = (): boolean => {
     const before = writer.queuedCount
-    asked.push(writer.run('hold', holdOf(callId++, 11, '1')).catch((fault: Refusal) => fault.code))
+    pending.push(writer.run('hold', holdOf(callId++, 11, '1')).catch((fault: Refusal) => fault.code))
     return writer.queuedCount === before
   }
   await until(refused, 'the queue is too old')
-  other.run('ROLLBACK')
-  other.close()
+  otherConnection.run('ROLLBACK')
+  otherConnection.close()
   await Promise.all([first, next])
-  const results = await Promise.all(asked)
+  const results = await Promise.all(pending)
   expect(results.pop()).toBe('overloaded')
   expect(results.every(result => (result as { done: string }).done === 'held')).toBe(true)
   expect(await writer.run('hold', holdOf(callId, 11, '1'))).toEqual({ done: 'held' })
 })
 
-test('what begins too late is not done: its caller has been told so', async () => {
+test('an operation that starts too late is not carried out: its caller has already got an error', async () => {
   const writer = await openWriter()
   await writer.run('createKey', keyOf(11), by)
-  setSystemTime(Date.now() - bounds.settleMsMax - 1) // here and not in the thread: it has waited for so long
+  setSystemTime(Date.now() - bounds.settleMsMax - 1) // here and not in the thread: the operation has waited for so long
   const late = writer.run('hold', holdOf(7, 11, '400')).catch((fault: Refusal) => fault.code)
   setSystemTime()
   const inTime = writer.run('hold', holdOf(8, 11, '100')) // in the same batch
@@ -224,7 +225,7 @@ test('what begins too late is not done: its caller has been told so', async () =
   expect(read('SELECT call_id FROM hold')).toEqual([{ call_id: 8 }])
 })
 
-describe('closing', () => {
+describe('closing the writer', () => {
   test('waits for everything that is queued', async () => {
     const writer = await openWriter()
     const work = Array.from({ length: 1_000 }, (_, at) => writer.run('setSetting', { name: `s${at}`, value: 'x' }))
@@ -233,31 +234,31 @@ describe('closing', () => {
     expect(settings()).toBe(1_000)
   })
 
-  test('of an idle writer is at once', async () => {
+  test('is immediate if it is idle', async () => {
     await closeWriter(await openWriter())
     expect(existsSync(path)).toBe(true)
   })
 })
 
-describe('opening', () => {
-  test('gives back the holds that were left, and tells the last call', async () => {
+describe('opening the writer', () => {
+  test('releases the remaining holds, and returns the last call', async () => {
     const writer = await openWriter()
     await writer.run('createKey', keyOf(11), by)
     await writer.run('hold', holdOf(4_100, 11, '400'))
     await writer.run('hold', holdOf(4_200, 11, '100'))
     await writer.run('settle', { record: recordOf(4_200, 11), cost: '30' })
     await closeWriter(writer)
-    const [again, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
-    open.push(again)
+    const [reopened, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
+    open.push(reopened)
     expect(start).toEqual({ recovered: 1, lastId: 4_200 })
     expect(read('SELECT balance, held FROM account WHERE id = 11')).toEqual([{ balance: 970, held: 0 }])
-    await closeWriter(again)
+    await closeWriter(reopened)
     const [third, second] = await Writer.open({ path, ballastBytes: 0 }, () => {})
     open.push(third)
     expect(second).toEqual({ recovered: 0, lastId: 4_200 })
   })
 
-  test('tells the greatest id of any kind, so that none is given twice', async () => {
+  test('returns the greatest id of any kind, so that none is given twice', async () => {
     const lastId = async (): Promise<number> => {
       const [writer, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
       open.push(writer)
@@ -291,7 +292,7 @@ describe('opening', () => {
     expect((fault as Error).message).toContain('later version of Weir')
   })
 
-  test('refuses what is no database', async () => {
+  test('refuses a file that is not a database', async () => {
     await Bun.write(path, 'this is no database, and it is long enough to look at. '.repeat(40))
     const fault = await Writer.open({ path, ballastBytes: 0 }, () => {}).catch((thrown: Error) => thrown)
     expect((fault as Error).message).toContain('not a database')

@@ -1,4 +1,4 @@
-// Answers of Anthropic's dialect, read and written whole and event by event, and the law of its streams, for its tests.
+// Reads and writes answers of Anthropic's dialect, whole and event by event, and checks the order of its stream events.
 
 import { expect } from 'bun:test'
 import { codec } from '../../src/protocols/anthropic-messages/codec.ts'
@@ -24,7 +24,7 @@ export const askOf = (): AnswerTarget => ({
   losses: new Losses(),
 })
 
-/** The data of the events of a stream, each of which must bear its name. */
+/** The data of all events of a stream. The `event:` line of each event must equal the `type` of its data. */
 export function framesOf(sse: string): Json[] {
   expect(sse === '' || sse.endsWith('\n\n')).toBe(true)
   return sse
@@ -48,7 +48,7 @@ export function writeAll(events: readonly AnswerEvent[], ask = askOf()): string 
   return events.map(event => writer.write(event)).join('') + writer.end() + writer.end()
 }
 
-/** The law of a stream of this dialect; gives what the SDKs make of it. */
+/** Checks that the events come in the order of this dialect; returns the message that an SDK assembles from them. */
 export function assembled(frames: readonly Json[]): Json {
   const [start, ...rest] = frames
   expect(start!.type).toBe('message_start')
@@ -82,7 +82,7 @@ export function assembled(frames: readonly Json[]): Json {
   return { ...message, content, ...delta, usage: { ...(message.usage as Json), ...usage } }
 }
 
-/** As `assembled`, where a model wrote whatever it liked as arguments. */
+/** As `assembled`, for streams whose tool arguments need not be valid JSON. */
 export function assembledLoosely(sse: string): void {
   const frames = framesOf(sse).map(frame => {
     const { delta } = frame as { delta?: Json }

@@ -1,4 +1,4 @@
-// Conversations as they are meant, and the requests that Anthropic's dialect makes of them, for its tests.
+// Builds neutral conversations and writes them as requests of Anthropic's dialect, for its tests.
 
 import type { ModelTraits } from '../../src/base/money/model-traits.ts'
 import { writeConversation } from '../../src/protocols/anthropic-messages/write-conversation.ts'
@@ -46,10 +46,10 @@ export const targetOf = ({ traits = {}, target = {} }: Over = {}): ConversationT
   ...target,
 })
 
-export function write(said: Partial<Conversation>, over: Over = {}): Written {
+export function write(fields: Partial<Conversation>, over: Over = {}): Written {
   const target = targetOf(over)
   const { notes } = target
-  const conversation = { messages: [hi], tools: [], settings: { stream: false }, lostFields: [], ...said }
+  const conversation = { messages: [hi], tools: [], settings: { stream: false }, lostFields: [], ...fields }
   const body = writeConversation(conversation, target)
   return { body: JSON.parse(body) as Written['body'], losses: notes.losses.codes, notes }
 }

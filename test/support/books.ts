@@ -1,4 +1,4 @@
-// The ledger's operations on a real file, without the thread: for tests that run many of them.
+// The ledger's operations on a real SQLite file, without the writer thread, for tests that run many operations.
 
 import type { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,15 +17,15 @@ import { recoverHolds } from '../../src/store/ledger/recovery.ts'
 export interface TestBooks {
   readonly db: Database
   readonly books: Books
-  /** Each operation in a transaction of its own, as the thread would run it. */
+  /** Runs each operation in a transaction of its own, as the writer thread does. */
   readonly run: OperationHandlers
-  /** Of the ledger; set it to another day. */
+  /** The clock of the ledger; a test may set it. */
   nowMs: number
-  /** Makes an account with one key; both have this id, and the key's is 1,000 more. */
+  /** Creates an account with this id and one key, whose id is 1,000 more. */
   account(id: number, credit: MoneyText): void
   row(id: number): { balance: bigint; held: bigint }
   count(table: 'hold' | 'record' | 'transfer' | 'idempotency' | 'kept_answer' | 'code'): number
-  /** Does what a start does. */
+  /** Releases the holds that were left open, as a start of the gateway does. */
   recover(): number
   close(): void
 }
@@ -45,8 +45,8 @@ export function openTestBooks(options: { readonly sync?: boolean } = {}): TestBo
     account(id, credit) {
       const key = { id: id + 1_000, accountId: id, existing: false, digest: id.toString(16).padStart(64, '0') }
       const about = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null }
-      const made = run.createKey({ ...key, ...about, credit, creditRef: id })
-      if (made.done !== 'created') throw new Error(made.done)
+      const created = run.createKey({ ...key, ...about, credit, creditRef: id })
+      if (created.done !== 'created') throw new Error(created.done)
     },
     row: id => db.query('SELECT balance, held FROM account WHERE id = ?1').get(id) as { balance: bigint; held: bigint },
     count: table => Number((db.query('SELECT count(*) AS n FROM '.concat(table)).get() as { n: bigint }).n),
@@ -60,24 +60,24 @@ export function openTestBooks(options: { readonly sync?: boolean } = {}): TestBo
   return test
 }
 
-function committed(db: Database, operating: OperationRunner): OperationHandlers {
-  const names = Object.keys(operating.run) as (keyof OperationHandlers)[]
+function committed(db: Database, runner: OperationRunner): OperationHandlers {
+  const names = Object.keys(runner.run) as (keyof OperationHandlers)[]
   const wrapped = names.map(name => {
-    const operation = operating.run[name] as (input: unknown) => unknown
-    const alone = db.transaction((input: unknown) => {
+    const operation = runner.run[name] as (input: unknown) => unknown
+    const transaction = db.transaction((input: unknown) => {
       const result = operation(input)
-      operating.writeOperatorBalances()
+      runner.writeOperatorBalances()
       return result
     })
-    const safe = (input: unknown): unknown => {
+    const runAndReset = (input: unknown): unknown => {
       try {
-        return alone.immediate(input)
+        return transaction.immediate(input)
       } catch (fault) {
-        operating.reset()
+        runner.reset()
         throw fault
       }
     }
-    return [name, safe]
+    return [name, runAndReset]
   })
   return Object.fromEntries(wrapped) as OperationHandlers
 }
@@ -122,7 +122,7 @@ export function recordOf(callId: number, accountId: number, more: Partial<Record
   }
 }
 
-/** What must be so in every committed state, whatever happened before. */
+/** Violations of the invariants that hold in every committed state of the ledger. */
 export function bookFaults(db: Database): string[] {
   const rows = (sql: string): unknown[] => db.query(sql).all()
   const faults = [

@@ -1,6 +1,6 @@
-// A certificate for hosts of tests, and its key.
+// A certificate for the hosts of tests, and its private key.
 
-/** Its own authority, for weir.test and 127.0.0.1, made for this test and used nowhere else. */
+/** Self-signed, for weir.test and 127.0.0.1. Only tests use it. */
 export const cert = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUVVBupqGTm6LC/MSxv9c8zrTgQJQwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJd2Vpci50ZXN0MCAXDTI2MTExNTA1MjMwNFoYDzIxMjYxMDIy

@@ -1,4 +1,4 @@
-// Chance that is the same for the same seed, everywhere (mulberry32).
+// Random numbers that are the same for the same seed on every machine (mulberry32).
 
 function bitsFrom(seed: number): () => number {
   let state = seed >>> 0
@@ -10,13 +10,13 @@ function bitsFrom(seed: number): () => number {
   }
 }
 
-/** Whole numbers below what is asked for. */
+/** Returns a function that draws a whole number from 0 up to, and without, `below`. */
 export function randomFrom(seed: number): (below: number) => number {
   const bits = bitsFrom(seed)
   return below => bits() % below
 }
 
-/** From 0 to 1. */
+/** Returns a function that draws a number from 0 up to, and without, 1. */
 export function chanceOf(seed: number): () => number {
   const bits = bitsFrom(seed)
   return () => bits() / 2 ** 32

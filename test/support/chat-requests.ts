@@ -1,4 +1,4 @@
-// Reads chat requests for the tests of what they mean.
+// Reads requests of the openai-chat dialect into neutral conversations, for the tests of that dialect.
 
 import { Refusal } from '../../src/base/errors.ts'
 import type { Call } from '../../src/protocols/neutral/call.ts'
@@ -10,7 +10,7 @@ import { readChatCall } from '../../src/protocols/openai-chat/request.ts'
 
 export const hello = { role: 'user', content: 'hello' }
 
-/** A request that says hello, with these fields. */
+/** The conversation of a request with one message and these fields. */
 export function readChat(
   fields: object,
   flavour: ChatFlavour = openaiChatFlavour,
@@ -22,7 +22,7 @@ export function readChat(
   return readConversation(call, flavour)
 }
 
-/** The field for which a request is refused; undefined for one that is not. */
+/** The field for which a request is refused; undefined if the request is accepted. */
 export function refusedParam(fields: object, flavour?: ChatFlavour): string | undefined {
   try {
     readChat(fields, flavour)

@@ -1,4 +1,4 @@
-// An upstream that takes requests and answers none of them until it is opened.
+// An upstream that accepts requests and answers none of them until the test calls `open`.
 
 import { answer } from '../../tools/fake-upstream/answers.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'

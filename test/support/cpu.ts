@@ -1,5 +1,5 @@
-// How much time the processor took for a piece of work. Unlike the time that passed, a busy machine hardly changes it.
-// It is that of the whole process, so nothing else should go on in it meanwhile.
+// Processor time of a piece of work. Unlike elapsed time, it hardly depends on how busy the machine is.
+// It is measured for the whole process, so nothing else should run in the process meanwhile.
 
 const MICROS_PER_MS = 1_000
 
@@ -8,7 +8,7 @@ function cpuMsSince(began: NodeJS.CpuUsage): number {
   return (user + system) / MICROS_PER_MS
 }
 
-/** The least of several tries: the first is compiled, and the collector of garbage may run in another. */
+/** The least of several runs: the first run includes compilation, and a garbage collection may fall into another. */
 export function leastCpuMs(work: () => void, tries = 3): number {
   let least = Number.POSITIVE_INFINITY
   for (let count = 0; count < tries; count++) {
@@ -19,7 +19,7 @@ export function leastCpuMs(work: () => void, tries = 3): number {
   return least
 }
 
-/** Of work that waits for others in this process, such as a gateway and its upstream: what all of them took. */
+/** For asynchronous work: includes the time of everything else in this process, such as a gateway and its upstream. */
 export async function cpuMsOf(work: () => Promise<unknown>): Promise<number> {
   const began = process.cpuUsage()
   await work()

@@ -1,4 +1,4 @@
-// Keys whose funds a test decides to the nano-dollar: made in the data folder before a gateway opens it.
+// Keys whose funds a test sets to the nano-dollar. They are created in the data folder before a gateway opens it.
 
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ export interface Funds {
   readonly name?: string
   readonly tier?: string
   readonly qpm?: number
-  readonly clamps?: boolean
+  readonly strictCap?: boolean
   readonly budgets?: readonly { readonly of: 'key' | 'account'; readonly span: BudgetSpan; readonly cap: bigint }[]
   readonly account?: Omit<OperationInput<'setAccount'>, 'id'>
 }
@@ -26,7 +26,7 @@ export interface Funded<Name extends string> {
   readonly keys: Readonly<Record<Name, string>>
 }
 
-/** Whoever asks for the folder removes it. */
+/** The caller removes the folder. */
 export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name, Funds>>): Promise<Funded<Name>> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-'))
   const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }))
@@ -37,14 +37,14 @@ export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name
 }
 
 async function fundKey({ manage, writer }: Store, funds: Funds): Promise<string> {
-  const { budgets = [], account, clamps, ...rest } = funds
-  const made = await operatorOf(() => manage).weir('keys create', { tier: 'pro', ...rest })
-  const keyId = parseTextId('key', made.id as string)!
-  const accountId = parseTextId('acc', made.account as string)!
-  if (clamps) await writer.run('setKey', { id: keyId, clamps }, { actor: 'test' })
+  const { budgets = [], account, strictCap, ...rest } = funds
+  const created = await operatorOf(() => manage).weir('keys create', { tier: 'pro', ...rest })
+  const keyId = parseTextId('key', created.id as string)!
+  const accountId = parseTextId('acc', created.account as string)!
+  if (strictCap) await writer.run('setKey', { id: keyId, strictCap }, { actor: 'test' })
   if (account !== undefined) await writer.run('setAccount', { id: accountId, ...account }, { actor: 'test' })
   for (const { of, span, cap } of budgets) {
     await writer.run('setBudget', { scopeId: of === 'key' ? keyId : accountId, span, cap: `${cap}` }, { actor: 'test' })
   }
-  return made.key as string
+  return created.key as string
 }

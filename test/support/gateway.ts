@@ -14,7 +14,7 @@ import { openDatabase } from './database.ts'
 import type { Operator } from './operator.ts'
 import { operatorOf } from './operator.ts'
 
-/** A stand-in for an upstream's key, to be looked for wherever it must not appear. */
+/** The key of the upstream. Tests search for it where a secret must not appear. */
 export const upstreamKey = 'sk-canary-upstream-0123456789'
 
 export interface Harness extends Operator {
@@ -26,17 +26,17 @@ export interface Harness extends Operator {
   /** A fresh key with credit; every test has its own, so that limits and balances do not mix. */
   key(options?: { tier?: string; credit?: string; qpm?: number }): Promise<string>
   balance(key: string): Promise<{ balance: string; held: string }>
-  /** Rows of the record table, oldest first, read by a connection of their own; of attempts, how many. */
+  /** Rows of the record table, oldest first, read by a separate connection; `attempts` is the number of attempts. */
   records(): Record<string, unknown>[]
   openHolds(): number
-  /** Waits until no call is under way, and fails after a while. */
+  /** Waits until no call is active; fails after `HUNG_MS`. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
 
 export interface HarnessOptions {
   readonly env?: Record<string, string>
-  /** More of it that needs the fake upstream's address. */
+  /** Further environment variables, which need the address of the fake upstream. */
   readonly upstreamEnv?: (url: string) => Record<string, string>
   readonly world?: Partial<Runtime>
   /** Keep the data folder of another harness, to start again on it. */
@@ -55,20 +55,20 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     WEIR_DATA: folder,
     LOG_LEVEL: 'debug',
     WEIR_BALLAST_MB: '0',
-    // What runs on the machine of the tests is none of their business.
+    // Servers on the machine of the tests are not looked for.
     WEIR_LOCAL_SERVERS: 'off',
-    // Each channel once: that the same may be tried again is for tests that are about it.
+    // Each channel is tried once. Tests of retries on the same channel set WEIR_ATTEMPTS themselves.
     WEIR_ATTEMPTS: String(Math.min(3, (options.upstreamKeys ?? '').split(',').length)),
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
     OPENAI_BASE_URL: `${upstream.url}/v1`,
     ...options.upstreamEnv?.(upstream.url),
     ...options.env,
   }
-  // The event loop, the disk and the memory are the tests' as well: a gateway that found them slow or full would refuse
-  // calls as overloaded on a busy machine. Tests of overload say what the gateway is to find.
-  const said = { writeLog: (line: string) => void logs.push(line) }
+  // The gateway shares the event loop, the disk and the memory with the tests. On a busy machine it would find them slow
+  // or full and refuse calls as overloaded, so it gets fixed measurements here. Tests of overload pass others.
+  const logging = { writeLog: (line: string) => void logs.push(line) }
   const calm = { lateMs: () => 0, ledgerWaitMs: () => 0, memoryBytes: () => 0 }
-  const world = { ...said, ...calm, pause: shortly, passwordCost: cheap, ...options.world }
+  const world = { ...logging, ...calm, pause: shortly, passwordCost: cheap, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
@@ -87,8 +87,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     folder,
     logs,
     async key(wanted = {}) {
-      const made = await operator.weir('keys create', { tier: 'pro', credit: '100', ...wanted })
-      return made.key as string
+      const created = await operator.weir('keys create', { tier: 'pro', credit: '100', ...wanted })
+      return created.key as string
     },
     async balance(key) {
       return (await operator.weir('balance', { account: key })) as { balance: string; held: string }
@@ -109,13 +109,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   }
 }
 
-/** What is tried here nobody tries to break. */
+/** The least work for a password hash: these passwords protect nothing. */
 const cheap = { memoryKib: 8, passes: 1 }
 
-/** What a gateway waits for before it tries again is not what most tests are about. */
+/** Shortens the pauses of the gateway, for example before another attempt; few tests are about their length. */
 const shortly = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.min(ms, 5)))
 
-/** How long a test waits before it calls something hung. It is no bound on speed: a busy machine may be very slow. */
+/** How long a test waits before it fails as hung. This is no speed limit: a busy machine may be very slow. */
 export const HUNG_MS = 100_000
 
 /** Polls a condition that another process or thread makes true; fails loudly instead of hanging. */

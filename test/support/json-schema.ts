@@ -1,13 +1,13 @@
-// Holds a value against a JSON schema (2020-12), as far as our description of the interface uses it. A keyword that is
-// not known here is an error: what is not checked must not look as if it were.
+// Checks a value against a JSON schema (2020-12), as far as the OpenAPI description of the gateway uses it. A keyword
+// that is not known here is an error, so that no keyword is ignored silently.
 
 export type Schema = Readonly<Record<string, unknown>>
 
 export type FindSchema = (ref: string) => Schema
 
-type Check = (value: unknown, told: unknown, place: Place) => readonly string[]
+type Check = (value: unknown, expected: unknown, context: Context) => readonly string[]
 
-interface Place {
+interface Context {
   readonly path: string
   readonly schema: Schema
   readonly find: FindSchema
@@ -22,99 +22,112 @@ const typeOf = (value: unknown): string =>
 const isOfType = (value: unknown, type: unknown): boolean =>
   typeOf(value) === type || (type === 'number' && typeof value === 'number')
 
-/** What is wrong with it; nothing: it fits. */
+/** The problems of the value; none if it fits the schema. */
 export function misfits(value: unknown, schema: Schema, find: FindSchema, path = '$'): readonly string[] {
-  return Object.entries(schema).flatMap(([keyword, told]) => {
+  return Object.entries(schema).flatMap(([keyword, expected]) => {
     if (!Object.hasOwn(checks, keyword)) return [`${path}: the keyword "${keyword}" is not known`]
-    return checks[keyword]!(value, told, { path, schema, find })
+    return checks[keyword]!(value, expected, { path, schema, find })
   })
 }
 
 const nothing: Check = () => []
-const say = (isRight: boolean, { path }: Place, problem: string): readonly string[] =>
+const problemUnless = (isRight: boolean, { path }: Context, problem: string): readonly string[] =>
   isRight ? [] : [`${path}: ${problem}`]
 const ofNumber =
-  (fits: (value: number, told: number) => boolean, word: string): Check =>
-  (value, told, place) =>
-    typeof value === 'number' ? say(fits(value, told as number), place, `${value} is ${word} ${String(told)}`) : []
+  (fits: (value: number, expected: number) => boolean, word: string): Check =>
+  (value, expected, context) =>
+    typeof value === 'number'
+      ? problemUnless(fits(value, expected as number), context, `${value} is ${word} ${String(expected)}`)
+      : []
 const ofLength =
-  (fits: (value: number, told: number) => boolean, word: string): Check =>
-  (value, told, place) =>
+  (fits: (value: number, expected: number) => boolean, word: string): Check =>
+  (value, expected, context) =>
     typeof value === 'string' || Array.isArray(value)
-      ? say(fits(value.length, told as number), place, `has ${value.length}, which is ${word} ${String(told)}`)
+      ? problemUnless(
+          fits(value.length, expected as number),
+          context,
+          `has ${value.length}, which is ${word} ${String(expected)}`,
+        )
       : []
 
 const checks: Readonly<Record<string, Check>> = {
-  $ref: (value, told, { path, find }) => misfits(value, find(told as string), find, path),
-  type: (value, told, place) =>
-    say(
-      [told].flat().some(type => isOfType(value, type)),
-      place,
-      `is ${typeOf(value)}, not ${String(told)}`,
+  $ref: (value, expected, { path, find }) => misfits(value, find(expected as string), find, path),
+  type: (value, expected, context) =>
+    problemUnless(
+      [expected].flat().some(type => isOfType(value, type)),
+      context,
+      `is ${typeOf(value)}, not ${String(expected)}`,
     ),
-  const: (value, told, place) => say(Bun.deepEquals(value, told), place, `is not ${JSON.stringify(told)}`),
-  enum: (value, told, place) =>
-    say(
-      (told as readonly unknown[]).some(one => Bun.deepEquals(one, value)),
-      place,
+  const: (value, expected, context) =>
+    problemUnless(Bun.deepEquals(value, expected), context, `is not ${JSON.stringify(expected)}`),
+  enum: (value, expected, context) =>
+    problemUnless(
+      (expected as readonly unknown[]).some(one => Bun.deepEquals(one, value)),
+      context,
       `${String(value)} is not allowed`,
     ),
-  properties: (value, told, { path, find }) =>
+  properties: (value, expected, { path, find }) =>
     isObject(value)
-      ? Object.entries(told as Record<string, Schema>).flatMap(([name, schema]) =>
+      ? Object.entries(expected as Record<string, Schema>).flatMap(([name, schema]) =>
           Object.hasOwn(value, name) ? misfits(value[name], schema, find, `${path}.${name}`) : [],
         )
       : [],
-  required: (value, told, place) =>
+  required: (value, expected, context) =>
     isObject(value)
-      ? (told as readonly string[]).flatMap(name => say(Object.hasOwn(value, name), place, `lacks "${name}"`))
+      ? (expected as readonly string[]).flatMap(name =>
+          problemUnless(Object.hasOwn(value, name), context, `lacks "${name}"`),
+        )
       : [],
-  additionalProperties(value, told, { path, schema, find }) {
-    if (!isObject(value) || told === true) return []
+  additionalProperties(value, expected, { path, schema, find }) {
+    if (!isObject(value) || expected === true) return []
     const known = (schema.properties ?? {}) as Schema
     return Object.keys(value)
       .filter(name => !Object.hasOwn(known, name))
       .flatMap(name => {
-        if (told === false) return [`${path}: "${name}" has no place`]
-        return misfits(value[name], told as Schema, find, `${path}.${name}`)
+        if (expected === false) return [`${path}: "${name}" has no place`]
+        return misfits(value[name], expected as Schema, find, `${path}.${name}`)
       })
   },
-  propertyNames: (value, told, { path, find }) =>
-    isObject(value) ? Object.keys(value).flatMap(name => misfits(name, told as Schema, find, `${path}.${name}`)) : [],
-  items: (value, told, { path, find }) =>
-    Array.isArray(value) ? value.flatMap((one, at) => misfits(one, told as Schema, find, `${path}[${at}]`)) : [],
-  prefixItems: (value, told, { path, find }) =>
+  propertyNames: (value, expected, { path, find }) =>
+    isObject(value)
+      ? Object.keys(value).flatMap(name => misfits(name, expected as Schema, find, `${path}.${name}`))
+      : [],
+  items: (value, expected, { path, find }) =>
+    Array.isArray(value) ? value.flatMap((one, at) => misfits(one, expected as Schema, find, `${path}[${at}]`)) : [],
+  prefixItems: (value, expected, { path, find }) =>
     Array.isArray(value)
-      ? (told as readonly Schema[]).flatMap((schema, at) =>
+      ? (expected as readonly Schema[]).flatMap((schema, at) =>
           at < value.length ? misfits(value[at], schema, find, `${path}[${at}]`) : [],
         )
       : [],
-  anyOf: (value, told, place) =>
-    say(
-      (told as readonly Schema[]).some(one => misfits(value, one, place.find).length === 0),
-      place,
+  anyOf: (value, expected, context) =>
+    problemUnless(
+      (expected as readonly Schema[]).some(one => misfits(value, one, context.find).length === 0),
+      context,
       'fits none',
     ),
-  oneOf: (value, told, place) =>
-    say(
-      (told as readonly Schema[]).filter(one => misfits(value, one, place.find).length === 0).length === 1,
-      place,
+  oneOf: (value, expected, context) =>
+    problemUnless(
+      (expected as readonly Schema[]).filter(one => misfits(value, one, context.find).length === 0).length === 1,
+      context,
       'does not fit exactly one',
     ),
-  allOf: (value, told, { path, find }) => (told as readonly Schema[]).flatMap(one => misfits(value, one, find, path)),
-  not: (value, told, place) => say(misfits(value, told as Schema, place.find).length > 0, place, 'must not be so'),
-  pattern: (value, told, place) =>
+  allOf: (value, expected, { path, find }) =>
+    (expected as readonly Schema[]).flatMap(one => misfits(value, one, find, path)),
+  not: (value, expected, context) =>
+    problemUnless(misfits(value, expected as Schema, context.find).length > 0, context, 'must not be so'),
+  pattern: (value, expected, context) =>
     typeof value === 'string'
-      ? say(new RegExp(told as string, 'u').test(value), place, `${value} is not ${String(told)}`)
+      ? problemUnless(new RegExp(expected as string, 'u').test(value), context, `${value} is not ${String(expected)}`)
       : [],
-  minimum: ofNumber((value, told) => value >= told, 'less than'),
-  maximum: ofNumber((value, told) => value <= told, 'more than'),
-  exclusiveMinimum: ofNumber((value, told) => value > told, 'not more than'),
-  exclusiveMaximum: ofNumber((value, told) => value < told, 'not less than'),
-  minLength: ofLength((value, told) => value >= told, 'less than'),
-  maxLength: ofLength((value, told) => value <= told, 'more than'),
-  minItems: ofLength((value, told) => value >= told, 'less than'),
-  maxItems: ofLength((value, told) => value <= told, 'more than'),
+  minimum: ofNumber((value, expected) => value >= expected, 'less than'),
+  maximum: ofNumber((value, expected) => value <= expected, 'more than'),
+  exclusiveMinimum: ofNumber((value, expected) => value > expected, 'not more than'),
+  exclusiveMaximum: ofNumber((value, expected) => value < expected, 'not less than'),
+  minLength: ofLength((value, expected) => value >= expected, 'less than'),
+  maxLength: ofLength((value, expected) => value <= expected, 'more than'),
+  minItems: ofLength((value, expected) => value >= expected, 'less than'),
+  maxItems: ofLength((value, expected) => value <= expected, 'more than'),
   description: nothing,
   title: nothing,
   default: nothing,

@@ -1,16 +1,16 @@
-// The law of the events, as answer.ts has it, for the tests of every dialect.
+// Checks the rules for answer events that answer.ts states, for the tests of every dialect.
 
 import { assert } from '../../src/base/assert.ts'
 import type { AnswerEvent, PartOpening } from '../../src/protocols/neutral/answer.ts'
 
-/** Throws when these are not all the events of one stream, as answer.ts says that they are. */
+/** Throws unless these are the events of one complete stream by the rules of answer.ts. */
 export function lawful(events: Iterable<AnswerEvent>): void {
-  const law = new Law()
-  for (const event of events) law.take(event)
-  law.end()
+  const checker = new EventChecker()
+  for (const event of events) checker.take(event)
+  checker.end()
 }
 
-class Law {
+class EventChecker {
   #started = false
   readonly #parts: { readonly choice: number; readonly part: PartOpening['part'] | undefined; open: boolean }[] = []
   readonly #finished = new Set<number>()

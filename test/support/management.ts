@@ -1,4 +1,4 @@
-// Asking the management interface, as somebody.
+// Sends requests to the management interface with a given token.
 
 import type { Harness } from './gateway.ts'
 
@@ -6,16 +6,16 @@ export interface Told {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Of a JSON answer. */
+  /** The parsed body of a JSON answer; else empty. */
   readonly body: Record<string, unknown>
   readonly error: { readonly code?: string; readonly message?: string; readonly param?: string }
 }
 
-type Asked = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
+type RequestArguments = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
-export type Ask = (...asked: Asked) => Promise<Told>
+export type Ask = (...args: RequestArguments) => Promise<Told>
 
-/** As whoever has this token; the paths begin after `/api/`. */
+/** Sends requests with this token; the paths begin after `/api/`. */
 export const askAs =
   (harness: Pick<Harness, 'url'>, token: string | undefined): Ask =>
   async (...[method, path, body, headers = {}]) => {
@@ -35,7 +35,7 @@ export const askAs =
     return { status: response.status, headers: response.headers, text, body: parsed, error }
   }
 
-/** As the one who may do everything. */
+/** Sends requests with a token of the operator, who may do everything. */
 export async function askAsOwner(harness: Harness): Promise<Ask> {
   const { token } = await harness.weir('token')
   return askAs(harness, String(token))

@@ -201,13 +201,13 @@ export function checkResponse(json: unknown): WholeResponse {
   return whole
 }
 
-/** What is known of an item while its stream comes. */
+/** The state of an item while its stream arrives. */
 interface Growing {
   readonly id: string
   readonly added: Item
-  /** By the name of their list and their place in it. */
+  /** Keyed by the name of the list of the part and its index there. */
   readonly parts: Map<string, { text: string; annotations: unknown[]; done?: unknown; isWhole?: boolean }>
-  /** Of a call. */
+  /** The arguments of a tool call so far. */
   text: string
   isWhole: boolean
   done?: Item
@@ -233,16 +233,16 @@ export function checkStream(sse: string): WholeResponse {
   for (const first of [created, begun]) checkResponse(first.response)
   expect<unknown>(last.type).toBe(`response.${last.response.status}`)
   const whole = checkResponse(last.response)
-  const { status: _status, output: _output, usage: _usage, completed_at: _at, ...told } = whole
-  const { incomplete_details: _details, service_tier: _tier, error: _error, ...same } = told
+  const { status: _status, output: _output, usage: _usage, completed_at: _at, ...reported } = whole
+  const { incomplete_details: _details, service_tier: _tier, error: _error, ...same } = reported
   expect(created.response).toMatchObject(same)
   expect<unknown>(whole.output).toEqual(growing.map(({ done }) => done))
   return whole
 }
 
-type Told = z.infer<typeof events>
+type StreamEvent = z.infer<typeof events>
 
-function take(growing: Growing[], one: Told): void {
+function take(growing: Growing[], one: StreamEvent): void {
   if ('response' in one) throw new Error(`${one.type} in the middle`)
   if (one.type === 'response.output_item.added') {
     expect(one.output_index).toBe(growing.length)
@@ -259,7 +259,7 @@ function take(growing: Growing[], one: Told): void {
   takePart(item, one)
 }
 
-type OfPart = Extract<Told, { item_id: string }>
+type OfPart = Extract<StreamEvent, { item_id: string }>
 
 function takePart(item: Growing, one: OfPart): void {
   const isSummary = 'summary_index' in one

@@ -1,15 +1,15 @@
-// A server that does with its sockets exactly what a test says, for what no script of the fake upstream can do.
+// A TCP server whose sockets a test controls itself, for behaviour that no script of the fake upstream can produce.
 
 import net from 'node:net'
 
 export interface Peer {
   readonly port: number
   readonly url: string
-  /** All that were ever accepted. */
+  /** All sockets that were ever accepted. */
   readonly sockets: readonly net.Socket[]
-  /** What each of them has received so far, one character a byte. */
+  /** What each socket has received so far, one character a byte. */
   readonly received: readonly string[]
-  /** How many are open. */
+  /** How many sockets are open. */
   readonly openCount: number
   stop(): Promise<void>
 }

@@ -1,4 +1,5 @@
-// People for a test: signed in, in any role, members of any account. All of them come in as real people do.
+// People for a test: signed in, in any role, members of any account. They are created through the same endpoints as
+// real people: set-up, invitation, sign-in.
 
 import type { AccountRole, SiteRole } from '../../src/management/actor.ts'
 import type { Harness } from './gateway.ts'
@@ -13,9 +14,9 @@ export interface Person {
   readonly email: string
   readonly password: string
   readonly token: string
-  /** What renews it: `weir_refresh=…` */
+  /** Renews the token: `weir_refresh=…` */
   readonly cookie: string
-  /** Asks as them. */
+  /** Sends requests to the management interface as this person. */
   readonly ask: Ask
 }
 
@@ -26,17 +27,17 @@ export interface Membership {
 }
 
 export interface PersonOptions {
-  /** A member unless told. */
+  /** `member` by default. */
   readonly role?: SiteRole
-  /** Without any they have an account of their own, as everybody who comes without one. */
+  /** Without memberships the person gets an account of their own. */
   readonly members?: readonly Membership[]
   readonly email?: string
 }
 
-/** What a browser would send back. */
+/** The cookie that a browser would send back. */
 export const cookieOf = ({ headers }: Pick<Told, 'headers'>): string => (headers.get('set-cookie') ?? '').split(';')[0]!
 
-/** Whoever an answer has just signed in. */
+/** The person whom this answer of the gateway has signed in. */
 export function personOf(harness: Pick<Harness, 'url'>, told: Told, password = goodPassword): Person {
   const { accessToken, user } = told.body as { accessToken: string; user: { id: string; email: string } }
   if (accessToken === undefined) throw new Error(`not signed in: ${told.status} ${told.text}`)
@@ -44,7 +45,7 @@ export function personOf(harness: Pick<Harness, 'url'>, told: Told, password = g
   return { id, email, password, token: accessToken, cookie: cookieOf(told), ask: askAs(harness, accessToken) }
 }
 
-/** The first owner, by the token that a start prints. Once for each gateway. */
+/** Creates the first owner with a set-up token. Works once for each gateway. */
 export async function setUpOwner(harness: Harness, email = 'owner@example.com'): Promise<Person> {
   const { setupToken } = await harness.weir('setup', { token: true })
   const body = { token: setupToken, name: 'Olga Owner', email, password: goodPassword }
@@ -53,7 +54,7 @@ export async function setUpOwner(harness: Harness, email = 'owner@example.com'):
 
 let count = 0
 
-/** Somebody else, whom the owner (or the operator) invites. */
+/** Creates another person, by an invitation of the owner or the operator. */
 export async function addPerson(harness: Harness, by: Ask, options: PersonOptions = {}): Promise<Person> {
   const { role = 'member', members: [first, ...others] = [], email = `person-${++count}@example.com` } = options
   const member = first && { account: first.account, accountRole: first.role }
@@ -68,7 +69,7 @@ export async function addPerson(harness: Harness, by: Ask, options: PersonOption
   return person
 }
 
-/** Signs in as a page does: from nowhere, with nothing. */
+/** Signs in as a page does: without a token. */
 export const signIn = (harness: Pick<Harness, 'url'>, body: Record<string, unknown>): Promise<Told> =>
   askAs(harness, undefined)('POST', 'auth/sign-in', body)
 

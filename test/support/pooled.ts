@@ -1,6 +1,4 @@
-// Much work, some of it at once.
-
-/** So many at once, in order. */
+/** Works on the items in their order, at most `width` of them at once. */
 export async function pooled<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
   let next = 0
   const lane = async (): Promise<void> => {

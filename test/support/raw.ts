@@ -1,4 +1,4 @@
-// Speaks HTTP by hand, so that a test sees the very bytes that a caller's socket sees.
+// Sends and reads HTTP over a bare socket, so that a test sees the bytes that a caller's socket receives.
 
 import net from 'node:net'
 

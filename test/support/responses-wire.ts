@@ -1,4 +1,4 @@
-// What tests of the Responses dialect share: its stream taken apart, and both sides of a translation.
+// Shared by the tests of the Responses dialect: its stream as events, and both sides of a translation.
 
 import { Refusal } from '../../src/base/errors.ts'
 import type { Conversation } from '../../src/protocols/neutral/conversation.ts'
@@ -23,12 +23,12 @@ export function eventsOfSse(sse: string): readonly Wire[] {
 
 export const notes = (): TranslationNotes => ({ losses: new Losses(), renamed: new Map() })
 
-export function source(given: Partial<AnswerSource> = {}): AnswerSource {
+export function source(fields: Partial<AnswerSource> = {}): AnswerSource {
   let calls = 0
-  return { origin: 'here', notes: notes(), mintCallId: () => `call_minted${calls++}`, ...given }
+  return { origin: 'here', notes: notes(), mintCallId: () => `call_minted${calls++}`, ...fields }
 }
 
-export const ask = (given: Partial<AnswerTarget> = {}): AnswerTarget => ({
+export const answerTargetOf = (fields: Partial<AnswerTarget> = {}): AnswerTarget => ({
   requestId: 'req_0123456789a',
   model: 'p/m',
   createdS: 1_763_000_000,
@@ -36,10 +36,10 @@ export const ask = (given: Partial<AnswerTarget> = {}): AnswerTarget => ({
   choices: 1,
   json: { model: 'p/m', input: 'hi' },
   losses: new Losses(),
-  ...given,
+  ...fields,
 })
 
-export const target = (given: Partial<ConversationTarget> = {}): ConversationTarget => ({
+export const target = (fields: Partial<ConversationTarget> = {}): ConversationTarget => ({
   model: 'm',
   traits: {},
   outputTokensMax: undefined,
@@ -49,16 +49,16 @@ export const target = (given: Partial<ConversationTarget> = {}): ConversationTar
   origin: 'here',
   media: new Map(),
   notes: notes(),
-  ...given,
+  ...fields,
 })
 
 export type Name = 'openai-responses' | 'ark-responses'
-const asked = { path: '/v1/responses', query: () => null, header: () => undefined }
+const requestInfo = { path: '/v1/responses', query: () => null, header: () => undefined }
 
 export function read(fields: Wire, name: Name = 'openai-responses'): Conversation {
   const protocol = protocols[name]
   const body = Buffer.from(JSON.stringify({ model: 'p/m', input: 'hi', ...fields }))
-  return protocol.codec.readConversation(protocol.readCall(body, asked))
+  return protocol.codec.readConversation(protocol.readCall(body, requestInfo))
 }
 
 export const readItems = (...input: readonly unknown[]): Conversation['messages'] => read({ input }).messages
@@ -73,13 +73,13 @@ export function write(conversation: Conversation, to: To = {}, name: Name = 'ope
   return { json, losses: at.notes.losses.codes, notes: at.notes }
 }
 
-export const again = (fields: Wire, to: Partial<ConversationTarget> = {}) => write(read(fields), to)
-export const say = (given: Partial<Conversation>): Conversation => ({
+export const readAndWrite = (fields: Wire, to: Partial<ConversationTarget> = {}) => write(read(fields), to)
+export const conversationOf = (fields: Partial<Conversation>): Conversation => ({
   messages: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
   tools: [],
   settings: { stream: false },
   lostFields: [],
-  ...given,
+  ...fields,
 })
 
 export function refusedParam(run: () => unknown): string | undefined {

@@ -1,4 +1,4 @@
-// A thread for the tests of Thread: with handlers that wait, throw, and end the thread.
+// A thread for the tests of Thread, with handlers that wait, throw, and end the thread.
 
 import { sendEvent, serveThread } from '../../src/base/threads/serve-thread.ts'
 

@@ -1,4 +1,4 @@
-// The two sides of a translation as the tests of codecs need them: plain, and with nothing hidden.
+// Both sides of a translation with default values, for the tests of codecs.
 
 import type { Losses } from '../../src/protocols/neutral/losses.ts'
 import { Losses as LossList } from '../../src/protocols/neutral/losses.ts'
@@ -17,7 +17,7 @@ export function sourceOf(notes = freshNotes()): AnswerSource {
   return { origin: ORIGIN, notes, mintCallId: () => `call_m${minted++}` }
 }
 
-/** An upstream that takes everything and says nothing of itself. */
+/** An upstream without traits and without a limit of output tokens. */
 export function targetOf(fields: Partial<ConversationTarget> = {}): ConversationTarget {
   return {
     model: 'm',

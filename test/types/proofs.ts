@@ -1,5 +1,5 @@
-// The order of the stages is held by types: what a stage proves can be had from that stage alone. Each line below that
-// expects an error is one that somebody in a hurry would write. Compiled by the type check, never run.
+// Types enforce the order of the stages: only a stage itself can make its proof. Each line below that expects an error
+// is one that somebody in a hurry would write. Compiled by the type check, never run.
 
 import type { Nanos, NanosPerMillion } from '../../src/base/money/money.ts'
 import type { Ledger } from '../../src/billing/ledger.ts'
@@ -18,36 +18,36 @@ declare const permit: Permit
 declare const route: Route
 declare const hold: Hold
 declare const call: Call
-declare const asked: RouteRequest
+declare const routeRequest: RouteRequest
 declare const channel: Channel
 declare const parts: AdaptParts
 declare const exchange: Exchange
 declare const limitRate: LimitRate
-declare const about: CallDemand
+declare const demand: CallDemand
 declare const routeCall: RouteCall
 declare const holdCall: HoldCall
 declare const forward: Forward
 declare const ledger: Ledger
 declare const price: NanosPerMillion
 
-/** In order, all is well. */
+/** In order, everything compiles. */
 export async function inOrder(): Promise<void> {
-  const allowed: Permit = limitRate(caller, about)
-  const found: Route = routeCall(allowed, asked)
+  const allowed: Permit = limitRate(caller, demand)
+  const found: Route = routeCall(allowed, routeRequest)
   const held: Hold = await holdCall(found, call, exchange)
   await adapt(parts, { hold: held, candidate: found.candidates[0]!, exchange, channel })
   await forward(held, exchange)
 }
 
-/** A stage does not take the proof of another. */
+/** A stage does not accept the proof of another. */
 export function outOfOrder(): void {
-  // @ts-expect-error a route needs a permit, and a caller is none
-  routeCall(caller, asked)
-  // @ts-expect-error nobody is let through without having been authenticated
-  limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }, about)
+  // @ts-expect-error a route needs a permit, and a caller is not one
+  routeCall(caller, routeRequest)
+  // @ts-expect-error no call is admitted without authentication
+  limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }, demand)
   // @ts-expect-error a permit is no caller
-  limitRate(permit, about)
-  // @ts-expect-error a hold needs a route, and a permit is none
+  limitRate(permit, demand)
+  // @ts-expect-error a hold needs a route, and a permit is not one
   void holdCall(permit, call, exchange)
   // @ts-expect-error a hold cannot be had from a caller
   void holdCall(caller, call, exchange)
@@ -59,7 +59,7 @@ export function outOfOrder(): void {
   void forward(permit, exchange)
 }
 
-/** A proof cannot be written down by hand, however well it is copied. */
+/** A proof cannot be written by hand, however well it is copied. */
 export function forged(): void {
   // @ts-expect-error a caller is made by authentication
   const someone: Caller = { keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }
@@ -85,7 +85,7 @@ export function money(): void {
   void amount
 }
 
-/** What an exchange has come to is not certain until its stage has run. */
+/** The results of an exchange may be missing until their stage has run. */
 export function notYet(): void {
   // @ts-expect-error the hold may be missing
   void forward(exchange.hold, exchange)

@@ -1,4 +1,4 @@
-// A gateway that is killed between what happened and telling it: the next start tells it, and nothing else.
+// A gateway that is killed between an event and its delivery: the next start delivers it, and nothing else.
 
 import { afterAll, expect, test } from 'bun:test'
 import { cleanUp, freshFolder, serve, weirSays } from '../front/weir-process.ts'
@@ -8,31 +8,32 @@ import { isSignedWith, startReceiver } from './receiver.ts'
 
 afterAll(cleanUp)
 
-test('a crash loses nothing that a webhook is to be told', async () => {
+test('a crash loses no delivery of a webhook', async () => {
   const folder = freshFolder()
   const env = { WEIR_PRIVATE_HOSTS: '127.0.0.1', WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }
   const receiver = startReceiver()
-  receiver.answer = () => new Promise<Response>(() => {}) // takes it, and says nothing
+  receiver.answer = () => new Promise<Response>(() => {}) // accepts the request, and never answers
   const first = await serve(folder, env)
   const key = await weirSays(folder, 'keys create --tier pro --credit 10')
   const account = /acc_\w{11}/.exec(await weirSays(folder, `balance ${key}`))![0]
   const ask = askAs(first, await weirSays(folder, 'token'))
-  const made = await ask('POST', `web/accounts/${account}/webhooks`, {
+  const created = await ask('POST', `web/accounts/${account}/webhooks`, {
     url: receiver.url,
     events: ['balance.low', 'balance.empty'],
   })
   await ask('PUT', `web/accounts/${account}/balance-alert`, { threshold: '5' })
   await ask('POST', `web/accounts/${account}/adjustments`, { amount: '-9.999', reference: 'all but nothing' })
-  await until(() => receiver.came.length > 0, 'it is being told')
+  await until(() => receiver.received.length > 0, 'the delivery is being made')
   first.kill('SIGKILL')
   await first.exited
-  const before = receiver.came.splice(0)
+  const before = receiver.received.splice(0)
   receiver.answer = () => new Response()
   const second = await serve(folder, env)
-  await until(() => receiver.came.length >= 2, 'it is told after all')
-  expect(receiver.came.map(({ event }) => event.type)).toEqual(['balance.low', 'balance.empty'])
-  expect(receiver.came[0]!.body).toBe(before[0]!.body)
-  for (const came of receiver.came) expect(await isSignedWith(made.body.secret as string, came)).toBeTrue()
+  await until(() => receiver.received.length >= 2, 'the event is delivered after all')
+  expect(receiver.received.map(({ event }) => event.type)).toEqual(['balance.low', 'balance.empty'])
+  expect(receiver.received[0]!.body).toBe(before[0]!.body)
+  for (const delivery of receiver.received)
+    expect(await isSignedWith(created.body.secret as string, delivery)).toBeTrue()
   second.kill('SIGTERM')
   await second.exited
   receiver.stop()

@@ -1,4 +1,4 @@
-// Webhooks end to end: what is told, when, how often and to whom; what happens when nobody listens.
+// Webhooks end to end: what is delivered, when, how often and to whom; and what happens when the receiver fails.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { isSignedWith, startReceiver } from './receiver.ts'
 let harness: Harness
 let ask: Ask
 let receiver: Receiver
-/** What the clock is ahead by. */
+/** By how much the gateway's clock is ahead. */
 let aheadMs = 0
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   receiver = startReceiver()
 })
 afterEach(() => {
-  receiver.came.length = 0
+  receiver.received.length = 0
   receiver.answer = () => new Response('thanks')
 })
 afterAll(async () => {
@@ -51,9 +51,9 @@ interface Hook {
 }
 
 async function hook(path: string, events: readonly string[], url = receiver.url): Promise<Hook> {
-  const made = await ask('POST', path, { url, events })
-  expect(made.status).toBe(201)
-  return made.body as unknown as Hook
+  const created = await ask('POST', path, { url, events })
+  expect(created.status).toBe(201)
+  return created.body as unknown as Hook
 }
 
 const ofAccount = (id: string, events: readonly string[], url?: string): Promise<Hook> =>
@@ -67,7 +67,7 @@ const give = (id: string, usd: string): Promise<Told> =>
 const alertAt = (id: string, threshold: string): Promise<Told> =>
   ask('PUT', `web/accounts/${id}/balance-alert`, { threshold })
 
-const types = (): string[] => receiver.came.map(({ event }) => event.type)
+const types = (): string[] => receiver.received.map(({ event }) => event.type)
 
 interface DeliveryRow {
   readonly id: string
@@ -80,8 +80,8 @@ interface DeliveryRow {
 const deliveries = async (id: string): Promise<readonly DeliveryRow[]> =>
   (await ask('GET', `web/webhooks/${id}/deliveries`)).body.data as DeliveryRow[]
 
-/** Of one webhook, once it has been tried so often. */
-async function tried(id: string, attempts: number): Promise<DeliveryRow> {
+/** The newest delivery of a webhook, after so many attempts. */
+async function attempted(id: string, attempts: number): Promise<DeliveryRow> {
   for (;;) {
     const [row] = await deliveries(id)
     if (row !== undefined && row.attempts >= attempts) return row
@@ -89,10 +89,10 @@ async function tried(id: string, attempts: number): Promise<DeliveryRow> {
   }
 }
 
-/** To the account of the webhook that was made last, in one transaction. */
-function happens(times: number): void {
+/** Writes events for the account of the newest webhook, in one transaction. */
+function raiseEvents(times: number): void {
   const db = openWriter(join(harness.folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may be at it
+  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may hold the lock
   const { id } = db.query('SELECT account_id AS id FROM webhook ORDER BY id DESC LIMIT 1').get() as { id: bigint }
   const raise = db.query("INSERT INTO event (name, account_id, data) VALUES ('balance.low', ?1, '{}')")
   db.transaction(() => {
@@ -102,29 +102,29 @@ function happens(times: number): void {
 }
 
 describe('a webhook', () => {
-  test('is told once when a balance falls below its threshold, by a call, with a good signature', async () => {
+  test('is notified once when a call takes a balance below its threshold, with a valid signature', async () => {
     const { id, key } = await account('1')
     const { secret } = await ofAccount(id, ['balance.low', 'balance.empty'])
     await alertAt(id, '0.99999999')
     for (let at = 0; at < 3; at++) {
       await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
     }
-    await until(() => receiver.came.length > 0, 'it is told')
-    const [came] = receiver.came
-    expect(came!.event).toMatchObject({ type: 'balance.low', account: id, data: { threshold: '0.99999999' } })
-    expect(came!.headers.get('x-weir-event')).toBe('balance.low')
-    expect(came!.headers.get('x-weir-event-id')).toBe(came!.event.id)
-    expect(await isSignedWith(secret, came!)).toBeTrue()
-    expect(await isSignedWith(`${secret}x`, came!)).toBeFalse()
+    await until(() => receiver.received.length > 0, 'the webhook is notified')
+    const [notification] = receiver.received
+    expect(notification!.event).toMatchObject({ type: 'balance.low', account: id, data: { threshold: '0.99999999' } })
+    expect(notification!.headers.get('x-weir-event')).toBe('balance.low')
+    expect(notification!.headers.get('x-weir-event-id')).toBe(notification!.event.id)
+    expect(await isSignedWith(secret, notification!)).toBeTrue()
+    expect(await isSignedWith(`${secret}x`, notification!)).toBeFalse()
     await give(id, '1')
     await take(id, '1.5')
-    await until(() => types().length === 2, 'it is told of the next crossing')
+    await until(() => types().length === 2, 'the webhook is notified of the next crossing')
     await take(id, '0.49')
-    await until(() => types().includes('balance.empty'), 'it is told when nothing is left')
+    await until(() => types().includes('balance.empty'), 'the webhook is notified of the empty balance')
     expect(types()).toEqual(['balance.low', 'balance.low', 'balance.empty'])
   })
 
-  test('is not told again of what goes up and down around a threshold', async () => {
+  test('is not notified again of small changes around a threshold', async () => {
     const { id } = await account('10')
     const { id: hookId } = await ofAccount(id, ['balance.low'])
     await alertAt(id, '5')
@@ -135,20 +135,20 @@ describe('a webhook', () => {
     }
     await give(id, '0.7')
     await take(id, '0.7')
-    await until(() => receiver.came.length === 2, 'two crossings are told')
+    await until(() => receiver.received.length === 2, 'two crossings are delivered')
     expect(await deliveries(hookId)).toHaveLength(2)
   })
 
-  test('is told at once when a threshold is set above what is there', async () => {
+  test('is notified at once when a threshold is set above the balance', async () => {
     const { id } = await account('3')
     await ofAccount(id, ['balance.low'])
     expect((await alertAt(id, '5')).body).toEqual({ threshold: '5.00', state: 'low' })
-    await until(() => receiver.came.length === 1, 'it is told')
+    await until(() => receiver.received.length === 1, 'the webhook is notified')
     expect((await ask('DELETE', `web/accounts/${id}/balance-alert`)).status).toBe(204)
     expect((await ask('GET', `web/accounts/${id}/balance-alert`)).body).toEqual({ threshold: null, state: null })
   })
 
-  test('is told of budgets, keys and accounts, and the site of all accounts', async () => {
+  test('is notified of budgets, keys and accounts, and a webhook of the site of all accounts', async () => {
     const { id, key } = await account('10')
     const site = await hook('web/webhooks', ['budget.low', 'key.revoked', 'account.frozen', 'ledger.drift'])
     const budget = (amount: string) => harness.weir('budgets set', { scope: key, span: 'total', amount })
@@ -157,41 +157,41 @@ describe('a webhook', () => {
     await budget('0.0000015') // as much as the call has cost
     await harness.weir('keys revoke', { key })
     await harness.weir('accounts freeze', { account: id })
-    const told = ['budget.low', 'key.revoked', 'account.frozen']
-    await until(() => told.every(type => types().includes(type)), 'all of it is told')
-    expect(types().toSorted()).toEqual(told.toSorted())
-    const low = receiver.came.find(({ event }) => event.type === 'budget.low')!.event
+    const expectedTypes = ['budget.low', 'key.revoked', 'account.frozen']
+    await until(() => expectedTypes.every(type => types().includes(type)), 'all events are delivered')
+    expect(types().toSorted()).toEqual(expectedTypes.toSorted())
+    const low = receiver.received.find(({ event }) => event.type === 'budget.low')!.event
     expect(low).toMatchObject({ account: id, data: { key: expect.stringMatching(/^key_/), cap: '0.0000015' } })
     await ask('DELETE', `web/webhooks/${site.id}`)
   })
 
-  test('of one account is told nothing of another', async () => {
-    const [one, other] = [await account(), await account()]
-    const { id: hookId } = await ofAccount(one.id, ['balance.low'])
-    await alertAt(other.id, '5')
-    await take(other.id, '9')
-    await alertAt(one.id, '5')
-    await take(one.id, '9')
-    await until(() => receiver.came.length === 1, 'its own is told')
-    expect(receiver.came[0]!.event.account).toBe(one.id)
+  test('of one account is not notified of another', async () => {
+    const [first, second] = [await account(), await account()]
+    const { id: hookId } = await ofAccount(first.id, ['balance.low'])
+    await alertAt(second.id, '5')
+    await take(second.id, '9')
+    await alertAt(first.id, '5')
+    await take(first.id, '9')
+    await until(() => receiver.received.length === 1, 'its own event is delivered')
+    expect(receiver.received[0]!.event.account).toBe(first.id)
     expect(await deliveries(hookId)).toHaveLength(1)
   })
 
-  test('that is turned off is told nothing, and that is removed neither', async () => {
+  test('is not notified while it is disabled or when it was removed', async () => {
     const { id } = await account()
     const off = await ofAccount(id, ['balance.low'])
     const gone = await ofAccount(id, ['balance.low'])
-    const on = await ofAccount(id, ['balance.low'])
+    const enabled = await ofAccount(id, ['balance.low'])
     expect((await ask('PATCH', `web/webhooks/${off.id}`, { disabled: true })).body.disabled).toBeTrue()
     expect((await ask('DELETE', `web/webhooks/${gone.id}`)).status).toBe(204)
     await alertAt(id, '50')
-    await until(() => receiver.came.length === 1, 'the last is told')
-    expect([await deliveries(off.id), (await deliveries(on.id)).length]).toEqual([[], 1])
+    await until(() => receiver.received.length === 1, 'the last event is delivered')
+    expect([await deliveries(off.id), (await deliveries(enabled.id)).length]).toEqual([[], 1])
     expect((await ask('GET', `web/webhooks/${gone.id}`)).status).toBe(404)
   })
 })
 
-describe('one that does not take what it is told', () => {
+describe('a webhook whose delivery fails', () => {
   const faults: readonly (readonly [name: string, answer: Receiver['answer'], error: RegExp])[] = [
     ['answers 500', () => new Response('no', { status: 500 }), /^the response has status 500$/],
     [
@@ -201,47 +201,50 @@ describe('one that does not take what it is told', () => {
     ],
     ['never answers', () => new Promise<Response>(() => {}), /^it did not answer in time$/],
   ]
-  test.each(faults)('because it %s, is told again later, with the same id and words', async (_, answer, error) => {
-    const { id } = await account()
-    const { id: hookId } = await ofAccount(id, ['balance.low'])
-    receiver.answer = answer
-    await alertAt(id, '50')
-    const first = await tried(hookId, 1)
-    expect([first.state, first.attempts]).toEqual(['waiting', 1])
-    expect(first.error).toMatch(error)
-    receiver.answer = () => new Response(null, { status: 204 })
-    const before = receiver.came.length
-    aheadMs += 10_001
-    await until(() => receiver.came.length > before, 'it is told again')
-    const [one, again] = [receiver.came[0]!, receiver.came.at(-1)!]
-    expect([again.body, again.event.id]).toEqual([one.body, one.event.id])
-    expect(await tried(hookId, 2)).toMatchObject({ state: 'delivered', status: 204, error: null })
-    ask = await askAsOwner(harness)
-  })
+  test.each(faults)(
+    'because the receiver %s, is notified again later, with the same id and body',
+    async (_, answer, error) => {
+      const { id } = await account()
+      const { id: hookId } = await ofAccount(id, ['balance.low'])
+      receiver.answer = answer
+      await alertAt(id, '50')
+      const first = await attempted(hookId, 1)
+      expect([first.state, first.attempts]).toEqual(['waiting', 1])
+      expect(first.error).toMatch(error)
+      receiver.answer = () => new Response(null, { status: 204 })
+      const before = receiver.received.length
+      aheadMs += 10_001
+      await until(() => receiver.received.length > before, 'the event is delivered again')
+      const [original, repeated] = [receiver.received[0]!, receiver.received.at(-1)!]
+      expect([repeated.body, repeated.event.id]).toEqual([original.body, original.event.id])
+      expect(await attempted(hookId, 2)).toMatchObject({ state: 'delivered', status: 204, error: null })
+      ask = await askAsOwner(harness)
+    },
+  )
 
-  test('is not told sooner of what comes later', async () => {
+  test('is not notified sooner because of a later event', async () => {
     const { id } = await account()
     const { id: hookId } = await ofAccount(id, ['balance.low', 'key.revoked'])
     receiver.answer = () => new Response(null, { status: 500 })
     await alertAt(id, '50')
-    await tried(hookId, 1)
+    await attempted(hookId, 1)
     receiver.answer = () => new Response()
-    receiver.came.length = 0
+    receiver.received.length = 0
     for (const { id: key } of (await ask('GET', `web/keys?account=${id}`)).body.data as { id: string }[]) {
       await ask('DELETE', `web/keys/${key}`)
     }
-    const other = await account()
-    await ofAccount(other.id, ['balance.low'], `${receiver.url}/other`)
-    await alertAt(other.id, '50')
-    await until(() => receiver.came.length > 0, 'another is told')
-    expect(receiver.came.map(({ path }) => path)).toEqual(['/hook/other'])
+    const otherAccount = await account()
+    await ofAccount(otherAccount.id, ['balance.low'], `${receiver.url}/other`)
+    await alertAt(otherAccount.id, '50')
+    await until(() => receiver.received.length > 0, 'another webhook is notified')
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/other'])
     aheadMs += 10_001
-    await until(() => receiver.came.length === 3, 'it is told of both')
+    await until(() => receiver.received.length === 3, 'both events are delivered')
     expect(types().slice(1)).toEqual(['balance.low', 'key.revoked'])
     ask = await askAsOwner(harness)
   })
 
-  test('because its answer has no end, is not listened to', async () => {
+  test('is not read further if its answer has no end', async () => {
     const { id } = await account()
     const { id: hookId } = await ofAccount(id, ['balance.low'])
     let written = 0
@@ -255,17 +258,17 @@ describe('one that does not take what it is told', () => {
         }),
       )
     await alertAt(id, '50')
-    expect(await tried(hookId, 1)).toMatchObject({ state: 'delivered', status: 200 })
+    expect(await attempted(hookId, 1)).toMatchObject({ state: 'delivered', status: 200 })
     expect(written).toBeLessThan(16 * 1024 * 1024)
   })
 
-  test('waits longer each time, and is given up after a day', async () => {
+  test('waits longer each time, and its delivery is given up after a day', async () => {
     const { id } = await account()
     const { id: hookId } = await ofAccount(id, ['balance.low'])
     receiver.answer = () => new Response(null, { status: 503 })
     await alertAt(id, '50')
     let attempts = 1
-    for (let pauseMs = 10_000; (await tried(hookId, attempts)).state === 'waiting'; attempts++) {
+    for (let pauseMs = 10_000; (await attempted(hookId, attempts)).state === 'waiting'; attempts++) {
       aheadMs += pauseMs + 1
       pauseMs = Math.min(pauseMs * 2, bounds.webhookPauseMsMax)
       ask = await askAsOwner(harness)
@@ -277,23 +280,23 @@ describe('one that does not take what it is told', () => {
     expect(harness.logs.join('')).toContain('a webhook delivery was given up')
   })
 
-  test('has a bounded queue, and it is said how much was dropped', async () => {
+  test('has a bounded queue, and the number of dropped events is reported', async () => {
     const { id } = await account()
     const { id: hookId } = await ofAccount(id, ['balance.low'])
     receiver.answer = () => new Response(null, { status: 500 })
     await alertAt(id, '50')
-    await tried(hookId, 1)
-    happens(1_005)
+    await attempted(hookId, 1)
+    raiseEvents(1_005)
     expect((await ask('GET', `web/webhooks/${hookId}`)).body).toMatchObject({ waiting: 1_000, dropped: 6 })
     await ask('DELETE', `web/webhooks/${hookId}`)
   })
 
-  test('keeps the last hundred of what it was told', async () => {
+  test('keeps its last hundred deliveries', async () => {
     const { id } = await account()
     const { id: hookId } = await ofAccount(id, ['balance.low'])
-    happens(130)
-    await until(() => receiver.came.length === 130, 'all of it is told')
-    expect(new Set(receiver.came.map(({ event }) => event.id)).size).toBe(130)
+    raiseEvents(130)
+    await until(() => receiver.received.length === 130, 'all events are delivered')
+    expect(new Set(receiver.received.map(({ event }) => event.id)).size).toBe(130)
     const count = async (): Promise<number> => {
       const { body } = await ask('GET', `web/webhooks/${hookId}/deliveries?limit=200`)
       return (body.data as unknown[]).length
@@ -303,14 +306,14 @@ describe('one that does not take what it is told', () => {
   })
 })
 
-describe('a try', () => {
-  test('tells it now, and says how that went', async () => {
+describe('a test delivery', () => {
+  test('is sent at once, and its result is returned', async () => {
     const { id } = await account()
     const { id: hookId, secret } = await ofAccount(id, ['balance.low'])
-    const told = await ask('POST', `web/webhooks/${hookId}/test`)
-    expect(told.body).toMatchObject({ delivered: true, status: 200, error: null })
-    expect(receiver.came.map(({ event }) => event.type)).toEqual(['webhook.test'])
-    expect(await isSignedWith(secret, receiver.came[0]!)).toBeTrue()
+    const answer = await ask('POST', `web/webhooks/${hookId}/test`)
+    expect(answer.body).toMatchObject({ delivered: true, status: 200, error: null })
+    expect(receiver.received.map(({ event }) => event.type)).toEqual(['webhook.test'])
+    expect(await isSignedWith(secret, receiver.received[0]!)).toBeTrue()
     receiver.answer = () => new Response(null, { status: 404 })
     expect((await ask('POST', `web/webhooks/${hookId}/test`)).body).toMatchObject({
       delivered: false,
@@ -322,11 +325,11 @@ describe('a try', () => {
     expect(renewed).not.toBe(secret)
     receiver.answer = () => new Response()
     await ask('POST', `web/webhooks/${hookId}/test`)
-    expect(await isSignedWith(renewed, receiver.came.at(-1)!)).toBeTrue()
-    expect(await isSignedWith(secret, receiver.came.at(-1)!)).toBeFalse()
+    expect(await isSignedWith(renewed, receiver.received.at(-1)!)).toBeTrue()
+    expect(await isSignedWith(secret, receiver.received.at(-1)!)).toBeFalse()
   })
 
-  test('is not for scanning: so many a minute', async () => {
+  test('cannot be used for port scans: it is limited per minute', async () => {
     aheadMs += 60_000
     ask = await askAsOwner(harness)
     const { id } = await account()
@@ -339,22 +342,22 @@ describe('a try', () => {
   })
 })
 
-describe('others', () => {
-  test('are told although much waits for those that are disabled', async () => {
+describe('other webhooks', () => {
+  test('are notified although many deliveries wait for disabled ones', async () => {
     const { id } = await account()
     for (let at = 0; at < 3; at++) {
       const full = await ofAccount(id, ['balance.low'], `${receiver.url}/never`)
       await setDisabled(full.id, true)
       fill(full.id)
     }
-    const { id: other, key } = await account()
-    await ofAccount(other, ['key.revoked'])
+    const { id: otherId, key } = await account()
+    await ofAccount(otherId, ['key.revoked'])
     await harness.weir('keys revoke', { key })
-    await until(() => types().includes('key.revoked'), 'it is told')
-    expect(receiver.came.map(({ path }) => path)).toEqual(['/hook'])
+    await until(() => types().includes('key.revoked'), 'the webhook is notified')
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook'])
   })
 
-  test('have their turn while many are slow', async () => {
+  test('are notified while many are slow', async () => {
     const slow: string[] = []
     receiver.answer = async ({ path }) => {
       if (path.endsWith('/slow')) await Bun.sleep(100)
@@ -368,17 +371,17 @@ describe('others', () => {
     const { id, key } = await account()
     await ofAccount(id, ['key.revoked'])
     await harness.weir('keys revoke', { key })
-    await until(() => types().includes('key.revoked'), 'it is told')
+    await until(() => types().includes('key.revoked'), 'the webhook is notified')
     for (const one of slow) await ask('DELETE', `web/webhooks/${one}`)
   })
 })
 
 const setDisabled = (id: string, disabled: boolean): Promise<Told> => ask('PATCH', `web/webhooks/${id}`, { disabled })
 
-/** As much waits for it as may. */
+/** Fills the queue of a webhook up to its bound. */
 function fill(hookId: string): void {
   const db = openWriter(join(harness.folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may be at it
+  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may hold the lock
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
   )

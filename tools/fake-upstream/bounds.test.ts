@@ -1,4 +1,4 @@
-// What one request can make the built-in provider do, which runs on the gateway's own thread.
+// Tests how much work one request can cause in the built-in provider, which runs on the thread of the gateway.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { rawClient } from './raw-client.ts'
 import type { FakeUpstream } from './server.ts'
 import { startFakeUpstream } from './server.ts'
 
-interface Whole {
+interface Completion {
   readonly choices: readonly { readonly message: { readonly content: string }; readonly finish_reason: string }[]
   readonly usage: { readonly completion_tokens: number }
 }
@@ -25,24 +25,26 @@ afterEach(() => upstream.stop())
 const chat = (content: string, rest: object = {}) =>
   JSON.stringify({ model: 'echo', messages: [{ role: 'user', content }], ...rest })
 const post = (body: string) => fetch(`${upstream.url}/v1/chat/completions`, { method: 'POST', body })
-const ask = async (body: string) => (await (await post(body)).json()) as Whole
+const complete = async (body: string) => (await (await post(body)).json()) as Completion
 
 describe('the words of an answer', () => {
-  test('are bounded as providers/demo.json says', () => {
+  test('have the maximum that providers/demo.json states', () => {
     const file = join(import.meta.dir, '..', '..', 'providers', 'demo.json')
-    const bounds = [...parseProvider(readFileSync(file, 'utf8'), file).models.values()].map(it => it.outputTokensMax)
+    const bounds = [...parseProvider(readFileSync(file, 'utf8'), file).models.values()].map(
+      model => model.outputTokensMax,
+    )
     expect(bounds).toEqual(Array.from(modelIds, () => outputWordsMax))
   })
 
   test.each([
-    { words: 4_096, rest: {}, told: 4_096, finish: 'stop' },
-    { words: 4_097, rest: {}, told: 4_096, finish: 'length' },
-    { words: 4_097, rest: { max_tokens: 1_000_000 }, told: 4_096, finish: 'length' },
-    { words: 4_097, rest: { max_tokens: 3 }, told: 3, finish: 'length' },
-  ])('%j', async ({ words, rest, told, finish }) => {
-    const { choices, usage } = await ask(chat('w '.repeat(words).trimEnd(), rest))
-    expect([usage.completion_tokens, choices[0]!.finish_reason]).toEqual([told, finish])
-    expect(choices[0]!.message.content).toBe('w '.repeat(told).trimEnd())
+    { words: 4_096, rest: {}, expected: 4_096, finish: 'stop' },
+    { words: 4_097, rest: {}, expected: 4_096, finish: 'length' },
+    { words: 4_097, rest: { max_tokens: 1_000_000 }, expected: 4_096, finish: 'length' },
+    { words: 4_097, rest: { max_tokens: 3 }, expected: 3, finish: 'length' },
+  ])('are bounded: %j', async ({ words, rest, expected, finish }) => {
+    const { choices, usage } = await complete(chat('w '.repeat(words).trimEnd(), rest))
+    expect([usage.completion_tokens, choices[0]!.finish_reason]).toEqual([expected, finish])
+    expect(choices[0]!.message.content).toBe('w '.repeat(expected).trimEnd())
   })
 
   test('are bounded in a stream', async () => {
@@ -50,21 +52,21 @@ describe('the words of an answer', () => {
     expect([text.split('"content":" w"').length, text.includes('"finish_reason":"length"')]).toEqual([4_096, true])
   })
 
-  test('keep the white space at their end', async () => {
-    const { choices } = await ask(chat('one two \n', { max_tokens: 2 }))
+  test('keep the white space after the last word', async () => {
+    const { choices } = await complete(chat('one two \n', { max_tokens: 2 }))
     expect([choices[0]!.message.content, choices[0]!.finish_reason]).toEqual(['one two \n', 'stop'])
   })
 })
 
-test('eight choices are the most', async () => {
-  expect((await ask(chat('x', { n: 8 }))).choices.length).toBe(8)
+test('a request may have at most eight choices', async () => {
+  expect((await complete(chat('x', { n: 8 }))).choices.length).toBe(8)
   const refused = await post(chat('x', { n: 9 }))
   const message = "'n' must be an integer from 1 to 8."
   const error = { message, type: 'invalid_request_error', param: 'n', code: null }
   expect([refused.status, await refused.json()]).toEqual([400, { error }])
 })
 
-test('many tools and many words that name none are no work', async () => {
+test('a request with many tools and many words that name no tool is answered quickly', async () => {
   const tools = Array.from({ length: 15_000 }, () => ({ function: { name: 'b' } }))
   const tookMs = await cpuMsOf(async () => {
     expect((await post(chat('use a '.repeat(60_000), { tools }))).status).toBe(200)
@@ -72,7 +74,7 @@ test('many tools and many words that name none are no work', async () => {
   expect(tookMs).toBeLessThan(1_000)
 })
 
-describe('a body', () => {
+describe('a request body', () => {
   const padded = (bytes: number) => chat('x').padEnd(bytes)
   const tooLarge = {
     error: {
@@ -83,11 +85,11 @@ describe('a body', () => {
     },
   }
 
-  test('of the bound is taken', async () => {
+  test('of the maximum size is accepted', async () => {
     expect((await post(padded(bodyBytesMax))).status).toBe(200)
   })
 
-  test('beyond it is refused in the shape of OpenAI, and the socket closed', async () => {
+  test('beyond the maximum size is refused with an OpenAI error, and the socket is closed', async () => {
     for (const bytes of [bodyBytesMax + 1, 30 * 1024 * 1024]) {
       const refused = await post(padded(bytes))
       expect([refused.status, refused.headers.get('connection')]).toEqual([413, 'close'])
@@ -95,7 +97,7 @@ describe('a body', () => {
     }
   })
 
-  test('beyond it in chunks is refused too, and what follows is not kept', async () => {
+  test('in chunks beyond the maximum size is refused', async () => {
     const client = await rawClient(upstream.url)
     client.send('POST /v1/chat/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`

@@ -1,4 +1,4 @@
-// The fake upstream: its default answers as the official SDKs see them, and each step of a script on a raw socket.
+// Tests the default answers of the fake upstream as the official SDKs read them, and its requests on a raw socket.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
@@ -18,18 +18,18 @@ const user = (content: string) => [{ role: 'user' as const, content }]
 const clock = { type: 'function' as const, function: { name: 'clock', parameters: {} } }
 const sdk = () => new OpenAI({ apiKey: 'sk-test', baseURL: `${upstream.url}/v1`, maxRetries: 0 })
 const sdk6 = () => new OpenAI6({ apiKey: 'sk-test', baseURL: `${upstream.url}/v1`, maxRetries: 0 }) as unknown as OpenAI
-const isWhole = (received: string) => received.endsWith('0\r\n\r\n')
+const isComplete = (received: string) => received.endsWith('0\r\n\r\n')
 
 async function post(body: unknown): Promise<Response> {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return fetch(`${upstream.url}/v1/chat/completions`, { method: 'POST', body: text })
 }
 
-/** The whole answer to one request as it stands on the socket. */
-async function wire(body: unknown, isThere: (received: string) => boolean = isWhole): Promise<string> {
+/** The complete answer to one request as it is received on the socket. */
+async function receive(body: unknown, isDone: (received: string) => boolean = isComplete): Promise<string> {
   const client = await rawClient(upstream.url)
   client.send(chatPost(body))
-  const received = await client.until(isThere)
+  const received = await client.until(isDone)
   client.close()
   return received
 }
@@ -43,8 +43,8 @@ function eventsOf(received: string): readonly string[] {
 describe.each([
   ['openai 7', sdk],
   ['openai 6', sdk6],
-] as const)('by default, seen by %s', (_name, client) => {
-  test('a whole answer', async () => {
+] as const)('the default answers, read by %s:', (_name, client) => {
+  test('a plain answer is read', async () => {
     const reply = await client().chat.completions.create({ model: 'echo', messages: user('Grüße an alle') })
     expect(reply.choices[0]!.message.content).toBe('Grüße an alle')
     expect(reply.choices[0]!.finish_reason).toBe('stop')
@@ -71,19 +71,19 @@ describe.each([
   })
 
   test('the strict helper accepts a tool call', async () => {
-    const asked = { model: 'echo', messages: user('please use clock now'), tools: [clock] }
-    const [whole, stream] = await Promise.all([
-      client().chat.completions.create(asked),
-      client().chat.completions.stream(asked).finalChatCompletion(),
+    const requestBody = { model: 'echo', messages: user('please use clock now'), tools: [clock] }
+    const [plain, stream] = await Promise.all([
+      client().chat.completions.create(requestBody),
+      client().chat.completions.stream(requestBody).finalChatCompletion(),
     ])
-    for (const reply of [whole, stream]) {
+    for (const reply of [plain, stream]) {
       const call = reply.choices[0]!.message.tool_calls![0]!
       expect(reply.choices[0]!.finish_reason).toBe('tool_calls')
       expect(call.type === 'function' && [call.function.name, call.function.arguments]).toEqual(['clock', '{}'])
     }
   })
 
-  test('an error and the list of models', async () => {
+  test('an error and the list of models are read', async () => {
     const fault = await client()
       .chat.completions.create({ model: 'echo', messages: user('x'), n: 0 })
       .catch(e => e)
@@ -94,12 +94,12 @@ describe.each([
   })
 })
 
-describe('by default', () => {
-  test('usage is in a stream only when asked, and then null on the other chunks', async () => {
-    const asked = { model: 'echo', stream: true, messages: user('a b') }
-    const without = eventsOf(await wire(asked))
+describe('by default,', () => {
+  test('a stream has usage only on request, and then null in the other chunks', async () => {
+    const requestBody = { model: 'echo', stream: true, messages: user('a b') }
+    const without = eventsOf(await receive(requestBody))
     expect(without.some(data => data.includes('usage'))).toBe(false)
-    const events = eventsOf(await wire({ ...asked, stream_options: { include_usage: true } }))
+    const events = eventsOf(await receive({ ...requestBody, stream_options: { include_usage: true } }))
     const chunks = events.slice(0, -1).map(data => JSON.parse(data))
     expect(events.at(-1)).toBe('[DONE]')
     expect(chunks.slice(0, -1).map(part => part.usage)).toEqual([null, null, null, null])
@@ -122,17 +122,17 @@ describe('by default', () => {
     expect([reply.choices[0]!.message.content, reply.usage.prompt_tokens]).toEqual(['one two', 4])
   })
 
-  test('a tool is called by its whole name, and not again after its result', async () => {
+  test('a tool is called if its whole name is mentioned, and not again after its result', async () => {
     const tools = [{ type: 'function', function: { name: 'clock_two' } }, clock]
     const call = { id: 'c1', type: 'function', function: { name: 'clock', arguments: '{}' } }
-    const talk = [
+    const toolMessages = [
       { role: 'assistant', tool_calls: [call] },
       { role: 'tool', tool_call_id: 'c1', content: '12:00' },
     ]
-    const ask = { model: 'echo', tools, messages: [...user('use clock'), ...talk] }
-    const after = await readReply(await post(ask))
+    const requestBody = { model: 'echo', tools, messages: [...user('use clock'), ...toolMessages] }
+    const after = await readReply(await post(requestBody))
     expect(after.choices[0]!.message.content).toBe('use clock')
-    const before = await readReply(await post({ ...ask, messages: user('use clock_two') }))
+    const before = await readReply(await post({ ...requestBody, messages: user('use clock_two') }))
     expect(before.choices[0]!.message.tool_calls![0]!.function.name).toBe('clock_two')
   })
 
@@ -142,7 +142,7 @@ describe('by default', () => {
     expect(performance.now() - start).toBeGreaterThan(490)
     const streaming = performance.now()
     await (await post({ model: 'slow', stream: true, max_tokens: 2, messages: user('x') })).text()
-    expect(performance.now() - streaming).toBeGreaterThan(190) // five events
+    expect(performance.now() - streaming).toBeGreaterThan(190) // the stream has five events
   })
 
   test.each([
@@ -150,28 +150,28 @@ describe('by default', () => {
     [[], 400, 'invalid_request_error'],
     [{ model: 'echo' }, 400, 'invalid_request_error'],
     [{ model: 'echo', messages: [], max_tokens: 0 }, 400, 'invalid_request_error'],
-  ])('refuses %j', async (body, status, type) => {
+  ])('the body %j is refused', async (body, status, type) => {
     const response = await post(body)
     expect([response.status, (await readReply(response)).error!.type]).toEqual([status, type])
   })
 
-  test('unknown paths are not found', async () => {
+  test('an unknown path gets 404', async () => {
     expect((await fetch(`${upstream.url}/v1/nothing`)).status).toBe(404)
     expect((await fetch(`${upstream.url}/v1/chat/completions`)).status).toBe(404)
   })
 
   test('the same requests get the same bytes', async () => {
     const other = await startFakeUpstream()
-    const asked = { model: 'echo', messages: user('x') }
-    const body = await (await post(asked)).text()
-    const again = await fetch(`${other.url}/chat/completions`, { method: 'POST', body: JSON.stringify(asked) })
+    const requestBody = { model: 'echo', messages: user('x') }
+    const body = await (await post(requestBody)).text()
+    const again = await fetch(`${other.url}/chat/completions`, { method: 'POST', body: JSON.stringify(requestBody) })
     expect(await again.text()).toBe(body)
     await other.stop()
   })
 })
 
-describe('requests', () => {
-  test('are kept as they came', async () => {
+describe('requests to the fake upstream', () => {
+  test('are recorded as they were received', async () => {
     const next = upstream.nextRequest()
     await fetch(`${upstream.url}/a?b=c`, { method: 'PUT', headers: { 'X-One': 'Two' }, body: '{"a":1}' })
     const request = await next
@@ -181,7 +181,7 @@ describe('requests', () => {
     expect(upstream.requests).toEqual([request])
   })
 
-  test('come in chunks, byte by byte, and one behind the other on one socket', async () => {
+  test('are read in chunks, byte by byte, and one after another on one socket', async () => {
     const client = await rawClient(upstream.url)
     upstream.plan(fail(400), fail(404), fail(403))
     const chunked = '3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: t\r\n\r\n'
@@ -213,7 +213,7 @@ describe('requests', () => {
     client.close()
   })
 
-  test('that cannot be read are refused on a kept socket too', async () => {
+  test('that cannot be read are refused also on a reused socket', async () => {
     const client = await rawClient(upstream.url)
     client.send('GET /models HTTP/1.1\r\n\r\n')
     await client.until(text => text.endsWith(']}'))
@@ -223,7 +223,7 @@ describe('requests', () => {
     client.close()
   })
 
-  test('are kept within a bound', async () => {
+  test('are recorded up to a maximum number', async () => {
     const none = await startFakeUpstream({ keepRequests: 0 })
     const two = await startFakeUpstream({ keepRequests: 2 })
     for (const path of ['/1', '/2', '/3']) await Promise.all([fetch(none.url + path), fetch(two.url + path)])
@@ -231,7 +231,7 @@ describe('requests', () => {
     await Promise.all([none.stop(), two.stop()])
   })
 
-  test('with Expect get their 100', async () => {
+  test('with Expect get 100 Continue', async () => {
     const client = await rawClient(upstream.url)
     client.send('POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n')
     await client.until(text => text === 'HTTP/1.1 100 Continue\r\n\r\n')

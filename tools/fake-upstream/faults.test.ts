@@ -1,4 +1,5 @@
-// The table of faults: each is spoken on a socket byte for byte as its script says, and the large ones are lazy.
+// Tests that each fault of the table is sent on a socket byte for byte as in its script, and that large faults are
+// generated while they are sent.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
@@ -33,7 +34,7 @@ const sizes = {
 const small = buildFaults(chatWire, sizes)
 
 const messages = [{ role: 'user', content: 'hi' }]
-const chatAsked = (stream: boolean) => ({
+const chatRequest = (stream: boolean) => ({
   model: 'echo',
   stream,
   max_tokens: 7,
@@ -41,32 +42,32 @@ const chatAsked = (stream: boolean) => ({
   stream_options: { include_usage: true },
 })
 
-/** Where a request of the dialect goes, and what it says. */
-const asking: Readonly<Record<string, (stream: boolean) => readonly [path: string, body: object]>> = {
-  'openai-chat': stream => ['/v1/chat/completions', chatAsked(stream)],
+/** The path and the body of a request in each dialect. */
+const requestIn: Readonly<Record<string, (stream: boolean) => readonly [path: string, body: object]>> = {
+  'openai-chat': stream => ['/v1/chat/completions', chatRequest(stream)],
   'openai-responses': stream => ['/v1/responses', { model: 'echo', stream, max_output_tokens: 16, input: 'hi' }],
   'anthropic-messages': stream => ['/v1/messages', { model: 'echo', stream, max_tokens: 7, messages }],
   'gemini': stream => [
     `/v1beta/models/echo:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
   ],
-  'ark': stream => ['/api/v3/chat/completions', chatAsked(stream)],
+  'ark': stream => ['/api/v3/chat/completions', chatRequest(stream)],
 }
 
 function requestFor(stream: boolean, ordinal: number, dialect: Dialect = chatWire): ReceivedRequest {
-  const [path, asked] = asking[dialect.name]!(stream)
-  const body = toBytes(JSON.stringify(asked))
+  const [path, requestBody] = requestIn[dialect.name]!(stream)
+  const body = toBytes(JSON.stringify(requestBody))
   const none = { bytesWritten: 0, closed: Promise.resolve(), closedAtMs: undefined, rawHead: '', connection: 1 }
-  return { ...none, ordinal, method: 'POST', path, headers: new Map(), body, json: () => asked }
+  return { ...none, ordinal, method: 'POST', path, headers: new Map(), body, json: () => requestBody }
 }
 
 function post(stream: boolean, dialect: Dialect): string {
-  const [path, asked] = asking[dialect.name]!(stream)
-  const body = JSON.stringify(asked)
+  const [path, requestBody] = requestIn[dialect.name]!(stream)
+  const body = JSON.stringify(requestBody)
   return `POST ${path} HTTP/1.1\r\nHost: fake\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
-/** What a run must put on the wire, and the step it ends with. */
+/** The bytes that a script must send, and the step that it ends with. */
 function expectedOf(fault: ScriptedFault, request: ReceivedRequest): { text: string; last: Step['kind'] | undefined } {
   const parts: Uint8Array[] = []
   let chunked = false
@@ -87,12 +88,12 @@ const casesOf = (dialect: Dialect) =>
   buildFaults(dialect, sizes).flatMap(fault =>
     [false, true]
       .filter(stream => fault.asks === 'either' || (fault.asks === 'stream') === stream)
-      .map(stream => [`${fault.id} ${fault.name}, ${stream ? 'streamed' : 'whole'}`, fault, stream] as const),
+      .map(stream => [`${fault.id} ${fault.name}, ${stream ? 'streamed' : 'plain'}`, fault, stream] as const),
   )
 
 const rows = dialects.map(dialect => [dialect.name, dialect] as const)
 
-describe.each(rows)('%s: each fault is spoken as written', (_, dialect) => {
+describe.each(rows)('%s: each fault is sent as in its script:', (_, dialect) => {
   let upstream: FakeUpstream
   let requests = 0
   beforeAll(async () => {
@@ -113,7 +114,7 @@ describe.each(rows)('%s: each fault is spoken as written', (_, dialect) => {
     }
     if (expected.last === 'close') expect(await client.ending).toBe('FIN')
     else await client.until(received => received.length >= expected.text.length)
-    // A date moves on between the two runs.
+    // The date differs between the two runs.
     const undated = (text: string) => text.replace(/retry-after: \w+,.*GMT/, '')
     expect(undated(client.received) === undated(expected.text)).toBe(true)
     const request = upstream.requests.at(-1)!
@@ -122,7 +123,7 @@ describe.each(rows)('%s: each fault is spoken as written', (_, dialect) => {
   })
 })
 
-describe('the table', () => {
+describe('the table of faults', () => {
   test('has every fault in every dialect, and no row twice', () => {
     expect(faultIds).toEqual(Array.from({ length: 36 }, (_, index) => `F${index + 1}`) as never)
     for (const [, dialect] of rows) {
@@ -133,10 +134,10 @@ describe('the table', () => {
     expect(buildFlappingScripts().length).toBe(5)
   })
 
-  test('leaves out of a dialect what it cannot do', () => {
+  test('leaves out of a dialect the faults that it cannot have', () => {
     const names = (dialect: Dialect) => new Set(buildFaults(dialect).map(fault => fault.name))
     const missing = rows.map(([name, dialect]) => [name, names(chatWire).difference(names(dialect))] as const)
-    expect(Object.fromEntries(missing.map(([name, left]) => [name, [...left].toSorted()]))).toEqual({
+    expect(Object.fromEntries(missing.map(([name, missingNames]) => [name, [...missingNames].toSorted()]))).toEqual({
       'openai-chat': [],
       'openai-responses': [
         'a choice that was not asked for',
@@ -158,7 +159,7 @@ describe('the table', () => {
     })
   })
 
-  test('makes the large ones as they are written', () => {
+  test('generates large faults while they are sent', () => {
     const tookMs = leastCpuMs(() => {
       for (const fault of faults.filter(({ id }) => ['F15', 'F18', 'F29'].includes(id))) {
         let steps = 0
@@ -172,7 +173,7 @@ describe('the table', () => {
     expect(tookMs).toBeLessThan(1_000)
   })
 
-  test('declares the length of a huge body truly', () => {
+  test('has the right length of a huge body', () => {
     const huge = small.find(fault => fault.name === 'a huge body with its length')!
     const { text } = expectedOf(huge, requestFor(false, 1))
     const declared = Number(/content-length: (\d+)/.exec(text)![1])

@@ -1,4 +1,5 @@
-// The endpoints beside the talk: models, counts, embeddings, pictures, sound, texts, video tasks and kept responses.
+// Tests the other endpoints of the fake upstream: models, counts, embeddings, images, audio, texts, video tasks and
+// stored responses.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -22,20 +23,20 @@ const anthropic = () => new Anthropic({ apiKey, baseURL: upstream.url, maxRetrie
 const google = () => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: upstream.url } }).models
 
 type Json = Readonly<Record<string, unknown>>
-async function ask(method: string, path: string, body?: object): Promise<{ status: number; json: Json }> {
+async function sendJson(method: string, path: string, body?: object): Promise<{ status: number; json: Json }> {
   const response = await fetch(upstream.url + path, { method, ...(body && { body: JSON.stringify(body) }) })
   const text = await response.text()
   return { status: response.status, json: (text === '' ? {} : JSON.parse(text)) as Json }
 }
 
 describe('models', () => {
-  test('are listed in each shape', async () => {
+  test('are listed in each dialect', async () => {
     const lists = [[], [], []] as string[][]
     for await (const model of openAi().models.list()) lists[0]!.push(model.id)
     for await (const model of anthropic().models.list()) lists[1]!.push(model.id)
     for await (const model of await google().list()) lists[2]!.push(model.name!)
     expect(lists).toEqual([[...modelIds], [...modelIds], modelIds.map(id => `models/${id}`)])
-    expect((await ask('GET', '/api/v3/models')).json.data).toHaveLength(modelIds.length)
+    expect((await sendJson('GET', '/api/v3/models')).json.data).toHaveLength(modelIds.length)
     expect((await google().get({ model: 'echo' })).displayName).toBe('echo')
     expect(
       (
@@ -46,10 +47,10 @@ describe('models', () => {
     ).toBe(404)
   })
 
-  test('say which pictures they were given, in every dialect', async () => {
+  test('report which images they received, in every dialect', async () => {
     const data = Buffer.from('picture').toString('base64')
     const url = `data:image/png;base64,${data}`
-    const seen = await Promise.all([
+    const answers = await Promise.all([
       openAi()
         .chat.completions.create({
           model: 'see',
@@ -78,10 +79,10 @@ describe('models', () => {
         .generateContent({ model: 'see', contents: [{ inlineData: { mimeType: 'image/png', data } }] })
         .then(reply => reply.text),
     ])
-    expect(new Set(seen)).toEqual(new Set(['I see 1: image/png of 7 bytes']))
+    expect(new Set(answers)).toEqual(new Set(['I see 1: image/png of 7 bytes']))
   })
 
-  test('answer in JSON when that was asked', async () => {
+  test('answer in JSON on request', async () => {
     const reply = await openAi().chat.completions.create({
       model: 'json',
       messages: [{ role: 'user', content: 'hi' }],
@@ -99,7 +100,7 @@ test('words are counted in each dialect', async () => {
   expect(counted.input_tokens).toBe(5)
   expect((await google().countTokens({ model: 'echo', contents: 'one two' })).totalTokens).toBe(2)
   expect((await openAi().responses.inputTokens.count({ model: 'echo', input: 'one two' })).input_tokens).toBe(2)
-  const { json } = await ask('POST', '/api/v3/tokenization', { model: 'echo', text: ['one two', 'x'] })
+  const { json } = await sendJson('POST', '/api/v3/tokenization', { model: 'echo', text: ['one two', 'x'] })
   expect(json.data).toMatchObject([
     {
       total_tokens: 2,
@@ -114,35 +115,35 @@ test('words are counted in each dialect', async () => {
 
 describe('embeddings', () => {
   test('P35: are the same in base64 and as numbers, in both SDKs', async () => {
-    const six = new OpenAI6({ apiKey, baseURL: `${upstream.url}/v1` }) as unknown as OpenAI
-    const asked = { model: 'echo', input: ['a b', 'c'], dimensions: 4 }
-    const [one, two, three] = await Promise.all([
-      openAi().embeddings.create(asked),
-      six.embeddings.create(asked),
-      openAi().embeddings.create({ ...asked, encoding_format: 'float' }),
+    const openAi6 = new OpenAI6({ apiKey, baseURL: `${upstream.url}/v1` }) as unknown as OpenAI
+    const request = { model: 'echo', input: ['a b', 'c'], dimensions: 4 }
+    const [base64, base64Six, asNumbers] = await Promise.all([
+      openAi().embeddings.create(request),
+      openAi6.embeddings.create(request),
+      openAi().embeddings.create({ ...request, encoding_format: 'float' }),
     ])
-    expect(one.data[0]!.embedding).toHaveLength(4)
-    expect([one.data, one.data]).toEqual([two!.data, three!.data])
-    expect(one.usage).toEqual({ prompt_tokens: 3, total_tokens: 3 })
+    expect(base64.data[0]!.embedding).toHaveLength(4)
+    expect([base64.data, base64.data]).toEqual([base64Six!.data, asNumbers!.data])
+    expect(base64.usage).toEqual({ prompt_tokens: 3, total_tokens: 3 })
   })
 
-  test('of Gemini and of many kinds', async () => {
+  test('of Gemini, and of several kinds of input, have their dimensions and usage', async () => {
     const config = { outputDimensionality: 3 }
     const reply = await google().embedContent({ model: 'echo', contents: ['a', 'b'], config })
-    expect(reply.embeddings!.map(one => one.values!.length)).toEqual([3, 3])
+    expect(reply.embeddings!.map(vector => vector.values!.length)).toEqual([3, 3])
     const input = [
       { type: 'text', text: 'a b' },
       { type: 'image_url', image_url: { url: 'https://x.invalid' } },
     ]
-    const { json } = await ask('POST', '/api/v3/embeddings/multimodal', { model: 'echo', input })
+    const { json } = await sendJson('POST', '/api/v3/embeddings/multimodal', { model: 'echo', input })
     expect(json).toMatchObject({ data: { object: 'embedding' }, usage: { total_tokens: 12 } })
   })
 })
 
-describe('pictures and sound', () => {
-  test('are made', async () => {
-    const made = await openAi().images.generate({ model: 'gpt-image-1', prompt: 'a dot', n: 2 })
-    expect([made.data!.length, made.usage!.total_tokens]).toEqual([2, 202])
+describe('images and audio', () => {
+  test('are generated', async () => {
+    const generated = await openAi().images.generate({ model: 'gpt-image-1', prompt: 'a dot', n: 2 })
+    expect([generated.data!.length, generated.usage!.total_tokens]).toEqual([2, 202])
     const image = new File(['picture'], 'a.png', { type: 'image/png' })
     const edited = await openAi().images.edit({ model: 'gpt-image-1', image, prompt: 'a dot' })
     expect(edited.usage).toMatchObject({ input_tokens: 102, input_tokens_details: { image_tokens: 100 } })
@@ -150,73 +151,79 @@ describe('pictures and sound', () => {
     expect([speech.headers.get('content-type'), (await speech.arrayBuffer()).byteLength]).toEqual(['audio/mpeg', 128])
   })
 
-  test('are heard', async () => {
+  test('are transcribed', async () => {
     const file = new File(['x'.repeat(100)], 'a.wav', { type: 'audio/wav' })
-    const heard = await openAi().audio.transcriptions.create({ model: 'gpt-4o-transcribe', file })
-    expect(heard).toMatchObject({ text: 'I hear 100 bytes of a.wav', usage: { type: 'tokens' } })
-    const byTime = await openAi().audio.transcriptions.create({ model: 'whisper-1', file })
-    expect(byTime.usage!.type).toBe('duration')
+    const transcript = await openAi().audio.transcriptions.create({ model: 'gpt-4o-transcribe', file })
+    expect(transcript).toMatchObject({ text: 'I hear 100 bytes of a.wav', usage: { type: 'tokens' } })
+    const timed = await openAi().audio.transcriptions.create({ model: 'whisper-1', file })
+    expect(timed.usage!.type).toBe('duration')
   })
 
   test('of Ark can fail one by one', async () => {
     const many = { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: 3 } }
-    const { json } = await ask('POST', '/api/v3/images/generations', { model: 'm', prompt: 'fail', ...many })
+    const { json } = await sendJson('POST', '/api/v3/images/generations', { model: 'm', prompt: 'fail', ...many })
     expect(json).toMatchObject({ data: [{}, {}, { error: {} }], usage: { generated_images: 2 } })
   })
 })
 
-test('texts are completed, judged and ordered', async () => {
-  const asked = { model: 'echo', prompt: 'one two' }
-  expect((await openAi().completions.create(asked)).choices[0]!.text).toBe('one two')
+test('texts are completed, moderated and ranked', async () => {
+  const request = { model: 'echo', prompt: 'one two' }
+  expect((await openAi().completions.create(request)).choices[0]!.text).toBe('one two')
   let text = ''
-  for await (const part of await openAi().completions.create({ ...asked, stream: true })) text += part.choices[0]!.text
+  for await (const part of await openAi().completions.create({ ...request, stream: true }))
+    text += part.choices[0]!.text
   expect(text).toBe('one two')
-  const judged = await openAi().moderations.create({ input: ['peace', 'violence'] })
-  expect(judged.results.map(result => result.flagged)).toEqual([false, true])
-  const { json } = await ask('POST', '/v1/rerank', { model: 'r', query: 'red', documents: ['blue', 'red'], top_n: 1 })
+  const moderated = await openAi().moderations.create({ input: ['peace', 'violence'] })
+  expect(moderated.results.map(result => result.flagged)).toEqual([false, true])
+  const { json } = await sendJson('POST', '/v1/rerank', {
+    model: 'r',
+    query: 'red',
+    documents: ['blue', 'red'],
+    top_n: 1,
+  })
   expect(json).toMatchObject({ results: [{ index: 1, relevance_score: 1 }] })
 })
 
 describe('video tasks', () => {
   const tasks = '/api/v3/contents/generations/tasks'
   const create = async (text: string) =>
-    String((await ask('POST', tasks, { model: 'm', content: [{ type: 'text', text }], duration: 2 })).json.id)
-  const look = async (id: string) => (await ask('GET', `${tasks}/${id}`)).json
+    String((await sendJson('POST', tasks, { model: 'm', content: [{ type: 'text', text }], duration: 2 })).json.id)
+  const getTask = async (id: string) => (await sendJson('GET', `${tasks}/${id}`)).json
 
   const endings = [
     ['a dot', 'succeeded'],
     ['please fail', 'failed'],
     ['please expire', 'expired'],
   ] as const
-  test.each(endings)('%s', async (text, end) => {
+  test.each(endings)('with the prompt "%s" end with their status', async (text, end) => {
     const id = await create(text)
-    const seen = [await look(id), await look(id), await look(id), await look(id)]
-    expect(seen.map(task => task.status)).toEqual(['queued', 'running', end, end])
+    const polls = [await getTask(id), await getTask(id), await getTask(id), await getTask(id)]
+    expect(polls.map(task => task.status)).toEqual(['queued', 'running', end, end])
     const usage = { completion_tokens: 2_000, total_tokens: 2_000 }
-    expect(seen.at(-1)!.usage).toEqual(end === 'succeeded' ? usage : undefined)
+    expect(polls.at(-1)!.usage).toEqual(end === 'succeeded' ? usage : undefined)
   })
 
-  test('are listed, cancelled and forgotten', async () => {
+  test('are listed, cancelled and deleted', async () => {
     const [waiting, running] = [await create('a'), await create('b')]
-    await look(running)
-    const queued = await ask('GET', `${tasks}?filter.status=queued`)
+    await getTask(running)
+    const queued = await sendJson('GET', `${tasks}?filter.status=queued`)
     expect(queued.json).toMatchObject({ total: 1, items: [{ id: waiting }] })
-    expect((await ask('DELETE', `${tasks}/${running}`)).status).toBe(409)
-    expect((await ask('DELETE', `${tasks}/${waiting}`)).status).toBe(200)
-    expect((await look(waiting)).status).toBe('cancelled')
-    await ask('DELETE', `${tasks}/${waiting}`)
-    expect((await ask('GET', `${tasks}/${waiting}`)).status).toBe(404)
+    expect((await sendJson('DELETE', `${tasks}/${running}`)).status).toBe(409)
+    expect((await sendJson('DELETE', `${tasks}/${waiting}`)).status).toBe(200)
+    expect((await getTask(waiting)).status).toBe('cancelled')
+    await sendJson('DELETE', `${tasks}/${waiting}`)
+    expect((await sendJson('GET', `${tasks}/${waiting}`)).status).toBe(404)
   })
 
-  test('are kept within a bound', async () => {
+  test('are stored up to a maximum number', async () => {
     const first = await create('a')
     for (let made = 0; made < 200; made++) await create('b')
-    expect((await ask('GET', `${tasks}/${first}`)).status).toBe(404)
+    expect((await sendJson('GET', `${tasks}/${first}`)).status).toBe(404)
   })
 })
 
-describe('kept responses', () => {
-  test('are gone on from, shown, listed and deleted', async () => {
+describe('stored responses', () => {
+  test('are continued, retrieved, listed and deleted', async () => {
     const first = await openAi().responses.create({ model: 'echo', input: 'one two' })
     const next = { model: 'echo', input: 'three', previous_response_id: first.id }
     const second = await openAi().responses.create(next)
@@ -240,7 +247,7 @@ describe('kept responses', () => {
     ])
   })
 
-  test('that were not to be stored are not there', async () => {
+  test('are not created for a request with store: false', async () => {
     const { id } = await openAi().responses.create({ model: 'echo', input: 'x', store: false })
     expect(
       (
@@ -251,22 +258,22 @@ describe('kept responses', () => {
     ).toBe(404)
   })
 
-  test('a tool call is answered by its id alone', async () => {
+  test('have tool calls that are answered by their ids alone', async () => {
     const tools = [{ type: 'function' as const, name: 'clock', parameters: {}, strict: false }]
     const first = await openAi().responses.create({ model: 'think', input: 'use clock', tools })
     const call = first.output.find(item => item.type === 'function_call')!
     const input = [{ type: 'function_call_output' as const, call_id: call.call_id, output: '12:00' }]
-    const asked = { model: 'think', input, tools, previous_response_id: first.id }
-    const second = await openAi().responses.create({ ...asked, include: ['reasoning.encrypted_content'] })
+    const request = { model: 'think', input, tools, previous_response_id: first.id }
+    const second = await openAi().responses.create({ ...request, include: ['reasoning.encrypted_content'] })
     expect(second.output_text).toBe('state kept: use clock')
   })
 
-  test('in the background they go on from look to look, and can be cancelled', async () => {
+  test('in the background advance with each retrieval, and can be cancelled', async () => {
     const start = () => openAi().responses.create({ model: 'echo', input: 'hi', background: true })
     const { id, status } = await start()
-    const seen = [status]
-    for (let looks = 0; looks < 3; looks++) seen.push((await openAi().responses.retrieve(id)).status)
-    expect(seen).toEqual(['queued', 'queued', 'in_progress', 'completed'])
+    const statuses = [status]
+    for (let polls = 0; polls < 3; polls++) statuses.push((await openAi().responses.retrieve(id)).status)
+    expect(statuses).toEqual(['queued', 'queued', 'in_progress', 'completed'])
     expect((await openAi().responses.cancel((await start()).id)).status).toBe('cancelled')
     let text = ''
     for await (const event of await openAi().responses.retrieve(id, { stream: true })) {
@@ -276,16 +283,16 @@ describe('kept responses', () => {
   })
 })
 
-test('a script speaks the dialect of the path unless told, and a model of a path can be planned', async () => {
+test('a script answers in the dialect of the path by default, and a model in a path can be planned', async () => {
   upstream.plan(answer('planned', { reasoning: 'hm' }), fail(529))
-  const asked = { model: 'echo', max_tokens: 9, messages: [{ role: 'user' as const, content: 'x' }] }
-  const reply = await anthropic().messages.create(asked)
+  const request = { model: 'echo', max_tokens: 9, messages: [{ role: 'user' as const, content: 'x' }] }
+  const reply = await anthropic().messages.create(request)
   expect(reply.content).toMatchObject([
     { type: 'thinking', thinking: 'hm' },
     { type: 'text', text: 'planned' },
   ])
   const fault = await anthropic()
-    .messages.create(asked)
+    .messages.create(request)
     .catch(error => error)
   expect([fault.status, fault.type]).toEqual([529, 'overloaded_error'])
   upstream.planModel('broken', fail(503))

@@ -1,4 +1,4 @@
-// Each step and each ready-made script, on a raw socket.
+// Tests each step and each ready-made script on a raw socket.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
@@ -42,15 +42,15 @@ beforeEach(async () => {
 })
 afterEach(() => upstream.stop())
 
-const asked = { model: 'echo', messages: [{ role: 'user', content: 'hi' }] }
+const requestBody = { model: 'echo', messages: [{ role: 'user', content: 'hi' }] }
 const chunkedHead = head(200, { 'transfer-encoding': 'chunked' })
-const isWhole = (received: string) => received.endsWith('0\r\n\r\n')
+const isComplete = (received: string) => received.endsWith('0\r\n\r\n')
 const bodyOf = (received: string) => received.slice(received.indexOf('\r\n\r\n') + 4)
 
-async function sent(planned: Script) {
+async function sendPlanned(planned: Script) {
   upstream.plan(planned)
   const client = await rawClient(upstream.url)
-  client.send(chatPost(asked))
+  client.send(chatPost(requestBody))
   return client
 }
 
@@ -72,18 +72,18 @@ function contentOf(received: string): string {
   return events.map(event => event.choices?.[0]?.delta.content ?? '').join('')
 }
 
-describe('steps', () => {
+describe('the steps of a script:', () => {
   test('bytes are written raw and chunks as chunks', async () => {
-    const client = await sent(script(chunkedHead, chunk('hello world'), bytes('5\r\nagain\r\n'), end))
+    const client = await sendPlanned(script(chunkedHead, chunk('hello world'), bytes('5\r\nagain\r\n'), end))
     const expected = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nb\r\nhello world\r\n5\r\nagain\r\n0\r\n\r\n'
-    expect(await client.until(isWhole)).toBe(expected)
+    expect(await client.until(isComplete)).toBe(expected)
     client.close()
   })
 
   test('end keeps the socket for the next request', async () => {
-    const client = await sent(script(head(200, { 'content-length': '2' }), bytes('ok'), end))
+    const client = await sendPlanned(script(head(200, { 'content-length': '2' }), bytes('ok'), end))
     await client.until(text => text.endsWith('ok'))
-    client.send(chatPost(asked))
+    client.send(chatPost(requestBody))
     await client.until(text => text.includes('"content":"hi"'))
     expect(upstream.requests.map(request => request.connection)).toEqual([1, 1])
     client.close()
@@ -91,48 +91,48 @@ describe('steps', () => {
     expect([upstream.openSockets, typeof upstream.requests[0]!.closedAtMs]).toEqual([0, 'number'])
   })
 
-  test('a gate holds the answer until it opens', async () => {
-    const door = Promise.withResolvers<void>()
+  test('gate pauses the answer until it opens', async () => {
+    const opened = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
-    const client = await sent(
+    const client = await sendPlanned(
       scripted(function* steps() {
         yield chunkedHead
         yield chunk('before')
         reached.resolve()
-        yield gate(door.promise)
+        yield gate(opened.promise)
         yield chunk('behind')
         yield end
       }),
     )
     await reached.promise
     expect(await client.until(text => text.includes('before'))).not.toContain('behind')
-    door.resolve()
-    expect(unchunked(await client.until(isWhole))).toBe('beforebehind')
+    opened.resolve()
+    expect(unchunked(await client.until(isComplete))).toBe('beforebehind')
     client.close()
   })
 
-  test('a script is left when the client goes away', async () => {
-    const left = Promise.withResolvers<void>()
-    const client = await sent(
+  test('a script ends when the client disconnects', async () => {
+    const ended = Promise.withResolvers<void>()
+    const client = await sendPlanned(
       scripted(function* steps() {
         try {
           yield chunkedHead
           yield gate(new Promise(() => {}))
           yield end
         } finally {
-          left.resolve()
+          ended.resolve()
         }
       }),
     )
     await client.until(text => text.includes('\r\n\r\n'))
     client.close()
     await upstream.requests[0]!.closed
-    await left.promise
+    await ended.promise
     expect(upstream.openSockets).toBe(0)
   })
 
-  test('close is a FIN after which we still read', async () => {
-    const client = await sent(script(head(200), bytes('half'), close))
+  test('close sends a FIN, after which the upstream still reads', async () => {
+    const client = await sendPlanned(script(head(200), bytes('half'), close))
     expect(await client.ending).toBe('FIN')
     expect(bodyOf(client.received)).toBe('half')
     expect(upstream.openSockets).toBe(1)
@@ -140,10 +140,10 @@ describe('steps', () => {
     await upstream.requests[0]!.closed
   })
 
-  test('reset is an RST, whenever it comes', async () => {
-    const afterRequest = await sent(resetAfterRequest())
+  test('reset sends a RST at any time', async () => {
+    const afterRequest = await sendPlanned(resetAfterRequest())
     expect([await afterRequest.ending, afterRequest.received]).toEqual(['ECONNRESET', ''])
-    const midStream = await sent(resetMidStream(['He']))
+    const midStream = await sendPlanned(resetMidStream(['He']))
     expect(await midStream.ending).toBe('ECONNRESET')
     upstream.plan(startAt('accept', resetAfterRequest()))
     const atAccept = await rawClient(upstream.url)
@@ -151,17 +151,17 @@ describe('steps', () => {
     expect(upstream.requests.length).toBe(2)
   })
 
-  test('a script of the accept is not overtaken on a socket that is already open', async () => {
-    const client = await sent(fail(503))
+  test('a script that starts at accept keeps its turn on a socket that is already open', async () => {
+    const client = await sendPlanned(fail(503))
     await client.until(text => text.endsWith('}}'))
     upstream.plan(startAt('accept', resetAfterRequest()), answer('later'))
-    client.send(chatPost(asked))
+    client.send(chatPost(requestBody))
     expect(await client.ending).toBe('ECONNRESET')
   })
 
-  test('a body that nobody reads comes to a stand, and goes on when it is read', async () => {
-    const door = Promise.withResolvers<void>()
-    upstream.plan(startAt('head', script(stopReading, gate(door.promise), resumeReading)))
+  test('stopReading stops the body of a request, and resumeReading continues it', async () => {
+    const opened = Promise.withResolvers<void>()
+    upstream.plan(startAt('head', script(stopReading, gate(opened.promise), resumeReading)))
     const next = upstream.nextRequest()
     const [client, control] = [await rawClient(upstream.url), await rawClient(upstream.url)]
     const body = Buffer.alloc(32 * 1024 * 1024)
@@ -170,74 +170,77 @@ describe('steps', () => {
     const request = await next
     let flushed = false
     const flushing = new Promise<boolean>(resolve => client.socket.write(body, () => resolve((flushed = true))))
-    // The same body, sent later on a socket that is read, overtakes it.
+    // The same body arrives earlier on another socket that is read, although it is sent later.
     control.send(bigHead)
     control.socket.write(body)
     await control.until(received => received.includes(' 404 '))
     expect(flushed).toBe(false)
     expect(request.body.length).toBe(0)
-    door.resolve()
+    opened.resolve()
     expect(await flushing).toBe(true)
     client.close()
     control.close()
     await request.closed
   })
 
-  test('writing waits for the client', async () => {
+  test('chunks wait until the client reads', async () => {
     const pieces = 256
-    let made = 0
+    let written = 0
     const client = await rawClient(upstream.url)
     client.socket.pause()
     upstream.plan(
       scripted(function* flood() {
         yield chunkedHead
-        for (; made < pieces; made++) yield chunk(Buffer.alloc(64 * 1024, 'x'))
+        for (; written < pieces; written++) yield chunk(Buffer.alloc(64 * 1024, 'x'))
         yield end
       }),
     )
     const next = upstream.nextRequest()
-    client.send(chatPost(asked))
+    client.send(chatPost(requestBody))
     const request = await next
     let before = -1
     while (before !== request.bytesWritten || before === 0) {
       before = request.bytesWritten
       await (await fetch(`${upstream.url}/models`)).text()
     }
-    expect(made).toBeLessThan(pieces / 2)
+    expect(written).toBeLessThan(pieces / 2)
     expect(before).toBeLessThan(8 * 1024 * 1024)
     client.socket.resume()
-    await client.until(isWhole)
-    expect([made, request.bytesWritten]).toEqual([pieces, client.received.length])
+    await client.until(isComplete)
+    expect([written, request.bytesWritten]).toEqual([pieces, client.received.length])
     client.close()
   })
 
-  test('a script that throws says so, or resets when it has already spoken', async () => {
-    const boom = () => {
+  test('a script that throws answers with the error, or resets if the head is already sent', async () => {
+    const throwError = () => {
       throw new Error('boom')
     }
-    const early = await sent(scripted(boom))
+    const early = await sendPlanned(scripted(throwError))
     expect(await early.ending).toBe('FIN')
     expect(early.received).toContain('500')
     expect(early.received).toContain('boom')
-    const late = await sent(
+    const late = await sendPlanned(
       scripted(function* steps() {
         yield chunkedHead
-        boom()
+        throwError()
       }),
     )
     expect(await late.ending).toBe('ECONNRESET')
   })
 })
 
-describe('plans', () => {
-  test('answer in order, then the default answers again', async () => {
+describe('planned scripts', () => {
+  test('answer in order, and then the default answers again', async () => {
     upstream.plan(fail(503, { retryAfter: '2' }), fail(400, { error: { message: 'no', code: 'bad' } }), answer('yes'))
     const replies: unknown[] = []
     for (let round = 0; round < 4; round++) {
-      const response = await fetch(`${upstream.url}/chat/completions`, { method: 'POST', body: JSON.stringify(asked) })
+      const response = await fetch(`${upstream.url}/chat/completions`, {
+        method: 'POST',
+        body: JSON.stringify(requestBody),
+      })
       const { error, choices } = await readReply(response)
-      const said = error ? error.code : choices[0]!.message.content
-      replies.push([response.status, response.headers.get('retry-after'), said])
+      const content = error ? error.code : choices[0]!.message.content
+      replies.push([response.status, response.headers.get('retry-after'), content])
     }
     expect(replies).toEqual([
       [503, '2', null],
@@ -247,9 +250,9 @@ describe('plans', () => {
     ])
   })
 
-  test('of a model hold until told otherwise', async () => {
+  test('of a model answer until they are removed', async () => {
     const status = async () =>
-      (await fetch(`${upstream.url}/chat/completions`, { method: 'POST', body: JSON.stringify(asked) })).status
+      (await fetch(`${upstream.url}/chat/completions`, { method: 'POST', body: JSON.stringify(requestBody) })).status
     upstream.planModel('other', fail(500))
     upstream.planModel('echo', fail(529))
     expect([await status(), await status()]).toEqual([529, 529])
@@ -257,9 +260,9 @@ describe('plans', () => {
     expect(await status()).toBe(200)
   })
 
-  test('stop closes what hangs and rejects who waits', async () => {
+  test('are stopped with the upstream: open sockets are closed and waiting promises are rejected', async () => {
     const received = upstream.nextRequest()
-    const client = await sent(silence())
+    const client = await sendPlanned(silence())
     await received
     const waiting = upstream.nextRequest().catch((fault: Error) => fault.message)
     await upstream.stop()
@@ -271,23 +274,23 @@ describe('plans', () => {
   })
 })
 
-describe('ready-made', () => {
-  test('streams come as planned, usage and all', async () => {
-    const client = await sent(streamed(['He', 'llo'], { usage: { input: 3, output: 2 } }))
-    const received = await client.until(isWhole)
+describe('ready-made scripts:', () => {
+  test('streams have the planned content and usage', async () => {
+    const client = await sendPlanned(streamed(['He', 'llo'], { usage: { input: 3, output: 2 } }))
+    const received = await client.until(isComplete)
     expect(contentOf(received)).toBe('Hello')
     expect(unchunked(received)).toContain('"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,')
     expect(unchunked(received).endsWith('data: [DONE]\n\n')).toBe(true)
     client.close()
   })
 
-  test('answers take the form that was asked for, and plain ones do not', async () => {
+  test('answers are streamed on request, and plain answers never', async () => {
     for (const [planned, type] of [
       [answer('hi'), 'text/event-stream'],
       [plain('hi'), 'application/json'],
     ] as const) {
       upstream.plan(planned, toolCall({ name: 'f', arguments: '{"a":1}' }))
-      const body = JSON.stringify({ ...asked, stream: true })
+      const body = JSON.stringify({ ...requestBody, stream: true })
       const reply = await fetch(`${upstream.url}/chat/completions`, { method: 'POST', body })
       expect(reply.headers.get('content-type')).toStartWith(type)
       await reply.text()
@@ -296,54 +299,54 @@ describe('ready-made', () => {
     }
   })
 
-  test('a paused stream goes on piece by piece', async () => {
-    const doors = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const client = await sent(
+  test('a paused stream continues piece by piece', async () => {
+    const openings = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const client = await sendPlanned(
       pausedStream(
         ['a', 'b', 'c'],
-        doors.map(door => door.promise),
+        openings.map(opened => opened.promise),
       ),
     )
     expect(contentOf(await client.until(text => text.includes('"a"')))).toBe('a')
-    doors[0]!.resolve()
+    openings[0]!.resolve()
     expect(contentOf(await client.until(text => text.includes('"b"')))).toBe('ab')
-    doors[1]!.resolve()
-    expect(contentOf(await client.until(isWhole))).toBe('abc')
+    openings[1]!.resolve()
+    expect(contentOf(await client.until(isComplete))).toBe('abc')
     client.close()
   })
 
-  test('broken streams break where they say', async () => {
-    const cut = await sent(truncatedStream(['He', 'llo']))
+  test('broken streams break at their position', async () => {
+    const cut = await sendPlanned(truncatedStream(['He', 'llo']))
     expect(await cut.ending).toBe('FIN')
-    expect([contentOf(cut.received), isWhole(cut.received), cut.received.includes('"stop"')]).toEqual([
+    expect([contentOf(cut.received), isComplete(cut.received), cut.received.includes('"stop"')]).toEqual([
       'Hello',
       false,
       false,
     ])
-    const noDone = await sent(streamWithoutDone(['Hello']))
-    expect(unchunked(await noDone.until(isWhole))).toMatch(/"finish_reason":"stop"\}\]\}\n\n$/)
-    const failing = await sent(errorMidStream(['He'], { message: 'no more', type: 'server_error' }))
-    expect(unchunked(await failing.until(isWhole))).toMatch(/\n\ndata: \{"error":\{"message":"no more".*\}\}\n\n$/)
+    const noDone = await sendPlanned(streamWithoutDone(['Hello']))
+    expect(unchunked(await noDone.until(isComplete))).toMatch(/"finish_reason":"stop"\}\]\}\n\n$/)
+    const failing = await sendPlanned(errorMidStream(['He'], { message: 'no more', type: 'server_error' }))
+    expect(unchunked(await failing.until(isComplete))).toMatch(/\n\ndata: \{"error":\{"message":"no more".*\}\}\n\n$/)
     for (const client of [cut, noDone, failing]) client.close()
   })
 
-  test('garbage is no HTTP', async () => {
-    const client = await sent(garbage())
+  test('garbage is not HTTP', async () => {
+    const client = await sendPlanned(garbage())
     expect(await client.ending).toBe('FIN')
     expect(client.received).not.toContain('HTTP/')
   })
 
-  test('shapes change the cut and not the content', async () => {
+  test('shapes change the chunks and not the content', async () => {
     const text = ['Grüße, ', '世界 🙂']
     for (const size of [1, 2, 3, 7, 100_000]) {
-      const client = await sent(chunkSizes(size)(streamed(text)))
-      const received = await client.until(isWhole)
+      const client = await sendPlanned(chunkSizes(size)(streamed(text)))
+      const received = await client.until(isComplete)
       expect(contentOf(received)).toBe(text.join(''))
       if (size < 16) expect(bodyOf(received)).toMatch(new RegExp(`^(${size.toString(16)}\\r\\n)`))
       if (size === 100_000) expect(bodyOf(received).match(/chat\.completion\.chunk/g)!.length).toBe(4)
       client.close()
     }
-    const client = await sent(shaped(truncatedStream(['世界 🙂']), lineEndings('\r\n'), slowBytes(0)))
+    const client = await sendPlanned(shaped(truncatedStream(['世界 🙂']), lineEndings('\r\n'), slowBytes(0)))
     await client.ending
     const plainText = unchunked(client.received)
     expect(plainText.replaceAll('\r\n', '')).not.toContain('\n')

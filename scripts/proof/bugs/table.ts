@@ -39,9 +39,9 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: ['./src/identity', './test/rules'],
   },
   {
-    file: 'src/identity/key-format.ts',
-    find: 'return checksum(text.slice(0, -CHECK_CHARS)) === text.slice(-CHECK_CHARS) ? (text as KeyText) : undefined',
-    replace: 'return text as KeyText',
+    file: 'src/identity/credential-format.ts',
+    find: 'return checksum(text.slice(0, -CHECK_CHARS)) === text.slice(-CHECK_CHARS)',
+    replace: 'return true',
     tests: ['./src/identity'],
   },
   // Money
@@ -80,6 +80,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     find: '{ count: size.inputTokensMax, rate: size.textOnly ? highest.text : highest.input }',
     replace: '{ count: size.inputTokensMax, rate: highest.text }',
     tests: pricing,
+  },
+  {
+    file: 'src/protocols/media/media-tokens.ts',
+    find: 'if (tokens === undefined) return undefined',
+    replace: 'if (tokens === undefined) continue',
+    tests: ['./src/protocols/media'],
+  },
+  {
+    file: 'src/protocols/media/image-size.ts',
+    find: 'if (isHeader !== (parts === 0)) return undefined',
+    replace: 'if (parts === 0 && !isHeader) return undefined',
+    tests: ['./src/protocols/media'],
+  },
+  {
+    file: 'src/protocols/media/media-list.ts',
+    find: 'this.#items === undefined || !this.#isWhole || ',
+    replace: 'this.#items === undefined || ',
+    tests: ['./test/dialects/media-holds.test.ts'],
+  },
+  {
+    file: 'src/protocols/request/json-body.ts',
+    find: 'if (found.hasDuplicates) ambiguous.add(found.json)',
+    replace: '',
+    tests: ['./test/dialects/media-holds.test.ts'],
   },
   {
     file: 'src/billing/who-pays.ts',
@@ -221,7 +245,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     file: 'src/protocols/neutral/losses.ts',
     find: 'if (!strict || this.#codes.size === 0) return',
     replace: 'if (!strict) return',
-    tests: ['./test/dialects/unheard.test.ts', './test/dialects/foreign-state.test.ts', './src/protocols'],
+    tests: ['./test/dialects/unknown-fields.test.ts', './test/dialects/foreign-state.test.ts', './src/protocols'],
   },
   // Management
   {
@@ -229,6 +253,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     find: "if (isAtLeast(actor.role, isRead ? 'support' : 'admin')) return null",
     replace: "if (isAtLeast(actor.role, 'support')) return null",
     tests: ['./test/management/matrix.test.ts'],
+  },
+  {
+    file: 'src/management/actor.ts',
+    find: 'if (actor.token !== undefined) refuseServiceToken(who)\n',
+    replace: '',
+    tests: ['./test/management/matrix.test.ts', './test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/management/web/bearer-check.ts',
+    find: "if (revoked) return 'This service token was revoked.'\n",
+    replace: '',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/store/people/service-token-operations.ts',
+    find: "return endsBefore ? 'outlives' : undefined",
+    replace: 'return undefined',
+    tests: ['./test/management/service-tokens.test.ts'],
+  },
+  {
+    file: 'src/store/people/people-rows.ts',
+    find: " || (rights.isToken && role === 'owner')",
+    replace: '',
+    tests: ['./test/management/service-tokens.test.ts'],
   },
   {
     file: 'src/management/web/dispatch.ts',

@@ -1,4 +1,4 @@
-// Percentiles are at most 5 % off, and histograms add up and come back from their bytes as they were.
+// Tests that percentiles are at most 5 % off, and that histograms can be added, encoded and decoded.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -40,14 +40,14 @@ test('a percentile is exact within 5 % and a rounded millisecond', () => {
   expect(percentile(new Map(), 0.5)).toBeUndefined()
 })
 
-test('the sum of two equals one of all values, also after encoding', () => {
+test('the sum of two histograms equals the histogram of all values, also after encoding', () => {
   fc.assert(
-    fc.property(times, times, (some, more) => {
-      const sum = histogramOf(some)
-      addHistogram(sum, histogramOf(more))
+    fc.property(times, times, (first, second) => {
+      const sum = histogramOf(first)
+      addHistogram(sum, histogramOf(second))
       const read: LatencyHistogram = new Map()
-      for (const values of [some, more]) addEncodedHistogram(read, encodeHistogram(histogramOf(values)))
-      const all = [...histogramOf([...some, ...more])].sort()
+      for (const values of [first, second]) addEncodedHistogram(read, encodeHistogram(histogramOf(values)))
+      const all = [...histogramOf([...first, ...second])].sort()
       expect([...sum].sort()).toEqual(all)
       expect([...read].sort()).toEqual(all)
     }),
@@ -56,7 +56,7 @@ test('the sum of two equals one of all values, also after encoding', () => {
     [0, 3],
     [200, 5_000_000_000],
   ])
-  const again: LatencyHistogram = new Map()
-  addEncodedHistogram(again, encodeHistogram(many))
-  expect(again).toEqual(many)
+  const decoded: LatencyHistogram = new Map()
+  addEncodedHistogram(decoded, encodeHistogram(many))
+  expect(decoded).toEqual(many)
 })

@@ -71,6 +71,54 @@ export interface ModelTraits {
   readonly searches?: boolean
   /** The model accepts system instructions. Default true. */
   readonly system?: boolean
+  /** How many tokens its provider counts for media in a request. */
+  readonly mediaTokens?: MediaTokenRules
+}
+
+/**
+ * The most tokens that a provider counts for media. An absent rule is unknown: then a call with such media may have as
+ * many tokens as the model's context.
+ */
+export interface MediaTokenRules {
+  readonly image?: ImageTokenRule
+  /** For one second of audio, also of the audio in a video. */
+  readonly audioSecond?: number
+  /** For one frame of a video. One frame per second counts, or as many as the request asks for. */
+  readonly videoFrame?: number
+  /** For one page of a PDF. Only where the text on a page adds no tokens: it may be as long as the context. */
+  readonly pdfPage?: number
+  /** The provider refuses a PDF with more pages. */
+  readonly pdfPagesMax?: number
+}
+
+/**
+ * How the tokens of an image depend on its size:
+ * - `fixed`: not at all; `tokens` is the most
+ * - `tiles`: the image is scaled to 768 pixels at its shorter side and to at most 2,048 at the longer one; `base`
+ *   tokens, and `tile` tokens for each square of 512 pixels; with the detail `low` only `base`
+ * - `patches`: `multiplier` tokens (default 1) for each square of `side` pixels, and `base` tokens (default 0); the
+ *   image is scaled down to `patchesMax`, with the detail `high` to `highPatchesMax`
+ */
+export type ImageTokenRule = FixedImageRule | TiledImageRule | PatchedImageRule
+
+export interface FixedImageRule {
+  readonly kind: 'fixed'
+  readonly tokens: number
+}
+
+export interface TiledImageRule {
+  readonly kind: 'tiles'
+  readonly base: number
+  readonly tile: number
+}
+
+export interface PatchedImageRule {
+  readonly kind: 'patches'
+  readonly side: number
+  readonly patchesMax: number
+  readonly highPatchesMax?: number
+  readonly multiplier?: number
+  readonly base?: number
 }
 
 export const noTraits: ModelTraits = {}

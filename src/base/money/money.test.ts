@@ -1,4 +1,4 @@
-// Money is exact: what is read is what is written, and a bill is rounded up once.
+// Tests that money is exact: amounts are read back as written, and a bill is rounded up once.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -25,7 +25,7 @@ test.each([
 test.each([
   ...['', ' ', '-1', '+1', '1.', '.5', '1,5', '1e3', '0x10', 'NaN', ' 1', '1 ', '١'],
   ...['1.0000000001', '1000000000'],
-])('%p is no amount', text => {
+])('%p is not an amount', text => {
   expect(parseUsd(text)).toBeUndefined()
 })
 
@@ -43,7 +43,7 @@ test.each([
   expect(formatUsd(nanos(value))).toBe(text)
 })
 
-test('what is written is read back as the same amount', () => {
+test('a written amount is read back as the same amount', () => {
   fc.assert(fc.property(amounts, amount => expect(parseUsd(formatUsd(nanos(amount)))).toBe(nanos(amount))))
 })
 
@@ -69,7 +69,7 @@ test('a bill is the exact sum, rounded up once', () => {
   )
 })
 
-test('neither the order of the lines nor their splitting changes the bill', () => {
+test('a bill does not depend on the order of its lines or on how they are split', () => {
   fc.assert(
     fc.property(fc.array(line, { minLength: 1, maxLength: 5 }), lines => {
       expect(bill([...lines].reverse())).toBe(bill(lines))
@@ -80,7 +80,7 @@ test('neither the order of the lines nor their splitting changes the bill', () =
   )
 })
 
-test('the smallest use of the cheapest price costs one nano, and nothing costs nothing', () => {
+test('the smallest use at the lowest price costs one nano, and no use costs nothing', () => {
   expect(bill([lineOf(1, 1n)])).toBe(1n as Nanos)
   expect(bill([lineOf(0, 1n)])).toBe(noMoney)
   expect(bill([lineOf(5, 0n)])).toBe(noMoney)

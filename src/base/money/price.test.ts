@@ -1,4 +1,4 @@
-// A price is read strictly, converted exactly, and has one text.
+// Tests that a price is read strictly, converted exactly, and has one text.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -11,13 +11,13 @@ const fail = (problem: string): never => {
 }
 const read = (fields: object): Price => parsePrice({ input: '1', output: '2', ...fields }, fail)
 const decimal = (value: bigint): string => `${value / 10n ** 9n}.${String(value % 10n ** 9n).padStart(9, '0')}`
-/** As plain numbers, for comparison. */
+/** Drops the money type, so that a value can be compared with plain bigints. */
 const plain = (value: unknown): unknown => value
 
 test('every bucket and fee has a rate, and each kind of case a condition', () => {
-  const every = Object.fromEntries(buckets.map((bucket, index) => [bucket, `${index + 1}`]))
+  const allRates = Object.fromEntries(buckets.map((bucket, index) => [bucket, `${index + 1}`]))
   const price = read({
-    ...every,
+    ...allRates,
     perRequest: '0.005',
     perSearch: '0.01',
     cases: [
@@ -41,10 +41,10 @@ test('every bucket and fee has a rate, and each kind of case a condition', () =>
   expect(price.source).toBe('the vendor, by hand')
 })
 
-describe('another currency', () => {
+describe('a price in another currency', () => {
   const yuan = (unitsPerUsd: string) => ({ currency: { code: 'CNY', unitsPerUsd } })
 
-  test('is converted when it is read, rounded up once a rate', () => {
+  test('is converted when it is read, and each rate is rounded up once', () => {
     const price = read({ ...yuan('7.2'), input: '8', output: '7.2', cases: [{ class: 'flex', input: '4' }] })
     expect(plain(price.rates)).toEqual({ input: 1_111_111_112n, output: 1_000_000_000n })
     expect(plain(price.cases[0]!.rates)).toEqual({ input: 555_555_556n })
@@ -61,20 +61,20 @@ describe('another currency', () => {
   })
 })
 
-const badPrices: readonly (readonly [name: string, change: object, says: string])[] = [
+const badPrices: readonly (readonly [name: string, change: object, message: string])[] = [
   ['a misspelt rate', { cacheread: '1' }, 'unknown field "cacheread"; did you mean "cacheRead"?'],
   ['no input', { input: undefined }, '"price.input" must be given'],
   ['no output', { output: undefined }, '"price.output" must be given'],
-  ['a number', { input: 0.15 }, '"price.input" must be'],
-  ['null', { reasoning: null }, '"price.reasoning" must be'],
-  ['a negative', { output: '-1' }, '"price.output" must be'],
-  ['an exponent', { input: '1e3' }, '"price.input" must be'],
-  ['too many decimals', { input: '0.0000000001' }, 'nine decimals'],
-  ['a text of words', { perSearch: 'free' }, '"price.perSearch" must be an amount'],
-  ['more than fits', { input: '9999999999999999999' }, '"price.input" must be'],
+  ['a rate that is a number', { input: 0.15 }, '"price.input" must be'],
+  ['a rate that is null', { reasoning: null }, '"price.reasoning" must be'],
+  ['a negative rate', { output: '-1' }, '"price.output" must be'],
+  ['a rate with an exponent', { input: '1e3' }, '"price.input" must be'],
+  ['a rate with too many decimals', { input: '0.0000000001' }, 'nine decimals'],
+  ['a fee that is a word', { perSearch: 'free' }, '"price.perSearch" must be an amount'],
+  ['a rate that is too large', { input: '9999999999999999999' }, '"price.input" must be'],
   ['more than a dollar a token', { input: '1000000.000000001' }, 'must not be more than 1000000.00 USD'],
   ['a fee of more than a thousand dollars', { perRequest: '1000.01' }, 'must not be more than 1000.00 USD'],
-  ['cases that are no list', { cases: {} }, '"price.cases" must be a list'],
+  ['cases that are not a list', { cases: {} }, '"price.cases" must be a list'],
   ['too many cases', { cases: Array(25).fill({ class: 'flex', input: '1' }) }, '24 cases'],
   ['a case that is null', { cases: [null] }, '"price.cases[0]" must be an object'],
   ['a case without a condition', { cases: [{ input: '1' }] }, 'must say when it applies'],
@@ -82,7 +82,7 @@ const badPrices: readonly (readonly [name: string, change: object, says: string]
   ['a misspelt condition', { cases: [{ above: 5, input: '1' }] }, 'unknown field "above"'],
   ['a case in a case', { cases: [{ class: 'flex', cases: [], input: '1' }] }, 'unknown field "cases"'],
   [
-    'a bad rate in a case',
+    'an invalid rate in a case',
     {
       cases: [
         { class: 'a', input: '1' },
@@ -93,27 +93,35 @@ const badPrices: readonly (readonly [name: string, change: object, says: string]
   ],
   ['a class that is a number', { cases: [{ class: 5, input: '1' }] }, '"price.cases[0].class"'],
   ['a class in capitals', { cases: [{ class: 'Flex', input: '1' }] }, '"price.cases[0].class"'],
-  ['a threshold that is a text', { cases: [{ inputAbove: '5', input: '1' }] }, '.inputAbove" must be'],
+  ['a threshold that is a string', { cases: [{ inputAbove: '5', input: '1' }] }, '.inputAbove" must be'],
   ['a negative threshold', { cases: [{ inputAbove: -1, input: '1' }] }, '.inputAbove" must be'],
   ['a threshold of 1e400', { cases: [{ inputAbove: 1e400, input: '1' }] }, '.inputAbove" must be'],
-  ['one hour', { cases: [{ hours: ['16:30'], input: '1' }] }, '.hours" must be'],
-  ['no hours between', { cases: [{ hours: ['16:30', '16:30'], input: '1' }] }, '.hours" must be'],
-  ['an hour that is none', { cases: [{ hours: ['16:30', '24:00'], input: '1' }] }, '.hours" must be'],
-  ['a day that is none', { cases: [{ from: '2027-02-30', input: '1' }] }, '.from" must be'],
-  ['a day that is a moment', { cases: [{ from: '2027-02-28T00:00', input: '1' }] }, '.from" must be'],
+  ['hours with one time', { cases: [{ hours: ['16:30'], input: '1' }] }, '.hours" must be'],
+  ['hours with the same time twice', { cases: [{ hours: ['16:30', '16:30'], input: '1' }] }, '.hours" must be'],
+  ['an invalid hour', { cases: [{ hours: ['16:30', '24:00'], input: '1' }] }, '.hours" must be'],
+  ['an invalid day', { cases: [{ from: '2027-02-30', input: '1' }] }, '.from" must be'],
+  ['a day with a time', { cases: [{ from: '2027-02-28T00:00', input: '1' }] }, '.from" must be'],
   ['a day that is a number', { cases: [{ from: 5, input: '1' }] }, '.from" must be'],
-  ['a currency that is a text', { currency: 'CNY' }, '"price.currency" must be an object'],
+  ['a currency that is a string', { currency: 'CNY' }, '"price.currency" must be an object'],
   ['a currency without a rate', { currency: { code: 'CNY' } }, 'unitsPerUsd" must be'],
-  ['a currency at zero', { currency: { code: 'CNY', unitsPerUsd: '0' } }, 'above zero'],
-  ['a currency at a float', { currency: { code: 'CNY', unitsPerUsd: 7.2 } }, 'unitsPerUsd" must be'],
-  ['dollars for dollars', { currency: { code: 'USD', unitsPerUsd: '1' } }, 'code" must be'],
-  ['a currency that makes it not fit', { currency: { code: 'XAU', unitsPerUsd: '0.000000001' } }, 'not be more than'],
-  ['half a conversion', { currency: { code: 'CNY', unitsPerUsd: '7', converted: false } }, 'converted" must be true'],
+  ['a currency with a rate of zero', { currency: { code: 'CNY', unitsPerUsd: '0' } }, 'above zero'],
+  ['a currency with a rate that is a number', { currency: { code: 'CNY', unitsPerUsd: 7.2 } }, 'unitsPerUsd" must be'],
+  ['the dollar as the currency', { currency: { code: 'USD', unitsPerUsd: '1' } }, 'code" must be'],
+  [
+    'a currency that makes the price too large',
+    { currency: { code: 'XAU', unitsPerUsd: '0.000000001' } },
+    'not be more than',
+  ],
+  [
+    'a currency with converted: false',
+    { currency: { code: 'CNY', unitsPerUsd: '7', converted: false } },
+    'converted" must be true',
+  ],
   ['a source that is a number', { source: 5 }, '"price.source" must be'],
 ]
 
-test.each(badPrices)('%s is refused with a sentence', (_name, change, says) => {
-  expect(() => read(change)).toThrow(says)
+test.each(badPrices)('%s is refused with a message', (_name, change, message) => {
+  expect(() => read(change)).toThrow(message)
 })
 
 test('the schema has each field that is read, and no other', () => {
@@ -122,7 +130,7 @@ test('the schema has each field that is read, and no other', () => {
   const cases = (properties.cases as { items: { properties: object } }).items
   const currency = properties.currency as { properties: object }
   const values: readonly unknown[] = ['1', 'x', 5, true, ['x'], ['01:00', '02:00'], '2027-01-01', 'CNY', [], {}]
-  const knows = (name: string, wrap: (fields: object) => object): boolean =>
+  const isKnown = (name: string, wrap: (fields: object) => object): boolean =>
     values.some(value => {
       try {
         read(wrap({ [name]: value }))
@@ -131,14 +139,14 @@ test('the schema has each field that is read, and no other', () => {
         return !(fault as Error).message.includes('unknown field')
       }
     })
-  for (const name of Object.keys(properties)) expect([name, knows(name, fields => fields)]).toEqual([name, true])
+  for (const name of Object.keys(properties)) expect([name, isKnown(name, fields => fields)]).toEqual([name, true])
   for (const name of Object.keys(cases.properties)) {
-    expect([name, knows(name, fields => ({ cases: [fields] }))]).toEqual([name, true])
+    expect([name, isKnown(name, fields => ({ cases: [fields] }))]).toEqual([name, true])
   }
   for (const name of Object.keys(currency.properties)) {
-    expect([name, knows(name, fields => ({ currency: fields }))]).toEqual([name, true])
+    expect([name, isKnown(name, fields => ({ currency: fields }))]).toEqual([name, true])
   }
-  expect(knows('other', fields => fields)).toBe(false)
+  expect(isKnown('other', fields => fields)).toBe(false)
   const [, list = ''] = /fields: (.*)$/.exec(problemOf({ zzzzzzzz: 1 }))!
   expect(list.split(', ').toSorted()).toEqual(Object.keys(properties).toSorted())
 })
@@ -160,12 +168,12 @@ test('a price must be an object', () => {
 
 const amount = fc.bigInt(0n, 10n ** 12n).map(decimal)
 const rates = Object.fromEntries(buckets.map(bucket => [bucket, amount]))
-const aCase = fc.record({ class: fc.constant('flex'), inputAbove: fc.nat(1e9), output: amount })
-const written = fc.record(
+const priceCase = fc.record({ class: fc.constant('flex'), inputAbove: fc.nat(1e9), output: amount })
+const prices = fc.record(
   {
     ...rates,
     perRequest: amount,
-    cases: fc.array(aCase, { maxLength: 3 }),
+    cases: fc.array(priceCase, { maxLength: 3 }),
     currency: fc.constant({ code: 'CNY', unitsPerUsd: '7.1' }),
     source: fc.string({ minLength: 1, maxLength: 20 }),
   },
@@ -174,21 +182,21 @@ const written = fc.record(
 
 test('a price is read back from its text as the same price, which has the same text', () => {
   fc.assert(
-    fc.property(written, fields => {
+    fc.property(prices, fields => {
       const price = read(fields)
-      const again = parsePrice(JSON.parse(priceText(price)), fail)
-      expect(again).toEqual(price)
-      expect(priceText(again)).toBe(priceText(price))
+      const readAgain = parsePrice(JSON.parse(priceText(price)), fail)
+      expect(readAgain).toEqual(price)
+      expect(priceText(readAgain)).toBe(priceText(price))
     }),
   )
 })
 
 test('the text does not depend on how a price was written', () => {
-  const one = read({ cacheRead: '0.5', reasoning: '3', cases: [{ from: '2027-01-01', class: 'flex', input: '1.0' }] })
+  const first = read({ cacheRead: '0.5', reasoning: '3', cases: [{ from: '2027-01-01', class: 'flex', input: '1.0' }] })
   const cases = [{ input: '1', class: 'flex', from: '2027-01-01' }]
-  const other = parsePrice({ cases, reasoning: '3.00', output: '2.0', input: '01', cacheRead: '0.50' }, fail)
-  expect(priceText(one)).toBe(priceText(other))
-  expect(priceText(one)).toBe(
+  const second = parsePrice({ cases, reasoning: '3.00', output: '2.0', input: '01', cacheRead: '0.50' }, fail)
+  expect(priceText(first)).toBe(priceText(second))
+  expect(priceText(first)).toBe(
     '{"input":"1.00","cacheRead":"0.50","output":"2.00","reasoning":"3.00",' +
       '"cases":[{"class":"flex","from":"2027-01-01","input":"1.00"}]}',
   )

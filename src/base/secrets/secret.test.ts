@@ -1,4 +1,4 @@
-// A secret always prints as [secret].
+// Tests that a secret always prints as [secret].
 
 import { expect, test } from 'bun:test'
 import { format, inspect } from 'node:util'
@@ -18,24 +18,24 @@ test.each<[string, () => string]>([
   ['its fields', () => JSON.stringify([Object.entries(secret), Object.getOwnPropertyNames(secret), { ...secret }])],
   ['a clone', () => inspect(structuredClone({ ...secret }))],
   ['an error', () => new Error(`failed with ${secret}`).stack ?? ''],
-])('%s does not show it', (_, print) => {
+])('%s does not show the secret', (_, print) => {
   expect(print()).not.toContain(canary)
 })
 
-test('shows that there is a secret', () => {
+test('a secret is printed as [secret]', () => {
   expect([String(secret), JSON.stringify(secret), inspect(secret)]).toEqual(['[secret]', '"[secret]"', '[secret]'])
 })
 
-test('only reveal() returns the text', () => {
+test('reveal() returns the text of the secret', () => {
   expect(secret.reveal()).toBe(canary)
 })
 
-test('scrub removes every occurrence, and takes it literally', () => {
+test('scrub() removes every literal occurrence of the secret', () => {
   expect(secret.scrub(`a ${canary} b ${canary}${canary}`)).toBe('a [secret] b [secret][secret]')
   expect(new Secret('a.c').scrub('abc a.c')).toBe('abc [secret]')
   expect(new Secret('x').scrub('x$&x')).toBe('[secret]$&[secret]')
 })
 
-test('an empty secret leaves a text alone', () => {
+test('scrub() of an empty secret does not change a text', () => {
   expect(new Secret('').scrub('as it was')).toBe('as it was')
 })

@@ -20,8 +20,8 @@ test.each([
   ['a*bc*c', 'abc', false],
   ['', '', true],
   ['', 'a', false],
-])('%s and %s: %p', (pattern, name, fits) => {
-  expect(matchesGlob(pattern, name)).toBe(fits)
+])('the pattern %s matches %s: %p', (pattern, name, expected) => {
+  expect(matchesGlob(pattern, name)).toBe(expected)
 })
 
 describe('any pattern', () => {

@@ -1,4 +1,4 @@
-// The scan is a guess about bytes that need not be JSON, so every claim is checked against JSON.parse.
+// Compares the scan of bytes, which need not be JSON, with JSON.parse.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -8,14 +8,14 @@ import { countFields, decodeName, hasLoneSurrogate, parseBoundedJson, scanObject
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
 const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
 
-function scanned(text: string): ObjectScan {
+function scanValid(text: string): ObjectScan {
   const result = scan(text)
   if (typeof result === 'string') throw new Error(`not scanned: ${result}`)
   return result
 }
 
 function valueOf(text: string, field: string): string | undefined {
-  const span = scanned(text).fields.get(field)
+  const span = scanValid(text).fields.get(field)
   return span && bytes(text).subarray(span.start, span.end).toString('utf8')
 }
 
@@ -48,20 +48,20 @@ describe('scanObject', () => {
   test('counts how often each name occurs, as it is written', () => {
     const text = '{"a":{"b":1,"b":{"\\u0062":2,"é":"b"}}}'
     const { names } = scanObject(bytes(text), { depthMax: 9, valuesMax: 99, namesMax: 9 }) as ObjectScan
-    const told = [...names!].map(([written, { count }]) => [decodeName(written), count])
-    expect(told).toEqual([
+    const found = [...names!].map(([written, { count }]) => [decodeName(written), count])
+    expect(found).toEqual([
       ['b', 2],
       ['b', 1],
       ['é', 1],
     ])
   })
 
-  test('too many values are refused before they are parsed, in lists, objects and at the top', () => {
+  test('refuses too many values before they are parsed, in lists, objects and at the top level', () => {
     expect(scan(`{"a":[${'0,'.repeat(999)}0]}`)).toMatchObject({ duplicates: new Set() })
     expect(scan(`{"a":[${'0,'.repeat(1_000)}0]}`)).toBe('too_many')
     expect(scan(`{"a":[${'{},'.repeat(600)}{}]}`)).toBe('too_many')
     expect(scan(`[${'[],'.repeat(600)}[]]`)).toBe('too_many')
-    expect(scan(`{${Array.from({ length: 1_001 }, (_, at) => `"f${at}":0`).join()}}`)).toBe('too_many')
+    expect(scan(`{${Array.from({ length: 1_001 }, (_, index) => `"f${index}":0`).join()}}`)).toBe('too_many')
   })
 
   test('finds each top-level value of any object, however it is spaced and escaped', () => {
@@ -73,7 +73,7 @@ describe('scanObject', () => {
         const blanks = (): string => ['', ' ', '\n', '\t\r ', '', '', '', ''][next()]!
         const text = write(object, blanks, () => next() === 0)
         expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(object)))
-        const { fields, duplicates } = scanned(text)
+        const { fields, duplicates } = scanValid(text)
         expect([...fields.keys()].sort()).toEqual(Object.keys(object).sort())
         expect(duplicates.size).toBe(0)
         for (const [name, value] of Object.entries(object)) {
@@ -119,21 +119,21 @@ describe('scanObject', () => {
     ['{"a":{"model":1,"model":2},"model":3}', []],
     ['{"Model":1,"model":2}', []],
     ['{"__proto__":1,"__proto__":2}', ['__proto__']],
-  ])('%s has the duplicates %p', (text, names) => {
-    expect([...scanned(text).duplicates]).toEqual(names)
+  ])('finds in %s the duplicates %p', (text, names) => {
+    expect([...scanValid(text).duplicates]).toEqual(names)
   })
 
-  test('of duplicates the last one counts, as in JSON.parse', () => {
+  test('returns the last one of duplicates, like JSON.parse', () => {
     expect(valueOf('{"a":1,"a":2}', 'a')).toBe('2')
   })
 
-  test('a brace or a quote inside a string is a letter', () => {
+  test('reads a brace or a quote inside a string as text', () => {
     const text = '{"a":"}{][\\"","model":"x/\\\\","b":[{"c":"]"}]}'
     expect(valueOf(text, 'model')).toBe('"x/\\\\"')
     expect(valueOf(text, 'b')).toBe('[{"c":"]"}]')
   })
 
-  test('depth includes the object itself, exactly', () => {
+  test('counts the object itself as a level of depth', () => {
     const nested = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
     expect(typeof scan(nested(255))).toBe('object')
     expect(scan(nested(256))).toBe('too_deep')
@@ -141,27 +141,27 @@ describe('scanObject', () => {
     expect(scan('['.repeat(255))).toBe('not_object')
   })
 
-  test('a million levels are too deep at any position', () => {
+  test('refuses a million levels at any position', () => {
     const deep = '['.repeat(1_000_000)
     for (const text of [deep, `{"a":${deep}`, `{"a":{"b":[${deep}`, `{"a":"x","b":${'{"a":'.repeat(200_000)}`]) {
       expect(scan(text)).toBe('too_deep')
     }
   })
 
-  test.each(['', ' ', '[]', 'null', '5', '"{}"', 'true', '\ufeff{}'])('%p is no object', text => {
+  test.each(['', ' ', '[]', 'null', '5', '"{}"', 'true', '\ufeff{}'])('recognizes that %p is not an object', text => {
     expect(scan(text)).toBe('not_object')
   })
 
   test.each(['{', '{"a"', '{"a":', '{"a":1', '{"a":"', '{a:1}', '{"a":1,}', '{,}', '{"a\\":1}', '{"\\x":1}', '{"a":}'])(
-    '%p is malformed',
+    'recognizes that %p is malformed',
     text => {
       expect(scan(text)).toBe('malformed')
     },
   )
 
-  test('reads the view it was given and not the buffer under it', () => {
-    const whole = bytes('xxxx{"a":7}yyyy')
-    const result = scanObject(whole.subarray(4, 11), bounds) as ObjectScan
+  test('reads its view and not the whole buffer of the view', () => {
+    const buffer = bytes('xxxx{"a":7}yyyy')
+    const result = scanObject(buffer.subarray(4, 11), bounds) as ObjectScan
     expect(result.fields.get('a')).toEqual({ start: 5, end: 6 })
   })
 })
@@ -188,15 +188,15 @@ describe('hasLoneSurrogate', () => {
     ['"\\\\\\ud800"', true],
     ['"\\ud83dx\\ude00"', true],
     ['{"\\ud800":1}', true],
-  ])('%s: %p', (text, lone) => {
+  ])('is for %s: %p', (text, lone) => {
     expect(hasLoneSurrogate(bytes(text))).toBe(lone)
   })
 })
 
-describe('parseShallow', () => {
+describe('parseBoundedJson', () => {
   const deep = (open: string, levels: number, close: string): string => open.repeat(levels) + close.repeat(levels)
 
-  test('parses what JSON.parse parses', () => {
+  test('returns the same as JSON.parse', () => {
     fc.assert(fc.property(fc.json(), text => expect(parseBoundedJson(text, 256)).toEqual(JSON.parse(text))))
     const brackets = JSON.stringify({ text: '[{"'.repeat(5_000), more: '\\'.repeat(4_000) })
     expect(parseBoundedJson(brackets, 256)).toEqual(JSON.parse(brackets))

@@ -78,7 +78,7 @@ describe('a request', () => {
     expect(await inverted).toEqual(new Uint8Array([255, 254, 0]))
   })
 
-  test('is rejected after its timeout; the thread continues, and its late answer goes to nobody', async () => {
+  test('is rejected after its timeout; the thread continues, and its late answer is dropped', async () => {
     const thread = open()
     const timeout = { ms: 1, error: () => new Error('too late') }
     expect(await errorOf(thread.run('wait', undefined, { timeout }))).toBe('too late')
@@ -88,15 +88,15 @@ describe('a request', () => {
     expect(await thread.run('describe', undefined)).toEqual({ setup: 'sample', calls: 1 })
   })
 
-  test('can stop the thread when its time is over', async () => {
+  test('can stop the thread when it times out', async () => {
     const thread = open()
     const error = (): Error => {
       const late = new Error('too late')
       thread.stop(late)
       return late
     }
-    const [late, behind] = [thread.run('wait', undefined, { timeout: { ms: 1, error } }), thread.run('wait', undefined)]
-    expect(await Promise.all([errorOf(late), errorOf(behind)])).toEqual(['too late', 'too late'])
+    const [late, next] = [thread.run('wait', undefined, { timeout: { ms: 1, error } }), thread.run('wait', undefined)]
+    expect(await Promise.all([errorOf(late), errorOf(next)])).toEqual(['too late', 'too late'])
     expect(thread.isRunning).toBe(false)
   })
 })
@@ -135,7 +135,7 @@ describe('a thread that dies', () => {
     for (let death = 1; death <= 2; death++) {
       expect(await thread.run('describe', undefined)).toEqual({ setup: `start ${death}`, calls: 1 })
       const waiting = [thread.run('wait', undefined), thread.run('wait', undefined)]
-      kill(thread).catch(() => {}) // it may be answered before the thread ends
+      kill(thread).catch(() => {}) // the request may be answered before the thread ends
       expect(await Promise.all(waiting.map(errorOf))).toEqual(['it is dead', 'it is dead'])
       expect([thread.isRunning, thread.hasAnswered]).toEqual([false, false])
       expect(details).toHaveLength(death)
@@ -145,7 +145,7 @@ describe('a thread that dies', () => {
     expect(details).toHaveLength(2)
   })
 
-  test('while it starts rejects with the text', async () => {
+  test('while it starts rejects with the text of the error', async () => {
     const broken = open({ setup: () => 'broken' })
     expect(await errorOf(broken.run('echo', 'a'))).toMatch(/this set-up is broken/)
     expect(await errorOf(broken.run('echo', 'a'))).toMatch(/this set-up is broken/)
@@ -209,7 +209,7 @@ describe('an idle thread', () => {
     expect(await thread.run('describe', undefined)).toEqual({ setup: 'sample', calls: 1 })
   })
 
-  test('is stopped also after a request that has timed out, and after a stop', async () => {
+  test('is stopped also after a request that has timed out, and after an earlier stop', async () => {
     const thread = open({ idleMs: 1 })
     const late = thread.run('wait', undefined, { timeout: { ms: 1, error: () => new Error('too late') } })
     expect(await errorOf(late)).toBe('too late')
@@ -232,7 +232,7 @@ describe('an idle thread', () => {
   })
 })
 
-test('a process ends that has stopped its threads, or has an unreferenced one', async () => {
+test('a process can end after it has stopped its threads, and while it has an unreferenced thread', async () => {
   const file = new URL('./thread.ts', import.meta.url).href
   const script = `
     const { Thread } = await import('${file}')

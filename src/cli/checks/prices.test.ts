@@ -1,4 +1,4 @@
-// weir prices check, with a test provider and a public price list that agrees, differs, or is missing.
+// Tests `weir prices check` with a test provider and a public price list that agrees, differs, or is missing.
 
 import { expect, test } from 'bun:test'
 import type { ModelPrice } from '@pydantic/genai-prices'
@@ -9,15 +9,15 @@ import { printPriceCheck } from './prices.ts'
 
 const NOON_MS = Date.parse('2026-11-15T12:00Z')
 
-function river(price: unknown): Provider {
+function testProvider(price: unknown): Provider {
   const models = [{ id: 'one', ...(price !== undefined && { price }) }]
   const head = { id: 'river', name: 'River', baseUrl: 'https://river.test/v1', keyEnv: 'RIVER_KEY', sign: 'bearer' }
   const rest = { baseUrlEnv: 'RIVER_URL', speaks: { 'openai-chat': '/chat/completions' }, models }
   return parseProvider(JSON.stringify({ ...head, ...rest }), 'river.json')
 }
 
-/** A list that has this price for the model, at every hour or as the hour says. */
-function list(price: ModelPrice | ((hour: number) => ModelPrice)): SourceCheckParts['data'] {
+/** A public price list with this price for the model, at every hour or by hour. */
+function priceList(price: ModelPrice | ((hour: number) => ModelPrice)): SourceCheckParts['data'] {
   const calcPrice = (_usage: unknown, modelId: string, options?: { providerApiUrl?: string; timestamp?: Date }) => {
     if (modelId !== 'one' || options?.providerApiUrl !== 'https://river.test/v1') return null
     const found = typeof price === 'function' ? price(options.timestamp!.getUTCHours()) : price
@@ -26,27 +26,30 @@ function list(price: ModelPrice | ((hour: number) => ModelPrice)): SourceCheckPa
   return { calcPrice } as unknown as NonNullable<SourceCheckParts['data']>
 }
 
-interface Checked {
+interface CheckResult {
   readonly code: number
   readonly lines: readonly string[]
 }
 
-function check(price: unknown, data: SourceCheckParts['data']): Checked {
+function check(price: unknown, data: SourceCheckParts['data']): CheckResult {
   const lines: string[] = []
-  const code = printPriceCheck({ providers: [river(price)], data, nowMs: NOON_MS }, line => void lines.push(line))
+  const code = printPriceCheck(
+    { providers: [testProvider(price)], data, nowMs: NOON_MS },
+    line => void lines.push(line),
+  )
   return { code, lines }
 }
 
-test('equal prices print no line, also with tiers and fees', () => {
+test('equal prices print only the summary, also with tiers and fees', () => {
   const price = { input: '2.50', output: '15', perRequest: '0.012', cases: [{ inputAbove: 100, input: '5' }] }
   const tiered = { base: 2.5, tiers: [{ start: 100, price: 5 }] }
-  const { code, lines } = check(price, list({ input_mtok: tiered as never, output_mtok: 15, requests_kcount: 12 }))
+  const { code, lines } = check(price, priceList({ input_mtok: tiered as never, output_mtok: 15, requests_kcount: 12 }))
   expect(lines).toEqual(['1 prices, 0 rates differ, 0 of them without a reason'])
   expect(code).toBe(0)
 })
 
 test('a rate that differs prints a line and the command fails', () => {
-  const { code, lines } = check({ input: '2', output: '8' }, list({ input_mtok: 2.5, output_mtok: 8 }))
+  const { code, lines } = check({ input: '2', output: '8' }, priceList({ input_mtok: 2.5, output_mtok: 8 }))
   expect(lines).toEqual([
     'river/one  input  ours 2.00  theirs 2.50 (atlas one)  CHEAPER',
     '1 prices, 1 rates differ, 1 of them without a reason',
@@ -54,23 +57,25 @@ test('a rate that differs prints a line and the command fails', () => {
   expect(code).toBe(1)
 })
 
-test('a tier that only the list has is found', () => {
+test('a tier that only the list has prints a line', () => {
   const tiered = { base: 2, tiers: [{ start: 100, price: 4 }] }
-  const { lines } = check({ input: '2', output: '8' }, list({ input_mtok: tiered as never, output_mtok: 8 }))
+  const { lines } = check({ input: '2', output: '8' }, priceList({ input_mtok: tiered as never, output_mtok: 8 }))
   expect(lines[0]).toBe('river/one  input, above 100 tokens  ours 2.00  theirs 4.00 (atlas one)  CHEAPER')
 })
 
 test('prices by hour are compared at the start and the end of each period', () => {
   const price = { input: '1', output: '8', cases: [{ hours: ['08:00', '10:00'], input: '2' }] }
-  const right = list(hour => ({ input_mtok: hour >= 8 && hour < 10 ? 2 : 1, output_mtok: 8 }))
+  const right = priceList(hour => ({ input_mtok: hour >= 8 && hour < 10 ? 2 : 1, output_mtok: 8 }))
   expect(check(price, right).code).toBe(0)
-  const late = list(hour => ({ input_mtok: hour >= 8 && hour < 11 ? 2 : 1, output_mtok: 8 }))
-  expect(check(price, late).lines[0]).toBe('river/one  input, at 10:00  ours 1.00  theirs 2.00 (atlas one)  CHEAPER')
+  const wrongHours = priceList(hour => ({ input_mtok: hour >= 8 && hour < 11 ? 2 : 1, output_mtok: 8 }))
+  expect(check(price, wrongHours).lines[0]).toBe(
+    'river/one  input, at 10:00  ours 1.00  theirs 2.00 (atlas one)  CHEAPER',
+  )
 })
 
 test('a price with a source may differ: the source is its reason', () => {
   const price = { input: '2', output: '8', source: 'river.test/prices' }
-  const { code, lines } = check(price, list({ input_mtok: 1, output_mtok: 8 }))
+  const { code, lines } = check(price, priceList({ input_mtok: 1, output_mtok: 8 }))
   expect(lines[0]).toBe('river/one  input  ours 2.00  theirs 1.00 (atlas one)  reason: river.test/prices')
   expect(code).toBe(0)
 })
@@ -84,7 +89,7 @@ test('without the public price list no price is compared, and the output says so
   expect(code).toBe(0)
 })
 
-test('a model that the list does not have is named', () => {
+test('a model that the list does not have prints a line', () => {
   const data = { calcPrice: () => null }
   expect(check({ input: '2', output: '8' }, data).lines[0]).toBe('not in @pydantic/genai-prices: river/one')
 })

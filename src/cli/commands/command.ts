@@ -5,10 +5,11 @@ import { nearestName } from '../../base/text/nearest-name.ts'
 import type { ControlHandler } from '../../http/server/control-socket.ts'
 import type { OutputOptions } from '../checks/findings.ts'
 import type { CommandFields, ConnectOptions } from '../connect.ts'
-import { UsageProblem, withConnection } from '../connect.ts'
+import { UsageProblem } from '../connect.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
 import type { ProgressStep } from '../progress.ts'
 import { openProgress } from '../progress.ts'
+import { withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
 import { buildSend } from '../send.ts'
 
@@ -63,8 +64,7 @@ export function defineCommand(row: CommandDefinition): CliCommand {
     async run(args) {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
       const input = row.prepare === undefined ? given : await row.prepare(given)
-      const run = (): Promise<CommandFields> =>
-        withConnection(row.connects?.(input) ?? {}, request => ask(input, request))
+      const run = (): Promise<CommandFields> => withGateway(row.connects?.(input) ?? {}, request => ask(input, request))
       const step = row.progress?.(input)
       const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
       if (json === true) printLine(jsonText(answer))

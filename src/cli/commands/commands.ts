@@ -15,6 +15,7 @@ import { remoteRows } from './remote.ts'
 import { ruleRows } from './rules.ts'
 import { secretRows } from './secrets.ts'
 import { systemRows } from './system.ts'
+import { tokenRows } from './tokens.ts'
 import { webhookRows } from './webhooks.ts'
 
 export const cliCommands: Readonly<Record<string, CliCommand>> = {
@@ -38,6 +39,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...secretRows,
   ...systemRows,
   ...peopleRows,
+  ...tokenRows,
   ...remoteRows,
   'fake-upstream': {
     usage:
@@ -54,7 +56,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
 /** The order of the commands in `weir help`, by their first word. */
 export const commandGroups: readonly (readonly [title: string, words: readonly string[]])[] = [
   ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version']],
-  ['People', ['users', 'token']],
+  ['People and service tokens', ['users', 'token', 'tokens']],
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
   ['Calls', ['records', 'record', 'bodies']],

@@ -30,7 +30,7 @@ const settings = [
   'allow',
   'deny',
   'require',
-  'clamp',
+  'strict-cap',
   'bodies',
   'strict',
   'explain',
@@ -41,7 +41,7 @@ const fields = {
   allows: '--allow',
   denies: '--deny',
   requires: '--require',
-  clamps: '--clamp',
+  strictCap: '--strict-cap',
   keepsBodies: '--bodies',
   explains: '--explain',
   suffix: '--ends',
@@ -58,7 +58,7 @@ const settingsOf = (input: CommandFields): CommandFields => ({
   allows: parseList(input.allow),
   denies: parseList(input.deny),
   requires: parseList(input.require),
-  clamps: parseSwitch(input.clamp, '--clamp'),
+  strictCap: parseSwitch(input['strict-cap'], '--strict-cap'),
   keepsBodies: parseSwitch(input.bodies, '--bodies'),
   strict: parseSwitch(input.strict, '--strict'),
   explains: parseSwitch(input.explain, '--explain'),
@@ -107,11 +107,11 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
     usage:
       'keys set <key or key id> [--name text] [--tier name] [--qpm n] [--expires 2027-01-31|90d|none] ' +
       "[--endpoints chat,…] [--addresses 10.0.0.0/8,…] [--allow 'a/*,b/*'] [--deny 'a/b*'] [--require tag,…] " +
-      '[--clamp|--bodies|--strict|--explain on|off] [--disable|--enable]',
+      '[--strict-cap|--bodies|--strict|--explain on|off] [--disable|--enable]',
     description:
       'change the settings of a key: --expires, --endpoints and --addresses say until when, for what and from ' +
       'where it works; --allow and --deny say which models it may use; --require names tags that a channel must ' +
-      'have; --clamp shortens calls to what the balance covers; --bodies stores requests and responses; --strict ' +
+      'have; --strict-cap refuses calls that the balance may not cover instead of cutting their answers; --bodies stores requests and responses; --strict ' +
       'refuses calls that lose something in translation; --explain shows the key which channels a call may use',
     positionals: ['key'],
     options: settings,

@@ -30,7 +30,7 @@ export const peopleRows: Readonly<Record<string, CliCommand>> = {
   }),
   'token': defineCommand({
     usage: 'token',
-    description: 'create a management token (JWT) for /api/web/*; it is valid for ten minutes and allows everything',
+    description: 'create a session token (JWT) for /api/web/*; it is valid for ten minutes and allows everything',
     ask: (_, send) => send.machine('token'),
     print: ({ token }) => [String(token)],
   }),

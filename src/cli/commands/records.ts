@@ -2,10 +2,11 @@
 
 import { createWriteStream } from 'node:fs'
 import type { CommandFields } from '../connect.ts'
-import { Problem, withConnection } from '../connect.ts'
+import { Problem } from '../connect.ts'
 import { findAccount, findKey, optionally, parseSwitch, parseTime, text, UNKNOWN_CALL } from '../input.ts'
 import { fieldLines, harmlessLines, listLines } from '../print.ts'
 import { openProgress } from '../progress.ts'
+import { withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
 import { buildSend, getPages, queryOf } from '../send.ts'
 import type { CliCommand } from './command.ts'
@@ -138,7 +139,7 @@ async function exportRecords(args: readonly string[]): Promise<void> {
   const { out, progress, json: _json, ...input } = readArgs(exporting, args)
   const during = openProgress(progress === true)
   let bytes = 0
-  await withConnection({}, async request => {
+  await withGateway({}, async request => {
     const send = buildSend(request, { names: namesOf(exporting) })
     const query = queryOf(await filterOf(input, send))
     const answer = await send.open({ method: 'GET', path: '/api/web/records/export', query })

@@ -3,13 +3,14 @@
 import { parseArgs } from 'node:util'
 import { UsageProblem } from '../connect.ts'
 import { harmlessLines, jsonText } from '../print.ts'
-import { parseOrigin, sendRemoteRequest, signIn, signOut } from '../remote.ts'
+import { parseOrigin, sendRemoteRequest, signIn, signOut, warnIfUnencrypted } from '../remote.ts'
 import { askCurrentPassword, askLine, isTerminal } from '../terminal.ts'
 import type { CliCommand } from './command.ts'
 import { printLine } from './command.ts'
 
 const loginUsage = 'login --url https://weir.example.com --email name@example.com [--code 123456]'
-const apiUsage = 'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [JSON, or - for standard input]'
+const apiUsage =
+  'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [JSON, or - for standard input] [--url https://weir.example.com]'
 const jsonOption = { json: { type: 'boolean' } } as const
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -29,7 +30,8 @@ export const remoteRows: Readonly<Record<string, CliCommand>> = {
   'api': {
     usage: apiUsage,
     description:
-      'send a request to the management interface of the gateway that you are signed in at; prints the response',
+      'send a request to the management interface of the gateway that you are signed in at; prints the response; with ' +
+      'a service token in WEIR_TOKEN, of the gateway at --url or WEIR_URL',
     run: askApi,
   },
 }
@@ -37,11 +39,10 @@ export const remoteRows: Readonly<Record<string, CliCommand>> = {
 async function logIn(args: readonly string[]): Promise<void> {
   const text = { type: 'string' } as const
   const { values } = parseArgs({ args: [...args], options: { url: text, email: text, code: text, ...jsonOption } })
-  if (values.url === undefined) throw new UsageProblem(`Usage: weir ${loginUsage}`)
-  const url = parseOrigin(values.url)
-  if (isUnencrypted(url)) {
-    process.stderr.write(`weir: warning: ${url} is not encrypted: others can read the password and all requests\n`)
-  }
+  const given = values.url ?? process.env.WEIR_URL
+  if (given === undefined) throw new UsageProblem(`Usage: weir ${loginUsage}`)
+  const url = parseOrigin(given)
+  warnIfUnencrypted(url)
   if (values.email === undefined && !isTerminal()) throw new UsageProblem(`Usage: weir ${loginUsage}`)
   const email = values.email ?? (await askLine('Email'))
   const password = await askCurrentPassword('Password')
@@ -59,15 +60,11 @@ async function logOut(args: readonly string[]): Promise<void> {
 
 /** The response is always JSON, so --json changes nothing. */
 async function askApi(args: readonly string[]): Promise<void> {
-  const [method = '', path = '', given, ...more] = args.filter(arg => arg !== '--json')
+  const options = { url: { type: 'string' }, ...jsonOption } as const
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
+  const [method = '', path = '', given, ...more] = positionals
   const isValid = METHODS.includes(method) && path.startsWith('/api/web/') && more.length === 0
   if (!isValid) throw new UsageProblem(`Usage: weir ${apiUsage}`)
   const body = given === '-' ? await Bun.stdin.text() : given
-  printLine(harmlessLines(await sendRemoteRequest({ method, path, body })))
-}
-
-/** Requests to this URL cross a network without encryption. */
-function isUnencrypted(url: string): boolean {
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  printLine(harmlessLines(await sendRemoteRequest({ method, path, body }, values.url)))
 }

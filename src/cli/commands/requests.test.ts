@@ -1,4 +1,4 @@
-// The requests that commands send for their arguments, and arguments that are refused before anything is sent.
+// Tests the requests that commands send for their arguments, and arguments that are refused before anything is changed.
 
 import { expect, test } from 'bun:test'
 import type { ControlRequest } from '../../http/server/control-socket.ts'
@@ -19,7 +19,7 @@ async function requestsOf(command: string, input: CommandFields, answer: object 
 const bodyOf = async (command: string, input: CommandFields): Promise<unknown> =>
   JSON.parse(JSON.stringify((await requestsOf(command, input)).at(-1)!.body))
 
-test('a day lasts from its midnight to the next, on every page', async () => {
+test('the option --day is sent as the time from its midnight to the next, on every page', async () => {
   const day = { from: '2026-06-01T00:00:00.000Z', before: '2026-06-02T00:00:00.000Z' }
   const [first] = await requestsOf('records', { day: '2026-06-01' })
   expect(first!.query).toEqual({ ...day, limit: '50' })
@@ -48,7 +48,7 @@ test('switches, lists, numbers and "none" become the fields of a key', async () 
   expect(await bodyOf('keys rotate', { key: 'key_00000000001', overlap: '24h' })).toEqual({ overlapSeconds: 86_400 })
 })
 
-test('a key is found by its text, which is in no path', async () => {
+test('a key is found by its text, which is sent in the body and in no path', async () => {
   const text = 'wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs'
   const sent = await requestsOf('keys revoke', { key: text })
   expect(sent.map(({ method, path }) => [method, path])).toEqual([
@@ -58,8 +58,8 @@ test('a key is found by its text, which is in no path', async () => {
   expect(sent[0]!.body).toEqual({ key: text })
 })
 
-test('pages are requested until there are enough rows', async () => {
-  const rows = Array.from({ length: 200 }, (_, at) => ({ id: at }))
+test('a list command requests pages until there are enough rows', async () => {
+  const rows = Array.from({ length: 200 }, (_, index) => ({ id: index }))
   const queries: unknown[] = []
   const answer = await cliCommands['keys list']!.ask!({ limit: '250' }, async ({ query }) => {
     queries.push(query)
@@ -69,7 +69,7 @@ test('pages are requested until there are enough rows', async () => {
   expect(answer.data).toHaveLength(250)
 })
 
-const refused: readonly (readonly [command: string, input: CommandFields, says: string])[] = [
+const refused: readonly (readonly [command: string, input: CommandFields, message: string])[] = [
   ['prices set', { model: 'gpt-x', price: '{"input":"1","output":"2"}' }, '<provider>/<model>'],
   ['prices set', { price: '{"input":"1","output":"2"}' }, '<provider>/<model>'],
   ['prices set', { model: 'a/b', price: '{' }, 'not valid JSON'],
@@ -85,18 +85,18 @@ const refused: readonly (readonly [command: string, input: CommandFields, says: 
   ['refund', { call: 'acc_00000000001' }, 'Use the id of the call'],
 ]
 
-test.each(refused)('%s %j is refused, and nothing is changed', async (command, input, says) => {
+test.each(refused)('the command %s with %j is refused, and nothing is changed', async (command, input, message) => {
   const sent: ControlRequest[] = []
   const fault = await cliCommands[command]!.ask!({ ...input }, async request => {
     sent.push(request)
     return Response.json({ own: [] })
   }).catch((thrown: unknown) => thrown)
   expect(fault).toBeInstanceOf(Problem)
-  expect((fault as Error).message).toContain(says)
+  expect((fault as Error).message).toContain(message)
   expect(sent.filter(({ method }) => method !== 'GET')).toEqual([])
 })
 
-test('an error names the option instead of the field', async () => {
+test('an error message names the option instead of the field', async () => {
   const hint = 'The field "keepsBodies" is not valid: it must be a boolean.'
   const answered = cliCommands['keys set']!.ask!({ key: 'key_00000000001', bodies: 'on' }, async () =>
     Response.json({ error: { code: 'field_invalid', message: 'x', hint } }, { status: 400 }),

@@ -88,7 +88,7 @@ function keyOf(caller: Caller, account: KeyAccount | undefined): object {
     name: account?.keyName,
     account: textId('acc', caller.accountId),
     tier: caller.tier,
-    clamps: caller.clamps,
+    strictCap: caller.strictCap,
     strict: caller.strict,
     keepsBodies: caller.keepsBodies,
     explains: caller.explains,
@@ -116,10 +116,10 @@ function priceOf({ option, price }: Candidate): object {
 }
 
 function heldOf(hold: Hold, candidate: Candidate): object {
-  const { amount, inputTokens } = hold
+  const { amount, inputTokens, slices } = hold
   const { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units } = candidate.size
   const tokens = { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units }
-  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, cap: capFor(hold, candidate) }
+  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, slices, cap: capFor(hold, candidate) }
 }
 
 function routingOf(

@@ -29,7 +29,7 @@ export interface TaskPollsParts {
   chance(): number
   dateMs(): number
   /** Whether this process is just starting the task. */
-  isStarting(callId: number): boolean
+  isStarting(task: Task): boolean
 }
 
 const WAIT_MS_MIN = 2_000
@@ -115,7 +115,7 @@ export class TaskPolls {
   /** No caller got the id of the task, so nobody misses it. */
   async #dropUnstarted(task: Task): Promise<void> {
     const { settler, tasks, isStarting } = this.#parts
-    if (isStarting(task.callId)) return
+    if (isStarting(task)) return
     await settler.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
     await tasks.delete(task)
   }

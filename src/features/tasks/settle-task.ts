@@ -1,19 +1,22 @@
 // Settles a task exactly once: cost, record, ledger. Only then is the task over. The upstream's last answer is written
 // first, so that after a crash the settlement continues with the same data.
 
-import type { ErrorCode } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import { describeFault } from '../../base/log.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
-import type { Ledger, SettleExtras } from '../../billing/ledger.ts'
-import { computeBill, hasFee } from '../../billing/price.ts'
-import type { Outcome } from '../../billing/who-pays.ts'
-import { decideCharge } from '../../billing/who-pays.ts'
-import { usageOf } from '../../pipeline/80-record.ts'
+import type { SettleExtras } from '../../billing/ledger.ts'
+import { hasFee } from '../../billing/price.ts'
+import { priceCall, withUnits } from '../../pipeline/60-cost.ts'
+import type { Deduct } from '../../pipeline/70-deduct.ts'
+import { endColumns, usageOf } from '../../pipeline/80-record.ts'
+import type { CallEnding } from '../../pipeline/exchange.ts'
 import type { Cost } from '../../pipeline/settle/call-cost.ts'
+import type { BodyStorage } from '../../pipeline/settle/keep-bodies.ts'
+import type { Settle } from '../../pipeline/settle/settle.ts'
 import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
-import type { RecordDraft, RecordRow } from '../../store/ledger/hold-types.ts'
 import type { TaskStatus } from '../../store/vault/vault-types.ts'
 import type { Task, TaskStore } from '../../vault/tasks.ts'
 import type { TaskTerms } from './task-terms.ts'
@@ -21,32 +24,17 @@ import { readTaskTerms, taskPrice } from './task-terms.ts'
 
 export interface TaskSettlerParts {
   readonly tasks: TaskStore
-  readonly ledger: Pick<Ledger, 'settle' | 'record'>
+  readonly deduct: Deduct
   /** The price of a version, which never changes. */
   priceOf(version: number): Price
   dateMs(): number
-}
-
-export interface TaskEnding {
-  readonly outcome: Outcome
-  readonly status: number
-  readonly error?: ErrorCode
 }
 
 export interface TaskSettler {
   /** Settles a task whose final state is written. */
   finish(task: Task): Promise<void>
   /** Ends a task without a result, whatever its upstream may still do. */
-  close(task: Task, status: TaskStatus, ending: TaskEnding): Promise<void>
-  /** Records a task that was refused before its row was written. */
-  refuse(refused: RefusedTask, ending: TaskEnding): Promise<void>
-}
-
-export interface RefusedTask {
-  readonly callId: number
-  readonly keyId: number
-  readonly accountId: number
-  readonly draft: RecordDraft
+  close(task: Task, status: TaskStatus, ending: CallEnding): Promise<void>
 }
 
 export const isTaskOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
@@ -57,12 +45,24 @@ export function taskJson({ id, model, createdMs, updatedMs }: Task, status: Task
   return JSON.stringify({ id, model, status, error: null, created_at, updated_at })
 }
 
-export function buildTaskSettler({ tasks, ledger, priceOf, dateMs }: TaskSettlerParts): TaskSettler {
-  async function settle(task: Task, ending: TaskEnding, state?: TaskReport): Promise<void> {
-    const admission = readTaskTerms(task.admitted)
-    const cost = costOf(admission, { outcome: ending.outcome, state, priceOf })
-    const row = recordOf(task, { draft: admission.draft, ending, cost, durationMs: dateMs() - task.createdMs })
-    await ledger.settle(row, cost.amount, extrasOf(admission, ending))
+export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettlerParts): TaskSettler {
+  async function settle(task: Task, ending: CallEnding, state?: TaskReport): Promise<void> {
+    const terms = readTaskTerms(task.admitted)
+    const cost = costOf(terms, ending, { state, priceOf })
+    const row = {
+      ...terms.draft,
+      ...usageOf(cost),
+      ...endColumns(ending, cost),
+      callId: task.callId,
+      keyId: task.keyId,
+      accountId: task.accountId,
+      channel: task.channel,
+      attempts: null,
+      timings: null,
+      firstContentMs: null,
+      durationMs: Math.max(0, Math.round(dateMs() - task.createdMs)),
+    }
+    await deduct(row, cost, extrasOf(terms, task))
   }
 
   async function markOver({ callId }: Task, status: TaskStatus, words?: string): Promise<void> {
@@ -81,44 +81,60 @@ export function buildTaskSettler({ tasks, ledger, priceOf, dateMs }: TaskSettler
       await settle(task, ending)
       await markOver(task, status, taskJson(task, status))
     },
-    async refuse({ draft, ...refused }, ending) {
-      const cost = costOf(emptyAdmission(draft), { outcome: ending.outcome, state: undefined, priceOf })
-      await ledger.record(recordOf({ ...refused, channel: null }, { draft, ending, cost, durationMs: 0 }))
-    },
   }
 }
 
-const emptyAdmission = (draft: RecordDraft): TaskTerms => ({
-  draft,
-  tokensMax: 0,
-  units: {},
-  searches: false,
-  claimed: false,
-})
+export interface UnstartedTaskParts {
+  readonly tasks: TaskStore
+  readonly bodyStorage: Pick<BodyStorage, 'storeBodies'>
+  readonly log: Log
+  dateMs(): number
+}
+
+/** Settles the call of a task that was not started, and deletes its row. A started task is settled when it is over. */
+export function settleUnlessStarted(settle: Settle, { tasks, bodyStorage, log, dateMs }: UnstartedTaskParts): Settle {
+  return async function settleUnstarted(exchange, ending) {
+    const { callId, permit } = exchange
+    const task = permit && tasks.getByCall(callId, permit.caller.accountId)
+    if (task !== undefined && task.upstreamId !== null) {
+      exchange.settlement.ending = ending
+      return bodyStorage.storeBodies(exchange, ending)
+    }
+    await settle(exchange, ending)
+    if (task === undefined) return
+    try {
+      await tasks.change({ callId, status: 'failed', dueMs: null, updatedMs: dateMs() })
+      await tasks.delete(task)
+    } catch (fault) {
+      // The poller does it later.
+      log.error('the row of a task that was not started could not be deleted', {
+        request: exchange.requestId,
+        fault: describeFault(fault),
+      })
+    }
+  }
+}
 
 interface CostParts {
-  readonly outcome: Outcome
   readonly state: TaskReport | undefined
   priceOf(version: number): Price
 }
 
-function costOf(admission: TaskTerms, { outcome, state, priceOf }: CostParts): Cost {
-  const price = taskPrice(admission, priceOf)
-  const reported = state?.usage === 'nonsense' ? undefined : state?.usage
-  const charged = decideCharge({
+function costOf(terms: TaskTerms, { outcome }: CallEnding, { state, priceOf }: CostParts): Cost {
+  const price = taskPrice(terms, priceOf)
+  const finished = {
     outcome,
     isForwarded: true,
     hasContent: outcome === 'task_succeeded',
     fellBack: false,
-    reported,
+    reported: state?.usage === 'nonsense' ? undefined : state?.usage,
     isReportOutdated: false,
     isDelivered: false,
     hasProviderTools: false,
     estimateHidden: () => 0,
-    estimate: () => estimateOf(admission, state, price !== undefined && hasFee(price.price, admission.units)),
-  })
-  const usage = charged.source === 'none' ? charged.usage : withUnits(charged.usage, admission)
-  return { ...charged, usage, ...computeBill(usage, price, state?.serviceClass) }
+    estimate: () => estimateOf(terms, state, price !== undefined && hasFee(price.price, terms.units)),
+  }
+  return priceCall(finished, price, state?.serviceClass, ({ usage }) => withUnits(withSearch(usage, terms), terms, 0))
 }
 
 /** What is billed by the second is not billed in tokens as well. */
@@ -129,43 +145,11 @@ function estimateOf({ tokensMax, units }: TaskTerms, state: TaskReport | undefin
   return bySecond ? { ...noUsage, seconds: billedSeconds } : { input: 0, output: Math.min(output, tokensMax) }
 }
 
-/** Units that the upstream does not report are taken from the request; a requested search counts at least once. */
-function withUnits(usage: Usage, { units, searches }: TaskTerms): Usage {
-  return { ...(searches && { searches: 1 }), ...units, ...usage }
-}
+/** A requested search counts at least once. */
+const withSearch = (usage: Usage, { searches }: TaskTerms): Usage => (searches ? { searches: 1, ...usage } : usage)
 
-/** With a result, the idempotency key returns the same task; without one, the key may be used again. */
-function extrasOf({ claimed }: TaskTerms, { outcome }: TaskEnding): SettleExtras {
+/** A task that was started is returned again for its idempotency key; of any other, the key may be used again. */
+function extrasOf({ claimed }: TaskTerms, { upstreamId }: Task): SettleExtras {
   if (!claimed) return {}
-  const wasStarted = outcome === 'task_succeeded' || outcome === 'task_ended' || outcome === 'task_lost'
-  return { idempotency: wasStarted ? { sealed: null } : 'release' }
-}
-
-interface RecordParts {
-  readonly draft: RecordDraft
-  readonly ending: TaskEnding
-  readonly cost: Cost
-  readonly durationMs: number
-}
-
-type RecordedTask = Omit<RefusedTask, 'draft'> & { readonly channel: string | null }
-
-function recordOf(task: RecordedTask, { draft, ending, cost, durationMs }: RecordParts): RecordRow {
-  return {
-    ...draft,
-    ...usageOf(cost),
-    callId: task.callId,
-    keyId: task.keyId,
-    accountId: task.accountId,
-    channel: task.channel,
-    status: ending.status,
-    error: ending.error ?? null,
-    outcome: ending.outcome,
-    rule: cost.rule,
-    usageSource: cost.source,
-    attempts: null,
-    timings: null,
-    firstContentMs: null,
-    durationMs: Math.max(0, Math.round(durationMs)),
-  }
+  return { idempotency: upstreamId === null ? 'release' : { sealed: null } }
 }

@@ -3,7 +3,9 @@
 
 import type { Price } from '../../base/money/price.ts'
 import type { Units } from '../../base/money/usage.ts'
-import type { CallPriceOrFree, CallSize } from '../../billing/price.ts'
+import type { CallPriceOrFree } from '../../billing/price.ts'
+import { draftOf } from '../../pipeline/80-record.ts'
+import type { Candidate, Exchange } from '../../pipeline/exchange.ts'
 import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 
 export interface TaskTerms {
@@ -25,17 +27,10 @@ export interface TaskTerms {
   readonly claimed: boolean
 }
 
-export interface AdmittedTask {
-  readonly draft: RecordDraft
-  readonly price: CallPriceOrFree
-  readonly size: CallSize
-  readonly tier: string | undefined
-  readonly claimed: boolean
-}
-
-export function writeTaskTerms({ draft, price, size, tier, claimed }: AdmittedTask): string {
-  const admission: TaskTerms = {
-    draft,
+export function writeTaskTerms(exchange: Exchange, { price, size }: Candidate): string {
+  const { call, options, requestHash = null, attempt } = exchange
+  const terms: TaskTerms = {
+    draft: { ...draftOf(exchange), requestHash, upstreamHash: attempt.upstreamHash?.text ?? null },
     ...(price && {
       price: {
         version: price.version,
@@ -45,12 +40,12 @@ export function writeTaskTerms({ draft, price, size, tier, claimed }: AdmittedTa
       },
     }),
     tokensMax: size.outputTokensMax,
-    units: size.units ?? {},
+    units: call?.units ?? {},
     searches: size.searchesMax > 0,
-    ...(tier !== undefined && { tier }),
-    claimed,
+    ...(call?.serviceClass !== undefined && { tier: call.serviceClass }),
+    claimed: options.claim !== undefined,
   }
-  return JSON.stringify(admission)
+  return JSON.stringify(terms)
 }
 
 export const readTaskTerms = (text: string): TaskTerms => JSON.parse(text) as TaskTerms

@@ -4,58 +4,40 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Log } from '../../base/log.ts'
 import type { Price } from '../../base/money/price.ts'
 import { Stop } from '../../base/stop.ts'
-import type { Ledger } from '../../billing/ledger.ts'
-import type { LimitRate, RefuseUnread } from '../../pipeline/20-limit-rate.ts'
-import { countRefused } from '../../pipeline/20-limit-rate.ts'
-import type { RouteCall } from '../../pipeline/30-route.ts'
+import type { Deduct } from '../../pipeline/70-deduct.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
-import type { QueryUpstream, UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import type { UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
-import type { ReferenceCheck } from '../../pipeline/route/references.ts'
-import type { Targets } from '../../pipeline/route/targets.ts'
+import type { RunCall } from '../../pipeline/pipeline.ts'
 import { isTaskId, tasks as protocol, taskStates } from '../../protocols/ark-passthrough/tasks.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { Task, TaskStore } from '../../vault/tasks.ts'
-import type { TaskCreatorParts } from './create-task.ts'
-import { TaskCreator } from './create-task.ts'
+import type { Task } from '../../vault/tasks.ts'
+import type { CreateTaskParts } from './create-task.ts'
+import { buildCreateTask } from './create-task.ts'
 import { TaskPolls } from './poll-task.ts'
 import { TaskPoller } from './poller.ts'
 import type { TaskSettler } from './settle-task.ts'
 import { buildTaskSettler, isTaskOver, taskJson } from './settle-task.ts'
 
-export interface TaskServiceParts {
-  readonly tasks: TaskStore
-  readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
-  readonly limitRate: LimitRate
-  readonly refuseUnread: RefuseUnread
-  readonly route: RouteCall
-  readonly targets: Pick<Targets, 'namesOf'>
+export interface TaskServiceParts extends CreateTaskParts {
+  readonly deduct: Deduct
   readonly catalogue: Pick<Catalogue, 'providers' | 'findOrSuccessor'>
-  readonly references: Pick<ReferenceCheck, 'narrow'>
-  readonly channelPicker: TaskCreatorParts['channelPicker']
-  readonly queryUpstream: QueryUpstream
-  readonly log: Log
   readonly everyMs: number
   priceOf(version: number): Price
   chance(): number
-  nowMs(): number
   dateMs(): number
 }
 
 /** A request about tasks. */
 export interface TaskApiRequest {
-  readonly callId: number
   readonly caller?: Caller
   readonly path: string
-  header(name: string): string | undefined
   query(name: string): string | null
   queries(name: string): readonly string[]
-  readBody(): Promise<Buffer>
 }
 
 export interface TaskReply {
@@ -74,59 +56,34 @@ export class TaskService {
   readonly #ends: TaskSettler
   readonly #polls: TaskPolls
   readonly #poller: TaskPoller
-  readonly #creator: TaskCreator
-  /** The tasks that are being started, by their call. */
-  readonly #starting = new Map<number, Promise<Buffer>>()
-  /** Stops the polls; `#abortStarts` stops tasks that are being started. */
+  /** Stops the polls. */
   readonly #stop = new Stop<Error>()
-  readonly #abortStarts = new Stop<Error>()
+  /** Runs the call that creates a task. */
+  readonly create: RunCall
 
   constructor(parts: TaskServiceParts) {
+    const { activeCalls } = parts.pipeline
     this.#parts = parts
     this.#ends = buildTaskSettler(parts)
     this.#polls = new TaskPolls({
       ...parts,
       settler: this.#ends,
       stop: this.#stop,
-      isStarting: callId => this.#starting.has(callId),
+      isStarting: ({ keyId, callId }) => activeCalls.ofKey(keyId).some(exchange => exchange.callId === callId),
     })
     this.#poller = new TaskPoller({ ...parts, polls: this.#polls })
-    this.#creator = new TaskCreator({ ...parts, settler: this.#ends, stop: this.#abortStarts })
+    this.create = buildCreateTask(parts)
   }
 
   start(): void {
     this.#poller.start()
   }
 
-  /** Starts no more tasks, and waits for those that are being started; the rest continues after the next start. */
+  /** Ends the polls; running tasks continue after the next start. */
   async close(): Promise<void> {
     this.#poller.stop()
     this.#stop.stop(shutDown)
-    await Promise.allSettled([...this.#starting.values(), this.#polls.whenIdle()])
-  }
-
-  /** Aborts tasks that are being started. */
-  abortStarts(): void {
-    this.#abortStarts.stop(shutDown)
-  }
-
-  async create(ask: TaskApiRequest): Promise<TaskReply> {
-    if (this.#stop.reason !== undefined) throw new Refusal('draining', 'a task')
-    const { callId, path } = ask
-    const unread = this.#parts.refuseUnread(callerOf(ask))
-    if (unread !== undefined) throw unread
-    const body = await ask.readBody().catch((fault: unknown) => {
-      countRefused(this.#parts.limitRate, callerOf(ask), fault)
-      throw fault
-    })
-    const header = (name: string): string | undefined => ask.header(name)
-    const started = this.#creator.create({ callId, caller: callerOf(ask), path, body, header })
-    this.#starting.set(callId, started)
-    try {
-      return { body: (await started).toString() }
-    } finally {
-      this.#starting.delete(callId)
-    }
+    await this.#polls.whenIdle()
   }
 
   async get(ask: TaskApiRequest): Promise<TaskReply> {

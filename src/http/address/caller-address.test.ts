@@ -1,4 +1,4 @@
-// A forwarded address is used only if it comes from a trusted proxy.
+// Tests that a forwarded address is used only if it comes from a trusted proxy.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -11,43 +11,43 @@ const proxies = (text: string) => {
 }
 
 describe('callerAddress', () => {
-  const mine = proxies('10.0.0.0/8, 192.0.2.7, ::1, 2001:db8::/32')
+  const trusted = proxies('10.0.0.0/8, 192.0.2.7, ::1, 2001:db8::/32')
 
   test.each<[string, string | undefined, string]>([
-    // Not a trusted proxy: the header is ignored.
+    // The socket is no trusted proxy: the header is ignored.
     ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['203.0.113.9', undefined, '203.0.113.9'],
     ['192.0.2.8', '198.51.100.1', '192.0.2.8'],
-    // A trusted proxy: the last address that is not a trusted proxy.
+    // The socket is a trusted proxy: the last address that is not a trusted proxy is used.
     ['10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['192.0.2.7', '198.51.100.1', '198.51.100.1'],
     ['::1', '2001:db9::5', '2001:db9::5'],
     ['10.1.2.3', '198.51.100.1, 10.9.9.9', '198.51.100.1'],
     ['10.1.2.3', '  198.51.100.1 ,10.9.9.9 , 2001:db8::1', '198.51.100.1'],
-    // Entries of the caller itself are further to the left and are ignored.
+    // Entries that the caller has written are further to the left and are ignored.
     ['10.1.2.3', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
     ['10.1.2.3', '10.0.0.1, 198.51.100.1, 10.0.0.2', '198.51.100.1'],
-    // Only trusted proxies, or something that is not an address.
+    // The header has only trusted proxies, or something that is not an address.
     ['10.1.2.3', '10.0.0.1, 10.0.0.2', '10.1.2.3'],
     ['10.1.2.3', undefined, '10.1.2.3'],
     ['10.1.2.3', '', '10.1.2.3'],
     ['10.1.2.3', 'unknown', '10.1.2.3'],
     ['10.1.2.3', '198.51.100.1, _hidden', '10.1.2.3'],
     ['10.1.2.3', '198.51.100.1, ', '10.1.2.3'],
-    // More proxies than the limit, or an entry that is longer than any address.
+    // The header has more proxies than the limit, or an entry that is longer than any address.
     ['10.1.2.3', `198.51.100.1${', 10.0.0.1'.repeat(31)}`, '198.51.100.1'],
     ['10.1.2.3', `198.51.100.1${', 10.0.0.1'.repeat(32)}`, '10.1.2.3'],
     ['10.1.2.3', `1.1.1.1,${' '.repeat(200)}198.51.100.1`, '10.1.2.3'],
     ['10.1.2.3', ',198.51.100.1', '198.51.100.1'],
     ['10.1.2.3', ',10.0.0.1', '10.1.2.3'],
-    // A dual-stack socket reports an IPv4 address like this.
+    // A dual-stack socket reports an IPv4 address in this form.
     ['::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['', '198.51.100.1', ''],
-  ])('socket %j, header %j: %j', (socket, header, address) => {
-    expect(callerAddress(socket, header, mine)).toBe(address)
+  ])('with the socket %j and the header %j is %j', (socket, header, address) => {
+    expect(callerAddress(socket, header, trusted)).toBe(address)
   })
 
-  test('without trusted proxies the header is ignored', () => {
+  test('ignores the header without trusted proxies', () => {
     const none = proxies('')
     fc.assert(
       fc.property(fc.ipV4(), fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (socket, header) => {
@@ -56,11 +56,11 @@ describe('callerAddress', () => {
     )
   })
 
-  test('a trusted proxy is never the caller if another address is there', () => {
+  test('is never a trusted proxy if the header has another address', () => {
     const hop = fc.oneof(fc.ipV4(), fc.constantFrom('10.0.0.9', '::1', 'x', ''))
     fc.assert(
       fc.property(fc.array(hop, { maxLength: 6 }), hops => {
-        const address = callerAddress('10.1.2.3', hops.join(', '), mine)
+        const address = callerAddress('10.1.2.3', hops.join(', '), trusted)
         expect(address === '10.1.2.3' || hops.includes(address)).toBe(true)
         expect(['10.0.0.9', '::1', 'x', '']).not.toContain(address)
       }),
@@ -79,7 +79,7 @@ describe('parseTrustedProxies', () => {
   test.each([
     ...['proxy.example.com', '10.0.0', '10.0.0.256', '10.0.0.0/33', '::1/129'],
     ...['10.0.0.0/-1', '10.0.0.0/8.5', '10.0.0.0/a'],
-    // These would silently trust everybody, or another range than was meant.
+    // These would silently trust everybody, or another range than intended.
     ...['10.0.0.0/', '10.0.0.0/ ', '10.0.0.0/8/9', '10.0.0.0/0x8', '10.0.0.0/1e1', '/8', '*', '10.0.0.0-10.0.0.9'],
     '10.0.0.1, nonsense',
   ])('refuses %j', text => {

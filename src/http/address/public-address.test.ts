@@ -1,4 +1,4 @@
-// Public addresses, private addresses that an operator may allow, and addresses that are never allowed.
+// Tests public addresses, private addresses that an operator may allow, and addresses that are never allowed.
 
 import { describe, expect, test } from 'bun:test'
 import { classifyAddress, classifyHost } from './public-address.ts'
@@ -8,7 +8,7 @@ test.each([
   ...['126.255.255.255', '128.0.0.0', '169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0'],
   ...['192.167.255.255', '192.169.0.0', '223.255.255.255', '198.17.255.255', '198.20.0.0'],
   ...['2606:4700::1111', '2a00:1450:4001::200e', '2001:4860:4860::8888', '2400:cb00::1'],
-])('%s is public', address => {
+])('the address %s is public', address => {
   expect(classifyAddress(address)).toBe('public')
 })
 
@@ -22,14 +22,14 @@ test.each([
   ...['fe80::1', 'fe80::1%eth0', '2606:4700::1%eth0', 'fec0::1', 'fc00::1', 'fd00:ec2::254', 'ff02::1', '100::1'],
   ...['3fff::1', '5f00::1', 'FE80::1', '::FFFF:127.0.0.1'],
   ...['', 'localhost', '127.1', '2130706433', '0x7f.0.0.1', '0177.0.0.1', '1.1.1.1 ', '[::1]', '1.1.1.1/32'],
-])('%j is not', address => {
+])('the address %j is not public', address => {
   expect(classifyAddress(address)).not.toBe('public')
 })
 
 test.each([
   ...['127.0.0.1', '127.9.9.9', '0.0.0.0', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '198.18.0.1'],
   ...['::1', '::', 'fd12:3456::1', 'fc00::1', '::ffff:10.0.0.1', '64:ff9b::8.8.8.8', '2002:7f00:1::', '100::1'],
-])('%s is private', address => {
+])('the address %s is private', address => {
   expect(classifyAddress(address)).toBe('private')
 })
 
@@ -38,7 +38,7 @@ describe('never allowed:', () => {
     ...['169.254.169.254', '169.254.170.2', '169.254.170.23', '169.254.169.253', '169.254.0.23', '169.254.42.42'],
     ...['100.100.100.200', '168.63.129.16', '192.0.0.192', '224.0.0.1', '239.255.255.255', '255.255.255.255'],
     ...['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42', 'fe80::a9fe:a9fe', 'fe80::1%eth0', 'ff02::1'],
-    // The same, wrapped.
+    // The same addresses, embedded in IPv6 addresses.
     ...['::ffff:169.254.169.254', '::ffff:a9fe:a9fe', '::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '64:ff9b::a9fe:a9fe'],
     ...['64:ff9b::169.254.169.254', '64:ff9b:1::a9fe:a9fe', '2002:a9fe:a9fe::', '2002:a9fe:a9fe:1::5'],
     ...['2001:0:a9fe:a9fe::1', '2001:0:102:304::5601:5601', '0:0:0:0:0:FFFF:A9FE:A9FE', '::ffff:100.100.100.200'],

@@ -1,8 +1,8 @@
-// The certificate of an upstream must be valid, or the attempt fails before a byte of the request is sent.
+// Tests that a request fails before any of its bytes is sent if the certificate of the upstream is invalid.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cert, key } from '../../../test/support/certificate.ts'
-import { loopback, roadTo } from '../../../test/support/roads.ts'
+import { loopback, pathTo } from '../../../test/support/network-paths.ts'
 import { Stop } from '../../base/stop.ts'
 import { openHttpClient } from './http-client.ts'
 import { openMediaFetch } from './media-fetch.ts'
@@ -24,7 +24,7 @@ beforeAll(() => {
       data(socket, bytes) {
         receivedBytes += bytes.length
         socket.data.received += bytes.length
-        if (bytes.at(-1) !== 0x0a) return // the request's last byte
+        if (bytes.at(-1) !== 0x0a) return // the request ends with this byte
         socket.write(answer)
       },
       error: () => {},
@@ -33,17 +33,17 @@ beforeAll(() => {
 })
 afterAll(() => server.stop(true))
 
-interface Asked {
+interface RequestOptions {
   readonly host?: string
   readonly ca?: string
 }
 
-/** All names resolve to the loopback, which the operator has allowed. */
-async function ask({ host = '127.0.0.1', ca }: Asked): Promise<string> {
+/** Sends a request. All names resolve to the loopback, which the operator has allowed. */
+async function sendRequest({ host = '127.0.0.1', ca }: RequestOptions): Promise<string> {
   const client = openHttpClient({ resolve: async () => ['127.0.0.1'], ...(ca !== undefined && { ca }) })
   try {
     const url = `https://${host}:${server.port}/`
-    const request = { url, networkPath: roadTo(url), headers: {}, body: Buffer.concat([body, Buffer.from('\n')]) }
+    const request = { url, networkPath: pathTo(url), headers: {}, body: Buffer.concat([body, Buffer.from('\n')]) }
     const incoming = await client.send(request, new Stop<Error>())
     return String(await incoming.readWhole(100))
   } finally {
@@ -54,16 +54,16 @@ async function ask({ host = '127.0.0.1', ca }: Asked): Promise<string> {
 describe('a certificate', () => {
   test('of an authority that is trusted is accepted, and a long body arrives', async () => {
     receivedBytes = 0
-    expect(await ask({ ca: cert })).toBe('hello')
+    expect(await sendRequest({ ca: cert })).toBe('hello')
     expect(receivedBytes).toBeGreaterThan(body.length)
   })
 
   test.each([
-    ['of an authority that nobody trusts', {}],
+    ['of an authority that is not trusted', {}],
     ['of another host', { host: 'localhost', ca: cert }],
-  ])('%s is refused, and nothing is sent', async (_name, asked: Asked) => {
+  ])('%s is refused, and nothing is sent', async (_name, options: RequestOptions) => {
     receivedBytes = 0
-    await expect(ask(asked)).rejects.toThrow('the certificate was refused')
+    await expect(sendRequest(options)).rejects.toThrow('the certificate was refused')
     expect(receivedBytes).toBe(0)
   })
 
@@ -71,8 +71,8 @@ describe('a certificate', () => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     try {
-      await expect(ask({})).rejects.toThrow('the certificate was refused')
-      await expect(ask({ host: 'localhost', ca: cert })).rejects.toThrow('the certificate was refused')
+      await expect(sendRequest({})).rejects.toThrow('the certificate was refused')
+      await expect(sendRequest({ host: 'localhost', ca: cert })).rejects.toThrow('the certificate was refused')
     } finally {
       if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
       else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
@@ -80,21 +80,21 @@ describe('a certificate', () => {
   })
 })
 
-describe('an address that was looked up before', () => {
-  test('is where it connects to, under the name of the host', async () => {
-    expect(await ask({ host: 'weir.test', ca: cert })).toBe('hello')
+describe('a resolved address', () => {
+  test('is where the client connects, with the name of the host', async () => {
+    expect(await sendRequest({ host: 'weir.test', ca: cert })).toBe('hello')
     expect(names.at(-1)).toBe('weir.test')
   })
 
-  test('must still be the host', async () => {
-    await expect(ask({ host: 'other.test', ca: cert })).rejects.toThrow('the certificate was refused')
+  test('must have a certificate for the name of the host', async () => {
+    await expect(sendRequest({ host: 'other.test', ca: cert })).rejects.toThrow('the certificate was refused')
   })
 
   test.each([
     ['weir.test', 'media_refused: it is no image, audio, video, PDF or text'],
     ['other.test', /^media_unreachable: other\.test:\d+: the certificate was refused/],
-  ])('is where media comes from, if it is %s', async (host, said) => {
+  ])('is where media is fetched, with the certificate of the host %s', async (host, message) => {
     const { fetchMedia } = openMediaFetch({ resolve: async () => ['127.0.0.1'], privateHosts: loopback, ca: cert })
-    await expect(fetchMedia(`https://${host}:${server.port}/`, new Stop<Error>())).rejects.toThrow(said)
+    await expect(fetchMedia(`https://${host}:${server.port}/`, new Stop<Error>())).rejects.toThrow(message)
   })
 })

@@ -1,11 +1,11 @@
-// Media from URLs of callers: what is refused before anything is sent, what is cancelled while it arrives, and
-// what is returned. A fake resolver resolves the names; the loopback is allowed where a test says so.
+// Tests media from URLs of callers: which URLs are refused before anything is sent, which fetches are cancelled, and
+// what is returned. A fake resolver resolves the names; the loopback is allowed only in some tests.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../../../test/support/gateway.ts'
+import { loopback } from '../../../test/support/network-paths.ts'
 import type { Peer } from '../../../test/support/peer.ts'
 import { startPeer } from '../../../test/support/peer.ts'
-import { loopback } from '../../../test/support/roads.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Stop } from '../../base/stop.ts'
@@ -17,7 +17,7 @@ const PNG = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 3\r\n
 const PUBLIC = '93.184.216.34'
 
 let peer: Peer
-/** By path. */
+/** The responses of the peer by path. */
 let answers: Record<string, string | Buffer>
 let resolved: string[]
 
@@ -32,8 +32,8 @@ afterEach(() => peer.stop())
 
 const names: Record<string, readonly string[]> = { 'media.test': [LOOPBACK], 'none.test': [] }
 
-/** The loopback is allowed, as a name and as an address. */
-const open: MediaFetchOptions = {
+/** Options that allow the loopback, as a name and as an address. */
+const allowLoopback: MediaFetchOptions = {
   privateHosts: loopback,
   async resolve(name) {
     resolved.push(name)
@@ -43,9 +43,9 @@ const open: MediaFetchOptions = {
   },
 }
 
-const at = (path: string, host = 'media.test'): string => `http://${host}:${peer.port}${path}`
+const urlOf = (path: string, host = 'media.test'): string => `http://${host}:${peer.port}${path}`
 
-function fetchMedia(url: string, options: MediaFetchOptions = open, stop = new Stop<Error>()) {
+function fetchMedia(url: string, options: MediaFetchOptions = allowLoopback, stop = new Stop<Error>()) {
   return openMediaFetch(options).fetchMedia(url, stop)
 }
 
@@ -63,7 +63,7 @@ function answer(type: string, body: string | Buffer = 'x', more = ''): Buffer {
 }
 
 test('media is fetched from the resolved address, and the request contains nothing of the gateway', async () => {
-  const { mime, bytes } = await fetchMedia(`${at('/a.png')}#part`)
+  const { mime, bytes } = await fetchMedia(`${urlOf('/a.png')}#part`)
   expect([mime, bytes.toString(), resolved]).toEqual(['image/png', 'PNG', ['media.test']])
   expect(peer.received).toEqual([
     [
@@ -72,10 +72,10 @@ test('media is fetched from the resolved address, and the request contains nothi
       ...['Connection: close', '', ''],
     ].join('\r\n'),
   ])
-  await until(() => peer.openCount === 0, 'a connection serves once, also where its server would go on')
+  await until(() => peer.openCount === 0, 'the connection is closed although its server would keep it open')
 })
 
-describe('refused before anything is sent:', () => {
+describe('a URL is refused before anything is sent:', () => {
   test.each([
     ...['http://127.0.0.1', 'http://127.1', 'http://2130706433', 'http://0x7f000001', 'http://0x7f.1'],
     ...['http://0177.0.0.1', 'http://017700000001', 'http://127.0.0.1.', 'http://0', 'http://0.0.0.0'],
@@ -86,7 +86,7 @@ describe('refused before anything is sent:', () => {
     ...['http://168.63.129.16', 'http://224.0.0.1', 'http://255.255.255.255'],
     ...['https://127.0.0.1', 'HTTP://127.0.0.1', ' http://127.0.0.1', 'http://example.com@127.0.0.1'],
   ])('%j', async start => {
-    // At the port of the peer, so that a hole would be seen.
+    // The URL has the port of the peer, so that a request that is sent by mistake would arrive there.
     const url = `${start}:${peer.port}/a.png`
     expect(await codeOf(fetchMedia(url, {}))).toBe('media_refused')
     expect(peer.sockets).toHaveLength(0)
@@ -104,47 +104,47 @@ describe('refused before anything is sent:', () => {
   })
 
   test.each([
-    ['a name of the loopback', [LOOPBACK]],
-    ['one public address and one private', [PUBLIC, '10.0.0.1']],
-    ['a mapped address', ['::ffff:127.0.0.1']],
-    ['the address of a link', ['fe80::1%eth0']],
-    ['no address at all, but text', ['localhost']],
-  ])('%s', async (_what, addresses) => {
-    const code = await codeOf(fetchMedia(at('/a.png'), { resolve: async () => addresses }))
+    ['a name that resolves to the loopback', [LOOPBACK]],
+    ['a name with a public and a private address', [PUBLIC, '10.0.0.1']],
+    ['a name with a mapped address', ['::ffff:127.0.0.1']],
+    ['a name with a link-local address', ['fe80::1%eth0']],
+    ['a name that resolves to text', ['localhost']],
+  ])('%s', async (_name, addresses) => {
+    const code = await codeOf(fetchMedia(urlOf('/a.png'), { resolve: async () => addresses }))
     expect([code, peer.sockets.length]).toEqual(['media_refused', 0])
   })
 
   test("the system's own name for the loopback", async () => {
     for (const name of ['localhost', 'LOCALHOST']) {
-      expect(await codeOf(fetchMedia(at('/a.png', name), {}))).toBe('media_refused')
+      expect(await codeOf(fetchMedia(urlOf('/a.png', name), {}))).toBe('media_refused')
     }
-    // Not every system knows this one.
-    expect(await codeOf(fetchMedia(at('/a.png', 'localhost.'), {}))).toMatch(/^media_(refused|unreachable)$/)
+    // Not every system resolves this name.
+    expect(await codeOf(fetchMedia(urlOf('/a.png', 'localhost.'), {}))).toMatch(/^media_(refused|unreachable)$/)
     expect(peer.sockets).toHaveLength(0)
   })
 })
 
 test('a name is not resolved a second time (DNS rebinding)', async () => {
-  let asked = 0
-  // The first answer is allowed, and is where the connection goes; the second would be a private one.
-  const resolve = async (): Promise<readonly string[]> => (asked++ === 0 ? [LOOPBACK] : ['10.0.0.1'])
-  expect((await fetchMedia(at('/a.png'), { ...open, resolve })).mime).toBe('image/png')
-  expect([asked, peer.sockets.length]).toEqual([1, 1])
+  let lookups = 0
+  // The client connects to the first answer, which is allowed. A second answer would be a private address.
+  const resolve = async (): Promise<readonly string[]> => (lookups++ === 0 ? [LOOPBACK] : ['10.0.0.1'])
+  expect((await fetchMedia(urlOf('/a.png'), { ...allowLoopback, resolve })).mime).toBe('image/png')
+  expect([lookups, peer.sockets.length]).toEqual([1, 1])
 })
 
 test('the next address is tried only if one does not answer', async () => {
   const resolve = async (): Promise<readonly string[]> => ['::1', '127.0.0.9', LOOPBACK]
   const privateHosts = loopback
-  expect((await fetchMedia(at('/a.png'), { resolve, privateHosts })).mime).toBe('image/png')
+  expect((await fetchMedia(urlOf('/a.png'), { resolve, privateHosts })).mime).toBe('image/png')
   expect(peer.sockets).toHaveLength(1)
-  expect(await codeOf(fetchMedia(at('/missing'), { resolve, privateHosts }))).toBe('media_unreachable')
+  expect(await codeOf(fetchMedia(urlOf('/missing'), { resolve, privateHosts }))).toBe('media_unreachable')
   expect(peer.sockets).toHaveLength(2)
 })
 
 describe('a redirect', () => {
   test.each([301, 302, 303, 307, 308])('by %d is not followed, and the caller gets an error', async status => {
     answers['/old'] = `HTTP/1.1 ${status} Go\r\nlocation: /a.png\r\ncontent-length: 0\r\n\r\n`
-    await expect(fetchMedia(at('/old'))).rejects.toMatchObject({
+    await expect(fetchMedia(urlOf('/old'))).rejects.toMatchObject({
       code: 'media_refused',
       extras: { hint: 'The reason: its server redirects; name the final URL instead.' },
     })
@@ -152,7 +152,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('what is there', () => {
+describe('a response', () => {
   test.each([
     ['image/webp', 'image/webp'],
     ['IMAGE/SVG+XML; charset=utf-8', 'image/svg+xml'],
@@ -160,92 +160,92 @@ describe('what is there', () => {
     ['video/mp4 ; codecs="x"', 'video/mp4'],
     ['application/pdf', 'application/pdf'],
     ['text/plain;charset=utf-8', 'text/plain'],
-  ])('as %s is %s', async (type, mime) => {
+  ])('with the type %s is media of the type %s', async (type, mime) => {
     answers['/x'] = answer(type)
-    expect((await fetchMedia(at('/x'))).mime).toBe(mime)
+    expect((await fetchMedia(urlOf('/x'))).mime).toBe(mime)
   })
 
   test.each([
     ...['application/json', 'application/octet-stream', 'application/pdfx', 'imagex/png', 'x-image/png', '', 'image'],
     ...['image/', '/png', 'multipart/form-data', 'image/png, text/html'],
-  ])('as %j is refused', async type => {
+  ])('with the type %j is refused', async type => {
     answers['/x'] = answer(type)
-    expect(await codeOf(fetchMedia(at('/x')))).toBe('media_refused')
+    expect(await codeOf(fetchMedia(urlOf('/x')))).toBe('media_refused')
   })
 
-  test('without a type is refused, and the rest of it is not waited for', async () => {
+  test('without a type is refused, and the rest of it is not awaited', async () => {
     answers['/x'] = 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx'
-    expect(await codeOf(fetchMedia(at('/x')))).toBe('media_refused')
-    await until(() => peer.openCount === 0, 'the connection is let go of')
+    expect(await codeOf(fetchMedia(urlOf('/x')))).toBe('media_refused')
+    await until(() => peer.openCount === 0, 'the connection is closed')
   })
 
   test('may have the largest size and not one byte more, with or without Content-Length', async () => {
     const body = Buffer.alloc(bounds.mediaBytesMax, 'x')
     answers['/fits'] = answer('image/png', body)
-    expect((await fetchMedia(at('/fits'))).bytes.length).toBe(bounds.mediaBytesMax)
+    expect((await fetchMedia(urlOf('/fits'))).bytes.length).toBe(bounds.mediaBytesMax)
     answers['/announced'] = `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: ${body.length + 1}\r\n\r\n`
-    expect(await codeOf(fetchMedia(at('/announced')))).toBe('media_refused')
+    expect(await codeOf(fetchMedia(urlOf('/announced')))).toBe('media_refused')
     const chunk = `${(body.length + 1).toString(16)}\r\n`
     const head = `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ntransfer-encoding: chunked\r\n\r\n${chunk}`
     answers['/chunked'] = Buffer.concat([Buffer.from(head), body, Buffer.from('x\r\n0\r\n\r\n')])
-    expect(await codeOf(fetchMedia(at('/chunked')))).toBe('media_refused')
-    await until(() => peer.openCount === 0, 'and let go of')
+    expect(await codeOf(fetchMedia(urlOf('/chunked')))).toBe('media_refused')
+    await until(() => peer.openCount === 0, 'the connections are closed')
   })
 
   test.each([
-    ['is not there', 'HTTP/1.1 404 No\r\ncontent-type: image/png\r\ncontent-length: 0\r\n\r\n'],
-    ['is a part', 'HTTP/1.1 206 Part\r\ncontent-type: image/png\r\ncontent-length: 1\r\n\r\nx'],
+    ['has the status 404', 'HTTP/1.1 404 No\r\ncontent-type: image/png\r\ncontent-length: 0\r\n\r\n'],
+    ['has the status 206', 'HTTP/1.1 206 Part\r\ncontent-type: image/png\r\ncontent-length: 1\r\n\r\nx'],
     ['is not HTTP', 'SSH-2.0-OpenSSH_9.7\r\n'],
     ['is encoded', answer('image/png', 'x', 'content-encoding: gzip\r\n')],
-  ])('that %s is unreachable', async (_what, said) => {
-    answers['/x'] = said
-    expect(await codeOf(fetchMedia(at('/x')))).toBe('media_unreachable')
+  ])('that %s is unreachable', async (_name, text) => {
+    answers['/x'] = text
+    expect(await codeOf(fetchMedia(urlOf('/x')))).toBe('media_unreachable')
   })
 
-  test('that breaks off is unreachable, as is a host that nobody knows or is not there', async () => {
+  test('that breaks off is unreachable, and so is a host that does not resolve or does not answer', async () => {
     answers['/x'] = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 9\r\n\r\nx'
-    const broken = codeOf(fetchMedia(at('/x')))
-    await until(() => peer.received.length === 1 && peer.received[0] !== '', 'it is asked for')
+    const fetching = codeOf(fetchMedia(urlOf('/x')))
+    await until(() => peer.received.length === 1 && peer.received[0] !== '', 'the request has arrived')
     peer.sockets[0]!.end()
-    expect(await broken).toBe('media_unreachable')
-    expect(await codeOf(fetchMedia(at('/a.png', 'unknown.test')))).toBe('media_unreachable')
-    expect(await codeOf(fetchMedia(at('/a.png', 'none.test')))).toBe('media_unreachable')
-    expect(await codeOf(fetchMedia('http://127.0.0.1:1024/', open))).toBe('media_unreachable')
+    expect(await fetching).toBe('media_unreachable')
+    expect(await codeOf(fetchMedia(urlOf('/a.png', 'unknown.test')))).toBe('media_unreachable')
+    expect(await codeOf(fetchMedia(urlOf('/a.png', 'none.test')))).toBe('media_unreachable')
+    expect(await codeOf(fetchMedia('http://127.0.0.1:1024/', allowLoopback))).toBe('media_unreachable')
   })
 })
 
-describe('it ends', () => {
+describe('a fetch ends', () => {
   const slow = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 9\r\n\r\nx'
 
   test.each([
-    ['a body that does not come', { ...open, msMax: 60 }],
-    ['a name that is not resolved', { ...open, msMax: 60, resolve: () => new Promise<never>(() => {}) }],
-  ])('in time for %s', async (_what, options) => {
+    ['a body that does not arrive', { ...allowLoopback, msMax: 60 }],
+    ['a name that is not resolved', { ...allowLoopback, msMax: 60, resolve: () => new Promise<never>(() => {}) }],
+  ])('after its timeout with %s', async (_name, options) => {
     answers['/slow'] = slow
-    expect(await codeOf(fetchMedia(at('/slow'), options))).toBe('media_unreachable')
-    await until(() => peer.openCount === 0, 'and lets go of the connection')
+    expect(await codeOf(fetchMedia(urlOf('/slow'), options))).toBe('media_unreachable')
+    await until(() => peer.openCount === 0, 'the connection is closed')
   })
 
-  test("with its call, for the call's reason", async () => {
+  test('with its call, for the reason of the call', async () => {
     answers['/slow'] = slow
     const stop = new Stop<Error>()
-    const gone = new Error('gone')
-    const fetching = fetchMedia(at('/slow'), open, stop)
-    await until(() => peer.openCount === 1, 'it is asked for')
-    stop.stop(gone)
-    await expect(fetching).rejects.toBe(gone)
-    await until(() => peer.openCount === 0, 'and lets go of the connection')
-    await expect(fetchMedia(at('/a.png'), open, stop)).rejects.toBe(gone)
+    const reason = new Error('gone')
+    const fetching = fetchMedia(urlOf('/slow'), allowLoopback, stop)
+    await until(() => peer.openCount === 1, 'the request has arrived')
+    stop.stop(reason)
+    await expect(fetching).rejects.toBe(reason)
+    await until(() => peer.openCount === 0, 'the connection is closed')
+    await expect(fetchMedia(urlOf('/a.png'), allowLoopback, stop)).rejects.toBe(reason)
     expect(peer.sockets).toHaveLength(1)
   })
 
-  test('immediately if there are too many', async () => {
+  test('immediately if there are too many fetches', async () => {
     answers['/slow'] = slow
-    const guarded = openMediaFetch({ ...open, msMax: 500 })
-    const one = (): Promise<string> => codeOf(guarded.fetchMedia(at('/slow'), new Stop<Error>()))
-    const many = Array.from({ length: bounds.mediaFetchesMax }, one)
-    expect(await one()).toBe('overloaded')
+    const media = openMediaFetch({ ...allowLoopback, msMax: 500 })
+    const fetchSlow = (): Promise<string> => codeOf(media.fetchMedia(urlOf('/slow'), new Stop<Error>()))
+    const many = Array.from({ length: bounds.mediaFetchesMax }, fetchSlow)
+    expect(await fetchSlow()).toBe('overloaded')
     expect(new Set(await Promise.all(many))).toEqual(new Set(['media_unreachable']))
-    expect((await guarded.fetchMedia(at('/a.png'), new Stop<Error>())).mime).toBe('image/png')
+    expect((await media.fetchMedia(urlOf('/a.png'), new Stop<Error>())).mime).toBe('image/png')
   })
 })

@@ -1,4 +1,4 @@
-// Bodies that are being received: the budget of each class, which body is dropped, and that nothing is counted twice.
+// Tests bodies that are being received: the budget of each class, which body is dropped, and that none is counted twice.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -9,67 +9,67 @@ import { BodyBudget, buildBodyBudgetBounds } from './body-budget.ts'
 const small: BodyBudgetBounds = { ownBodiesMax: 3, ownBytesMax: 100, bodiesMax: 6, bytesMax: 200 }
 const open = (limits = small): BodyBudget => new BodyBudget({ stranger: limits, person: limits, caller: limits })
 
-interface Watched {
+interface OpenBody {
   readonly lease: BodyLease
   /** Why the body was dropped. */
   code?: string
 }
 
-function enter(inflow: BodyBudget, name: string, of: BodyClass = 'caller'): Watched {
-  const watched: Watched = { lease: inflow.open({ class: of, name }) }
-  watched.lease.onDrop(refusal => (watched.code = refusal.code))
-  return watched
+function openBody(budget: BodyBudget, name: string, bodyClass: BodyClass = 'caller'): OpenBody {
+  const opened: OpenBody = { lease: budget.open({ class: bodyClass, name }) }
+  opened.lease.onDrop(refusal => (opened.code = refusal.code))
+  return opened
 }
 
-describe('of one owner', () => {
-  test('one body too many drops the one that has waited longest for a byte, not the newest', () => {
-    const inflow = open()
-    const [first, second, third] = [enter(inflow, 'a'), enter(inflow, 'a'), enter(inflow, 'a')]
+describe('the budget of one owner:', () => {
+  test('one body too many drops the body that has waited longest for a byte, not the newest', () => {
+    const budget = open()
+    const [first, second, third] = [openBody(budget, 'a'), openBody(budget, 'a'), openBody(budget, 'a')]
     first.lease.addBytes(1)
-    const fourth = enter(inflow, 'a')
+    const fourth = openBody(budget, 'a')
     expect([first, second, third, fourth].map(({ code }) => code)).toEqual([
       undefined,
       'concurrency_exceeded',
       undefined,
       undefined,
     ])
-    expect(inflow.countsOf('caller')).toEqual({ bodies: 3, bytes: 1 })
+    expect(budget.countsOf('caller')).toEqual({ bodies: 3, bytes: 1 })
   })
 
   test('too many bytes of one owner drop only its own bodies', () => {
-    const inflow = open()
-    const [other, stalled, going] = [enter(inflow, 'b'), enter(inflow, 'a'), enter(inflow, 'a')]
+    const budget = open()
+    const [other, stalled, active] = [openBody(budget, 'b'), openBody(budget, 'a'), openBody(budget, 'a')]
     other.lease.addBytes(90)
     stalled.lease.addBytes(60)
-    going.lease.addBytes(60)
-    expect([other.code, stalled.code, going.code]).toEqual([undefined, 'concurrency_exceeded', undefined])
-    expect(inflow.countsOf('caller')).toEqual({ bodies: 2, bytes: 150 })
+    active.lease.addBytes(60)
+    expect([other.code, stalled.code, active.code]).toEqual([undefined, 'concurrency_exceeded', undefined])
+    expect(budget.countsOf('caller')).toEqual({ bodies: 2, bytes: 150 })
   })
 
   test('a body that is larger than the whole budget is dropped itself', () => {
-    const only = enter(open(), 'a')
+    const only = openBody(open(), 'a')
     expect(() => only.lease.addBytes(101)).toThrow(Refusal)
     expect(() => only.lease.addBytes(1)).toThrow(Refusal)
     expect(only.code).toBe('concurrency_exceeded')
   })
 })
 
-describe('of a class', () => {
-  test('when the budget is used up, the owner with the most loses a body', () => {
-    const inflow = open({ ...small, ownBytesMax: 150 })
-    const [greedy, modest, latest] = [enter(inflow, 'a'), enter(inflow, 'b'), enter(inflow, 'c')]
-    greedy.lease.addBytes(140)
-    modest.lease.addBytes(50)
+describe('the budget of a class:', () => {
+  test('when it is used up, the owner with the most bytes loses a body', () => {
+    const budget = open({ ...small, ownBytesMax: 150 })
+    const [largest, medium, latest] = [openBody(budget, 'a'), openBody(budget, 'b'), openBody(budget, 'c')]
+    largest.lease.addBytes(140)
+    medium.lease.addBytes(50)
     latest.lease.addBytes(20)
-    expect([greedy.code, modest.code, latest.code]).toEqual(['overloaded', undefined, undefined])
+    expect([largest.code, medium.code, latest.code]).toEqual(['overloaded', undefined, undefined])
   })
 
-  test('anonymous clients take nothing from callers', () => {
-    const inflow = open()
-    for (let at = 0; at < 100; at++) enter(inflow, `network ${at}`, 'stranger').lease.addBytes(1)
-    expect(inflow.countsOf('stranger').bodies).toBe(small.bodiesMax)
-    expect(inflow.countsOf('caller')).toEqual({ bodies: 0, bytes: 0 })
-    const caller = enter(inflow, 'a')
+  test('anonymous clients do not use the budget of callers', () => {
+    const budget = open()
+    for (let index = 0; index < 100; index++) openBody(budget, `network ${index}`, 'stranger').lease.addBytes(1)
+    expect(budget.countsOf('stranger').bodies).toBe(small.bodiesMax)
+    expect(budget.countsOf('caller')).toEqual({ bodies: 0, bytes: 0 })
+    const caller = openBody(budget, 'a')
     caller.lease.addBytes(100)
     expect(caller.code).toBeUndefined()
   })
@@ -80,34 +80,34 @@ test('the sums always equal the open bodies, and stay within their bounds', () =
     owner: fc.constantFrom('a', 'b', 'c'),
     bytes: fc.nat(120),
     pick: fc.nat(20),
-    does: fc.constantFrom('enter', 'hold', 'leave'),
+    action: fc.constantFrom('enter', 'hold', 'leave'),
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), steps => {
-      const inflow = open()
-      const all: Watched[] = []
-      for (const { owner, bytes, pick, does } of steps) {
-        const one = all[pick % (all.length || 1)]
-        if (does === 'enter' || one === undefined) all.push(enter(inflow, owner))
-        else if (does === 'leave') one.lease.release()
+      const budget = open()
+      const all: OpenBody[] = []
+      for (const { owner, bytes, pick, action } of steps) {
+        const picked = all[pick % (all.length || 1)]
+        if (action === 'enter' || picked === undefined) all.push(openBody(budget, owner))
+        else if (action === 'leave') picked.lease.release()
         else {
           try {
-            one.lease.addBytes(bytes)
+            picked.lease.addBytes(bytes)
           } catch (fault) {
             expect(fault).toBeInstanceOf(Refusal)
           }
         }
-        const { bodies, bytes: held } = inflow.countsOf('caller')
+        const { bodies, bytes: held } = budget.countsOf('caller')
         expect(bodies).toBeWithin(0, small.bodiesMax + 1)
         expect(held).toBeWithin(0, small.bytesMax + 1)
       }
       for (const { lease } of all) lease.release()
-      expect(inflow.countsOf('caller')).toEqual({ bodies: 0, bytes: 0 })
+      expect(budget.countsOf('caller')).toEqual({ bodies: 0, bytes: 0 })
     }),
   )
 })
 
-test('on the smallest machine a body of the largest size still fits, and anonymous clients have little', () => {
+test('on the smallest machine a body of the largest size still fits, and anonymous clients have a small budget', () => {
   const { caller, stranger } = buildBodyBudgetBounds(64 * 1024 * 1024)
   expect(caller.ownBytesMax).toBeGreaterThanOrEqual(32 * 1024 * 1024)
   expect(stranger.bytesMax).toBeLessThanOrEqual(8 * 1024 * 1024)

@@ -1,4 +1,5 @@
-// A body is read within its bounds: by its announced length, while it is read, after it was decoded, and in time.
+// Tests that a body is read within its bounds: by its announced length, while it is read, after it was decoded, and in
+// time.
 
 import { describe, expect, test } from 'bun:test'
 import zlib from 'node:zlib'
@@ -12,20 +13,24 @@ import type { Arrival } from './server.ts'
 const limits = { bytesMax: 1_000, msMax: 5_000 }
 const json = { 'content-type': 'application/json' }
 
-interface Sent {
+interface RequestParts {
   readonly headers?: Record<string, string>
   readonly body?: Uint8Array | string | ReadableStream<Uint8Array>
 }
 
-const openInflow = (): BodyBudget => new BodyBudget(buildBodyBudgetBounds(1e9))
+const openBudget = (): BodyBudget => new BodyBudget(buildBodyBudgetBounds(1e9))
 
-function read({ headers = json, body = '{}' }: Sent, within = limits, inflow = openInflow()): Promise<Buffer> {
+function read(
+  { headers = json, body = '{}' }: RequestParts,
+  readLimits = limits,
+  budget = openBudget(),
+): Promise<Buffer> {
   const request = new Request('http://weir/', { method: 'POST', headers: { 'content-type': '' }, body })
   const arrival = { request, headers } as Pick<Arrival, 'request' | 'headers'> as Arrival
   const deadlines = new Deadlines(() => performance.now())
-  const lease = inflow.open({ class: 'caller', name: 'account 1' })
+  const lease = budget.open({ class: 'caller', name: 'account 1' })
   return readBody(arrival, {
-    limits: within,
+    limits: readLimits,
     readsMin: 1_024,
     deadlines,
     type: 'json',
@@ -34,18 +39,18 @@ function read({ headers = json, body = '{}' }: Sent, within = limits, inflow = o
   })
 }
 
-async function codeOf(sent: Sent, within = limits): Promise<string> {
+async function codeOf(request: RequestParts, readLimits = limits): Promise<string> {
   try {
-    await read(sent, within)
+    await read(request, readLimits)
     return 'read'
   } catch (fault) {
     return fault instanceof Refusal ? fault.code : `not a refusal: ${String(fault)}`
   }
 }
 
-const readText = async (sent: Sent): Promise<string> => (await read(sent)).toString('utf8')
+const readText = async (request: RequestParts): Promise<string> => (await read(request)).toString('utf8')
 
-/** Pieces as they are pulled, without a length; `onCancel` is called when the rest is not needed. */
+/** A stream of pieces without a length; `onCancel` is called when the rest is not read. */
 function pieces(count: number, size: number, onCancel: () => void = () => {}): ReadableStream<Uint8Array> {
   let left = count
   return new ReadableStream<Uint8Array>({
@@ -57,9 +62,9 @@ function pieces(count: number, size: number, onCancel: () => void = () => {}): R
   })
 }
 
-describe('its type', () => {
+describe('the type of a body', () => {
   test.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json ;x=y'])(
-    '%j is taken',
+    'may be %j',
     async type => {
       expect(await codeOf({ headers: { 'content-type': type } })).toBe('read')
     },
@@ -68,7 +73,7 @@ describe('its type', () => {
   test.each([
     ...['text/plain', 'application/jsonl', 'application/json-seq', 'application/x-www-form-urlencoded'],
     ...['json', '', 'x-application/json', 'text/json; application/json'],
-  ])('%j is not', async type => {
+  ])('may not be %j', async type => {
     expect(await codeOf({ headers: { 'content-type': type } })).toBe('content_type_unsupported')
   })
 
@@ -77,11 +82,11 @@ describe('its type', () => {
   })
 })
 
-describe('its size', () => {
+describe('the size of a body', () => {
   test('is bounded to the byte', async () => {
     expect(await codeOf({ body: 'x'.repeat(1_000) })).toBe('read')
     expect(await codeOf({ body: 'x'.repeat(1_001) })).toBe('body_too_large')
-    const announced = (length: number): Sent => {
+    const announced = (length: number): RequestParts => {
       return { headers: { ...json, 'content-length': `${length}` }, body: 'x'.repeat(length) }
     }
     expect(await codeOf(announced(1_000))).toBe('read')
@@ -100,7 +105,7 @@ describe('its size', () => {
     expect(await codeOf({ body: pieces(101, 10) })).toBe('body_too_large')
   })
 
-  test('no more is read of a body that is too long', async () => {
+  test('stops the reading when it is too large', async () => {
     let cancelled = false
     expect(await codeOf({ body: pieces(1e9, 100, () => (cancelled = true)) })).toBe('body_too_large')
     expect(cancelled).toBe(true)
@@ -112,99 +117,101 @@ describe('its size', () => {
   })
 })
 
-describe('its pieces', () => {
-  const roomy = { bytesMax: 1024 * 1024, msMax: 30_000 }
-  /** Counts the pieces that were read. */
-  function counted(count: number, size: number): { readonly body: ReadableStream<Uint8Array>; pulled: number } {
-    const sent = { body: undefined as unknown as ReadableStream<Uint8Array>, pulled: 0 }
+describe('the pieces of a body:', () => {
+  const largeLimits = { bytesMax: 1024 * 1024, msMax: 30_000 }
+  /** A stream that counts the pieces that were read. */
+  function countingStream(count: number, size: number): { readonly body: ReadableStream<Uint8Array>; pulled: number } {
+    const stream = { body: undefined as unknown as ReadableStream<Uint8Array>, pulled: 0 }
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-      if (sent.pulled++ === count) controller.close()
+      if (stream.pulled++ === count) controller.close()
       else controller.enqueue(new Uint8Array(size).fill(0x20))
     }
-    sent.body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 })
-    return sent
+    stream.body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 })
+    return stream
   }
 
-  test.each([1, 7, 32])('too many of %p bytes are refused, and reading stops', async size => {
-    const sent = counted(1e6, size)
-    expect(await codeOf(sent, roomy)).toBe('body_in_pieces')
+  test.each([1, 7, 32])('too many pieces of %p bytes are refused, and reading stops', async size => {
+    const stream = countingStream(1e6, size)
+    expect(await codeOf(stream, largeLimits)).toBe('body_in_pieces')
     const most = Math.floor(1_024 / (1 - size / bounds.bodyReadBytesMin)) + bounds.bodyReadBytesMin
-    expect(sent.pulled).toBeGreaterThan(1_024)
-    expect(sent.pulled).toBeLessThanOrEqual(most)
+    expect(stream.pulled).toBeGreaterThan(1_024)
+    expect(stream.pulled).toBeLessThanOrEqual(most)
   })
 
-  test('the first ones may have any size, up to the exact limit', async () => {
+  test('the first pieces may have any size, up to the exact limit', async () => {
     const most = readsMax(1_024, 1_040)
     expect(most).toBe(1_040)
-    expect(await codeOf(counted(most, 1), roomy)).toBe('read')
-    expect(await codeOf(counted(most + 1, 1), roomy)).toBe('body_in_pieces')
+    expect(await codeOf(countingStream(most, 1), largeLimits)).toBe('read')
+    expect(await codeOf(countingStream(most + 1, 1), largeLimits)).toBe('body_in_pieces')
   })
 
   test('pieces of 64 bytes may be as many as fit', async () => {
-    expect(await codeOf(counted(16_384, 64), roomy)).toBe('read')
+    expect(await codeOf(countingStream(16_384, 64), largeLimits)).toBe('read')
   })
 
   test('an announced length makes no difference', async () => {
     const headers = { ...json, 'content-length': '200000' }
-    expect(await codeOf({ headers, body: counted(200_000, 1).body }, roomy)).toBe('body_in_pieces')
+    expect(await codeOf({ headers, body: countingStream(200_000, 1).body }, largeLimits)).toBe('body_in_pieces')
   })
 
-  test('large and small ones are joined in order, and their memory is counted', async () => {
+  test('large and small pieces are joined in order, and their memory is counted', async () => {
     const sizes = [1, 4_096, 3, 4_095, 70_000, 1_023, 5_000, 2, 2, 4_000, 66_000, 9, ...Array<number>(900).fill(333)]
-    const whole = Buffer.from(Uint8Array.from({ length: sizes.reduce((a, b) => a + b) }, (_, at) => (at * 31) % 251))
+    const content = Buffer.from(
+      Uint8Array.from({ length: sizes.reduce((a, b) => a + b) }, (_, index) => (index * 31) % 251),
+    )
     for (const announced of [false, true]) {
-      let at = 0
+      let offset = 0
       let next = 0
       const body = new ReadableStream<Uint8Array>({
         pull(controller) {
           if (next === sizes.length) return controller.close()
-          controller.enqueue(new Uint8Array(whole.subarray(at, (at += sizes[next++]!))))
+          controller.enqueue(new Uint8Array(content.subarray(offset, (offset += sizes[next++]!))))
         },
       })
-      const headers = announced ? { ...json, 'content-length': String(whole.length) } : json
-      const inflow = openInflow()
-      expect((await read({ headers, body }, roomy, inflow)).equals(whole)).toBe(true)
-      const { bytes } = inflow.countsOf('caller')
-      expect(bytes).toBeGreaterThanOrEqual(whole.length)
-      expect(bytes).toBeLessThan(whole.length + 80_000)
+      const headers = announced ? { ...json, 'content-length': String(content.length) } : json
+      const budget = openBudget()
+      expect((await read({ headers, body }, largeLimits, budget)).equals(content)).toBe(true)
+      const { bytes } = budget.countsOf('caller')
+      expect(bytes).toBeGreaterThanOrEqual(content.length)
+      expect(bytes).toBeLessThan(content.length + 80_000)
     }
   })
 
   test('the memory of many pieces includes their overhead', async () => {
-    const inflow = openInflow()
-    await read(counted(100, 4_096), roomy, inflow)
-    expect(inflow.countsOf('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
+    const budget = openBudget()
+    await read(countingStream(100, 4_096), largeLimits, budget)
+    expect(budget.countsOf('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
   })
 
-  test('other work gets a turn while many arrive at once', async () => {
-    const sent = counted(10_000, 64)
-    let turns = 0
-    const turn = (): void => {
-      turns++
-      timer = setImmediate(turn)
+  test('other work runs while many pieces arrive at once', async () => {
+    const stream = countingStream(10_000, 64)
+    let ticks = 0
+    const tick = (): void => {
+      ticks++
+      timer = setImmediate(tick)
     }
-    let timer = setImmediate(turn)
-    expect(await codeOf(sent, roomy)).toBe('read')
+    let timer = setImmediate(tick)
+    expect(await codeOf(stream, largeLimits)).toBe('read')
     clearImmediate(timer)
-    expect(turns).toBeGreaterThan(100)
+    expect(ticks).toBeGreaterThan(100)
   })
 })
 
-describe('its time', () => {
+describe('the time of a body', () => {
   test('is bounded', async () => {
     const body = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) })
     expect(await codeOf({ body }, { ...limits, msMax: 20 })).toBe('body_too_slow')
   })
 })
 
-describe('its encoding', () => {
+describe('the encoding of a body:', () => {
   const encoders: Record<string, (bytes: Uint8Array) => Uint8Array> = {
     gzip: bytes => zlib.gzipSync(bytes),
     deflate: bytes => zlib.deflateSync(bytes),
     br: bytes => zlib.brotliCompressSync(bytes),
     zstd: bytes => zlib.zstdCompressSync(bytes),
   }
-  const encoded = (encoding: string, body: Uint8Array): Sent => {
+  const encoded = (encoding: string, body: Uint8Array): RequestParts => {
     return { headers: { ...json, 'content-encoding': encoding }, body }
   }
   const names = Object.keys(encoders)
@@ -226,15 +233,15 @@ describe('its encoding', () => {
     expect(await codeOf(encoded(name, bomb))).toBe('body_too_large')
   })
 
-  test.each(names)('%s that is something else is refused', async name => {
+  test.each(names)('%s is refused if the body has no such encoding', async name => {
     expect(await codeOf(encoded(name, good))).toBe('encoding_invalid')
   })
 
-  // The runtime hands over what it has of a zstd body that was cut off; as JSON it is refused then.
+  // The runtime returns the first part of a zstd body that was cut off. Such a body is refused later, as invalid JSON.
   test.each(['gzip', 'deflate', 'br'])('%s that was cut off is refused', async name => {
-    const whole = encoders[name]!(good)
-    for (const missing of [1, 5, whole.byteLength]) {
-      const cut = whole.subarray(0, whole.byteLength - missing)
+    const encodedBody = encoders[name]!(good)
+    for (const missing of [1, 5, encodedBody.byteLength]) {
+      const cut = encodedBody.subarray(0, encodedBody.byteLength - missing)
       expect([missing, await codeOf(encoded(name, cut))]).toEqual([missing, 'encoding_invalid'])
     }
   })
@@ -245,10 +252,10 @@ describe('its encoding', () => {
   })
 
   test.each(['compress', 'x', 'gzip, br', 'gzip gzip', 'constructor', '__proto__', 'tostring', 'valueof'])(
-    '%j is none we know',
+    '%j is not supported',
     async name => {
       const verdict = codeOf(encoded(name, good))
-      // A decoder that is none might never call back.
+      // A value that is not a decoder might never call back.
       const silence = new Promise<string>(resolve => setTimeout(resolve, 1_000, 'silence'))
       expect(await Promise.race([verdict, silence])).toBe('encoding_unsupported')
     },

@@ -1,4 +1,4 @@
-// Forms as the runtime writes them, forms by hand, and ambiguous forms.
+// Tests forms as the runtime writes them, forms written by hand, and ambiguous forms.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -45,19 +45,19 @@ describe('a form', () => {
   test('is parsed in place', () => {
     const file = part('content-disposition: form-data; name="file"; filename="a.wav"\nContent-Type: audio/wav', 'RIFF')
     const body = crlf(`${field('model', 'openai/whisper-1')}${file}--b--\n`)
-    const [model, sound] = readForm(body, 'b') as readonly [FormPart, FormPart]
+    const [model, audio] = readForm(body, 'b') as readonly [FormPart, FormPart]
     expect(body.toString('utf8', model.start, model.end)).toBe('openai/whisper-1')
     expect(model).toMatchObject({ name: 'model', filename: undefined, contentType: undefined })
-    expect(sound).toMatchObject({ name: 'file', filename: 'a.wav', contentType: 'audio/wav' })
-    expect(body.toString('utf8', sound.start, sound.end)).toBe('RIFF')
+    expect(audio).toMatchObject({ name: 'file', filename: 'a.wav', contentType: 'audio/wav' })
+    expect(body.toString('utf8', audio.start, audio.end)).toBe('RIFF')
   })
 
   test.each([
-    ['nothing in it', '--b--', []],
+    ['no parts', '--b--', []],
     ['an empty part', `${field('a', '')}--b--`, [['a', '']]],
     ['a part that looks like a boundary', `${field('a', 'x--b\n--c\n\n--')}--b--`, [['a', 'x--b\r\n--c\r\n\r\n--']]],
     [
-      'one name twice',
+      'a name twice',
       `${field('a', '1')}${field('a', '2')}--b--`,
       [
         ['a', '1'],
@@ -66,17 +66,17 @@ describe('a form', () => {
     ],
     ['quotes in a name', `${field('a\\"b', '1')}--b--`, [['a"b', '1']]],
     ['a name in UTF-8', `${field('模', '1')}--b--`, [['模', '1']]],
-  ] as const)('may have %s', (_what, text, parts) => {
+  ] as const)('may have %s', (_name, text, parts) => {
     expect(contents(crlf(text))).toEqual(parts as never)
   })
 
   test.each([
     ['is empty', ''],
-    ['has something before it', `x\n${field('a', '1')}--b--`],
-    ['has something behind it', `${field('a', '1')}--b--\n${field('a', '2')}--b--`],
+    ['has text before it', `x\n${field('a', '1')}--b--`],
+    ['has text after it', `${field('a', '1')}--b--\n${field('a', '2')}--b--`],
     ['has no end', field('a', '1')],
     ['ends in a head', '--b\nContent-Disposition: form-data; name="a"'],
-    ['has a boundary that goes on', '--bc\nContent-Disposition: form-data; name="a"\n\n1\n--b--'],
+    ['has a longer boundary', '--bc\nContent-Disposition: form-data; name="a"\n\n1\n--b--'],
     ['has a part without a name', `${part('Content-Disposition: form-data', '1')}--b--`],
     ['has an empty name', `${field('', '1')}--b--`],
     ['has a name twice in one part', `${part('Content-Disposition: form-data; name="a"; name="b"', '1')}--b--`],
@@ -84,9 +84,9 @@ describe('a form', () => {
     ['has another disposition', `${part('Content-Disposition: attachment; name="a"', '1')}--b--`],
     ['has a folded header', `${part('Content-Disposition: form-data;\n name="a"', '1')}--b--`],
     ['has an encoded part', `${part(`${named}\nContent-Transfer-Encoding: base64`, 'MQ')}--b--`],
-    ['has a long head', `${part(`${named}\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
-    ['has many parts', `${field('a', '1').repeat(257)}--b--`],
-  ])('that %s is refused', (_what, text) => {
+    ['has a part with a long head', `${part(`${named}\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
+    ['has too many parts', `${field('a', '1').repeat(257)}--b--`],
+  ])('that %s is refused', (_name, text) => {
     expect(readForm(crlf(text), 'b')).toBeString()
   })
 
@@ -94,7 +94,7 @@ describe('a form', () => {
     expect(readForm(Buffer.from(`${field('a', '1')}--b--`), 'b')).toBeString()
   })
 
-  test('as the runtime writes it', async () => {
+  test('is read as the runtime writes it', async () => {
     const form = new FormData()
     form.append('model', 'openai/whisper-1')
     form.append('file', new File([new Uint8Array([0, 13, 10, 45, 45, 255])], 'a "b".wav', { type: 'audio/wav' }))
@@ -107,9 +107,9 @@ describe('a form', () => {
   })
 })
 
-describe('for every body', () => {
+describe('for every body,', () => {
   const text = fc.string({ unit: fc.constantFrom('-', 'b', '\r', '\n', 'x', '"', ';'), maxLength: 40 })
-  const safe = text.filter(one => !`\r\n${one}\r\n`.includes('\r\n--b'))
+  const safe = text.filter(content => !`\r\n${content}\r\n`.includes('\r\n--b'))
 
   test('a written form is read back', () => {
     fc.assert(
@@ -123,32 +123,35 @@ describe('for every body', () => {
     )
   })
 
-  test('noise is refused or read, in order and inside the body', () => {
-    const whole = fc.constantFrom('--b\r\n', '--b--', crlf(field('a', 'x')).toString())
+  test('noise is refused, or its parts are in order and inside the body', () => {
+    const piece = fc.constantFrom('--b\r\n', '--b--', crlf(field('a', 'x')).toString())
     fc.assert(
-      fc.property(fc.array(fc.oneof(text, whole)), pieces => {
+      fc.property(fc.array(fc.oneof(text, piece)), pieces => {
         const body = Buffer.from(pieces.join(''))
         const parts = readForm(body, 'b')
         if (typeof parts === 'string') return
-        let at = 0
+        let position = 0
         for (const { start, end } of parts) {
-          expect(start >= at && end >= start && end <= body.length).toBe(true)
-          at = end
+          expect(start >= position && end >= start && end <= body.length).toBe(true)
+          position = end
         }
       }),
       { numRuns: 5_000 },
     )
   })
 
-  test.each(['\r\n--', '\r\n--b', '--b\r\n', '"', ';a=', '\\', 'x:'])('a lot of %p takes no time', piece => {
-    const head = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
-    const filled = piece.repeat(Math.ceil(1_000_000 / piece.length))
-    const tookMs = leastCpuMs(() => {
-      readForm(Buffer.from(filled), 'b')
-      readForm(Buffer.from(head + filled), 'b')
-      readForm(Buffer.from(`--b\r\nContent-Disposition: ${filled}`), 'b')
-      boundaryOf(`multipart/form-data; ${filled.slice(0, 30_000)}`)
-    })
-    expect(tookMs).toBeLessThan(200)
-  })
+  test.each(['\r\n--', '\r\n--b', '--b\r\n', '"', ';a=', '\\', 'x:'])(
+    'a million bytes of %p are read quickly',
+    piece => {
+      const head = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
+      const filled = piece.repeat(Math.ceil(1_000_000 / piece.length))
+      const tookMs = leastCpuMs(() => {
+        readForm(Buffer.from(filled), 'b')
+        readForm(Buffer.from(head + filled), 'b')
+        readForm(Buffer.from(`--b\r\nContent-Disposition: ${filled}`), 'b')
+        boundaryOf(`multipart/form-data; ${filled.slice(0, 30_000)}`)
+      })
+      expect(tookMs).toBeLessThan(200)
+    },
+  )
 })

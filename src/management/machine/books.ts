@@ -3,12 +3,10 @@
 import { isAbsolute } from 'node:path'
 import { refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { parseUsd } from '../../base/money/money.ts'
-import { moneyText } from '../../store/ledger/money-text.ts'
 import type { AuditReport } from '../../store/ledger-audit/findings.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { createApiKey } from '../services/keys.ts'
-import type { MachineAnswer, MachineCommands, MachineInput } from './command.ts'
+import type { MachineAnswer, MachineCommands } from './command.ts'
 import { byOperator } from './command.ts'
 
 export function bookCommands(parts: ManagementParts): MachineCommands {
@@ -24,18 +22,25 @@ export function bookCommands(parts: ManagementParts): MachineCommands {
     },
     /** The state of a running gateway, for weir doctor. */
     'doctor': async () => ({ state: parts.state() ?? null }),
-    'first-key': input => createFirstKey(parts, input),
+    'first-key': () => createFirstKey(parts),
   }
 }
 
-/** One commit creates the key that the very first start prints and notes that it exists, so that it is created once. */
-async function createFirstKey(parts: ManagementParts, { credit }: MachineInput): Promise<MachineAnswer> {
-  const [id, accountId, creditRef] = [parts.mintId(), parts.mintId(), parts.mintId()]
-  const funds = { accountId, existing: false, credit: moneyText(parseUsd(String(credit))!), creditRef }
-  const creating = createApiKey(parts, { ...funds, id, name: 'first key', tier: 'standard', qpm: null }, byOperator)
-  // Queued in the same tick, so that one commit writes both.
-  parts.writer.run('setSetting', { name: 'first_key', value: textId('key', id) }).catch(() => {})
-  return { key: (await creating).text }
+/**
+ * One commit creates the key that the very first start prints and notes that it exists, so that it is created once. The
+ * key is the operator's own: its account is postpaid, because nobody prepays to himself.
+ */
+async function createFirstKey(parts: ManagementParts): Promise<MachineAnswer> {
+  const [id, accountId] = [parts.mintId(), parts.mintId()]
+  const key = { id, accountId, existing: false, credit: '0', creditRef: parts.mintId() } as const
+  // Queued in the same tick, so that one commit writes all three.
+  const writes = [
+    createApiKey(parts, { ...key, name: 'first key', tier: 'standard', qpm: null }, byOperator),
+    parts.writer.run('setAccount', { id: accountId, kind: 'postpaid' }, byOperator),
+    parts.writer.run('setSetting', { name: 'first_key', value: textId('key', id) }),
+  ] as const
+  const [{ text }] = await Promise.all(writes)
+  return { key: text }
 }
 
 export function showAudit({ findings, ...seen }: AuditReport): MachineAnswer {

@@ -6,7 +6,7 @@ import type { LedgerState } from '../../billing/auditor.ts'
 import type { GatewayMetricsParts } from './gateway-metrics.ts'
 import { addGatewayMetrics } from './gateway-metrics.ts'
 
-function written(auditedMs: number | null): readonly string[] {
+function metricLines(auditedMs: number | null): readonly string[] {
   const metrics = new Metrics()
   const writer: GatewayMetricsParts['writer'] = {
     queuedCount: 2,
@@ -49,8 +49,8 @@ function written(auditedMs: number | null): readonly string[] {
     .filter(line => line !== '' && !line.startsWith('#') && !line.includes('_bucket'))
 }
 
-test('every value is exported under its name', () => {
-  expect(written(7_000)).toEqual([
+test('every gateway metric is exported under its name', () => {
+  expect(metricLines(7_000)).toEqual([
     'weir_calls_active 11',
     'weir_requests_active 13',
     'weir_waiting_calls 14',
@@ -101,5 +101,5 @@ test('every value is exported under its name', () => {
 })
 
 test('a ledger that was never audited has no audit age', () => {
-  expect(written(null).filter(line => line.includes('audit_age'))).toEqual([])
+  expect(metricLines(null).filter(line => line.includes('audit_age'))).toEqual([])
 })

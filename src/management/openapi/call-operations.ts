@@ -136,7 +136,7 @@ function bodyOf({ body, form }: CallRow): Readonly<Record<string, Content>> | un
 
 function answerOf({ generates, forwarded, streams, answers, answersList, dialect }: CallRow): OpenApiResponse {
   const own = ['X-Request-Id', ...(forwarded ? ['X-Weir-Attempts', 'X-Weir-Loss'] : [])]
-  const names = [...own, ...(generates ? [...stages, 'X-Weir-Cap', 'X-Weir-Replayed'] : [])]
+  const names = [...own, ...(generates ? [...stages, 'X-Weir-Cap', 'X-Weir-Stop', 'X-Weir-Replayed'] : [])]
   const object = openObject({}, [], `The answer in the dialect ${dialect}.`)
   const plain = { schema: answersList ? listOf(object) : object }
   const events = { schema: text('Server-sent events of the dialect. The gateway itself only adds comments.') }

@@ -37,8 +37,8 @@ export interface DocumentOperation extends Omit<Operation, 'method' | 'path' | '
 const ABOUT = `A gateway for calls to large language models. One key, any dialect, every model; each call is limited,
 priced, billed and recorded.
 
-Calls are made with an API key (\`wk-…\`). The management interface takes a management token (JWT) and nothing else;
-the two are not interchangeable. Money is US dollars as decimal text. Times are UTC.
+Calls are made with an API key (\`wk-…\`). The management interface takes the token of a session (JWT) or a
+service token (\`wst-…\`), and no API key. Money is US dollars as decimal text. Times are UTC.
 
 Unknown fields are refused by name. Lists have pages: \`limit\`, \`after\`, \`sort\`. Resources that can be changed have
 an \`ETag\`. Send it as \`If-Match\`: if another change came in between, the answer is 412.`
@@ -99,13 +99,19 @@ const securitySchemes: Readonly<Record<string, object>> = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'A management token from `/api/auth`. An API key is not accepted.',
+    description: 'The token of a session, from `/api/auth`. An API key is not accepted.',
+  },
+  serviceToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A service token, for programs: `Authorization: Bearer wst-…`. See `/api/web/service-tokens`.',
   },
 }
 
 const securityOf: Readonly<Record<Operation['auth'], DocumentOperation['security']>> = {
   key: ['key', 'xApiKey', 'googApiKey', 'apiKey', 'keyInQuery'].map(name => ({ [name]: [] })),
-  token: [{ token: [] }],
+  session: [{ token: [] }],
+  token: [{ token: [] }, { serviceToken: [] }],
   nobody: [],
 }
 
@@ -132,7 +138,14 @@ const headers: Readonly<Record<string, object>> = {
   'X-Pipeline-Breakdown': describeHeader('The milliseconds of each step.', 'fwd=12 cost=0 deduct=1 record=0 bodies=0'),
   'X-Weir-Attempts': describeHeader('The number of attempts.', '1'),
   'X-Weir-Loss': describeHeader('What the translation could not carry, as short codes.', 'logit_bias'),
-  'X-Weir-Cap': describeHeader('The number of tokens to which the answer was limited, for a key with clamping.', '512'),
+  'X-Weir-Cap': describeHeader(
+    'The number of tokens to which the answer was limited, because the funds cover no more.',
+    '512',
+  ),
+  'X-Weir-Stop': describeHeader(
+    'The answer ended early because the funds are used up: the code of the error.',
+    'balance_too_low',
+  ),
   'X-Weir-Replayed': describeHeader('The id of the earlier call whose answer is sent again.', 'req_00000000001'),
   'X-Weir-Clamped': describeHeader('The page is smaller than requested.', 'limit=200'),
   'ETag': describeHeader('The version of the resource, for If-Match and If-None-Match.', '"3"'),

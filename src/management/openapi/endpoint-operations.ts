@@ -2,7 +2,7 @@
 
 import type { ErrorCode } from '../../base/errors.ts'
 import type { EndpointAccess } from '../actor.ts'
-import { settersOf } from '../actor.ts'
+import { isForPeople, settersOf } from '../actor.ts'
 import type { WebEndpoint } from '../resources/endpoint.ts'
 import { describeErrors, describeOtherErrors } from './error-answers.ts'
 import type { Content, JsonSchema, OpenApiResponse, Operation, Parameter } from './operation.ts'
@@ -26,7 +26,7 @@ export function describeEndpoint(row: WebEndpoint, schemas: Schemas): Operation 
     tag: isAuth ? 'Sign in' : row.path.split('/')[3]!,
     summary,
     ...(reservedTexts.length > 0 && { description: reservedTexts.join(' ') }),
-    auth: who === 'nobody' ? 'nobody' : 'token',
+    auth: who === 'nobody' ? 'nobody' : isForPeople(who) ? 'session' : 'token',
     who: whoText(who, method),
     dialect: DIALECT,
     parameters: [...parametersOf(row, schemas), ...(isEdit(row) ? [ifMatch] : [])],
@@ -44,8 +44,9 @@ const isEdit = ({ method, params }: WebEndpoint): boolean => method !== 'GET' &&
 
 function whoText(who: EndpointAccess, method: WebEndpoint['method']): string {
   if (who === 'nobody') return 'everybody'
-  if (who === 'person') return 'everybody who is signed in'
-  if ('site' in who) return staff[who.site]
+  if (who === 'person') return 'everybody who is signed in, but no service tokens'
+  if (who === 'actor') return 'everybody who is signed in'
+  if ('site' in who) return `${staff[who.site]}${who.onlyPeople ? ', but no service tokens' : ''}`
   const members = { viewer: 'members', developer: 'developers and managers', manager: 'managers' }[who.account]
   return `${members} of the account; ${staff[method === 'GET' ? 'support' : 'admin']}`
 }
@@ -91,7 +92,9 @@ function fieldsOf({ properties = {}, required = [] }: JsonSchema): readonly Fiel
 
 function bodyOf({ body }: WebEndpoint, schemas: Schemas): Content {
   const schema = schemas.describe(body!, 'input')
-  const value = sampleOf(schema, ref => schemas.named.get(ref.replace(/^.*\//, '')))
+  // Zod leaves out the examples of a schema that transforms its input.
+  const [own] = (body!.meta()?.examples ?? []) as readonly unknown[]
+  const value = own ?? sampleOf(schema, ref => schemas.named.get(ref.replace(/^.*\//, '')))
   return { schema, ...(value !== undefined && { examples: { body: { value } } }) }
 }
 
@@ -125,7 +128,8 @@ function typesOf({ query }: WebEndpoint): readonly string[] {
 function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   const { method, who, params, query, body, reserved } = row
   const isNobody = who === 'nobody'
-  const mayBeTooLow = (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
+  const mayBeTooLow =
+    isForPeople(who) || (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
   const codes: ErrorCode[] = ['field_unknown']
   if (query !== undefined) codes.push('field_invalid', 'field_duplicate')
   if (body !== undefined) {
@@ -134,7 +138,7 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   }
   if (!isNobody) codes.push('token_invalid')
   if (!isNobody || body !== undefined) codes.push('concurrency_exceeded')
-  if (!isNobody && method !== 'GET') codes.push('tried_too_often')
+  if (!isNobody) codes.push('tried_too_often')
   if (mayBeTooLow) codes.push('role_too_low')
   if (params !== undefined) codes.push('resource_unknown')
   if (isEdit(row)) codes.push('version_stale')

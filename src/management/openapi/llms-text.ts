@@ -30,7 +30,7 @@ The model is named \`<provider>/<model>\`, for example \`demo/echo\`, or without
 
 - Calls: an API key, \`wk-\` and 36 characters, as \`Authorization: Bearer <key>\` or \`x-api-key: <key>\`.
 - Management (\`/api/web/*\`: ${areas}):
-  a token (JWT) from \`${signIn}\`, as \`Authorization: Bearer <token>\`. The two are not interchangeable.
+  a token (JWT) from \`${signIn}\`, or a service token (\`wst-…\`), as \`Authorization: Bearer <token>\`; no API key.
 - Public (\`/api/public/models\`, \`/api/public/providers\`, \`/api/public/pricing\`, \`/api/public/settings\`): no
   credential is needed.
 

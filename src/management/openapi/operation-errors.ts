@@ -33,6 +33,11 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   createInvitation: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],
   postInvitationsAccept: ['invitation_invalid'],
 
+  createServiceToken: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],
+  updateServiceToken: ['role_too_low', 'state_unfit', 'name_taken'],
+  postServiceTokenRotate: ['role_too_low', 'state_unfit'],
+  deleteServiceToken: ['role_too_low'],
+
   createAccountTopUp: ofPosting,
   createAccountGift: ofPosting,
   createAccountAdjustment: ofPosting,

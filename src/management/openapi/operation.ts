@@ -33,7 +33,8 @@ export interface Operation {
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  readonly auth: 'key' | 'token' | 'nobody'
+  /** `session`: the token of a session; `token`: that or a service token. */
+  readonly auth: 'key' | 'session' | 'token' | 'nobody'
   /** Who may use the operation, in words. */
   readonly who: string
   /** The dialect of its errors. */

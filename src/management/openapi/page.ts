@@ -89,7 +89,8 @@ function menu({ info, tags }: OpenApi, operations: ReadonlyMap<string, readonly 
 const introCards = `<div class="cards">
 <div><h2>Call a model</h2>
 <p>With an API key, as <code>Authorization: Bearer wk-…</code> or <code>x-api-key</code>.</p></div>
-<div><h2>Manage</h2><p>With a token (JWT) from <code>/api/auth</code>. An API key is not accepted.</p></div>
+<div><h2>Manage</h2><p>With a token (JWT) from <code>/api/auth</code>,
+or a service token (<code>wst-…</code>). An API key is not accepted.</p></div>
 <div><h2>Public data</h2><p>Models, prices and status are public: <code>/api/public</code>.</p></div>
 </div>`
 

@@ -16,7 +16,7 @@ export interface ReportedKey extends KeyRights {
   /** The key whose limits count the calls of this key. */
   readonly limitsKeyId: number
   readonly hasOwnLimit: boolean
-  readonly clamps: boolean
+  readonly strictCap: boolean
   readonly expiresMs: number | null
   /** When the key text that the caller used stops working. */
   readonly untilMs: number | null
@@ -43,7 +43,7 @@ export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportPar
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
 function keyReport(key: ReportedKey, row: KeyAccount, atMs: number, quotas: readonly Quota[]): object {
-  const { keyId, tier, clamps, allows, accountAllows, denies, requires } = key
+  const { keyId, tier, strictCap, allows, accountAllows, denies, requires } = key
   const endMs = Math.min(key.expiresMs ?? Infinity, key.untilMs ?? Infinity)
   const { balance, held, creditLimit, kind } = row
   return {
@@ -54,7 +54,7 @@ function keyReport(key: ReportedKey, row: KeyAccount, atMs: number, quotas: read
     limits: limitsReport(quotas),
     expires_at: endMs === Infinity ? null : timeText(endMs),
     models: { allowed: allows, allowed_to_account: accountAllows, denied: denies, required_tags: requires },
-    clamps,
+    strict_cap: strictCap,
     keeps_bodies: row.keepsBodies,
     account: {
       kind,

@@ -12,7 +12,7 @@ import type { PublicData, PublicParts } from './public-data.ts'
 import { buildPublicData } from './public-data.ts'
 import { providerStatus } from './public-views.ts'
 
-const dear = {
+const expensive = {
   input: '8',
   output: '16',
   cacheWrite1h: '4',
@@ -32,20 +32,20 @@ const file = (id: string, rest: object): { name: string; text: string } => {
   return { name: id, text: JSON.stringify({ ...head, speaks: { 'openai-chat': '/chat' }, sign: 'bearer', ...rest }) }
 }
 const files = [
-  file('paid', { models: [{ id: 'dear', price: dear, ...sizes }, { id: 'plain', price: plain }, { id: 'no' }] }),
+  file('paid', { models: [{ id: 'dear', price: expensive, ...sizes }, { id: 'plain', price: plain }, { id: 'no' }] }),
   file('own', { free: true, models: [{ id: 'local', contextTokens: 8_000 }] }),
 ]
 const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })
 
-type Given = Partial<Pick<PublicParts, 'rules' | 'tiers' | 'standing' | 'site'>>
+type PartOverrides = Partial<Pick<PublicParts, 'rules' | 'tiers' | 'standing' | 'site'>>
 
-function open(given: Given = {}): { data: PublicData; prices: PriceBook } {
+function open(overrides: PartOverrides = {}): { data: PublicData; prices: PriceBook } {
   const shipped = catalogue.prices()
   const rows = findNewPrices(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
   const prices = buildPriceBook(shipped, rows)
   const site = { name: 'Weir', notice: null, registration: false, version: '1' }
-  const plainly = { rules: { current: noRules }, tiers: () => [], standing: () => undefined, site: () => site }
-  return { prices, data: buildPublicData({ catalogue, prices, ...plainly, ...given }) }
+  const defaults = { rules: { current: noRules }, tiers: () => [], standing: () => undefined, site: () => site }
+  return { prices, data: buildPublicData({ catalogue, prices, ...defaults, ...overrides }) }
 }
 
 type Rows = readonly Record<string, unknown>[]
@@ -53,7 +53,7 @@ type Rows = readonly Record<string, unknown>[]
 const rowsOf = ({ body }: CachedPage): Rows => (JSON.parse(body) as { data: Rows }).data
 const pricing = (data: PublicData, tier: string | null = null): Rows => rowsOf(data.pricing(tier))
 
-test('shows every rate and every case, in dollars', () => {
+test('the price list shows every rate and every case, in dollars', () => {
   expect(pricing(open().data)).toEqual([
     {
       model: 'paid/dear',
@@ -74,7 +74,7 @@ test('shows every rate and every case, in dollars', () => {
   ])
 })
 
-test('shows what an operator changed, and a model that has a price since then', () => {
+test('public data shows prices that an operator changed, and a model that got its first price', () => {
   const { data, prices } = open()
   const price = '{"input":"7","output":"9"}'
   expect(data.modelById('paid/no')).toBeUndefined()
@@ -93,7 +93,7 @@ test('shows what an operator changed, and a model that has a price since then', 
   expect(data.models.body).toContain('"paid/no"')
 })
 
-test('lists model names of the operator as soon as they exist, with the smallest sizes of their models', () => {
+test('public data lists model names of the operator as soon as they exist, with the smallest sizes of their models', () => {
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
   const route = (name: string, ...models: readonly string[]): RouteRow => ({
@@ -105,8 +105,8 @@ test('lists model names of the operator as soon as they exist, with the smallest
   const models = ['paid/dear', 'paid/plain', 'own/local']
   const bareNames = ['dear', 'plain', 'local']
   expect(ids()).toEqual([...models, ...bareNames])
-  const given = [route('smart', 'paid/no', 'own/local', 'paid/dear'), route('gone', 'paid/no'), route('x-*', 'paid/*')]
-  rules.current = { ...noRules, routes: [...given, route('paid/plain', 'own/local'), route('again', 'smart')] }
+  const routes = [route('smart', 'paid/no', 'own/local', 'paid/dear'), route('gone', 'paid/no'), route('x-*', 'paid/*')]
+  rules.current = { ...noRules, routes: [...routes, route('paid/plain', 'own/local'), route('again', 'smart')] }
   expect(ids()).toEqual([...models, 'smart', 'again', ...bareNames])
   const [smart] = data.listed.slice(3)
   expect(smart).toMatchObject({ id: 'smart', name: 'smart', provider: 'own', contextTokens: 8_000 })
@@ -119,7 +119,7 @@ test('lists model names of the operator as soon as they exist, with the smallest
   expect(ids()).toEqual([...models, ...bareNames])
 })
 
-test('does not list a provider without a usable channel', () => {
+test('public data does not list a provider without a usable channel', () => {
   const [channel] = catalogue.channelsOf('own')
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
@@ -151,11 +151,11 @@ test('prices for a tier are exact to the last decimal, and follow its multiplier
   expect(() => data.pricing('lead')).toThrow('resource_unknown')
 })
 
-test('shows the status of a provider', () => {
+test('public data shows the status of a provider', () => {
   const health = new Map<string, HealthState>()
   const { data } = open({ standing: id => health.get(id) })
   const [channel] = catalogue.channelsOf('own')
-  const words: readonly (readonly [HealthState, string])[] = [
+  const statuses: readonly (readonly [HealthState, string])[] = [
     ...([
       ['available', 'up'],
       ['busy', 'up'],
@@ -169,16 +169,16 @@ test('shows the status of a provider', () => {
       ['available', 'up'],
     ] as const),
   ]
-  for (const [standing, word] of words) {
+  for (const [standing, status] of statuses) {
     health.set(channel!.id, standing)
-    expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status: word })
+    expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status })
   }
   expect(providerStatus(['available', 'broken'])).toBe('degraded')
   expect(providerStatus(['broken', undefined])).toBe('degraded')
   expect(providerStatus(['broken', 'broken'])).toBe('down')
 })
 
-test('builds a page once and again only when its data changes', () => {
+test('a public page is built once, and again only when its data changes', () => {
   const { data, prices } = open()
   const { models, providers, settings } = data
   expect([data.models, data.providers, data.settings, data.pricing(null)]).toEqual([
@@ -189,14 +189,14 @@ test('builds a page once and again only when its data changes', () => {
   expect(data.models).not.toBe(models)
 })
 
-test('serves the last known data while the database is unavailable', () => {
-  let away = false
+test('public data is the last known one while the database is unavailable', () => {
+  let isAway = false
   const tiers = (): readonly { name: string; pricePerMille: number }[] => {
-    if (away) throw new Error('away')
+    if (isAway) throw new Error('away')
     return [{ name: 'gold', pricePerMille: 500 }]
   }
   const { data } = open({ tiers })
   const before = data.pricing('gold')
-  away = true
+  isAway = true
   expect(data.pricing('gold')).toBe(before)
 })

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { AuditCheckResult } from '../../store/queries/audit-log.ts'
-import { actorSubject } from '../actor.ts'
+import { subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { formatChanges } from '../services/audit-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -50,7 +50,7 @@ export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly We
       async run({ query, scope, actor }) {
         const ask = buildListQuery(query, scope, '-seq')
         // The address of another person is only for staff.
-        const maySeeAddress = (by: string): boolean => scope === null || by === actorSubject(actor.personId)
+        const maySeeAddress = (by: string): boolean => scope === null || by === subjectOf(actor)
         return listAnswer(await queryWorker.query('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
           ...row,
           address: maySeeAddress(row.actor) ? row.address : null,

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { timeInput } from './endpoint.ts'
 
 export const label = z
   .string()
@@ -33,6 +34,14 @@ export const tokenFields = {
   cacheWriteTokens: z.number(),
   outputTokens: z.number(),
   reasoningTokens: z.number(),
+}
+
+/** When a key or a token ends; null: never. */
+export const expiry = timeInput.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable()
+
+export function refusePastExpiry(expires: number | null | undefined, nowMs: number): void {
+  if (typeof expires !== 'number' || expires > nowMs) return
+  throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
 }
 
 /** The value of a filter in the query string. */

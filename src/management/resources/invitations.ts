@@ -9,7 +9,7 @@ import { DAY_MS, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { InvitationView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
-import { accountRoles, isAtLeast, rankOf } from '../actor.ts'
+import { accountRoles, actorIdOf, isAtLeast, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
@@ -52,7 +52,7 @@ export const showInvitation = (row: InvitationView, nowMs: number) => ({
   role: row.role as z.infer<typeof siteRole>,
   account: row.accountId === null ? null : textId('acc', row.accountId),
   accountRole: row.rank === null ? null : accountRoles[row.rank - 1]!,
-  by: row.byId === null ? null : textId('usr', row.byId),
+  by: row.byId === null ? null : textId(row.isByToken ? 'tok' : 'usr', row.byId),
   state: stateOf(row, nowMs),
   made: timeText(row.madeMs),
   expires: timeText(row.expiresMs),
@@ -104,7 +104,7 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
     endpoint({
       method: 'POST',
       path: '/api/web/invitations',
-      who: 'person',
+      who: 'actor',
       summary: 'Invite a person to the site, or to an account that you manage, with a role that is not above your own.',
       body: NewInvitation,
       answer: Invited,
@@ -116,7 +116,7 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
         const member = accountId === undefined ? null : { accountId, rank: rankOf(role!) }
         const invitation = { id, digest: digestOpaqueToken(secret), email: body.email, role: body.role, member }
         const times = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
-        const result = await writer.run('invite', { actorId: actor.personId, ...invitation, ...times }, by)
+        const result = await writer.run('invite', { actorId: actorIdOf(actor), ...invitation, ...times }, by)
         requireDone(result, { forbidden, too_many: tooMany, account_unknown: resourceUnknown })
         const { version, ...row } = requireFound(await queryWorker.query('invitation', { id }))
         return { body: { ...showInvitation({ ...row, version }, dateMs()), token: secret }, version }
@@ -147,13 +147,13 @@ function acceptAndRevokeEndpoints({ writer, dateMs }: ManagementParts): readonly
     endpoint({
       method: 'DELETE',
       path: '/api/web/invitations/{invitation}',
-      who: 'person',
+      who: 'actor',
       summary: 'Revoke an invitation that you made, or one to an account that you manage.',
       params: z.object({ invitation: idOf('inv') }),
       answer: noContent,
       status: 204,
       async run({ params, actor, by }) {
-        const input = { actorId: actor.personId, id: params.invitation, nowMs: dateMs() }
+        const input = { actorId: actorIdOf(actor), id: params.invitation, nowMs: dateMs() }
         requireDone(await writer.run('revokeInvitation', input, by), { unknown: resourceUnknown })
         return {}
       },

@@ -19,7 +19,7 @@ import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
-import { label, listOrAll, modelPatterns, tierName } from './fields.ts'
+import { expiry, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
@@ -46,7 +46,7 @@ const settings = {
     .max(bounds.qpmMax)
     .nullable()
     .meta({ description: 'Calls per minute; null: the limit of its tier' }),
-  expires: timeInput.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable(),
+  expires: expiry,
   allows: modelPatterns.meta({ description: 'Patterns of models that the key may use; null: all models' }),
   denies: modelPatterns,
   requires: listOrAll(
@@ -57,7 +57,7 @@ const settings = {
   addresses: listOrAll(range, bounds.keyAddressesMax).meta({
     description: 'IP addresses and ranges, as in 10.0.0.0/8',
   }),
-  clamps: z.boolean(),
+  strictCap: z.boolean(),
   keepsBodies: z.boolean(),
   strict: z.boolean(),
   explains: z.boolean(),
@@ -82,7 +82,7 @@ const Key = z
     requires: z.array(z.string()).nullable(),
     endpoints: z.array(z.string()).nullable(),
     addresses: z.array(z.string()).nullable(),
-    clamps: z.boolean(),
+    strictCap: z.boolean(),
     keepsBodies: z.boolean(),
     strict: z.boolean(),
     explains: z.boolean(),
@@ -129,9 +129,7 @@ function shown(key: Omit<KeyDetails, 'version'>, nowMs: number): z.input<typeof 
 
 /** Converts a change to the input of the write operation. */
 function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number): KeyChange {
-  if (typeof expires === 'number' && expires <= nowMs) {
-    throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
-  }
+  refusePastExpiry(expires, nowMs)
   return { ...change, expiresMs: expires }
 }
 

@@ -5,7 +5,7 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { MemberView } from '../../store/queries/people.ts'
-import { accountRoles, rankOf } from '../actor.ts'
+import { accountRoles, actorIdOf, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
@@ -61,7 +61,7 @@ export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts
       status: 201,
       async run({ params, body, actor, by }) {
         const added = { accountId: params.account, personId: body.user, rank: rankOf(body.role) }
-        const input = { actorId: actor.personId, ...added, isNew: true, nowMs: dateMs() }
+        const input = { actorId: actorIdOf(actor), ...added, isNew: true, nowMs: dateMs() }
         const exists = new Refusal('name_taken', 'a member', { param: 'user' })
         requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, exists, forbidden })
         return showOne(params.account, body.user)
@@ -77,7 +77,7 @@ export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts
       answer: Member,
       async run({ params, body, actor, by }) {
         const changed = { accountId: params.account, personId: params.user, rank: rankOf(body.role) }
-        const input = { actorId: actor.personId, ...changed, isNew: false, nowMs: dateMs() }
+        const input = { actorId: actorIdOf(actor), ...changed, isNew: false, nowMs: dateMs() }
         requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, forbidden })
         return showOne(params.account, params.user)
       },
@@ -91,7 +91,7 @@ export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts
       answer: noContent,
       status: 204,
       async run({ params, actor, by }) {
-        const input = { actorId: actor.personId, accountId: params.account, personId: params.user }
+        const input = { actorId: actorIdOf(actor), accountId: params.account, personId: params.user }
         requireDone(await writer.run('removeMember', input, by), { unknown: resourceUnknown, forbidden })
         return {}
       },

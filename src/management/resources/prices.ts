@@ -112,7 +112,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/api/web/prices',
-      who: 'person',
+      who: 'actor',
       summary: 'List the current prices of models.',
       query: listQuery({ model: z.string().max(300).optional(), origin: z.enum(['shipped', 'operator']).optional() }, [
         'model',
@@ -149,7 +149,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/api/web/prices/{model*}',
-      who: 'person',
+      who: 'actor',
       summary: 'Show the current price of a model.',
       params,
       answer: ModelPrice,

@@ -25,6 +25,7 @@ import { recordEndpoints } from './records.ts'
 import { redemptionEndpoints } from './redemptions.ts'
 import { registrationEndpoints } from './registration.ts'
 import { secondFactorEndpoints } from './second-factor.ts'
+import { serviceTokenEndpoints } from './service-tokens.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { setUpEndpoints } from './set-up.ts'
 import { settingEndpoints } from './settings.ts'
@@ -48,6 +49,7 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...userEndpoints(parts),
     ...memberEndpoints(parts),
     ...invitationEndpoints(parts),
+    ...serviceTokenEndpoints(parts),
     ...settingEndpoints(parts),
     ...tierEndpoints(parts),
     ...keyEndpoints(parts),

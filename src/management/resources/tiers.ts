@@ -58,7 +58,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
     endpoint({
       method: 'GET',
       path: '/api/web/tiers',
-      who: 'person',
+      who: 'actor',
       summary: 'List the tiers.',
       query: listQuery({}, ['name', 'qpm']),
       answer: listOf(Tier),
@@ -70,7 +70,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
     endpoint({
       method: 'GET',
       path: '/api/web/tiers/{tier}',
-      who: 'person',
+      who: 'actor',
       summary: 'Show a tier.',
       params,
       answer: Tier,

@@ -6,6 +6,7 @@ import { textId } from '../../base/ids.ts'
 import { DAY_MS, timeOrNull, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { PersonView } from '../../store/queries/people.ts'
+import { actorIdOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
@@ -102,7 +103,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       }),
       answer: User,
       async run({ params: { user }, body, actor, by }) {
-        const input = { actorId: actor.personId, id: user, ...body, nowMs: dateMs() }
+        const input = { actorId: actorIdOf(actor), id: user, ...body, nowMs: dateMs() }
         requireDone(await writer.run('setPerson', input, by), { ...refusals, email_taken: taken })
         return showUser(parts, user)
       },
@@ -117,7 +118,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       status: 204,
       async run({ params: { user }, actor, by }) {
         requireDone(
-          await writer.run('removePerson', { actorId: actor.personId, id: user, nowMs: dateMs() }, by),
+          await writer.run('removePerson', { actorId: actorIdOf(actor), id: user, nowMs: dateMs() }, by),
           refusals,
         )
         return {}
@@ -126,7 +127,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/api/web/users/{user}/password-reset',
-      who: { site: 'admin' },
+      who: { site: 'admin', onlyPeople: true },
       summary: 'Create a token with which a person can choose a new password within a day.',
       params,
       answer: Invited,
@@ -134,7 +135,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ params: { user }, actor, by }) {
         const [id, secret, nowMs] = [mintId(), mintOpaqueToken(), dateMs()]
         const reset = { id, digest: digestOpaqueToken(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
-        const result = await writer.run('inviteToReset', { actorId: actor.personId, ...reset }, by)
+        const result = await writer.run('inviteToReset', { actorId: actorIdOf(actor), ...reset }, by)
         requireDone(result, { ...refusals, too_many: tooMany })
         const row = requireFound(await queryWorker.query('invitation', { id }))
         return { body: { ...showInvitation(row, nowMs), token: secret }, version: row.version }

@@ -8,10 +8,11 @@ import { scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
-import { actorSubject, isAtLeast, operator, resolveScope, settersOf } from '../actor.ts'
+import { isAtLeast, operator, refuseServiceToken, resolveScope, settersOf, subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
+import { bearsServiceToken } from './bearer-check.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
 
@@ -83,7 +84,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
       query: query as never,
       body: body as never,
       by: {
-        actor: actor === nobody ? 'nobody' : actorSubject(actor.personId),
+        actor: actor === nobody ? 'nobody' : subjectOf(actor),
         ...(actor !== operator && { address: ask.address, request: ask.requestId }),
         ...(expects !== undefined && { expectedVersion: expects }),
       },
@@ -93,8 +94,9 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   }
 }
 
-/** Until there is an owner, only the set-up is allowed. */
+/** Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up is allowed. */
 function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
+  if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken('nobody')
   if (!isSetUp && ask.path !== SETUP) throw new Refusal('setup_needed', ask.path)
   if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))
 }

@@ -4,7 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast, operator } from '../actor.ts'
+import { isAtLeast, operator, subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 export interface ExportSlot {
@@ -17,7 +17,8 @@ export interface ExportSlot {
 }
 
 interface Holder {
-  readonly personId: number
+  /** The actor, as in the audit log. */
+  readonly name: string
   readonly isStaff: boolean
   readonly accounts: readonly number[]
   /** When the reader last took data. */
@@ -35,10 +36,9 @@ export class ExportSlots {
 
   /** Refuses if the person or an account has all of its slots, or if no slot is free. */
   async enter(actor: Actor): Promise<ExportSlot> {
-    const { personId, role } = actor
-    const isStaff = isAtLeast(role, 'support')
-    const accounts = isStaff ? [] : await this.#accountsOf(personId)
-    const holder: Holder = { personId, isStaff, accounts, tookMs: this.#parts.nowMs(), lose: () => {} }
+    const isStaff = isAtLeast(actor.role, 'support')
+    const accounts = isStaff ? [] : await this.#accountsOf(actor)
+    const holder: Holder = { name: subjectOf(actor), isStaff, accounts, tookMs: this.#parts.nowMs(), lose: () => {} }
     this.#dropStalled()
     this.#refuse(holder, actor === operator)
     this.#holders.add(holder)
@@ -49,7 +49,8 @@ export class ExportSlots {
     }
   }
 
-  async #accountsOf(personId: number): Promise<readonly number[]> {
+  async #accountsOf({ personId, token }: Actor): Promise<readonly number[]> {
+    if (token !== undefined) return token.accountId === null ? [] : [token.accountId]
     const me = await this.#parts.queryWorker.query('me', { id: personId })
     return (me?.accounts ?? []).map(({ accountId }) => accountId)
   }
@@ -63,10 +64,10 @@ export class ExportSlots {
     }
   }
 
-  #refuse({ personId, isStaff, accounts }: Holder, isOperator: boolean): void {
+  #refuse({ name, isStaff, accounts }: Holder, isOperator: boolean): void {
     const holders = [...this.#holders]
     const count = (fits: (holder: Holder) => boolean): number => holders.filter(fits).length
-    if (!isOperator && count(holder => holder.personId === personId) >= bounds.exportsOfPersonMax) {
+    if (!isOperator && count(holder => holder.name === name) >= bounds.exportsOfPersonMax) {
       throw busy(`You have ${bounds.exportsOfPersonMax} running exports. Wait until one of them has ended.`)
     }
     const busiest = Math.max(0, ...accounts.map(id => count(holder => holder.accounts.includes(id))))

@@ -22,7 +22,7 @@ const cases: readonly (readonly [string, Partial<SessionRow> | undefined, unknow
   ['that does not exist', undefined, undefined],
 ]
 
-test.each(cases)('a token of a session %s', async (_, change, expected) => {
+test.each(cases)('the actor for a token of a session %s', async (_, change, expected) => {
   const session = (id: number) => (id === 2 && change !== undefined ? { ...row, ...change } : undefined)
   const reader = { people: { session } } as unknown as SessionCheckParts['reader']
   const check = buildSessionCheck({ jwtSecret, reader, dateMs: () => nowMs })

@@ -1,4 +1,4 @@
-// Finds the actor of a management token: checks its signature, its session, and the version of the person.
+// Finds the actor of a session token: checks its signature, its session, and the version of the person.
 
 import { parseTextId } from '../../base/ids.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'

@@ -108,6 +108,10 @@ export function buildSessions(parts: ManagementParts) {
 const over = (headers: Readonly<Record<string, string>>): Refusal =>
   new Refusal('session_over', 'no valid refresh token', { headers })
 
+/** Whether a Cookie header has the cookie of a session. */
+export const hasSessionCookie = (header: string | undefined): boolean =>
+  (header ?? '').split(';').some(pair => pair.trim().startsWith(`${COOKIE}=`))
+
 function cookieOf({ header }: ClientInfo): string | undefined {
   for (const pair of (header('cookie') ?? '').split(';')) {
     const [name, value = ''] = pair.trim().split('=')

@@ -14,6 +14,7 @@ import type { Candidate, Exchange } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
 import { isReasoningOff } from '../settle/hidden-reasoning.ts'
+import type { Reservations } from '../settle/reservation.ts'
 import { DeferredHash, hashBody } from './body-hash.ts'
 import type { OpenedResponse } from './open-response.ts'
 import { AttemptFailed, openResponse } from './open-response.ts'
@@ -23,6 +24,8 @@ import { Watchdog } from './watchdog.ts'
 export interface AttemptParts extends AdaptParts {
   readonly send: SendRequest
   readonly deadlines: Deadlines
+  /** Reserves the money of calls that are paid in slices. */
+  readonly reservations: Reservations
   /** The memory budget of all answers together. */
   readonly memory?: AnswerMemory
   /** Replaces the timeouts of the provider and the channel. */
@@ -80,7 +83,7 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
     if (incoming.headIncludes('ratelimit')) responseLimits.limits = readUpstreamLimits(name => incoming.header(name))
-    const opened = await openResponse({ ...context, incoming, watch })
+    const opened = await openResponse({ ...context, incoming, watch, reservations: parts.reservations })
     timings.report('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)
     return opened

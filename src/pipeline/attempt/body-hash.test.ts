@@ -10,18 +10,18 @@ const bodyOf = (size: number): Buffer => Buffer.alloc(size, 'some words ')
 
 test.each(sizes)('the hash of %i bytes is the same at once and in pieces', async size => {
   const body = bodyOf(size)
-  const asked = new DeferredHash(body)
-  expect(asked.isDone).toBe(size <= piece)
-  expect(asked.text).toBe(hashBody(body))
+  const hash = new DeferredHash(body)
+  expect(hash.isDone).toBe(size <= piece)
+  expect(hash.text).toBe(hashBody(body))
   expect(await new DeferredHash(body).complete()).toBe(hashBody(body))
 })
 
-test('a large body is hashed between other work', async () => {
+test('a large body is hashed in slices, so that other work runs in between', async () => {
   const slow = new DeferredHash(bodyOf(8 * piece))
-  let turns = 0
+  let ticks = 0
   while (!slow.isDone) {
     await new Promise(setImmediate)
-    turns++
+    ticks++
   }
-  expect(turns).toBeGreaterThanOrEqual(8)
+  expect(ticks).toBeGreaterThanOrEqual(8)
 })

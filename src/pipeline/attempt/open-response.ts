@@ -7,21 +7,26 @@ import { answerTooLarge, Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
+import type { UpstreamIds } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
 import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
+import { estimateUsage } from '../60-cost.ts'
 import type { Exchange } from '../exchange.ts'
+import { fundsRefusal } from '../exchange.ts'
 import type { StreamReader } from '../reply/raw-reader.ts'
 import { RawReader } from '../reply/raw-reader.ts'
 import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
+import type { Reservations } from '../settle/reservation.ts'
 import { noteUsage, noteUses } from '../settle/usage-meter.ts'
+import { ResponseIdRewrite } from './response-id.ts'
 import type { AttemptContext } from './translation.ts'
 import { buildTranslation, StreamGatherer, StreamTranslator, streamWhole, translateWhole } from './translation.ts'
-import type { Translation } from './translation-types.ts'
+import type { EarlyEnd, FrameConverter, Translation } from './translation-types.ts'
 import type { Watchdog } from './watchdog.ts'
 import { tailMs } from './watchdog.ts'
 
@@ -64,6 +69,7 @@ export class AttemptFailed extends Error {
 export interface ResponseOpening extends AttemptContext {
   readonly incoming: IncomingResponse
   readonly watch: Watchdog
+  readonly reservations: Reservations
 }
 
 export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
@@ -116,25 +122,42 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
   const { incoming, exchange, watch, candidate } = opening
   const { upstreamProtocol } = candidate
   const converter = new StreamGatherer(translation)
-  const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
+  const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, earlyEnd: converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
-  for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
-    const piece = await reader.next()
-    bytes += piece.value?.byteLength ?? 0
-    exchange.lifetime.memory?.keep(bytes)
-    for (const frame of reader.take(piece)) {
-      checkFrame(frame, opening)
-      if (frame.reading.kind !== 'terminal') continue
-      watch.expect(tailMs)
-      void reader.finish().finally(() => watch.end())
-      return whole(frame.bytes)
+  try {
+    for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
+      const piece = await reader.next()
+      bytes += piece.value?.byteLength ?? 0
+      exchange.lifetime.memory?.keep(bytes)
+      for (const frame of reader.take(piece)) {
+        checkFrame(frame, opening)
+        await opening.reservations.cover(exchange)
+        const { bytes: last } = frame // only what is covered becomes part of the answer
+        if (frame.reading.kind !== 'terminal') continue
+        watch.expect(tailMs)
+        void reader.finish().finally(() => watch.end())
+        return whole(last)
+      }
+      if (piece.value !== undefined) continue
+      watch.end()
+      if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
+      throw unusable(opening, 'the stream ended before the answer was complete')
     }
-    if (piece.value !== undefined) continue
-    watch.end()
-    if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
-    throw unusable(opening, 'the stream ended before the answer was complete')
+  } catch (fault) {
+    const end = endEarly(reader, exchange)
+    if (end === undefined) throw fault
+    watch.abort()
+    return whole(end)
   }
   throw tooLarge(opening, bounds.answerBytesMax)
+}
+
+/** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing has arrived. */
+export function endEarly(reader: StreamReader, exchange: Exchange): Buffer | undefined {
+  const refusal = fundsRefusal(exchange)
+  if (refusal === undefined || exchange.attempt.meter.outputBytes === 0) return undefined
+  const { input, output } = estimateUsage(exchange, exchange.attempt.meter.outputBytes)
+  return reader.endEarly?.({ input, output }, refusal.code)
 }
 
 async function openPlain(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
@@ -209,7 +232,12 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
   const isRaw = upstreamProtocol.allowsBinaryAnswers && !contentType.startsWith('text/event-stream')
   const reader = isRaw
     ? new RawReader(incoming, exchange)
-    : new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
+    : new AnswerReader(incoming, exchange, {
+        upstreamProtocol,
+        converter,
+        earlyEnd: earlyEndOf(opening, converter),
+        watch,
+      })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.lifetime.memory?.keep(bytes)
@@ -231,6 +259,24 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
     return { kind: 'stream', contentType, first, reader, watch, channel }
   }
   throw tooLarge(opening, eventBytesMax(exchange), 'What precedes the first content')
+}
+
+/** Where bytes pass unchanged, a translation into the same dialect follows them, to write their end if need be. */
+function earlyEndOf(
+  opening: ResponseOpening,
+  converter: FrameConverter | undefined,
+): (FrameConverter & EarlyEnd) | undefined {
+  if (opening.exchange.settlement.reservation === undefined) return undefined
+  if (converter instanceof StreamTranslator) return converter
+  const translation = buildTranslation(opening)
+  const ask = translation && { ...translation.ask, upstreamIds: upstreamIdsOf(converter) }
+  return ask && new StreamTranslator({ ...translation, ask })
+}
+
+/** The id of the answer is known before, where the caller has got another one than the upstream's. */
+function upstreamIdsOf(converter: FrameConverter | undefined): UpstreamIds {
+  const id = converter instanceof ResponseIdRewrite ? converter.id : undefined
+  return { items: [], ...(typeof id === 'string' && { answer: id }) }
 }
 
 /** A bound of the gateway ends the answer. Another channel may answer shorter. */

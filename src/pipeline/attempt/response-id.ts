@@ -18,6 +18,11 @@ export class ResponseIdRewrite implements FrameConverter {
     this.#fields = fields
   }
 
+  /** The id that the caller gets. */
+  get id(): unknown {
+    return this.#fields.id
+  }
+
   convert({ json }: FrameReading): Buffer {
     if (!isObject(json)) return nothing
     const event = isObject(json.response) ? { ...json, response: this.#rewrite(json.response) } : json

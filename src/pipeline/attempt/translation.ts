@@ -2,20 +2,22 @@
 // the next channel may speak another dialect.
 
 import { createHash } from 'node:crypto'
+import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import type { Answer, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import type { Answer, AnswerEvent, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
 import { AnswerCollector, toEvents } from '../../protocols/neutral/answer-collector.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Conversation, ConversationPart, NativePart } from '../../protocols/neutral/conversation.ts'
 import { badFinishes } from '../../protocols/neutral/finish-reasons.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
-import type { AnswerTarget, ConversationTarget } from '../../protocols/protocol.ts'
+import type { AnswerTarget, ConversationTarget, UpstreamIds } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Candidate, Exchange, Hold } from '../exchange.ts'
 import { capFor } from '../exchange.ts'
-import type { FrameConverter, Translation } from './translation-types.ts'
+import type { EarlyEnd, FrameConverter, Translation } from './translation-types.ts'
 
 export interface AttemptContext {
   readonly hold: Hold
@@ -160,22 +162,35 @@ function readWhole({ upstreamCodec, source }: Translation, json: unknown): Answe
 }
 
 /** Translates the events of an upstream's stream into the caller's dialect. */
-export class StreamTranslator implements FrameConverter {
+export class StreamTranslator implements FrameConverter, EarlyEnd {
   readonly #reader: EventReader
   readonly #writer: EventWriter
 
+  readonly #upstreamCodec: Translation['upstreamCodec']
+  readonly #upstreamIds: UpstreamIds | undefined
+
   constructor({ upstreamCodec, source, callerCodec, ask }: Translation) {
+    this.#upstreamCodec = upstreamCodec
+    this.#upstreamIds = ask.upstreamIds
     this.#reader = upstreamCodec.openEventReader(source)
     this.#writer = callerCodec.openEventWriter(ask)
   }
 
   convert({ json }: FrameReading): Buffer {
-    return json === undefined ? nothing : this.#write(this.#reader.read(json))
+    if (json === undefined) return nothing
+    if (this.#upstreamIds !== undefined) this.#upstreamCodec.noteIds?.(json, this.#upstreamIds)
+    return this.#write(this.#reader.read(json))
   }
 
   end(): Buffer {
     const rest = this.#write(this.#reader.end())
     return Buffer.concat([rest, Buffer.from(this.#writer.end())])
+  }
+
+  endEarly(usage: Usage, code: ErrorCode): Buffer {
+    const rest = this.#write([...cutShort(this.#reader), { kind: 'usage', usage }])
+    const text = rest.toString('utf8') + this.#writer.end()
+    return Buffer.from(text.replaceAll('data: {"', () => `data: {"weir_stop":"${code}","`))
   }
 
   #write(events: ReturnType<EventReader['read']>): Buffer {
@@ -186,7 +201,7 @@ export class StreamTranslator implements FrameConverter {
 }
 
 /** Collects a stream into the whole answer that the caller asked for. */
-export class StreamGatherer implements FrameConverter {
+export class StreamGatherer implements FrameConverter, EarlyEnd {
   readonly #reader: EventReader
   readonly #translation: Translation
   readonly #collector = new AnswerCollector()
@@ -203,10 +218,26 @@ export class StreamGatherer implements FrameConverter {
 
   end(): Buffer {
     for (const event of this.#reader.end()) this.#collector.add(event)
+    return this.#writeAnswer()
+  }
+
+  endEarly(usage: Usage): Buffer {
+    for (const event of cutShort(this.#reader)) this.#collector.add(event)
+    this.#collector.add({ kind: 'usage', usage })
+    return this.#writeAnswer()
+  }
+
+  #writeAnswer(): Buffer {
     const { callerCodec, ask } = this.#translation
     return Buffer.from(callerCodec.writeWholeAnswer(this.#collector.answer(), ask))
   }
 }
+
+/** Closes the open parts, and ends each choice that has not finished as if it had reached its cap on output. */
+const cutShort = (reader: EventReader): readonly AnswerEvent[] =>
+  reader
+    .end()
+    .map(event => (event.kind === 'finish' && event.finish === 'other' ? { ...event, finish: 'length' } : event))
 
 /** Writes a whole answer as the stream that the caller asked for. */
 export function streamWhole(translation: Translation, json: unknown): Buffer {

@@ -29,7 +29,7 @@ export interface QueryChannel {
   readonly dialect: string
   readonly msMax: number
   /** Aborts the request. */
-  readonly stop?: Stop<Error>
+  readonly stop?: Stop<object>
 }
 
 export interface UpstreamQueryAnswer {

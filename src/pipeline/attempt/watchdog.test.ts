@@ -1,4 +1,4 @@
-// Silence of an upstream in the middle of its answer, and its heartbeats.
+// The watchdog reports silence of an upstream in the middle of its answer; heartbeats are sent to the caller meanwhile.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Deadlines } from '../../base/deadlines.ts'
@@ -9,23 +9,23 @@ import { heartbeat } from '../reply/stream-reply.ts'
 import { Watchdog } from './watchdog.ts'
 
 let nowMs: number
-let told: number[]
-let watch: Watchdog
+let reports: number[]
+let watchdog: Watchdog
 let deadlines: Deadlines
 
 beforeEach(() => {
   nowMs = 0
-  told = []
+  reports = []
   deadlines = new Deadlines(() => nowMs)
   const exchange = {
     ...newCallParts(),
     lifetime: { stop: new Stop<StopReason>(), callerGone: new Stop<StopReason>() },
   } as unknown as Exchange
-  watch = new Watchdog(exchange, deadlines, 120_000)
-  watch.expect(60_000)
-  watch.onSilence(10_000, () => void told.push(nowMs))
+  watchdog = new Watchdog(exchange, deadlines, 120_000)
+  watchdog.expect(60_000)
+  watchdog.onSilence(10_000, () => void reports.push(nowMs))
 })
-afterEach(() => watch.end())
+afterEach(() => watchdog.end())
 
 /** Advances the clock second by second. */
 async function pass(seconds: number): Promise<void> {
@@ -37,52 +37,52 @@ async function pass(seconds: number): Promise<void> {
 
 test('silence is reported as long as it lasts, counted from the last sign of life', async () => {
   await pass(5)
-  watch.alive()
+  watchdog.alive()
   await pass(9)
-  expect(told).toEqual([])
+  expect(reports).toEqual([])
   await pass(1)
-  expect(told).toEqual([15_000])
+  expect(reports).toEqual([15_000])
   await pass(20)
-  expect(told).toEqual([15_000, 25_000, 35_000])
-  watch.alive()
+  expect(reports).toEqual([15_000, 25_000, 35_000])
+  watchdog.alive()
   await pass(9)
-  expect(told).toHaveLength(3)
+  expect(reports).toHaveLength(3)
 })
 
 test('a stream that continues is never reported as silent', async () => {
   for (let piece = 0; piece < 50; piece++) {
     await pass(3)
-    watch.alive()
+    watchdog.alive()
   }
-  expect(told).toEqual([])
+  expect(reports).toEqual([])
 })
 
-test('while the caller has no room, nothing is expected and nothing is reported', async () => {
-  watch.pause()
+test('while the caller has no room, the upstream is not expected to send and no silence is reported', async () => {
+  watchdog.pause()
   await pass(100)
-  expect([told, watch.isLate]).toEqual([[], false])
-  watch.alive()
+  expect([reports, watchdog.isLate]).toEqual([[], false])
+  watchdog.alive()
   await pass(10)
-  expect(told).toHaveLength(1)
+  expect(reports).toHaveLength(1)
 })
 
 test('a report of silence is no sign of life: the upstream still times out', async () => {
   await pass(60)
-  expect(watch.isLate).toBe(true)
-  expect(told).toEqual([10_000, 20_000, 30_000, 40_000, 50_000])
+  expect(watchdog.isLate).toBe(true)
+  expect(reports).toEqual([10_000, 20_000, 30_000, 40_000, 50_000])
   await pass(60)
-  expect(told).toHaveLength(5)
+  expect(reports).toHaveLength(5)
 })
 
 test.each([
-  ['the reports end', () => watch.stopReports()],
-  ['the watch ends', () => watch.end()],
-  ['an abort', () => watch.abort()],
-] as const)('after %s nothing is reported, and no timer remains', async (_name, stop) => {
+  ['the end of the reports', () => watchdog.stopReports()],
+  ['the end of the watch', () => watchdog.end()],
+  ['an abort', () => watchdog.abort()],
+] as const)('after %s no silence is reported, and no timer remains', async (_name, stop) => {
   stop()
   await pass(30)
-  expect(told).toEqual([])
-  watch.end()
+  expect(reports).toEqual([])
+  watchdog.end()
   expect(deadlines.size).toBe(0)
 })
 
@@ -101,7 +101,7 @@ test('a caller without room for one heartbeat gets no second one', async () => {
   await rooms[0]!.promise
   beat()
   expect(written).toHaveLength(2)
-  rooms[1]!.reject(new Error('it has left'))
+  rooms[1]!.reject(new Error('the caller has disconnected'))
   await rooms[1]!.promise.catch(() => {})
   beat()
   expect(written).toHaveLength(2)

@@ -8,20 +8,20 @@ import { ActiveCalls } from './active-calls.ts'
 
 test('a call that does not end does not keep its gate lease for ever', () => {
   let nowMs = 0
-  const underWay = new ActiveCalls(() => nowMs)
+  const activeCalls = new ActiveCalls(() => nowMs)
   let released = 0
   const stop = new Stop<StopReason>()
   const gateLease = { release: () => void released++ }
   const exchange = { startedMs: 0, attempt: {}, lifetime: { stop, gateLease } } as unknown as Exchange
-  const place = underWay.add(exchange)
-  const at = (ms: number): readonly [string | undefined, number] => {
+  const node = activeCalls.add(exchange)
+  const checkAt = (ms: number): readonly [string | undefined, number] => {
     nowMs = ms
-    underWay.check()
+    activeCalls.check()
     return [stop.reason?.outcome, released]
   }
-  expect(at(bounds.callMsMax - 1)).toEqual([undefined, 0])
-  expect(at(bounds.callMsMax)).toEqual(['too_long', 0])
-  expect(at(bounds.callMsMax + 60_000)).toEqual(['too_long', 1])
-  underWay.remove(place)
-  underWay.check()
+  expect(checkAt(bounds.callMsMax - 1)).toEqual([undefined, 0])
+  expect(checkAt(bounds.callMsMax)).toEqual(['too_long', 0])
+  expect(checkAt(bounds.callMsMax + 60_000)).toEqual(['too_long', 1])
+  activeCalls.remove(node)
+  activeCalls.check()
 })

@@ -47,13 +47,12 @@ export function readClaim(ingress: ClaimRequest, body: Uint8Array): Claim | unde
   return { key: { name, fingerprint } }
 }
 
-/** The key was used for the same request, which was answered. It is a refusal only if that answer is not stored. */
-export class AnsweredBefore extends Refusal {
+/** The key was used before for the same request. It is a refusal only if that call has no answer to send again. */
+export class RepeatedRequest extends Refusal {
   readonly callId: number
 
-  constructor(callId: number) {
-    const original = textId('req', callId)
-    super('idempotency_not_kept', original, { hint: `That call was ${original}.` })
+  constructor(code: 'idempotency_not_kept' | 'idempotency_running', callId: number, extras: Refusal['extras']) {
+    super(code, textId('req', callId), extras)
     this.callId = callId
   }
 }
@@ -64,11 +63,14 @@ const RUNNING_RETRY_MS = 1_000
 /** Throws where another call has the key. */
 export function throwIfTaken(held: HoldOutcome): void {
   if (!('callId' in held)) return
-  if (held.done === 'finished') throw new AnsweredBefore(held.callId)
-  const original = textId('req', held.callId)
+  const { callId, done } = held
+  const original = textId('req', callId)
+  if (done === 'finished') {
+    throw new RepeatedRequest('idempotency_not_kept', callId, { hint: `That call was ${original}.` })
+  }
   const hint = `That call is ${original}.`
-  if (held.done === 'other_body') throw new Refusal('idempotency_mismatch', original, { hint })
-  throw new Refusal('idempotency_running', original, { hint, retryAfterMs: RUNNING_RETRY_MS })
+  if (done === 'other_body') throw new Refusal('idempotency_mismatch', original, { hint })
+  throw new RepeatedRequest('idempotency_running', callId, { hint, retryAfterMs: RUNNING_RETRY_MS })
 }
 
 export interface StoredAnswer {
@@ -81,8 +83,8 @@ export interface StoredAnswer {
 export interface IdempotencyCheck {
   /** Throws where another call has the key. */
   check(keyId: number, claim: Claim): void
-  /** The answer of the earlier call, if it is still stored. */
-  storedAnswer(before: AnsweredBefore): StoredAnswer | undefined
+  /** The answer of the earlier call, if it is stored. */
+  storedAnswer(repeated: RepeatedRequest, accountId: number): StoredAnswer | undefined
 }
 
 export interface IdempotencyCheckParts {

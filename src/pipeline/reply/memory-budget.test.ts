@@ -1,4 +1,4 @@
-// The memory of all answers together is bounded, and one answer can always go on.
+// The memory of all answers together is bounded, and one answer can always be read further.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 const stop = () => new Stop<Error>()
 
 /** Whether the answer may be read further now. */
-const goesOn = (room: Promise<void> | undefined): boolean => room === undefined
+const isReadable = (room: Promise<void> | undefined): boolean => room === undefined
 
 describe('AnswerMemory', () => {
   test('a small answer is not counted and never waits', () => {
@@ -19,23 +19,23 @@ describe('AnswerMemory', () => {
     large.read(5 * MIB)
     small.read(bounds.answerUncountedBytesMax)
     expect(memory.bytes).toBe(5 * MIB)
-    expect(goesOn(small.room(stop()))).toBe(true)
+    expect(isReadable(small.room(stop()))).toBe(true)
   })
 
-  test('over the budget one answer goes on, and the next one when it has finished', async () => {
+  test('over the budget one answer is read further, and the next ones when it has finished', async () => {
     const memory = new AnswerMemory(4 * MIB)
     const leases = [memory.open(), memory.open(), memory.open()]
     for (const lease of leases) lease.read(2 * MIB)
     const rooms = leases.map(lease => lease.room(stop()))
-    expect(rooms.map(goesOn)).toEqual([true, false, false])
-    expect(goesOn(leases[0]!.room(stop()))).toBe(true)
+    expect(rooms.map(isReadable)).toEqual([true, false, false])
+    expect(isReadable(leases[0]!.room(stop()))).toBe(true)
     leases[0]!.close()
     await rooms[1]
     await rooms[2]
     expect(memory.bytes).toBe(4 * MIB)
   })
 
-  test('when that answer has finished and there is still no room, the next one goes on', async () => {
+  test('when that answer has finished and there is still no room, only the next one is read further', async () => {
     const memory = new AnswerMemory(MIB)
     const leases = [memory.open(), memory.open(), memory.open()]
     for (const lease of leases) lease.read(8 * MIB)
@@ -56,7 +56,7 @@ describe('AnswerMemory', () => {
     const [first, second, third] = [memory.open(), memory.open(), memory.open()]
     for (const lease of [first, second, third]) lease.read(2 * MIB)
     const ended = stop()
-    expect(goesOn(first.room(stop()))).toBe(true)
+    expect(isReadable(first.room(stop()))).toBe(true)
     const [stopped, waits] = [second.room(ended), third.room(stop())]
     ended.stop(new Error('over'))
     await stopped
@@ -70,14 +70,14 @@ describe('AnswerMemory', () => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 16 }), async (answers, max) => {
         const memory = new AnswerMemory(max * MIB)
-        let most = 0
+        let maxBytes = 0
         // All calls read their answers at the same time, in steps of half a MiB.
         const read = async (halves: number): Promise<void> => {
           const lease = memory.open()
-          for (let at = 1; at <= halves; at++) {
+          for (let step = 1; step <= halves; step++) {
             await lease.room(stop())
-            lease.read((at * MIB) / 2)
-            most = Math.max(most, memory.bytes)
+            lease.read((step * MIB) / 2)
+            maxBytes = Math.max(maxBytes, memory.bytes)
             await Promise.resolve()
           }
           lease.close()
@@ -86,7 +86,7 @@ describe('AnswerMemory', () => {
         expect(memory.bytes).toBe(0)
         // Each call may have read one step before it was counted.
         const largest = Math.max(...answers) * (MIB / 2)
-        expect(most).toBeLessThanOrEqual(max * MIB + largest + answers.length * MIB)
+        expect(maxBytes).toBeLessThanOrEqual(max * MIB + largest + answers.length * MIB)
       }),
       { numRuns: 200 },
     )

@@ -9,7 +9,7 @@ import type { AnswerReader, ReadFrame } from './stream-reader.ts'
 export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'finish' | 'missingEnd'> & {
   /** Raw bytes cannot carry an error: the connection is closed instead. */
   readonly isRaw?: boolean
-}
+} & Partial<Pick<AnswerReader, 'endEarly'>>
 
 const nothing = Buffer.alloc(0)
 

@@ -8,18 +8,19 @@ import type { OpenedStream } from '../attempt/open-response.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { CallEnding, Candidate, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
+import { buildReservations } from '../settle/reservation.ts'
 import { Timings } from '../timings.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { relay } from './relay.ts'
 import { AnswerReader } from './stream-reader.ts'
 
 const event = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`
-const said = event({ choices: [{ delta: { content: 'four' } }] })
+const content = event({ choices: [{ delta: { content: 'four' } }] })
 const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }] })
 const usage = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 50_000 } })
 const done = 'data: [DONE]\n\n'
 
-/** Relays these pieces to a caller and returns how many of them were read. */
+/** Relays these pieces to a caller. Returns how the call ended and how many pieces were not read. */
 async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
   const exchange = {
     attempt: newAttempt({ provider: { can: { streamUsage: true }, quirks: [] } } as unknown as Candidate),
@@ -31,6 +32,7 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
     call: { choices: 1, stream: true, wantsUsage: false },
   } as unknown as Exchange
   const endings: CallEnding[] = []
+  const reservations = buildReservations({ extend: async () => ({ done: 'settled' }) })
   async function settle(_exchange: Exchange, ending: CallEnding): Promise<void> {
     endings.push(ending)
   }
@@ -39,17 +41,19 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
   const incoming = { read, discard() {} } as unknown as IncomingResponse
-  const still = { abort() {}, end() {}, stopReports() {}, isLate: false }
-  const watch = { pause() {}, alive() {}, expect() {}, ...still } as unknown as Watchdog
+  const unusedMethods = { abort() {}, end() {}, stopReports() {}, isLate: false }
+  const watch = { pause() {}, alive() {}, expect() {}, ...unusedMethods } as unknown as Watchdog
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol: exchange.protocol, watch })
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
-  await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
+  await relay(stream, caller, { exchange, settle, reservations }).catch((fault: unknown) =>
+    expect(fault).toBe(callerLeft),
+  )
   const { usage: reported, delivered } = exchange.attempt.meter
   return { endings, usage: reported, delivered, unread: pieces.length }
 }
 
-const leave = (pieces: string[]) =>
+const relayUntilDisconnect = (pieces: string[]) =>
   relayTo(pieces, ({ lifetime: { stop } }) => {
     stop.stop(callerLeft)
     return Promise.reject(callerLeft)
@@ -57,7 +61,7 @@ const leave = (pieces: string[]) =>
 
 test('bytes that wait for a full socket are not delivered yet', async () => {
   const delivered: number[] = []
-  await relayTo([said, said, finish + usage + done], async ({ attempt }) => {
+  await relayTo([content, content, finish + usage + done], async ({ attempt }) => {
     delivered.push(attempt.meter.deliveredBytes)
     await Promise.resolve()
     delivered.push(attempt.meter.deliveredBytes)
@@ -66,21 +70,25 @@ test('bytes that wait for a full socket are not delivered yet', async () => {
 })
 
 test('after the caller disconnects, a usage report that follows the finish is still read', async () => {
-  const left = await leave([said + finish, usage, done])
-  expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: { input: 7, output: 50_000 }, unread: 1 })
+  const result = await relayUntilDisconnect([content + finish, usage, done])
+  expect(result).toMatchObject({
+    endings: [{ outcome: 'client_left' }],
+    usage: { input: 7, output: 50_000 },
+    unread: 1,
+  })
 })
 
 test('a gateway fault in the middle of an answer is not a failure of the upstream', async () => {
   let writes = 0
-  const broken = await relayTo([said, said, usage], () => {
+  const result = await relayTo([content, content, usage], () => {
     if (++writes === 2) throw new TypeError('a mistake')
     return undefined
   })
-  expect(broken.endings).toMatchObject([{ outcome: 'gateway_fault', error: 'gateway_fault' }])
-  expect(broken.delivered).toBe(true)
+  expect(result.endings).toMatchObject([{ outcome: 'gateway_fault', error: 'gateway_fault' }])
+  expect(result.delivered).toBe(true)
 })
 
 test('after the caller disconnects, further content is not read', async () => {
-  const left = await leave([said, finish, usage, done])
-  expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: undefined, unread: 3 })
+  const result = await relayUntilDisconnect([content, finish, usage, done])
+  expect(result).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: undefined, unread: 3 })
 })

@@ -9,11 +9,12 @@ import type { StreamResult } from '../../http/server/event-stream.ts'
 import { STREAM_BROKEN } from '../../http/server/event-stream.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
 import type { OpenedPlain, OpenedStream } from '../attempt/open-response.ts'
-import { errorForCaller, scrubUpstreamError } from '../attempt/open-response.ts'
+import { endEarly, errorForCaller, scrubUpstreamError } from '../attempt/open-response.ts'
 import { awaitsUsage, tailMs } from '../attempt/watchdog.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import { lossesOf } from '../exchange.ts'
-import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
+import { completeEnding, cutEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
+import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
 import { noteWait } from '../settle/usage-meter.ts'
 import type { CallerWriter } from './caller-writer.ts'
@@ -23,6 +24,7 @@ import { eventBytesMax } from './stream-reader.ts'
 interface RelayParts {
   readonly exchange: Exchange
   readonly settle: Settle
+  readonly reservations: Reservations
   /** Receives faults of the gateway. */
   readonly log?: Log
 }
@@ -34,7 +36,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
   let last: Uint8Array
   let ending: CallEnding
   try {
-    last = await relayUntilTerminal(stream, caller, exchange)
+    last = await relayUntilTerminal(stream, caller, parts)
     ending = completeEnding(exchange)
     stream.watch.stopReports()
     stream.watch.expect(tailMs)
@@ -45,8 +47,9 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
     stream.watch.abort()
     const refusal = streamRefusal(fault, stream, exchange)
     if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
-    ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
-    last = Buffer.from(eventsOf(refusal, exchange))
+    const end = exchange.attempt.meter.delivered ? endEarly(stream.reader, exchange) : undefined
+    ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : cutEnding(refusal)
+    last = end ?? Buffer.from(eventsOf(refusal, exchange))
   }
   exchange.timings.add('fwd', sinceMs)
   const { isRaw } = stream.reader
@@ -123,13 +126,19 @@ function lateLosses(exchange: Exchange): string {
 }
 
 /** Writes everything except the terminal frame, and returns that. */
-async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, exchange: Exchange): Promise<Uint8Array> {
+async function relayUntilTerminal(
+  stream: OpenedStream,
+  caller: CallerWriter,
+  { exchange, reservations }: RelayParts,
+): Promise<Uint8Array> {
   // A frame with usage only is not written where the gateway asked for it and the caller did not.
   const keepsUsage = exchange.call!.wantsUsage || !exchange.attempt.candidate!.provider.can.streamUsage
   let frames = stream.first
   stream.first = [] // frees the frames while the stream runs
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
+    const covering = reservations.cover(exchange)
+    if (covering !== undefined) await covering
     const { passing, closing, ending } = sortFrames(frames, keepsUsage, held.length > 0)
     if (closing.length > 0) exchange.lifetime.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)

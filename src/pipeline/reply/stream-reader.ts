@@ -2,8 +2,9 @@
 // translation into the caller's dialect.
 
 import { bounds } from '../../base/bounds.ts'
-import type { UpstreamError } from '../../base/errors.ts'
+import type { ErrorCode, UpstreamError } from '../../base/errors.ts'
 import { answerTooLarge } from '../../base/errors.ts'
+import type { Usage } from '../../base/money/usage.ts'
 import type { IncomingResponse, ResponsePiece } from '../../http/client/request.ts'
 import type { SseFrame } from '../../http/sse.ts'
 import { frameData, hasBlankData } from '../../http/sse.ts'
@@ -12,7 +13,7 @@ import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { EventSplitter } from '../../upstreams/quirks.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
-import type { FrameConverter } from '../attempt/translation-types.ts'
+import type { EarlyEnd, FrameConverter } from '../attempt/translation-types.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { AnswerStorage, Exchange } from '../exchange.ts'
 import type { UsageMeter } from '../settle/usage-meter.ts'
@@ -20,6 +21,7 @@ import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerLease } from './memory-budget.ts'
 
 export interface ReadFrame {
+  /** Of a call that is paid in slices, bytes are converted when they are read here: only then they are paid. */
   readonly bytes: Buffer
   readonly reading: FrameReading
 }
@@ -29,6 +31,8 @@ export interface StreamReaderParts {
   readonly upstreamProtocol: Protocol
   /** Undefined where bytes pass unchanged. */
   readonly converter?: FrameConverter | undefined
+  /** Follows the answer of a call that may run out of funds, so that it can be ended in the middle. */
+  readonly earlyEnd?: (FrameConverter & EarlyEnd) | undefined
   readonly watch: Watchdog
 }
 
@@ -59,6 +63,9 @@ function checkBounds(data = ''): void {
   if (bound !== undefined) throw answerTooLarge(bound)
 }
 
+/** Stands for bytes that were read before. */
+const noBytes: ResponsePiece = { value: Buffer.alloc(0) }
+
 export class AnswerReader {
   readonly #incoming: IncomingResponse
   readonly #protocol: Protocol
@@ -69,6 +76,11 @@ export class AnswerReader {
   readonly #nowMs: () => number
   /** Converts frames where the caller speaks another dialect. */
   readonly #converter: FrameConverter | undefined
+  /** Undefined also when it could not follow the answer. */
+  #earlyEnd: StreamReaderParts['earlyEnd']
+  /** Frames that have arrived and are not metered yet, for a call that is metered frame by frame. */
+  readonly #unmetered: SseFrame[] = []
+  readonly #isSliced: boolean
   readonly #translated: boolean
   readonly #splitter: EventSplitter
   readonly #watch: Watchdog
@@ -77,11 +89,13 @@ export class AnswerReader {
   constructor(
     incoming: IncomingResponse,
     exchange: Exchange,
-    { upstreamProtocol, converter, watch }: StreamReaderParts,
+    { upstreamProtocol, converter, earlyEnd, watch }: StreamReaderParts,
   ) {
     this.#incoming = incoming
     this.#protocol = upstreamProtocol
     this.#converter = converter
+    this.#earlyEnd = earlyEnd
+    this.#isSliced = exchange.settlement.reservation !== undefined
     this.#translated = exchange.attempt.translation !== undefined
     this.#splitter = streamFormat(exchange.attempt.candidate!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
@@ -95,6 +109,7 @@ export class AnswerReader {
 
   /** The next bytes of the answer; none at its end. The bytes before were written. */
   next(): Promise<ResponsePiece> {
+    if (this.#unmetered.length > 0) return Promise.resolve(noBytes)
     this.#memory?.read(this.#splitter.bufferedBytes)
     const room = this.#memory?.room(this.#watch.stop)
     return room === undefined ? this.#incoming.read() : this.#readAfter(room)
@@ -113,12 +128,16 @@ export class AnswerReader {
    * valid event of its dialect. Otherwise it was cut off and is ignored.
    */
   take({ value }: ResponsePiece): readonly ReadFrame[] {
+    if (this.#unmetered.length > 0) return this.#meterFrames([this.#unmetered.shift()!])
     if (value !== undefined) {
       const frames = this.#splitter.push(value)
       let bytes = this.#splitter.bufferedBytes
       for (const frame of frames) bytes += frame.length
       this.#memory?.read(bytes)
-      return this.#meterFrames(frames)
+      if (!this.#isSliced) return this.#meterFrames(frames)
+      // The funds may cover only some of these frames, so that each is metered when the one before is written.
+      this.#unmetered.push(...frames.slice(1))
+      return this.#meterFrames(frames.slice(0, 1))
     }
     const rest = this.#splitter.end()
     if (rest === undefined) return []
@@ -160,7 +179,7 @@ export class AnswerReader {
       noteFrame(this.#meter, frameReading, this.#choices, this.#nowMs())
       const reading = this.#translated ? withError(frameReading) : frameReading
       this.#createdReferences?.collect(reading.json)
-      read.push({ bytes: this.#convert(bytes, reading), reading })
+      read.push(this.#isSliced ? this.#readLater(bytes, reading) : { bytes: this.#convert(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
     return read
@@ -181,6 +200,36 @@ export class AnswerReader {
   #storeLast(last: Buffer): Buffer {
     this.#storedCall?.takeLast(last)
     return last
+  }
+
+  #readLater(frame: SseFrame, reading: FrameReading): ReadFrame {
+    let converted: Buffer | undefined
+    const convert = (): Buffer => {
+      if (this.#earlyEnd !== this.#converter) this.#follow(reading)
+      return this.#convert(frame, reading)
+    }
+    return {
+      reading,
+      get bytes() {
+        converted ??= convert()
+        return converted
+      },
+    }
+  }
+
+  /** What an upstream sends in its own dialect may be more than the codec can read. */
+  #follow(reading: FrameReading): void {
+    try {
+      if (reading.kind !== 'error' && reading.kind !== 'garbage') this.#earlyEnd?.convert(reading)
+    } catch {
+      this.#earlyEnd = undefined
+    }
+  }
+
+  /** The end of an answer that the gateway stops. Undefined where only an error can end it. */
+  endEarly(usage: Usage, code: ErrorCode): Buffer | undefined {
+    const end = this.#earlyEnd?.endEarly(usage, code)
+    return end && this.#storeLast(end)
   }
 
   /** The terminal event of an answer whose upstream sent none, although the model had finished. */

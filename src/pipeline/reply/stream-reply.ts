@@ -10,6 +10,7 @@ import type { OpenedResponse, OpenedStream } from '../attempt/open-response.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Disconnects } from '../lifetime/disconnects.ts'
 import { endingOf, logFault } from '../settle/ending.ts'
+import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
 import { CallerWriter } from './caller-writer.ts'
 import { FramedSink } from './framed-sink.ts'
@@ -18,6 +19,7 @@ import { replyHeaders } from './reply-headers.ts'
 
 export interface StreamParts {
   readonly settle: Settle
+  readonly reservations: Reservations
   readonly log: Log
   readonly silence: SilenceTimes
   readonly deadlines: Deadlines
@@ -51,14 +53,14 @@ export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': '
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
   const write = (caller: CallerWriter): Promise<StreamResult> => {
     sendHeartbeats(parts, exchange, { opened, caller })
-    return relay(opened, caller, { exchange, settle: parts.settle, log: parts.log })
+    return relay(opened, caller, { ...parts, exchange })
   }
   return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
 /** Sends the head now; the answer or its error follows. */
 export function answerAfterSilence(parts: StreamParts, exchange: Exchange, opening: Promise<OpenedResponse>): Response {
-  const run = { exchange, settle: parts.settle, log: parts.log }
+  const run = { ...parts, exchange }
   opening.catch(() => {}) // handled below, where the caller gets the error
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.

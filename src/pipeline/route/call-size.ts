@@ -1,6 +1,7 @@
 // Computes the largest size that a call can have on a target: its tokens, choices, searches and tool uses.
 
 import type { CallSize } from '../../billing/price.ts'
+import { mediaTokensMax } from '../../protocols/media/media-tokens.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { Capabilities, Model } from '../../upstreams/provider.ts'
 import type { Candidate } from '../exchange.ts'
@@ -14,7 +15,10 @@ const THOUGHT_TOKENS_MAX = 32_768
 
 export function sizeOn(candidate: Omit<Candidate, 'size'>, call: Call): CallSize {
   const { model, provider, withoutSearch } = candidate
-  const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
+  // A model that its provider's file does not list has the traits of the provider.
+  const isUnlisted = call.media !== undefined && model.traits === undefined
+  const known = isUnlisted ? { ...model, traits: provider.traits } : model
+  const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, known, provider.can)
   const uses = maxToolUses(candidate, call, size.searchesMax > 0)
   return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
 }
@@ -23,14 +27,16 @@ type Capped = Pick<Capabilities, 'capsThought'>
 
 /**
  * A provider refuses input that exceeds the model's context, so the context bounds the input. Text in the body has at
- * most one token per byte. What is fetched or measured elsewhere (an image, a file, a search) has no such bound.
+ * most one token per byte. Media have a bound if the provider file has rules for them. What comes from elsewhere (a
+ * search, a stored conversation) has none.
  */
-export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
+export function sizeOf(call: Call, model: Model, can: Capped): CallSize {
+  const { outputTokensMax: own } = model
   const { textOnly, choices, searchesMax, outputTokensMax: asked } = call
   return {
-    inputTokensMax: call.inputTokensMax ?? inputMax(call, contextTokens),
+    inputTokensMax: call.inputTokensMax ?? inputMax(call, model),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
+    thoughtTokensMax: call.thoughtTokensMax ?? (can.capsThought || asked === 0 ? 0 : thoughtMax(own)),
     choices,
     searchesMax,
     textOnly,
@@ -38,7 +44,11 @@ export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Mode
   }
 }
 
-function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefined): number {
+const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_TOKENS_MAX)
+
+function inputMax({ textOnly, bodyBytes, media }: Call, { contextTokens, traits }: Model): number {
   if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
+  const mediaMax = media && traits?.mediaTokens && mediaTokensMax(media.items, traits.mediaTokens)
+  if (mediaMax !== undefined) return Math.min(media!.textBytes + mediaMax, contextTokens ?? Infinity)
   return contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { BodyRecorder } from './body-recorder.ts'
 
 test('a recording that begins again forgets an earlier overflow', () => {
-  const recorder = new BodyRecorder({ bytes: Buffer.from('asked'), truncated: false }, 4)
+  const recorder = new BodyRecorder({ bytes: Buffer.from('request'), truncated: false }, 4)
   recorder.begin('text/plain')
   recorder.take(Buffer.from('too long'))
   expect([recorder.answer.toString(), recorder.overflowed]).toEqual(['too ', true])

@@ -1,4 +1,4 @@
-// When a checkpoint of a stream is written, and for how much: what was delivered, not what was received.
+// When a checkpoint of a stream is written, and for which cost: that of the delivered bytes, not of the received ones.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -21,45 +21,45 @@ const candidate = {
 }
 const EVERY_MS = 5_000
 
-function scene() {
-  const noted: bigint[] = []
+function setUp() {
+  const checkpoints: bigint[] = []
   const meter = { ...newMeter(), outputBytes: 1_000_000 }
   const protocol = { name: 'openai-chat' }
   const call = { model: 'smart', inputBytes: 40 }
   const attempt = { candidate, meter }
   const exchange = { ...newCallParts(), attempt, protocol, hold: {}, call, startedMs: 0 } as unknown as Exchange
   const checkpoint = buildCheckpoint({
-    ledger: { checkpoint: async (_callId, used) => void noted.push(used) },
+    ledger: { checkpoint: async (_callId, used) => void checkpoints.push(used) },
     log: buildLog('error', () => {}),
     everyMs: EVERY_MS,
   })
-  /** Ten tokens of input at 1,000 nanos each; four bytes of output at 2,000. */
+  /** The input is ten tokens at 1,000 nanos each. Four bytes of output are a token at 2,000. */
   const costOf = (bytes: number): bigint => 10_000n + BigInt(bytes / 4) * 2_000n
-  const lookAt = (nowMs: number, deliveredBytes: number): readonly bigint[] => {
+  const checkpointAt = (nowMs: number, deliveredBytes: number): readonly bigint[] => {
     meter.deliveredBytes = deliveredBytes
     checkpoint(exchange, nowMs)
-    return noted.splice(0)
+    return checkpoints.splice(0)
   }
-  return { exchange, lookAt, costOf }
+  return { exchange, checkpointAt, costOf }
 }
 
 test('a stream gets a checkpoint when it is old enough, then after each interval or many delivered bytes', () => {
-  const { lookAt, costOf } = scene()
-  expect(lookAt(EVERY_MS - 1, 400_000)).toEqual([])
-  expect(lookAt(EVERY_MS, 400)).toEqual([costOf(400)])
-  expect(lookAt(EVERY_MS + 1, 404)).toEqual([])
-  expect(lookAt(EVERY_MS + 2, 400 + bounds.checkpointBytesMax)).toEqual([costOf(400 + bounds.checkpointBytesMax)])
-  expect(lookAt(2 * EVERY_MS + 1, 9_000)).toEqual([])
-  expect(lookAt(2 * EVERY_MS + 2, 9_000)).toEqual([costOf(9_000)])
-  expect(lookAt(9 * EVERY_MS, 9_000)).toEqual([]) // nothing new
+  const { checkpointAt, costOf } = setUp()
+  expect(checkpointAt(EVERY_MS - 1, 400_000)).toEqual([])
+  expect(checkpointAt(EVERY_MS, 400)).toEqual([costOf(400)])
+  expect(checkpointAt(EVERY_MS + 1, 404)).toEqual([])
+  expect(checkpointAt(EVERY_MS + 2, 400 + bounds.checkpointBytesMax)).toEqual([costOf(400 + bounds.checkpointBytesMax)])
+  expect(checkpointAt(2 * EVERY_MS + 1, 9_000)).toEqual([])
+  expect(checkpointAt(2 * EVERY_MS + 2, 9_000)).toEqual([costOf(9_000)])
+  expect(checkpointAt(9 * EVERY_MS, 9_000)).toEqual([]) // nothing was delivered since
 })
 
 test('there is no checkpoint without delivered bytes, without a hold, or after the settlement', () => {
-  const { exchange, lookAt } = scene()
-  expect(lookAt(EVERY_MS, 0)).toEqual([])
+  const { exchange, checkpointAt } = setUp()
+  expect(checkpointAt(EVERY_MS, 0)).toEqual([])
   exchange.settlement.settled = Promise.resolve()
-  expect(lookAt(EVERY_MS, 400)).toEqual([])
+  expect(checkpointAt(EVERY_MS, 400)).toEqual([])
   delete exchange.settlement.settled
   delete exchange.hold
-  expect(lookAt(EVERY_MS, 400)).toEqual([])
+  expect(checkpointAt(EVERY_MS, 400)).toEqual([])
 })

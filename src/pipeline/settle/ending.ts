@@ -7,7 +7,7 @@ import { describeFault } from '../../base/log.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
-import { callerLeft, isAbandoned } from '../exchange.ts'
+import { callerLeft, fundsRefusal, isAbandoned } from '../exchange.ts'
 
 /** Only in records: the caller was gone and got no status. */
 const LEFT_STATUS = 499
@@ -47,11 +47,21 @@ const refusedInside: CallEnding = { outcome: 'refused', status: 200, error: 'ups
 
 /** The ending of a complete answer, whether or not the caller is still connected. */
 export function completeEnding(exchange: Exchange): CallEnding {
+  const refusal = fundsRefusal(exchange)
+  if (refusal !== undefined) return cutEnding(refusal)
   if (isAbandoned(exchange)) return callerLeftEnding
   const { failed, failure } = exchange.attempt.meter
   if (failed === undefined) return completed
   return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }
+
+/** The answer was stopped because the funds are used up, and the caller got what they cover. */
+export const cutEnding = ({ code }: Refusal): CallEnding => ({
+  outcome: 'out_of_funds',
+  status: 200,
+  error: code,
+  contentDelivered: true,
+})
 
 /** `status` is the status that the caller got. */
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): CallEnding {

@@ -7,7 +7,7 @@ import { outputTokens } from '../../base/money/usage.ts'
 import { estimateTokens } from '../../billing/price.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
 import type { Attempt, CallEnding, Exchange, Hold } from '../exchange.ts'
-import { runsTools } from '../exchange.ts'
+import { outputLimit, runsTools } from '../exchange.ts'
 import type { UsageMeter } from './usage-meter.ts'
 import { silentMs } from './usage-meter.ts'
 
@@ -58,7 +58,7 @@ export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: numb
   const { candidate, meter } = attempt
   if (hold === undefined || candidate === undefined || !(mayReasonUnseen(attempt) || runsToolsUnseen(exchange)))
     return 0
-  const { outputTokensMax, thoughtTokensMax = 0, choices } = candidate.size
+  const { choices } = candidate.size
   const rate = traitsOf(attempt).tokensPerSecondMax ?? tokensPerSecondDefault
   // A stalled stream that the gateway ended in the middle was silent for the upstream's own reasons.
   const isStalled = meter.content && ending.outcome === 'over_bound' && ending.error === 'upstream_too_slow'
@@ -69,7 +69,7 @@ export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: numb
       : endedMs
   const maxTokens = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
   const unseen = maxTokens - estimateTokens(meter.thoughtBytes)
-  return Math.max(0, Math.min(unseen, (outputTokensMax + thoughtTokensMax) * choices - known))
+  return Math.max(0, Math.min(unseen, outputLimit(exchange, candidate) - known))
 }
 
 /**

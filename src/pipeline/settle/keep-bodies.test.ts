@@ -11,71 +11,75 @@ import { readClaim } from '../lifetime/idempotency.ts'
 import { BodyRecorder } from './body-recorder.ts'
 import { buildBodyStorage } from './keep-bodies.ts'
 
-const keeping = buildBodyStorage({
+const bodyStorage = buildBodyStorage({
   seal: new Seal(buildSecretRing('x'.repeat(40))),
   bodies: { store() {}, countDropped() {} },
 })
-const claiming = (path: string) => ({ path, query: () => null, header: () => 'once' })
+const requestWithKey = (path: string) => ({ path, query: () => null, header: () => 'once' })
 
-function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {
-  const { stream, content, bytes = 5, claimed = true } = seen
+function keyAfter(outcome: Outcome, call: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {
+  const { stream, content, bytes = 5, claimed = true } = call
   const recorder = new BodyRecorder({ bytes: new Uint8Array(), truncated: false }, 10)
   recorder.take(new Uint8Array(bytes))
-  const claim = claimed ? { claim: readClaim(claiming('/a'), Buffer.from('{}')) } : undefined
+  const claim = claimed ? { claim: readClaim(requestWithKey('/a'), Buffer.from('{}')) } : undefined
   const exchange = {
     callId: 7,
     call: { stream },
     attempt: { meter: { content } },
     options: { recorder, ...claim },
   } as unknown as Exchange
-  const { idempotency } = keeping.idempotencyEnd(exchange, { outcome, status: 200 })
+  const { idempotency } = bodyStorage.idempotencyEnd(exchange, { outcome, status: 200 })
   if (typeof idempotency !== 'object') return idempotency
-  return idempotency.sealed === null ? 'unkept' : 'kept'
+  return idempotency.sealed === null ? 'stored without its answer' : 'stored'
 }
 
 const outcomes: readonly (readonly [Outcome, plain: string, emptyStream: string, stream: string])[] = [
-  ['completed', 'kept', 'kept', 'kept'],
-  ['client_left', 'release', 'release', 'kept'],
-  ['refused', 'release', 'release', 'kept'],
-  ['upstream_failed', 'release', 'release', 'kept'],
-  ['too_long', 'release', 'release', 'kept'],
-  ['drained', 'release', 'release', 'kept'],
-  ['revoked', 'release', 'release', 'kept'],
-  ['gateway_fault', 'release', 'release', 'release'], // nobody paid for it
+  ['completed', 'stored', 'stored', 'stored'],
+  ['client_left', 'release', 'release', 'stored'],
+  ['refused', 'release', 'release', 'stored'],
+  ['upstream_failed', 'release', 'release', 'stored'],
+  ['too_long', 'release', 'release', 'stored'],
+  ['drained', 'release', 'release', 'stored'],
+  ['revoked', 'release', 'release', 'stored'],
+  ['gateway_fault', 'release', 'release', 'release'], // nobody paid for the answer
 ]
 
-test.each(outcomes)('%s: plain %s, a stream without content %s, with %s', (...row) => {
-  const [outcome, plain, empty, stream] = row
-  expect(ended(outcome, { stream: false, content: true })).toBe(plain as never)
-  expect(ended(outcome, { stream: true, content: false })).toBe(empty as never)
-  expect(ended(outcome, { stream: true, content: true })).toBe(stream as never)
-})
+test.each(outcomes)(
+  'the key of a call that ended with %s: plain answer: %s, stream without content: %s, stream with content: %s',
+  (...row) => {
+    const [outcome, plain, empty, stream] = row
+    expect(keyAfter(outcome, { stream: false, content: true })).toBe(plain as never)
+    expect(keyAfter(outcome, { stream: true, content: false })).toBe(empty as never)
+    expect(keyAfter(outcome, { stream: true, content: true })).toBe(stream as never)
+  },
+)
 
-test('a long answer is not stored and its key is not released; a call without a key has none', () => {
-  expect(ended('completed', { stream: false, content: true, bytes: 11 })).toBe('unkept')
-  expect(ended('completed', { stream: false, content: true, claimed: false })).toBeUndefined()
+test('the key of a too long answer is stored without the answer; a call without a key stores nothing', () => {
+  expect(keyAfter('completed', { stream: false, content: true, bytes: 11 })).toBe('stored without its answer')
+  expect(keyAfter('completed', { stream: false, content: true, claimed: false })).toBeUndefined()
 })
 
 describe('a request is the same', () => {
-  const fingerprint = (path: string, body: string) => readClaim(claiming(path), Buffer.from(body))!.key.fingerprint
+  const fingerprint = (path: string, body: string) =>
+    readClaim(requestWithKey(path), Buffer.from(body))!.key.fingerprint
   test('only with the same path and the same bytes', () => {
     expect(fingerprint('/a', '{}')).toBe(fingerprint('/a', '{}'))
     expect(fingerprint('/b', '{}')).not.toBe(fingerprint('/a', '{}'))
     expect(fingerprint('/a', '{} ')).not.toBe(fingerprint('/a', '{}'))
   })
 
-  test('also if it is large: the hash that another thread took stands for it', async () => {
+  test('also if its body is large: then the hash that another thread computed is compared', async () => {
     const deadlines = new Deadlines(() => performance.now())
     const largeJson = new LargeBodyReader({ deadlines, onFault: detail => expect(detail).toBe('') })
-    const looked = async (body: string) => await largeJson.read(Buffer.from(body), { name: 'a', throwIfGone() {} })
-    const of = (path: string, body: Buffer) => readClaim(claiming(path), body)!.key.fingerprint
+    const readLarge = async (body: string) => await largeJson.read(Buffer.from(body), { name: 'a', throwIfGone() {} })
+    const fingerprintOf = (path: string, body: Buffer) => readClaim(requestWithKey(path), body)!.key.fingerprint
     try {
-      const [one, same] = [await looked('{"a":1}'), await looked('{"a":1}')]
-      expect(of('/a', one)).toBe(of('/a', same))
-      expect(of('/b', one)).not.toBe(of('/a', same))
-      expect(of('/a', await looked('{"a":2}'))).not.toBe(of('/a', one))
-      same.fill(0) // nobody reads it again
-      expect(of('/a', one)).toBe(of('/a', same))
+      const [body, sameBody] = [await readLarge('{"a":1}'), await readLarge('{"a":1}')]
+      expect(fingerprintOf('/a', body)).toBe(fingerprintOf('/a', sameBody))
+      expect(fingerprintOf('/b', body)).not.toBe(fingerprintOf('/a', sameBody))
+      expect(fingerprintOf('/a', await readLarge('{"a":2}'))).not.toBe(fingerprintOf('/a', body))
+      sameBody.fill(0) // the bytes are not read again
+      expect(fingerprintOf('/a', body)).toBe(fingerprintOf('/a', sameBody))
     } finally {
       largeJson.close()
     }

@@ -30,40 +30,40 @@ function exchangeOf(callId: number): Exchange {
 
 test('a settlement that can never be written does not block the others', async () => {
   const written: number[] = []
-  let isAway = true
+  let isStorageAway = true
   async function deduct({ callId, outcome }: { callId: number; outcome: string }): Promise<void> {
-    if (isAway || callId === 7) throw new Error('not now')
-    expect(outcome).toBe('gateway_fault') // its caller got an error and no answer
+    if (isStorageAway || callId === 7) throw new Error('not now')
+    expect(outcome).toBe('gateway_fault') // the caller got an error and no answer
     written.push(callId)
   }
-  const keeping: BodyStorage = { idempotencyEnd: () => ({}), storeBodies() {} }
-  const settling = buildSettler({ deduct, bodyStorage: keeping, log: buildLog('error', () => {}) })
+  const bodyStorage: BodyStorage = { idempotencyEnd: () => ({}), storeBodies() {} }
+  const settler = buildSettler({ deduct, bodyStorage, log: buildLog('error', () => {}) })
   for (const callId of [7, 8, 9]) {
-    await expect(settling.settle(exchangeOf(callId), completed)).rejects.toThrow('not now')
+    await expect(settler.settle(exchangeOf(callId), completed)).rejects.toThrow('not now')
   }
-  await settling.close()
-  expect(settling.unsettledCalls).toBe(3)
-  isAway = false
-  for (let round = 0; round < 3; round++) await settling.close()
+  await settler.close()
+  expect(settler.unsettledCalls).toBe(3)
+  isStorageAway = false
+  for (let round = 0; round < 3; round++) await settler.close()
   expect(written).toEqual([8, 9])
-  expect(settling.unsettledCalls).toBe(1)
+  expect(settler.unsettledCalls).toBe(1)
 })
 
-test('an unsettled call keeps only its record, and too many of them refuse new calls', async () => {
-  let isAway = true
+test('an unsettled call keeps only its record in memory, and too many unsettled calls make new calls refused', async () => {
+  let isStorageAway = true
   const written: Record<string, unknown>[] = []
   async function deduct(row: object, { amount }: { amount: bigint }, extras: unknown): Promise<void> {
-    if (isAway) throw new Error('not now')
+    if (isStorageAway) throw new Error('not now')
     written.push({ ...row, amount, extras })
   }
   const answer = Buffer.alloc(1_000_000, 'x')
-  const keeping: BodyStorage = {
+  const bodyStorage: BodyStorage = {
     idempotencyEnd: () => ({ idempotency: { sealed: answer.toString() } }),
     storeBodies() {},
   }
-  const settling = buildSettler({ deduct, bodyStorage: keeping, log: buildLog('error', () => {}), unsettledMax: 3 })
-  const kept: WeakRef<object>[] = []
-  async function owe(callId: number): Promise<void> {
+  const settler = buildSettler({ deduct, bodyStorage, log: buildLog('error', () => {}), unsettledMax: 3 })
+  const references: WeakRef<object>[] = []
+  async function addUnsettled(callId: number): Promise<void> {
     const body = Buffer.alloc(1_000_000)
     const meter = { ...newMeter(), forwarded: true, content: true, outputBytes: 40, delivered: true }
     const exchange = {
@@ -71,27 +71,27 @@ test('an unsettled call keeps only its record, and too many of them refuse new c
       attempt: { ...newAttempt(), meter },
       call: { body, json: {}, stream: true, inputBytes: 8 },
     }
-    kept.push(new WeakRef(exchange), new WeakRef(body))
-    await settling.settle(exchange as unknown as Exchange, completed).catch(() => {})
+    references.push(new WeakRef(exchange), new WeakRef(body))
+    await settler.settle(exchange as unknown as Exchange, completed).catch(() => {})
   }
   for (let callId = 1; callId <= 3; callId++) {
-    settling.checkUnsettled()
-    await owe(callId)
+    settler.checkUnsettled()
+    await addUnsettled(callId)
   }
-  expect(() => settling.checkUnsettled()).toThrow('storage_away')
-  await owe(4) // these calls were already running: their settlements are not dropped
-  expect(settling.unsettledCalls).toBe(4)
+  expect(() => settler.checkUnsettled()).toThrow('storage_away')
+  await addUnsettled(4) // this call was already running: its settlement is not dropped
+  expect(settler.unsettledCalls).toBe(4)
   for (let round = 0; round < 10; round++) {
     await new Promise(resolve => setTimeout(resolve, 1))
     Bun.gc(true)
   }
-  const left = kept.filter(ref => ref.deref() !== undefined)
-  expect(left.length).toBeLessThanOrEqual(2) // the last may still be on the stack
-  isAway = false
-  await settling.close()
-  expect([settling.unsettledCalls, written.length]).toEqual([0, 4])
+  const alive = references.filter(ref => ref.deref() !== undefined)
+  expect(alive.length).toBeLessThanOrEqual(2) // the last exchange and its body may still be on the stack
+  isStorageAway = false
+  await settler.close()
+  expect([settler.unsettledCalls, written.length]).toEqual([0, 4])
   for (const row of written) {
     expect(row).toMatchObject({ outcome: 'completed', extras: { idempotency: { sealed: null } } })
   }
-  settling.checkUnsettled()
+  settler.checkUnsettled()
 })

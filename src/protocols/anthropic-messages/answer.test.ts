@@ -10,13 +10,13 @@ const deltaOf = (delta: unknown) => frameOf({ type: 'content_block_delta', index
 const startOf = (block: unknown) => frameOf({ type: 'content_block_start', index: 0, content_block: block })
 
 describe('a message', () => {
-  test('is read: output, usage and service class', () => {
+  test('is read into its output bytes, usage and service class', () => {
     const content = [
       { type: 'thinking', thinking: '江河', signature: 'xxxx' },
       { type: 'redacted_thinking', data: 'xxxx' },
       { type: 'text', text: 'four', citations: null },
       { type: 'tool_use', id: 'x', name: 'ab', input: { a: 1 } },
-      { type: 'web_search_tool_result', content: [{ text: 'not its work' }] },
+      { type: 'web_search_tool_result', content: [{ text: 'not counted' }] },
     ]
     const usage = { input_tokens: 7, output_tokens: 5, service_tier: 'priority' }
     const json = { type: 'message', content, usage }
@@ -35,7 +35,7 @@ describe('a message', () => {
     },
   )
 
-  test('of odd shapes does no harm', () => {
+  test('with fields of unexpected types does not throw', () => {
     const content = [null, 5, {}, { type: 'text' }, { type: 'tool_use', input: 5 }, { type: 'text', text: [] }]
     expect(answerOf({ content })).toMatchObject({ outputBytes: 0 })
   })
@@ -49,7 +49,7 @@ describe('a message', () => {
 })
 
 describe('an event', () => {
-  test('without meaning', () => {
+  test('without content is skipped', () => {
     expect(readFrame(undefined).kind).toBe('aside')
     expect(frameOf({ type: 'ping' })).toMatchObject({ kind: 'aside', json: { type: 'ping' } })
     expect(frameOf({ type: 'event_of_a_later_day' }).kind).toBe('aside')
@@ -59,7 +59,7 @@ describe('an event', () => {
     expect(readFrame('[DONE]').kind).toBe('aside')
   })
 
-  test('that opens, with usage', () => {
+  test('that opens the message or a block is read, with its usage', () => {
     const message = { usage: { input_tokens: 40, output_tokens: 1, service_tier: 'standard' } }
     expect(frameOf({ type: 'message_start', message })).toMatchObject({
       kind: 'opening',
@@ -76,20 +76,20 @@ describe('an event', () => {
 
   test.each<readonly [string, unknown, number]>([
     ['text', { type: 'text_delta', text: 'four' }, 4],
-    ['thoughts', { type: 'thinking_delta', thinking: '江河' }, 8],
+    ['thinking', { type: 'thinking_delta', thinking: '江河' }, 8],
     ['arguments', { type: 'input_json_delta', partial_json: 'four' }, 4],
-    ['a summary', { type: 'compaction_delta', content: 'four' }, 4],
-  ])('of content: %s', (_name, delta, bytes) => {
+    ['a summary of the conversation', { type: 'compaction_delta', content: 'four' }, 4],
+  ])('of content is counted: %s', (_name, delta, bytes) => {
     expect(deltaOf(delta)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
   })
 
-  test('of content in one piece', () => {
+  test('of content in one piece is counted', () => {
     expect(startOf({ type: 'tool_use', id: 'x', name: 'four', input: {} })).toMatchObject({ outputBytes: 4 })
     expect(startOf({ type: 'redacted_thinking', data: 'x' })).toMatchObject({ kind: 'content', outputBytes: 0 })
     expect(startOf({ type: 'web_search_tool_result', content: [] }).kind).toBe('content')
   })
 
-  test('with a stop reason has the usage of the whole stream', () => {
+  test('with a stop reason reports the usage of the whole stream', () => {
     const usage = { output_tokens: 9 }
     const frame = JSON.stringify({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
     const earlier = { input: 40, cacheWrite1h: 3, output: 1 }
@@ -102,25 +102,28 @@ describe('an event', () => {
     expect(frameOf({ type: 'message_delta', delta: { stop_reason: null } })).toMatchObject({ finishes: 0 })
   })
 
-  test('that ends the stream', () => {
+  test('that ends the stream is recognized', () => {
     expect(frameOf({ type: 'message_stop' })).toMatchObject({ kind: 'terminal', json: { type: 'message_stop' } })
   })
 
-  test('of an error', () => {
+  test('of an error is read', () => {
     const error = { type: 'overloaded_error', message: 'Overloaded' }
     expect(frameOf({ type: 'error', error })).toMatchObject({ kind: 'error', error })
     expect(frameOf({ error: { message: 'm' } })).toMatchObject({ kind: 'error', error: { message: 'm' } })
   })
 
-  test.each(['', '{', 'null', '5', '"x"', '[]', '{}', '{"choices":[]}', '{"type":5}'])('that is invalid: %p', data => {
-    expect(readFrame(data).kind).toBe('garbage')
-  })
+  test.each(['', '{', 'null', '5', '"x"', '[]', '{}', '{"choices":[]}', '{"type":5}'])(
+    'that is invalid is recognized as garbage: %p',
+    data => {
+      expect(readFrame(data).kind).toBe('garbage')
+    },
+  )
 
-  test('of odd shapes does no harm', () => {
-    for (const odd of [undefined, null, 5, [], { type: 'text_delta', text: 5 }]) {
-      expect(deltaOf(odd)).toMatchObject({ kind: 'opening', outputBytes: 0 })
-      expect(startOf(odd)).toMatchObject({ kind: 'opening', outputBytes: 0 })
-      expect(frameOf({ type: 'message_delta', delta: odd, usage: odd }).finishes).toBe(0)
+  test('with fields of unexpected types does not throw', () => {
+    for (const value of [undefined, null, 5, [], { type: 'text_delta', text: 5 }]) {
+      expect(deltaOf(value)).toMatchObject({ kind: 'opening', outputBytes: 0 })
+      expect(startOf(value)).toMatchObject({ kind: 'opening', outputBytes: 0 })
+      expect(frameOf({ type: 'message_delta', delta: value, usage: value }).finishes).toBe(0)
     }
   })
 })

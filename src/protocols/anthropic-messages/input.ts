@@ -1,6 +1,7 @@
 // What a request for a message gives the model to read, as far as a bound and an estimate of it need to know.
 
 import { Refusal } from '../../base/errors.ts'
+import { hasOnly, MediaList } from '../media/media-list.ts'
 import { describeField } from '../request/checks.ts'
 import type { InputSize } from '../request/input-size.ts'
 import { inlineBytes, MEDIA_PART_BYTES } from '../request/input-size.ts'
@@ -66,12 +67,13 @@ interface Weight {
   loads: boolean
   /** Tools that are defined in the midst of the messages. */
   readonly added: unknown[]
+  readonly media: MediaList
 }
 
 export function measureInput(json: Json, bodyBytes: number): InputSize {
   const fetches = externalInputFields.some(field => field !== 'tools' && Boolean(json[field]))
   const isOnce = !fetches && !mayCompact(json.context_management)
-  const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, loads: false, added: [] }
+  const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, loads: false, added: [], media: new MediaList() }
   for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
   const own = weighTools(json.tools, 'tools')
   const added = weighTools(weight.added, 'tool_addition')
@@ -80,10 +82,13 @@ export function measureInput(json: Json, bodyBytes: number): InputSize {
   const servers = json.mcp_servers ? [{ name: 'mcp_servers', param: 'mcp_servers' }] : []
   const tools = [...own.services, ...added.services].filter(({ unit }) => unit === undefined || !isFree)
   const fields = findPaidFields(json, READ)
+  const addsOtherInput = !isOnce || own.addsWords || added.addsWords
+  const media = addsOtherInput ? undefined : weight.media.end(json, bodyBytes)
   const services = mergeServices([...machine, ...servers, ...tools, ...fields])
   return {
     textOnly: weight.textOnly && !own.addsWords && !added.addsWords,
     inputBytes: weight.inputBytes,
+    ...(media && { media }),
     searchesMax: own.searchesMax + added.searchesMax,
     ...(services.length > 0 && { services }),
     ...((own.serverTools || added.serverTools || fetches || fields.some(runsAtProvider)) && { serverTools: true }),
@@ -118,8 +123,39 @@ function weighContent(content: unknown, weight: Weight, depth: number): void {
     if (type === 'container_upload') weight.loads = true
     if (type === 'tool_addition') weight.added.push(definitionOf(block as Json))
     weight.textOnly = false
+    addMedia(weight.media, block)
     weight.inputBytes += MEDIA_PART_BYTES - inlineBytes(block)
   }
+}
+
+const KINDS = { image: 'image', document: 'file' } as const
+const BLOCK_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'source',
+  'cache_control',
+  'transformations',
+  'title',
+  'context',
+  'citations',
+])
+const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'media_type', 'data', 'url', 'file_id'])
+/** The type of a source, and its field with the medium. */
+const FIELD_BY_SOURCE = { base64: 'data', url: 'url', file: 'file_id' } as const
+
+function addMedia(media: MediaList, block: unknown): void {
+  if (!isObject(block) || !hasOnly(block, BLOCK_FIELDS)) return media.drop()
+  const { type, source } = block
+  const kind = Object.hasOwn(KINDS, String(type)) ? KINDS[type as keyof typeof KINDS] : undefined
+  if (kind === undefined || !isObject(source) || !hasOnly(source, SOURCE_FIELDS)) return media.drop()
+  const isKnown = Object.hasOwn(FIELD_BY_SOURCE, String(source.type))
+  const field = isKnown ? FIELD_BY_SOURCE[source.type as keyof typeof FIELD_BY_SOURCE] : undefined
+  const others = Object.values(FIELD_BY_SOURCE).filter(
+    name => name !== field && (source[name] ?? undefined) !== undefined,
+  )
+  if (field === undefined || others.length > 0) return media.drop()
+  if (field === 'file_id') return media.addUnseen(kind)
+  const mime = (source.media_type ?? undefined) === undefined ? {} : { mime: source.media_type }
+  media.add({ kind, holder: source, field, ...mime })
 }
 
 /** The caller's own, for one that only names a tool. */

@@ -23,11 +23,11 @@ import { codec } from './codec.ts'
 
 const golden = (name: string) => readFileSync(`${import.meta.dir}/../../../test/golden/anthropic.${name}`, 'utf8')
 
-describe('golden', () => {
+describe('the golden answer', () => {
   const whole = codec.readWholeAnswer(JSON.parse(golden('json')), sourceOf())
   const events = readAll(framesOf(golden('sse')))
 
-  test('whole and streamed answers are read the same', () => {
+  test('is read the same whole and streamed', () => {
     lawful(events)
     expect(collectAnswer(events)).toEqual(whole)
     expect(whole).toEqual({
@@ -48,11 +48,11 @@ describe('golden', () => {
     })
   })
 
-  test('written back it is the same, and its reasoning state names its origin', () => {
+  test('is the same when it is written back, and its reasoning state names its origin', () => {
     const json = JSON.parse(codec.writeWholeAnswer(whole, askOf())) as { content: Json[]; usage: Json }
     const original = JSON.parse(golden('json')) as { content: Json[]; usage: Json }
-    const [thought, ...content] = json.content
-    expect(unpackReasoningState(thought!.signature)).toEqual({ origin: 'here', form: 'signature', value: 'EqQB' })
+    const [thinking, ...content] = json.content
+    expect(unpackReasoningState(thinking!.signature)).toEqual({ origin: 'here', form: 'signature', value: 'EqQB' })
     expect(content).toEqual(original.content.slice(1))
     expect(json).toMatchObject({ id: 'msg_1', model: 'a/b', stop_reason: 'tool_use', stop_sequence: null })
     expect(json.usage).toEqual({ ...original.usage })
@@ -62,87 +62,107 @@ describe('golden', () => {
 
 describe("an upstream's stream", () => {
   const start = { type: 'message_start', message: { id: 'm', usage: { input_tokens: 5, output_tokens: 1 } } }
-  const begin = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block })
-  const grow = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
+  const startBlock = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block })
+  const blockDelta = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
   const stop = (index: number) => ({ type: 'content_block_stop', index })
-  const done = (reason: string, more: object = {}) => {
+  const messageDelta = (reason: string, more: object = {}) => {
     return { type: 'message_delta', delta: { stop_reason: reason, ...more } }
   }
-  const words = (text: string) => ({ type: 'text_delta', text })
-  const json = (text: string) => ({ type: 'input_json_delta', partial_json: text })
-  const use = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: 'f', input })
+  const textDelta = (text: string) => ({ type: 'text_delta', text })
+  const inputDelta = (text: string) => ({ type: 'input_json_delta', partial_json: text })
+  const toolUse = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: 'f', input })
 
-  const call = (args: string, id = 'a') => ({ kind: 'call', id, name: 'f', arguments: args })
-  const said = (text: string) => ({ kind: 'text', text })
+  const callPart = (args: string, id = 'a') => ({ kind: 'call', id, name: 'f', arguments: args })
+  const textPart = (text: string) => ({ kind: 'text', text })
 
   test.each<readonly [string, readonly object[], readonly object[], string]>([
-    ['without its start', [grow(0, words('x')), done('end_turn')], [said('x')], 'stop'],
+    ['without its start event', [blockDelta(0, textDelta('x')), messageDelta('end_turn')], [textPart('x')], 'stop'],
     [
-      'without stops',
-      [start, begin(0, { type: 'text', text: '' }), grow(0, words('x')), begin(1, use('a'))],
-      [said('x'), call('{}')],
+      'without stop events of its blocks',
+      [start, startBlock(0, { type: 'text', text: '' }), blockDelta(0, textDelta('x')), startBlock(1, toolUse('a'))],
+      [textPart('x'), callPart('{}')],
       'other',
     ],
-    ['without a reason', [start, grow(0, words('x'))], [said('x')], 'other'],
-    ['with text at once', [start, begin(0, { type: 'text', text: 'x' }), stop(0)], [said('x')], 'other'],
-    ['with an empty text', [start, begin(0, { type: 'text', text: '' }), stop(0), done('end_turn')], [], 'stop'],
-    ['with input at once', [start, begin(0, use('a', { b: 1 })), stop(0)], [call('{"b":1}')], 'other'],
+    ['without a stop reason', [start, blockDelta(0, textDelta('x'))], [textPart('x')], 'other'],
     [
-      'with input told twice',
-      [start, begin(0, use('a', { b: 1 })), grow(0, json('{"b":2}')), stop(0)],
-      [call('{"b":2}')],
+      'with text in the start event of a block',
+      [start, startBlock(0, { type: 'text', text: 'x' }), stop(0)],
+      [textPart('x')],
       'other',
     ],
     [
-      'with a call without a name for it',
-      [start, begin(0, use('')), stop(0), done('tool_use')],
-      [call('{}', 'minted_0')],
+      'with an empty text block',
+      [start, startBlock(0, { type: 'text', text: '' }), stop(0), messageDelta('end_turn')],
+      [],
+      'stop',
+    ],
+    [
+      'with the input of a tool in the start event of a block',
+      [start, startBlock(0, toolUse('a', { b: 1 })), stop(0)],
+      [callPart('{"b":1}')],
+      'other',
+    ],
+    [
+      'with the input of a tool in the start event and in a delta',
+      [start, startBlock(0, toolUse('a', { b: 1 })), blockDelta(0, inputDelta('{"b":2}')), stop(0)],
+      [callPart('{"b":2}')],
+      'other',
+    ],
+    [
+      'with a tool call without an id',
+      [start, startBlock(0, toolUse('')), stop(0), messageDelta('tool_use')],
+      [callPart('{}', 'minted_0')],
       'calls',
     ],
-    ['whose calls say that they end', [start, begin(0, use('a')), stop(0), done('end_turn')], [call('{}')], 'calls'],
     [
-      'P3: with blocks side by side',
+      'with tool calls and the stop reason end_turn',
+      [start, startBlock(0, toolUse('a')), stop(0), messageDelta('end_turn')],
+      [callPart('{}')],
+      'calls',
+    ],
+    [
+      'P3: with blocks that are open at the same time',
       [
         start,
-        begin(0, use('a')),
-        begin(1, use('b')),
-        grow(1, json('{"b":')),
-        grow(0, json('{"a":1}')),
-        grow(1, json('1}')),
+        startBlock(0, toolUse('a')),
+        startBlock(1, toolUse('b')),
+        blockDelta(1, inputDelta('{"b":')),
+        blockDelta(0, inputDelta('{"a":1}')),
+        blockDelta(1, inputDelta('1}')),
         stop(1),
         stop(0),
-        done('tool_use'),
+        messageDelta('tool_use'),
       ],
-      [call('{"a":1}'), call('{"b":1}', 'b')],
+      [callPart('{"a":1}'), callPart('{"b":1}', 'b')],
       'calls',
     ],
     [
       'P4: that starts a block twice',
-      [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)],
-      [call('{}'), call('{}', 'b')],
+      [start, startBlock(0, toolUse('a')), startBlock(0, toolUse('b')), stop(0), stop(0)],
+      [callPart('{}'), callPart('{}', 'b')],
       'other',
     ],
     [
-      'whose block changes',
-      [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))],
-      [{ kind: 'reasoning', text: 't' }, said('x')],
+      'with a block that changes its kind',
+      [start, blockDelta(0, { type: 'thinking_delta', thinking: 't' }), blockDelta(0, textDelta('x'))],
+      [{ kind: 'reasoning', text: 't' }, textPart('x')],
       'other',
     ],
     [
-      'P24: with a signature alone, in pieces',
+      'P24: with a signature in pieces and no thinking text',
       [
         start,
-        begin(0, { type: 'thinking', thinking: '', signature: '' }),
-        grow(0, { type: 'signature_delta', signature: 's' }),
-        grow(0, { type: 'signature_delta', signature: 't' }),
+        startBlock(0, { type: 'thinking', thinking: '', signature: '' }),
+        blockDelta(0, { type: 'signature_delta', signature: 's' }),
+        blockDelta(0, { type: 'signature_delta', signature: 't' }),
         stop(0),
       ],
       [{ kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 'st' } }],
       'other',
     ],
     [
-      'with hidden thoughts',
-      [start, begin(0, { type: 'redacted_thinking', data: 'd' }), stop(0)],
+      'with redacted thinking',
+      [start, startBlock(0, { type: 'redacted_thinking', data: 'd' }), stop(0)],
       [{ kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'redacted', value: 'd' } }],
       'other',
     ],
@@ -150,10 +170,10 @@ describe("an upstream's stream", () => {
       'with a search',
       [
         start,
-        begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
-        grow(0, json('{"query":"x"}')),
+        startBlock(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+        blockDelta(0, inputDelta('{"query":"x"}')),
         stop(0),
-        done('pause_turn'),
+        messageDelta('pause_turn'),
       ],
       [
         {
@@ -166,29 +186,34 @@ describe("an upstream's stream", () => {
       'paused',
     ],
     [
-      'with sources',
+      'with citations',
       [
         start,
-        grow(0, words('x')),
-        grow(0, { type: 'citations_delta', citation: { type: 'x', url: 'u', title: 't', cited_text: 'c' } }),
+        blockDelta(0, textDelta('x')),
+        blockDelta(0, { type: 'citations_delta', citation: { type: 'x', url: 'u', title: 't', cited_text: 'c' } }),
       ],
-      [{ ...said('x'), citations: [{ url: 'u', title: 't', citedText: 'c' }] }],
+      [{ ...textPart('x'), citations: [{ url: 'u', title: 't', citedText: 'c' }] }],
       'other',
     ],
     [
-      'P30: that refuses, and says why',
-      [start, done('refusal', { stop_details: { explanation: 'no' } })],
+      'P30: with a refusal and its explanation',
+      [start, messageDelta('refusal', { stop_details: { explanation: 'no' } })],
       [{ kind: 'refusal', text: 'no' }],
       'filtered',
     ],
     [
-      'of a later day',
-      [start, { type: 'x' }, grow(0, { type: 'x' }), begin(1, { type: 'x', y: 1 }), stop(1)],
+      'with unknown events and blocks',
+      [start, { type: 'x' }, blockDelta(0, { type: 'x' }), startBlock(1, { type: 'x', y: 1 }), stop(1)],
       [{ kind: 'native', dialect: 'anthropic-messages', what: 'x', value: { type: 'x', y: 1 } }],
       'other',
     ],
-    ['that goes on after its end', [start, done('end_turn'), grow(0, words('x'))], [said('x')], 'stop'],
-  ])('%s', (...row) => {
+    [
+      'with content after its stop reason',
+      [start, messageDelta('end_turn'), blockDelta(0, textDelta('x'))],
+      [textPart('x')],
+      'stop',
+    ],
+  ])('is read %s', (...row) => {
     const [, frames, parts, finish] = row
     const events = readAll(frames)
     lawful(events)
@@ -196,8 +221,8 @@ describe("an upstream's stream", () => {
     expect(choices.map(choice => [choice.parts, choice.finish] as unknown)).toEqual([[parts, finish]])
   })
 
-  test('reports its usage as it grows', () => {
-    const end = { ...done('end_turn'), usage: { output_tokens: 9 } }
+  test('reports its usage as the counts grow', () => {
+    const end = { ...messageDelta('end_turn'), usage: { output_tokens: 9 } }
     const usages = readAll([start, end]).filter(event => event.kind === 'usage')
     expect(usages.map(({ usage }) => usage)).toEqual([
       { input: 5, output: 1 },
@@ -205,34 +230,47 @@ describe("an upstream's stream", () => {
     ])
   })
 
-  test('the arguments of the schema tool are the answer', () => {
+  test('has the arguments of the schema tool as its text', () => {
     const source = () => sourceOf({ schemaTool: 'f' })
-    const frames = [start, begin(0, use('a')), grow(0, json('{"b":')), grow(0, json('1}')), stop(0), done('tool_use')]
+    const frames = [
+      start,
+      startBlock(0, toolUse('a')),
+      blockDelta(0, inputDelta('{"b":')),
+      blockDelta(0, inputDelta('1}')),
+      stop(0),
+      messageDelta('tool_use'),
+    ]
     const streamed = collectAnswer(readAll(frames, source()))
     expect(streamed.choices).toEqual([{ parts: [{ kind: 'text', text: '{"b":1}' }], finish: 'stop' }])
-    const whole = codec.readWholeAnswer({ content: [use('a', { b: 1 })], stop_reason: 'tool_use' }, source())
+    const whole = codec.readWholeAnswer({ content: [toolUse('a', { b: 1 })], stop_reason: 'tool_use' }, source())
     expect(whole.choices).toEqual(streamed.choices)
   })
 
-  test("tool calls have the caller's names and kinds again", () => {
+  test("has the caller's names and kinds of its tools again", () => {
     const source = () => sourceOf({ renamed: new Map([['f', 'a.b']]), wrapped: new Set(['f']) })
-    const frames = [start, begin(0, use('a')), grow(0, json('{"input":"free ')), grow(0, json('text"}')), stop(0)]
+    const frames = [
+      start,
+      startBlock(0, toolUse('a')),
+      blockDelta(0, inputDelta('{"input":"free ')),
+      blockDelta(0, inputDelta('text"}')),
+      stop(0),
+    ]
     const part = { kind: 'call', id: 'a', name: 'a.b', arguments: 'free text', custom: true }
     expect(collectAnswer(readAll(frames, source())).choices[0]!.parts).toEqual([part as never])
-    const whole = codec.readWholeAnswer({ content: [use('a', { input: 'free text' })] }, source())
+    const whole = codec.readWholeAnswer({ content: [toolUse('a', { input: 'free text' })] }, source())
     expect(whole.choices[0]!.parts).toEqual([part as never])
   })
 
-  test('invalid answers are refused', () => {
+  test('and whole answers are refused if they are invalid', () => {
     expect(() => codec.readWholeAnswer({ content: 5 }, sourceOf())).toThrow(Refusal)
   })
 
-  test('does not fill the memory', () => {
+  test('with too long a signature is refused, so that it does not fill the memory', () => {
     const signature = { type: 'signature_delta', signature: 'x'.repeat(bounds.frameBytesMax) }
-    expect(() => readAll([grow(0, signature), grow(0, signature)])).toThrow('answer_too_large')
+    expect(() => readAll([blockDelta(0, signature), blockDelta(0, signature)])).toThrow('answer_too_large')
   })
 
-  test('is read, or refused, whatever it is', () => {
+  test('with any events is read or refused', () => {
     const index = fc.constantFrom<unknown>(0, 1, 2, undefined, 'x')
     const type = fc.constantFrom(
       'text',
@@ -248,8 +286,8 @@ describe("an upstream's stream", () => {
       'compaction_delta',
       'compaction',
     )
-    const odd = fc.constantFrom<unknown>('', 'x', '{', '{}', null, 5)
-    const value = fc.oneof(odd, fc.dictionary(fc.string(), fc.string()))
+    const invalid = fc.constantFrom<unknown>('', 'x', '{', '{}', null, 5)
+    const value = fc.oneof(invalid, fc.dictionary(fc.string(), fc.string()))
     const name = fc.constantFrom(
       'text',
       'thinking',

@@ -15,6 +15,7 @@ import {
   refuseFields,
   requireModel,
 } from '../request/checks.ts'
+import { streamSplice } from '../request/field-splice.ts'
 import { isObject, readJsonObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { Splice } from '../request/splices.ts'
@@ -120,6 +121,7 @@ function readServiceClass(json: Json): string | undefined {
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
   const { body, fields, json } = call
   const splices: Splice[] = [{ ...fields.get('model')!, text: JSON.stringify(target.model) }]
+  if (target.stream) splices.push(streamSplice(call))
   const replaceField = (field: string, value: unknown): void => {
     splices.push({ ...fields.get(field)!, text: JSON.stringify(value) })
   }

@@ -23,17 +23,17 @@ const sdks: readonly (readonly [string, Sdk])[] = [
 ]
 
 const sealed = { origin: 'there', form: 'encrypted', value: 'v', id: 'rs_1' } as const
-const called = (id: string, args: string) => ({ kind: 'call', id, name: 'weather', arguments: args }) as const
+const callPart = (id: string, args: string) => ({ kind: 'call', id, name: 'weather', arguments: args }) as const
 const usage = { input: 40, cacheRead: 60, output: 30, reasoning: 10 }
-const full: Answer = {
+const fullAnswer: Answer = {
   choices: [
     {
       parts: [
         { kind: 'reasoning', text: 'Let me think.', sealed },
         { kind: 'text', text: 'Hello', citations: [{ url: 'https://x.org', title: 'X' }] },
-        called('call_a', '{"city":"Paris"}'),
-        { ...called('call_b', '{"city":"Oslo"}'), sealed: { ...sealed, form: 'thought' } },
-        called('call_c', ''),
+        callPart('call_a', '{"city":"Paris"}'),
+        { ...callPart('call_b', '{"city":"Oslo"}'), sealed: { ...sealed, form: 'thought' } },
+        callPart('call_c', ''),
       ],
       finish: 'calls',
     },
@@ -41,14 +41,14 @@ const full: Answer = {
   usage,
 }
 
-/** The same with all of its parts open at the same time. */
+/** The events of an answer, with all of its parts open at the same time. */
 function interleaved(answer: Answer): readonly AnswerEvent[] {
   const events = toEvents(answer)
   const rank = ({ kind }: AnswerEvent) => ['start', 'open', 'delta', 'cite', 'close', 'finish'].indexOf(kind)
   return [...events].sort((one, other) => rank(one) - rank(other))
 }
 
-const askOf = (model: string): AnswerTarget => ({
+const targetFor = (model: string): AnswerTarget => ({
   requestId: 'req_1',
   model,
   createdS: 1,
@@ -58,44 +58,44 @@ const askOf = (model: string): AnswerTarget => ({
   losses: new Losses(),
 })
 
-interface Spoken {
-  readonly said: Conversation[]
+interface AnsweringFetch {
+  readonly conversations: Conversation[]
   readonly fetch: typeof fetch
 }
 
-/** A gateway that gives one answer, without a socket. */
-function answering(answers: readonly Answer[]): Spoken {
-  const said: Conversation[] = []
+/** A `fetch` that answers like the gateway, with one of these answers per request, without a socket. */
+function answerWith(answers: readonly Answer[]): AnsweringFetch {
+  const conversations: Conversation[] = []
   const respond = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = new Request(input as string, init)
-    const asked: RequestHead = {
+    const head: RequestHead = {
       path: new URL(request.url).pathname,
       query: name => new URL(request.url).searchParams.get(name),
       header: name => request.headers.get(name) ?? undefined,
     }
     const body = Buffer.from(await request.arrayBuffer())
-    if (asked.path.endsWith('/count_tokens')) {
-      said.push(codec.readConversation(readCountCall(body, asked)))
+    if (head.path.endsWith('/count_tokens')) {
+      conversations.push(codec.readConversation(readCountCall(body, head)))
       return new Response(writeCount(7), { headers: { 'content-type': 'application/json' } })
     }
-    const call = readCall(body, asked)
-    said.push(codec.readConversation(call))
-    const answer = answers[said.length - 1] ?? answers.at(-1)!
+    const call = readCall(body, head)
+    conversations.push(codec.readConversation(call))
+    const answer = answers[conversations.length - 1] ?? answers.at(-1)!
     if (!call.stream) {
-      const json = codec.writeWholeAnswer(answer, askOf(call.model))
+      const json = codec.writeWholeAnswer(answer, targetFor(call.model))
       return new Response(json, { headers: { 'content-type': 'application/json' } })
     }
-    const writer = codec.openEventWriter(askOf(call.model))
+    const writer = codec.openEventWriter(targetFor(call.model))
     const sse =
       interleaved(answer)
         .map(event => writer.write(event))
         .join('') + writer.end()
     return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
   }
-  return { said, fetch: Object.assign(respond, { preconnect: fetch.preconnect }) }
+  return { conversations, fetch: Object.assign(respond, { preconnect: fetch.preconnect }) }
 }
 
-const refusing = (code: ErrorCode, stream = false): typeof fetch => {
+const refuseWith = (code: ErrorCode, stream = false): typeof fetch => {
   const written = writeError(buildErrorReply(new Refusal(code, 'detail'), 'req_9'))
   const respond = async (): Promise<Response> =>
     stream
@@ -105,10 +105,10 @@ const refusing = (code: ErrorCode, stream = false): typeof fetch => {
 }
 
 const options = { apiKey: 'wk-x', baseURL: 'http://weir.test', maxRetries: 0 }
-const asking = { model: 'a/b', max_tokens: 100, messages: [{ role: 'user' as const, content: 'hi' }] }
+const request = { model: 'a/b', max_tokens: 100, messages: [{ role: 'user' as const, content: 'hi' }] }
 
 describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
-  const check = ({ content, stop_reason, usage: told, model }: Anthropic.Message): void => {
+  const check = ({ content, stop_reason, usage: reported, model }: Anthropic.Message): void => {
     expect(model).toBe('a/b')
     expect(stop_reason).toBe('tool_use')
     expect(content.map(({ type }) => type)).toEqual([
@@ -121,56 +121,56 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
       ['call_b', { city: 'Oslo' }],
       ['call_c', {}],
     ])
-    expect(told).toMatchObject({ input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 40 })
-    expect(told.output_tokens_details).toEqual({ thinking_tokens: 10 })
+    expect(reported).toMatchObject({ input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 40 })
+    expect(reported.output_tokens_details).toEqual({ thinking_tokens: 10 })
   }
 
   test('reads a message', async () => {
-    const client = new Sdk({ ...options, fetch: answering([full]).fetch })
-    check(await client.messages.create(asking))
+    const client = new Sdk({ ...options, fetch: answerWith([fullAnswer]).fetch })
+    check(await client.messages.create(request))
   })
 
   test('P1, P3: reads a stream with its strict helper', async () => {
-    const client = new Sdk({ ...options, fetch: answering([full]).fetch })
-    const stream = client.messages.stream(asking)
+    const client = new Sdk({ ...options, fetch: answerWith([fullAnswer]).fetch })
+    const stream = client.messages.stream(request)
     const texts: string[] = []
     stream.on('text', text => texts.push(text))
     check(await stream.finalMessage())
     expect(texts).toEqual(['Hello'])
   })
 
-  test('sends back what it received', async () => {
-    const { said, fetch } = answering([full])
+  test('sends back the content that it received', async () => {
+    const { conversations, fetch } = answerWith([fullAnswer])
     const client = new Sdk({ ...options, fetch })
     for (const stream of [false, true]) {
       const { messages } = client
-      const message = stream ? await messages.stream(asking).finalMessage() : await messages.create(asking)
+      const message = stream ? await messages.stream(request).finalMessage() : await messages.create(request)
       const results = message.content.flatMap(block =>
         block.type === 'tool_use' ? [{ type: 'tool_result' as const, tool_use_id: block.id, content: 'warm' }] : [],
       )
       await client.messages.create({
-        ...asking,
+        ...request,
         messages: [
-          ...asking.messages,
+          ...request.messages,
           { role: 'assistant', content: message.content },
           { role: 'user', content: results },
         ],
       })
-      const [, assistant, tools] = said.at(-1)!.messages
+      const [, assistant, tools] = conversations.at(-1)!.messages
       expect(assistant!.parts.slice(0, 2)).toEqual([
         { kind: 'reasoning', text: 'Let me think.', sealed },
         expect.objectContaining({ kind: 'text', text: 'Hello' }),
       ])
       const state = { ...sealed, form: 'thought' } as const
-      expect(assistant!.parts[3]).toEqual({ ...called('call_b', '{"city":"Oslo"}'), sealed: state })
+      expect(assistant!.parts[3]).toEqual({ ...callPart('call_b', '{"city":"Oslo"}'), sealed: state })
       expect(tools!.parts.map(part => part.kind === 'result' && part.name)).toEqual(['weather', 'weather', 'weather'])
-      expect(said.at(-1)!.lostFields).toEqual([])
+      expect(conversations.at(-1)!.lostFields).toEqual([])
     }
   })
 
-  test('counts', async () => {
-    const client = new Sdk({ ...options, fetch: answering([full]).fetch })
-    expect((await client.messages.countTokens({ model: 'a/b', messages: asking.messages })).input_tokens).toBe(7)
+  test('counts tokens', async () => {
+    const client = new Sdk({ ...options, fetch: answerWith([fullAnswer]).fetch })
+    expect((await client.messages.countTokens({ model: 'a/b', messages: request.messages })).input_tokens).toBe(7)
   })
 
   test.each<readonly [ErrorCode, number, string]>([
@@ -180,16 +180,16 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
     ['qpm_exceeded', 429, 'RateLimitError'],
     ['upstream_failed', 502, 'InternalServerError'],
   ])('raises its own error for %s', async (code, status, name) => {
-    const client = new Sdk({ ...options, fetch: refusing(code) })
-    const fault = await client.messages.create(asking).catch((error: unknown) => error)
+    const client = new Sdk({ ...options, fetch: refuseWith(code) })
+    const fault = await client.messages.create(request).catch((error: unknown) => error)
     expect(fault).toBeInstanceOf(Sdk[name as 'APIError'])
     expect(fault).toMatchObject({ status, message: expect.stringContaining('.') })
   })
 
-  test('raises an error in a stream', async () => {
-    const client = new Sdk({ ...options, fetch: refusing('upstream_failed', true) })
+  test('raises an error that comes in a stream', async () => {
+    const client = new Sdk({ ...options, fetch: refuseWith('upstream_failed', true) })
     const fault = await client.messages
-      .stream(asking)
+      .stream(request)
       .finalMessage()
       .catch((error: unknown) => error)
     expect(fault).toBeInstanceOf(Sdk.APIError)
@@ -201,7 +201,7 @@ describe('AI SDK', () => {
   const inputSchema = jsonSchema({ type: 'object', properties: {} })
   const tools = { weather: tool({ inputSchema, execute: () => 'warm' }) }
   const end: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Done' }], finish: 'stop' }], usage }
-  const ask = (fetch: typeof globalThis.fetch) => ({
+  const textOptions = (fetch: typeof globalThis.fetch) => ({
     model: createAnthropic({ apiKey: 'wk-x', baseURL: 'http://weir.test/v1', fetch })('a/b'),
     prompt: 'hi',
     tools,
@@ -210,8 +210,8 @@ describe('AI SDK', () => {
     maxOutputTokens: 4096,
   })
 
-  const check = (said: readonly Conversation[]): void => {
-    const [, assistant, results] = said[1]!.messages.filter(({ role }) => role !== 'system')
+  const check = (conversations: readonly Conversation[]): void => {
+    const [, assistant, results] = conversations[1]!.messages.filter(({ role }) => role !== 'system')
     expect(assistant!.parts[0]).toEqual({ kind: 'reasoning', text: 'Let me think.', sealed })
     expect(assistant!.parts.find(part => part.kind === 'call' && part.id === 'call_b')).toMatchObject({
       sealed: { ...sealed, form: 'thought' },
@@ -220,18 +220,18 @@ describe('AI SDK', () => {
   }
 
   test('runs its tools and sends back the reasoning state', async () => {
-    const { said, fetch } = answering([full, end])
-    const { text } = await generateText(ask(fetch))
+    const { conversations, fetch } = answerWith([fullAnswer, end])
+    const { text } = await generateText(textOptions(fetch))
     expect(text).toBe('Done')
-    check(said)
+    check(conversations)
   })
 
-  test('and in a stream', async () => {
-    const { said, fetch } = answering([full, end])
-    const result = streamText(ask(fetch))
+  test('does the same in a stream', async () => {
+    const { conversations, fetch } = answerWith([fullAnswer, end])
+    const result = streamText(textOptions(fetch))
     expect(await result.text).toBe('Done')
     expect((await result.totalUsage).inputTokens).toBe(200)
-    check(said)
+    check(conversations)
   })
 })
 
@@ -240,9 +240,9 @@ test.each<readonly [string, string]>([
   ['rate_limit_error', 'rate_limit_error'],
   ['authentication_error', 'api_error'],
   ['their_own', 'api_error'],
-])('P34: an upstream error %s in a stream becomes %s', (type, told) => {
+])('P34: an upstream error %s in a stream becomes %s', (type, written) => {
   const upstream = { status: 502, message: 'Sorry.', type }
   const { events } = writeError(buildErrorReply(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
-  const error = { type: told, message: 'Sorry.' }
+  const error = { type: written, message: 'Sorry.' }
   expect(JSON.parse(events.split('data: ')[1]!)).toMatchObject({ type: 'error', error })
 })

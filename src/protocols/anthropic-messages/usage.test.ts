@@ -8,24 +8,24 @@ import { Losses } from '../neutral/losses.ts'
 import { readServedClass, readUsage, writeTotals, writeUsage } from './usage.ts'
 
 const plain = { input_tokens: 40, output_tokens: 30 }
-const hour = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 7 }
+const byDuration = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 7 }
 
-describe('a report', () => {
+describe('a usage report', () => {
   test.each<readonly [string, unknown, Usage]>([
-    ['plain', plain, { input: 40, output: 30 }],
+    ['without cache', plain, { input: 40, output: 30 }],
     [
-      'P15: with cache beside its input',
+      'P15: with cached tokens that its input does not include',
       { ...plain, cache_read_input_tokens: 60, cache_creation_input_tokens: 5 },
       { input: 40, cacheRead: 60, cacheWrite: 5, output: 30 },
     ],
     [
-      'P16: with writes told twice, which are billed once',
-      { ...plain, cache_creation_input_tokens: 10, cache_creation: hour },
+      'P16: with cache writes in total and by duration, which are billed once',
+      { ...plain, cache_creation_input_tokens: 10, cache_creation: byDuration },
       { input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30 },
     ],
     [
-      'with writes told in parts alone',
-      { ...plain, cache_creation: hour },
+      'with cache writes by duration only',
+      { ...plain, cache_creation: byDuration },
       {
         input: 40,
         cacheWrite: 3,
@@ -34,12 +34,12 @@ describe('a report', () => {
       },
     ],
     [
-      'with writes of which only the sum is told',
+      'with cache writes in total only',
       { ...plain, cache_creation_input_tokens: 9, cache_creation: { ephemeral_5m_input_tokens: 0 } },
       { input: 40, cacheWrite: 9, output: 30 },
     ],
     [
-      'with thoughts inside its output',
+      'with thinking that its output includes',
       { ...plain, output_tokens_details: { thinking_tokens: 12 } },
       {
         input: 40,
@@ -57,7 +57,7 @@ describe('a report', () => {
       },
     ],
     [
-      'of nulls',
+      'with null fields',
       { ...plain, cache_read_input_tokens: null, cache_creation: null, server_tool_use: null },
       {
         input: 40,
@@ -65,62 +65,70 @@ describe('a report', () => {
       },
     ],
     [
-      'P21: with a summary and an adviser, which its totals leave out',
+      'P21: with a summary and an adviser, which its totals do not include',
       {
         ...plain,
         iterations: [
           { type: 'message', input_tokens: 40, output_tokens: 30 },
           { type: 'compaction', input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 9 },
-          { type: 'advisor_message', model: 'm', input_tokens: 5, output_tokens: 6, cache_creation: hour },
+          { type: 'advisor_message', model: 'm', input_tokens: 5, output_tokens: 6, cache_creation: byDuration },
         ],
       },
       { input: 145, cacheRead: 9, cacheWrite: 3, cacheWrite1h: 7, output: 56 },
     ],
     [
-      'P21: of a fallback, which its totals already are',
+      'P21: of a fallback, whose tokens are its totals',
       { ...plain, iterations: [{ type: 'fallback_message', model: 'm', input_tokens: 40, output_tokens: 30 }] },
       { input: 40, output: 30 },
     ],
-  ])('%s', (_name, report, usage) => {
+  ])('%s is read', (_name, report, usage) => {
     expect(readUsage(report)).toEqual(usage)
   })
 
   test.each([undefined, null, {}, { input_tokens: 0, output_tokens: 0 }, { service_tier: 'standard' }])(
-    'that says nothing: %p',
+    'without tokens counts as no report: %p',
     report => expect(readUsage(report)).toBeUndefined(),
   )
 
-  test('thinking that exceeds the output is not included in it', () => {
+  test('with more thinking than output has its output beside the thinking', () => {
     const report = { ...plain, output_tokens_details: { thinking_tokens: 31 } }
     expect(readUsage(report)).toMatchObject({ output: plain.output_tokens, reasoning: 31 })
   })
 
-  test('of cache writes by duration and in total, the greater counts', () => {
+  test('with cache writes by duration and in total counts the greater of both', () => {
     const split = { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 5 }
-    const written = (total: number) =>
+    const readWithTotal = (total: number) =>
       readUsage({ ...plain, cache_creation_input_tokens: total, cache_creation: split }) as Usage
-    expect(written(0)).toMatchObject({ cacheWrite: 7, cacheWrite1h: 5 })
-    expect(written(9)).toMatchObject({ cacheWrite: 7, cacheWrite1h: 5 })
-    expect(written(20)).toMatchObject({ cacheWrite: 15, cacheWrite1h: 5 })
+    expect(readWithTotal(0)).toMatchObject({ cacheWrite: 7, cacheWrite1h: 5 })
+    expect(readWithTotal(9)).toMatchObject({ cacheWrite: 7, cacheWrite1h: 5 })
+    expect(readWithTotal(20)).toMatchObject({ cacheWrite: 15, cacheWrite1h: 5 })
   })
 
   test.each<readonly [string, unknown]>([
-    ['a text', 'x'],
+    ['a string', 'x'],
     ['a list', [1]],
     ['output without input', { output_tokens: 5 }],
     ...[-1, '6', 1.5, 1e400, true, {}].flatMap(value => [
-      [`${String(value)} read`, { ...plain, input_tokens: value }] as const,
-      [`${String(value)} written`, { ...plain, output_tokens: value }] as const,
-      [`${String(value)} cached`, { ...plain, cache_read_input_tokens: value }] as const,
-      [`${String(value)} summed up`, { ...plain, iterations: [{ type: 'compaction', input_tokens: value }] }] as const,
+      [`${String(value)} input tokens`, { ...plain, input_tokens: value }] as const,
+      [`${String(value)} output tokens`, { ...plain, output_tokens: value }] as const,
+      [`${String(value)} cached tokens`, { ...plain, cache_read_input_tokens: value }] as const,
+      [
+        `${String(value)} input tokens of a summary`,
+        { ...plain, iterations: [{ type: 'compaction', input_tokens: value }] },
+      ] as const,
     ]),
-  ])('is nonsense: %s', (_name, report) => {
+  ])('is not used: %s', (_name, report) => {
     expect(readUsage(report)).toBe('nonsense')
   })
 })
 
 describe('a later report of a stream', () => {
-  const start = readUsage({ ...plain, output_tokens: 1, cache_read_input_tokens: 60, cache_creation: hour }) as Usage
+  const start = readUsage({
+    ...plain,
+    output_tokens: 1,
+    cache_read_input_tokens: 60,
+    cache_creation: byDuration,
+  }) as Usage
 
   test('with only the output keeps the other counts', () => {
     expect(readUsage({ output_tokens: 89 }, start)).toEqual({ ...start, output: 89 })
@@ -142,19 +150,19 @@ describe('a later report of a stream', () => {
 
 const tokens = fc.nat(1_000)
 const buckets = fc.record({ input: tokens, cacheRead: tokens, cacheWrite: tokens, cacheWrite1h: tokens })
-const written = fc.record({ output: tokens, reasoning: tokens, searches: tokens })
+const outputs = fc.record({ output: tokens, reasoning: tokens, searches: tokens })
 
 test('the buckets of a valid report add up to its totals, and are written back', () => {
   fc.assert(
-    fc.property(buckets, written, (read, wrote) => {
-      const usage = { ...read, ...wrote, input: read.input + 1 }
+    fc.property(buckets, outputs, (inputs, outputCounts) => {
+      const usage = { ...inputs, ...outputCounts, input: inputs.input + 1 }
       const report = writeUsage(usage, undefined, new Losses()) as Record<string, number>
       expect(report.input_tokens! + report.cache_read_input_tokens! + report.cache_creation_input_tokens!).toBe(
         inputTokens(usage),
       )
       expect(report.output_tokens).toBe(outputTokens(usage))
-      const back = readUsage(report) as Usage
-      expect({ cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, reasoning: 0, searches: 0, ...back }).toEqual(usage)
+      const readBack = readUsage(report) as Usage
+      expect({ cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, reasoning: 0, searches: 0, ...readBack }).toEqual(usage)
     }),
   )
 })
@@ -165,7 +173,7 @@ test('buckets of other dialects become input or cache', () => {
   expect(writeTotals({ ...read, output: 7 })).toMatchObject(totals)
 })
 
-test('any report is nonsense, empty, or adds up', () => {
+test('any usage report is invalid, empty, or adds up', () => {
   const value = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
   const report = fc.dictionary(
     fc.constantFrom(...Object.keys(writeUsage({ input: 1, output: 1 }, undefined, new Losses())), 'iterations'),
@@ -182,7 +190,7 @@ test('any report is nonsense, empty, or adds up', () => {
   )
 })
 
-test('the served service class', () => {
+test('the served service class is read and written', () => {
   expect(readServedClass({ service_tier: 'standard', speed: 'fast' })).toBe('fast')
   expect(readServedClass({ service_tier: 'priority', speed: 'standard' })).toBe('priority')
   expect(readServedClass({ service_tier: null })).toBeUndefined()

@@ -9,39 +9,57 @@ import type { Json } from '../request/json-type.ts'
 import { writeCountConversation } from './write-conversation.ts'
 
 const f = { kind: 'function', name: 'f', schema: { type: 'object' } } as const
-type Wanted = Omit<Conversation['settings'], 'stream'>
-const wants = (settings: Wanted) => ({ settings: { ...settings, stream: false } })
+type SettingFields = Omit<Conversation['settings'], 'stream'>
+const withSettings = (settings: SettingFields) => ({ settings: { ...settings, stream: false } })
 
-describe('thinking', () => {
+describe('thinking is written', () => {
   const adaptive = { type: 'adaptive', display: 'summarized' }
   const enabled = (tokens: number) => ({ type: 'enabled', budget_tokens: tokens, display: 'summarized' })
   const off = { type: 'disabled' }
   test.each<readonly [string, Conversation['reasoning'] & object, ModelTraits, object | undefined, string | undefined]>(
     [
-      ['an effort', { effort: 'high' }, { thinking: 'adaptive' }, adaptive, 'high'],
-      ['the least', { effort: 'minimal' }, { thinking: 'either' }, adaptive, 'low'],
-      ['an effort too high', { effort: 'max' }, { thinking: 'adaptive', efforts: ['low', 'high'] }, adaptive, 'high'],
-      ['an effort too low', { effort: 'low' }, { thinking: 'adaptive', efforts: ['high'] }, adaptive, 'high'],
-      ['a budget as an effort', { budget: 5000 }, { thinking: 'adaptive' }, adaptive, 'medium'],
-      ['a budget', { budget: 5000 }, { thinking: 'either' }, enabled(5000), undefined],
-      ['a budget for an unknown model', { budget: 5000 }, {}, enabled(5000), undefined],
-      ['an effort for an unknown model', { effort: 'low' }, {}, adaptive, 'low'],
-      ['an effort as a budget', { effort: 'medium' }, { thinking: 'budget' }, enabled(2400), undefined],
-      ['a small budget', { budget: 5 }, { thinking: 'budget' }, enabled(1024), undefined],
-      ['a budget beyond the cap', { budget: 50_000 }, { thinking: 'budget' }, enabled(7999), undefined],
+      ['as an effort', { effort: 'high' }, { thinking: 'adaptive' }, adaptive, 'high'],
+      ['as the lowest effort', { effort: 'minimal' }, { thinking: 'either' }, adaptive, 'low'],
       [
-        'a budget beyond the model',
+        'as the highest effort of the model',
+        { effort: 'max' },
+        { thinking: 'adaptive', efforts: ['low', 'high'] },
+        adaptive,
+        'high',
+      ],
+      [
+        'as the lowest effort of the model',
+        { effort: 'low' },
+        { thinking: 'adaptive', efforts: ['high'] },
+        adaptive,
+        'high',
+      ],
+      ['as an effort for a budget', { budget: 5000 }, { thinking: 'adaptive' }, adaptive, 'medium'],
+      ['as a budget', { budget: 5000 }, { thinking: 'either' }, enabled(5000), undefined],
+      ['as a budget for a model without traits', { budget: 5000 }, {}, enabled(5000), undefined],
+      ['as an effort for a model without traits', { effort: 'low' }, {}, adaptive, 'low'],
+      ['as a budget for an effort', { effort: 'medium' }, { thinking: 'budget' }, enabled(2400), undefined],
+      ['as the smallest budget', { budget: 5 }, { thinking: 'budget' }, enabled(1024), undefined],
+      ['as a budget below the cap', { budget: 50_000 }, { thinking: 'budget' }, enabled(7999), undefined],
+      [
+        'as the largest budget of the model',
         { budget: 5000 },
         { thinking: 'budget', budgetMax: 3000 },
         enabled(3000),
         undefined,
       ],
-      ['its own', { adaptive: true }, { thinking: 'budget' }, enabled(4800), undefined],
-      ['hidden', { adaptive: true, show: 'none' }, {}, { type: 'adaptive', display: 'omitted' }, undefined],
-      ['off', { effort: 'none' }, { thinking: 'either' }, off, undefined],
-      ['off by a budget', { budget: 0 }, {}, off, undefined],
-      ['off where it is never on', { effort: 'none' }, { thinking: 'none' }, undefined, undefined],
-      ['by a word alone', { effort: 'low' }, { thinking: 'effort' }, undefined, 'low'],
+      ['as a budget for adaptive thinking', { adaptive: true }, { thinking: 'budget' }, enabled(4800), undefined],
+      ['as hidden', { adaptive: true, show: 'none' }, {}, { type: 'adaptive', display: 'omitted' }, undefined],
+      ['as off', { effort: 'none' }, { thinking: 'either' }, off, undefined],
+      ['as off for a budget of 0', { budget: 0 }, {}, off, undefined],
+      [
+        'not at all if it is off and the model has none',
+        { effort: 'none' },
+        { thinking: 'none' },
+        undefined,
+        undefined,
+      ],
+      ['as an effort alone', { effort: 'low' }, { thinking: 'effort' }, undefined, 'low'],
     ],
   )('%s', (...row) => {
     const [, reasoning, traits, thinking, effort] = row
@@ -52,26 +70,30 @@ describe('thinking', () => {
   })
 
   test.each<readonly [string, Partial<Conversation>, ModelTraits]>([
-    ['not offered', { reasoning: { effort: 'high' } }, { thinking: 'none' }],
-    ['never off', { reasoning: { effort: 'none' } }, { thinking: 'adaptive', stopsThinking: false }],
-    ['no room', { reasoning: { budget: 2000 }, ...wants({ outputTokensMax: 1024 }) }, { thinking: 'budget' }],
-    ['P28: a tool must be called', { reasoning: { effort: 'high' }, tools: [f], toolChoice: { mode: 'required' } }, {}],
-  ])('is lost: %s', (_name, said, traits) => {
-    const { body, losses } = write(said, { traits })
+    ['the model has none', { reasoning: { effort: 'high' } }, { thinking: 'none' }],
+    ['the model cannot stop it', { reasoning: { effort: 'none' } }, { thinking: 'adaptive', stopsThinking: false }],
+    [
+      'the cap leaves no room',
+      { reasoning: { budget: 2000 }, ...withSettings({ outputTokensMax: 1024 }) },
+      { thinking: 'budget' },
+    ],
+    ['P28: a tool call is forced', { reasoning: { effort: 'high' }, tools: [f], toolChoice: { mode: 'required' } }, {}],
+  ])('as a loss if %s', (_name, conversation, traits) => {
+    const { body, losses } = write(conversation, { traits })
     expect(body.thinking).toBeUndefined()
     expect(losses).toEqual(['reasoning'])
   })
 })
 
 describe('tools', () => {
-  test('each kind', () => {
+  test('of each kind are written', () => {
     const grammar = { syntax: 'lark', definition: 'start: "x"' }
-    const place = { city: 'Paris', zone: 'Europe/Paris' }
+    const location = { city: 'Paris', zone: 'Europe/Paris' }
     const { body, losses, notes } = write({
       tools: [
         { kind: 'function', name: 'f', description: 'd', cache: { ttl: '12h' } },
         { kind: 'custom', name: 'c', grammar },
-        { kind: 'search', domains: ['x.org'], usesMax: 2, location: place, contextSize: 'low' },
+        { kind: 'search', domains: ['x.org'], usesMax: 2, location, contextSize: 'low' },
         { kind: 'native', dialect: 'openai-responses', what: 'tools.file_search', value: {} },
       ],
     })
@@ -99,7 +121,7 @@ describe('tools', () => {
     expect([...notes.wrapped!]).toEqual(['c'])
   })
 
-  test('invalid names are replaced, and restored in the answer', () => {
+  test('have valid names instead of invalid ones, and the original names in the answer', () => {
     const named = (name: string) => ({ ...f, name })
     const tools = [named('a.b'), named('a_b'), named('a:b'), named('x'.repeat(200))]
     const { body, notes } = write({
@@ -118,34 +140,36 @@ describe('tools', () => {
   })
 
   test.each<readonly [string, Partial<Conversation>, object | undefined]>([
-    ['nothing', {}, undefined],
+    ['no choice', {}, undefined],
     ['auto', { toolChoice: { mode: 'auto' } }, { type: 'auto' }],
     ['none', { toolChoice: { mode: 'none' } }, { type: 'none' }],
     ['any', { toolChoice: { mode: 'required' } }, { type: 'any' }],
-    ['one', { toolChoice: { mode: 'required', names: ['f'] } }, { type: 'tool', name: 'f' }],
-    ['one at a time', { parallelCalls: false }, { type: 'auto', disable_parallel_tool_use: true }],
+    ['one tool', { toolChoice: { mode: 'required', names: ['f'] } }, { type: 'tool', name: 'f' }],
+    ['one call at a time', { parallelCalls: false }, { type: 'auto', disable_parallel_tool_use: true }],
     [
-      'any, one at a time',
+      'any tool, one call at a time',
       { toolChoice: { mode: 'required' }, parallelCalls: false },
       {
         type: 'any',
         disable_parallel_tool_use: true,
       },
     ],
-  ])('are chosen: %s', (_name, said, choice) => {
-    expect(write({ tools: [f, { ...f, name: 'g' }], ...said }).body.tool_choice as object | undefined).toEqual(choice)
+  ])('are chosen: %s', (_name, conversation, choice) => {
+    expect(write({ tools: [f, { ...f, name: 'g' }], ...conversation }).body.tool_choice as object | undefined).toEqual(
+      choice,
+    )
   })
 
-  test('a choice of some tools leaves out the others', () => {
+  test('that a choice does not name are left out', () => {
     const tools = ['f', 'g', 'h'].map(name => ({ ...f, name }))
     const { body } = write({ tools, toolChoice: { mode: 'required', names: ['f', 'h'] } })
     expect((body.tools as Json[]).map(({ name }) => name)).toEqual(['f', 'h'])
     expect(body.tool_choice).toEqual({ type: 'any' })
   })
 
-  test('a forced choice is a loss if the model does not support it', () => {
-    const said = { tools: [f], toolChoice: { mode: 'required' } } as const
-    const { body, losses } = write(said, { traits: { forcedTool: false } })
+  test('cannot be forced if the model does not support that, which is a loss', () => {
+    const conversation = { tools: [f], toolChoice: { mode: 'required' } } as const
+    const { body, losses } = write(conversation, { traits: { forcedTool: false } })
     expect(body.tool_choice).toEqual({ type: 'auto' })
     expect(losses).toEqual(['tool_choice'])
   })
@@ -176,7 +200,7 @@ describe('tools', () => {
   })
 })
 
-describe('a format', () => {
+describe('a response format', () => {
   const schema = { type: 'object', properties: { a: { type: 'string', format: 'color', maxLength: 3 } } }
   const format = { kind: 'schema', schema } as const
 
@@ -209,10 +233,10 @@ describe('a format', () => {
 
   test.each<readonly [string, Partial<Conversation>, ModelTraits]>([
     ['P28: the model thinks', { format, reasoning: { effort: 'low' } }, { schema: false, thinking: 'either' }],
-    ['P28: no tool can be forced', { format }, { schema: false, forcedTool: false }],
+    ['P28: no tool call can be forced', { format }, { schema: false, forcedTool: false }],
     ['there is no schema', { format: { kind: 'json' } }, {}],
-  ])('is asked for in words where %s', (_name, said, traits) => {
-    const { body, losses, notes } = write(said, { traits })
+  ])('is described in the system prompt if %s', (_name, conversation, traits) => {
+    const { body, losses, notes } = write(conversation, { traits })
     expect(JSON.stringify(body.system)).toContain('Answer with JSON and nothing else')
     expect(body.tool_choice).toBeUndefined()
     expect(notes.schemaTool).toBeUndefined()
@@ -220,20 +244,20 @@ describe('a format', () => {
   })
 })
 
-describe('settings', () => {
-  test.each<readonly [string, Wanted, object, readonly string[]]>([
+describe('settings are written or lost:', () => {
+  test.each<readonly [string, SettingFields, object, readonly string[]]>([
     ['stops', { stop: ['x', ' '] }, { stop_sequences: ['x'] }, ['stop']],
-    ['whom it is for', { endUser: 'u' }, { metadata: { user_id: 'u' } }, []],
-    ['classes', { serviceClass: 'default' }, { service_tier: 'standard_only' }, []],
+    ['the end user', { endUser: 'u' }, { metadata: { user_id: 'u' } }, []],
+    ['the service class', { serviceClass: 'default' }, { service_tier: 'standard_only' }, []],
     ['speed', { serviceClass: 'fast' }, { speed: 'fast' }, []],
-    ['a class of others', { serviceClass: 'flex' }, {}, ['service_tier']],
+    ['a service class of other providers', { serviceClass: 'flex' }, {}, ['service_tier']],
     ['the cache', { cache: { ttl: '30m' } }, { cache_control: { type: 'ephemeral' } }, []],
     ['temperature', { temperature: 0.5 }, { temperature: 0.5 }, []],
-    ['too hot', { temperature: 1.5 }, { temperature: 1 }, ['temperature']],
-    ['only one of two', { temperature: 0.5, topP: 0.5 }, { temperature: 0.5 }, ['top_p']],
+    ['a temperature above the maximum', { temperature: 1.5 }, { temperature: 1 }, ['temperature']],
+    ['temperature and top p together', { temperature: 0.5, topP: 0.5 }, { temperature: 0.5 }, ['top_p']],
     ['top p', { topP: 0.5, topK: 4 }, { top_p: 0.5, top_k: 4 }, []],
     [
-      'what others have',
+      'settings that this dialect does not have',
       { seed: 1, verbosity: 'low', metadata: { a: 'b' }, logprobs: 2, logitBias: { 1: 2 } },
       {},
       ['seed', 'logprobs', 'logit_bias', 'verbosity', 'metadata'],
@@ -241,18 +265,18 @@ describe('settings', () => {
     ['penalties', { frequencyPenalty: 1, presencePenalty: 0 }, {}, ['frequency_penalty']],
   ])('%s', (...row) => {
     const [, settings, fields, losses] = row
-    const written = write(wants(settings))
+    const written = write(withSettings(settings))
     const { model: _model, max_tokens: _cap, messages: _messages, ...rest } = written.body
     expect(rest as object).toEqual(fields)
     expect(written.losses).toEqual([...losses])
   })
 
   test('P29: sampling settings are left out for a model that refuses them', () => {
-    const settings = wants({ temperature: 0.5, topP: 0.5, topK: 4 })
+    const settings = withSettings({ temperature: 0.5, topP: 0.5, topK: 4 })
     const none = write(settings, { traits: { sampling: false } })
     expect(none.losses).toEqual(['temperature', 'top_p', 'top_k'])
     expect(none.body).not.toContainAnyKeys(['temperature', 'top_p', 'top_k'])
-    const plain = write(wants({ temperature: 1, topP: 1 }), { traits: { sampling: false } })
+    const plain = write(withSettings({ temperature: 1, topP: 1 }), { traits: { sampling: false } })
     expect(plain.losses).toEqual([])
     expect(plain.body).not.toContainAnyKeys(['temperature', 'top_p'])
     const thinking = write({ ...settings, reasoning: { effort: 'high' } })
@@ -260,32 +284,36 @@ describe('settings', () => {
   })
 
   test.each<readonly [string, number | undefined, Partial<ConversationTarget>, number]>([
-    ["the caller's", 100, {}, 100],
-    ["the model's", undefined, {}, 8000],
-    ["beyond the model's", 9000, {}, 8000],
-    ['what can be paid', 100, { cap: 50 }, 50],
-    ["nobody's", undefined, { outputTokensMax: undefined }, 8192],
-  ])('the cap is %s', (...row) => {
-    const [, asked, target, cap] = row
-    const settings = { stream: true, ...(asked !== undefined && { outputTokensMax: asked }) }
+    ["the caller's cap", 100, {}, 100],
+    ["the model's maximum", undefined, {}, 8000],
+    ["the model's maximum for a higher cap of the caller", 9000, {}, 8000],
+    ['what the funds cover', 100, { cap: 50 }, 50],
+    ['a default without any of them', undefined, { outputTokensMax: undefined }, 8192],
+  ])('the cap of the output is %s', (...row) => {
+    const [, outputTokensMax, target, cap] = row
+    const settings = { stream: true, ...(outputTokensMax !== undefined && { outputTokensMax }) }
     expect(write({ settings }, { target }).body).toMatchObject({ max_tokens: cap, stream: true })
   })
 
   test('P23: a count request has no fields that only an answer needs', () => {
-    const { body } = write({ ...wants({ temperature: 0.5, stop: ['x'] }), tools: [f], reasoning: { effort: 'low' } })
+    const { body } = write({
+      ...withSettings({ temperature: 0.5, stop: ['x'] }),
+      tools: [f],
+      reasoning: { effort: 'low' },
+    })
     const { max_tokens: _cap, temperature: _heat, stop_sequences: _stop, ...rest } = body
     const reasoning = { effort: 'low' } as const
     const conversation = { messages: [hi], tools: [f], settings: { stream: true }, lostFields: [], reasoning }
     expect(JSON.parse(writeCountConversation(conversation, targetOf()))).toEqual(rest)
   })
 
-  test('several answers are refused', () => {
-    expect(() => write(wants({ choices: 2 }))).toThrow('field_invalid')
-    expect(write(wants({ choices: 1 })).losses).toEqual([])
+  test('several choices are refused', () => {
+    expect(() => write(withSettings({ choices: 2 }))).toThrow('field_invalid')
+    expect(write(withSettings({ choices: 1 })).losses).toEqual([])
   })
 
-  test('no more cache marks than the provider accepts', () => {
-    const marked = Array.from({ length: 6 }, (_, at) => ({ ...text(`t${at}`), cache: {} }))
+  test('cache marks, as many as the provider accepts', () => {
+    const marked = Array.from({ length: 6 }, (_, index) => ({ ...text(`t${index}`), cache: {} }))
     const { body, losses } = write({ messages: [user(...marked)] })
     const marks = (body.messages[0]!.content as Json[]).map(block => block.cache_control !== undefined)
     expect(marks).toEqual([false, false, true, true, true, true])

@@ -46,7 +46,7 @@ describe("a caller's stream", () => {
   })
 
   const open: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'text' }
-  const opened = (id: string, index: number): AnswerEvent => {
+  const openCall = (id: string, index: number): AnswerEvent => {
     return { kind: 'open', index, choice: 0, part: 'call', id, name: 'f' }
   }
   const delta = (index: number, text: string): AnswerEvent => ({ kind: 'delta', index, text })
@@ -69,39 +69,39 @@ describe("a caller's stream", () => {
     expect(writer.write(delta(0, 'z'))).toBe('')
   })
 
-  test('an empty input is an object', () => {
+  test('has an object as the input of a tool call without arguments', () => {
     const finish: AnswerEvent = { kind: 'finish', choice: 0, finish: 'calls' }
-    const frames = framesOf(writeAll([{ kind: 'start' }, opened('a', 0), { kind: 'close', index: 0 }, finish]))
+    const frames = framesOf(writeAll([{ kind: 'start' }, openCall('a', 0), { kind: 'close', index: 0 }, finish]))
     expect(assembled(frames)).toMatchObject({ stop_reason: 'tool_use', content: [{ id: 'a', name: 'f', input: {} }] })
   })
 
-  test('a call without thinking gets a placeholder if the caller expects thinking', () => {
-    const ask = () => ({ ...askOf(), json: { thinking: { type: 'enabled', budget_tokens: 2000 } } })
-    const called = { kind: 'call', id: 'a', name: 'f', arguments: '{}' } as const
-    const of = (...parts: AnswerPart[]): Answer => ({ choices: [{ parts, finish: 'calls' }] })
+  test('has a thinking placeholder before a tool call without thinking if the caller enabled thinking', () => {
+    const targetWithThinking = () => ({ ...askOf(), json: { thinking: { type: 'enabled', budget_tokens: 2000 } } })
+    const callPart = { kind: 'call', id: 'a', name: 'f', arguments: '{}' } as const
+    const answerOf = (...parts: AnswerPart[]): Answer => ({ choices: [{ parts, finish: 'calls' }] })
     const types = (answer: Answer) => {
-      const whole = JSON.parse(codec.writeWholeAnswer(answer, ask())) as { content: Json[] }
-      expect(assembled(framesOf(writeAll(toEvents(answer), ask()))).content).toEqual(whole.content)
+      const whole = JSON.parse(codec.writeWholeAnswer(answer, targetWithThinking())) as { content: Json[] }
+      expect(assembled(framesOf(writeAll(toEvents(answer), targetWithThinking()))).content).toEqual(whole.content)
       return whole.content.map(({ type }) => type)
     }
-    expect(types(of(called, { ...called, id: 'b' }))).toEqual(['redacted_thinking', 'tool_use', 'tool_use'])
-    expect(types(of({ kind: 'text', text: 'x' }, called))).toEqual(['text', 'redacted_thinking', 'tool_use'])
-    expect(types(of({ kind: 'reasoning', text: 'x' }, called))).toEqual(['thinking', 'tool_use'])
-    expect(types(of({ kind: 'text', text: 'x' }))).toEqual(['text'])
+    expect(types(answerOf(callPart, { ...callPart, id: 'b' }))).toEqual(['redacted_thinking', 'tool_use', 'tool_use'])
+    expect(types(answerOf({ kind: 'text', text: 'x' }, callPart))).toEqual(['text', 'redacted_thinking', 'tool_use'])
+    expect(types(answerOf({ kind: 'reasoning', text: 'x' }, callPart))).toEqual(['thinking', 'tool_use'])
+    expect(types(answerOf({ kind: 'text', text: 'x' }))).toEqual(['text'])
   })
 
-  test('an empty answer is a valid message', () => {
+  test('of an empty answer is a valid message', () => {
     expect(assembled(framesOf(writeAll([])))).toMatchObject({ content: [], stop_reason: 'max_tokens' })
   })
 
-  test('does not fill the memory', () => {
+  test('with too much buffered content is refused, so that it does not fill the memory', () => {
     const writer = codec.openEventWriter(askOf())
-    for (const event of [opened('a', 0), opened('b', 1)]) writer.write(event)
-    const much = delta(1, 'x'.repeat(bounds.idempotentAnswerBytesMax))
-    expect(() => [writer.write(much), writer.write(much)]).toThrow('answer_too_large')
+    for (const event of [openCall('a', 0), openCall('b', 1)]) writer.write(event)
+    const longDelta = delta(1, 'x'.repeat(bounds.idempotentAnswerBytesMax))
+    expect(() => [writer.write(longDelta), writer.write(longDelta)]).toThrow('answer_too_large')
   })
 
-  test('a hundred thousand pieces are written quickly', () => {
+  test('of a hundred thousand pieces is written quickly', () => {
     const tookMs = leastCpuMs(() => {
       const writer = codec.openEventWriter(askOf())
       writer.write(open)
@@ -111,17 +111,17 @@ describe("a caller's stream", () => {
   })
 })
 
-test('a message that the caller sends back is read as the same answer, with its state', () => {
+test('a message that the caller sends back has the reasoning state of the answer', () => {
   fc.assert(
     fc.property(anyAnswer(1), answer => {
       const parts = answer.choices[0]!.parts
       const json = JSON.parse(codec.writeWholeAnswer(answer, askOf())) as Json
       const body = { model: 'a/b', max_tokens: 1, messages: [{ role: 'assistant', content: json.content }] }
-      const asked = { path: '', query: () => null, header: () => undefined }
-      const [turn] = readConversation(readCall(Buffer.from(JSON.stringify(body)), asked)).messages
+      const head = { path: '', query: () => null, header: () => undefined }
+      const [message] = readConversation(readCall(Buffer.from(JSON.stringify(body)), head)).messages
       const states = (all: readonly ConversationPart[]) =>
         all.flatMap(part => ('sealed' in part ? (part.sealed ?? []) : []))
-      expect(states(turn?.parts ?? [])).toEqual(states(parts))
+      expect(states(message?.parts ?? [])).toEqual(states(parts))
     }),
     { numRuns: 500 },
   )
@@ -137,23 +137,23 @@ test('all stop reasons are read and written', () => {
   }
   const refused: Answer = { choices: [{ parts: [{ kind: 'refusal', text: 'no' }], finish: 'stop' }] }
   expect(JSON.parse(codec.writeWholeAnswer(refused, askOf()))).toMatchObject({ stop_reason: 'refusal' })
-  const odd = codec.readWholeAnswer({ content: [], stop_reason: 'constructor' }, sourceOf())
-  expect(odd.choices[0]!.finish).toBe('other')
+  const unknownReason = codec.readWholeAnswer({ content: [], stop_reason: 'constructor' }, sourceOf())
+  expect(unknownReason.choices[0]!.finish).toBe('other')
 })
 
-test('parts that a message cannot hold are losses', () => {
-  const ask = askOf()
+test('parts that a message of this dialect cannot have are losses', () => {
+  const target = askOf()
   const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
   const foreign = { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} } as const
   const cited = { kind: 'text', text: 'x', citations: [{ title: 'no address' }, { url: 'u' }] } as const
   const choice = { parts: [image, foreign, cited], finish: 'stop' } as const
   const answer: Answer = { choices: [choice, choice] }
-  expect(JSON.parse(codec.writeWholeAnswer(answer, ask)).content).toMatchObject([
+  expect(JSON.parse(codec.writeWholeAnswer(answer, target)).content).toMatchObject([
     { type: 'text', citations: [{ url: 'u' }] },
   ])
   const lost = ['answer.image', 'choices', 'citations', 'executable_code']
-  expect([...ask.losses.codes].sort()).toEqual(lost)
-  const streaming = askOf()
-  writeAll(toEvents(answer), streaming)
-  expect([...streaming.losses.codes].sort()).toEqual(lost)
+  expect([...target.losses.codes].sort()).toEqual(lost)
+  const streamTarget = askOf()
+  writeAll(toEvents(answer), streamTarget)
+  expect([...streamTarget.losses.codes].sort()).toEqual(lost)
 })

@@ -1,4 +1,4 @@
-// Tests that turns become messages which an upstream of this dialect accepts.
+// Tests that neutral messages become messages which an upstream of this dialect accepts.
 
 import { describe, expect, test } from 'bun:test'
 import type { Over } from '../../../test/support/anthropic-writing.ts'
@@ -8,10 +8,10 @@ import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { ConversationMessage, ConversationPart } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
 
-const messagesOf = (...turns: ConversationMessage[]) => write({ messages: turns }).body.messages
+const messagesOf = (...messages: ConversationMessage[]) => write({ messages }).body.messages
 
-describe('turns', () => {
-  test('plain', () => {
+describe('messages', () => {
+  test('of plain text are written', () => {
     expect(write({}).body).toEqual({
       model: 'claude',
       max_tokens: 8000,
@@ -19,39 +19,39 @@ describe('turns', () => {
     })
   })
 
-  test('instructions come first, or keep their position', () => {
-    const turns: ConversationMessage[] = [
+  test('with instructions: the first go into the system prompt, later ones keep their position', () => {
+    const neutral: ConversationMessage[] = [
       { role: 'system', parts: [{ ...text('a'), cache: {} }] },
       { role: 'developer', parts: [text('b')] },
       hi,
       { role: 'system', parts: [text('c')] },
     ]
-    const { body } = write({ messages: turns })
+    const { body } = write({ messages: neutral })
     expect(body.system).toEqual([
       { type: 'text', text: 'a', cache_control: { type: 'ephemeral' } },
       { type: 'text', text: 'b' },
     ])
     const late = { type: 'text', text: '<system>\nc\n</system>' }
     expect(body.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hi' }, late] }])
-    expect(write({ messages: turns.slice(0, 2) }).body.messages).toEqual([{ role: 'user', content: body.system }])
-    const placeless = write({ messages: turns }, { traits: { system: false } }).body
-    expect(placeless.system).toBeUndefined()
-    expect((placeless.messages[0]!.content as Json[]).length).toBe(4)
+    expect(write({ messages: neutral.slice(0, 2) }).body.messages).toEqual([{ role: 'user', content: body.system }])
+    const withoutSystem = write({ messages: neutral }, { traits: { system: false } }).body
+    expect(withoutSystem.system).toBeUndefined()
+    expect((withoutSystem.messages[0]!.content as Json[]).length).toBe(4)
   })
 
   test('of the same role are merged, and empty ones are left out', () => {
     expect(messagesOf(hi, user(text(' ')), user(text('x')), model(text('')), user(text('y')))).toEqual([
-      { role: 'user', content: ['hi', 'x', 'y'].map(words => ({ type: 'text', text: words })) },
+      { role: 'user', content: ['hi', 'x', 'y'].map(value => ({ type: 'text', text: value })) },
     ])
   })
 
-  test('the user comes first, and a last assistant message does not end with white space', () => {
+  test('begin with the user, and a last assistant message does not end with white space', () => {
     const messages = messagesOf(model(text('So: ')))
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
     expect(messages[1]!.content).toEqual([{ type: 'text', text: 'So:' }])
   })
 
-  test('what messages cannot carry is a loss', () => {
+  test('record a loss for each part that they cannot carry', () => {
     const cited = { ...text('x'), citations: [{ url: 'u' }] }
     const foreign = { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} } as const
     const image = { kind: 'image', source: { at: 'url', url: 'https://x' }, detail: 'high' } as const
@@ -73,46 +73,46 @@ describe('P26: tool results', () => {
 
   test.each<readonly [string, readonly ConversationMessage[], readonly string[]]>([
     [
-      'of several turns are one message, in the order of the calls',
+      'of several messages become one message, in the order of the calls',
       [hi, model(text('t'), call('a'), call('b')), tool(result('b')), tool(result('a')), user(text('and?'))],
       ['user: hi', 'assistant: t a b', 'user: a b and?'],
     ],
     [
-      'come before what was said before them',
+      'come before the text that preceded them',
       [hi, model(call('a')), user(text('wait')), tool(result('a'))],
       ['user: hi', 'assistant: a', 'user: a wait'],
     ],
     [
-      'that are missing are made up',
+      'that are missing are added',
       [hi, model(call('a'), call('b')), tool(result('b'))],
       ['user: hi', 'assistant: a b', 'user: a b'],
     ],
-    ['that are missing at the end, too', [hi, model(call('a'))], ['user: hi', 'assistant: a', 'user: a']],
+    ['that are missing at the end are added', [hi, model(call('a'))], ['user: hi', 'assistant: a', 'user: a']],
     [
       'without a call are dropped',
       [hi, tool(result('x')), model(text('t')), tool(result('y')), user(text('z'))],
       ['user: hi', 'assistant: t', 'user: z'],
     ],
     [
-      'of calls in turns that follow each other',
+      'of calls in consecutive messages become one message',
       [hi, model(call('a')), model(call('b')), tool(result('a'), result('b'))],
       ['user: hi', 'assistant: a b', 'user: a b'],
     ],
     [
-      'of calls that have the same name find their own',
+      'of calls with the same id get unique ids',
       [hi, model(call('a'), call('a')), tool(result('a'), result('a')), model(call('a')), tool(result('a'))],
       ['user: hi', 'assistant: a a_2', 'user: a a_2', 'assistant: a_3', 'user: a_3'],
     ],
     [
-      'under names that this dialect takes',
+      'get ids that this dialect accepts',
       [hi, model(call('call:1/é')), tool(result('call:1/é'))],
       ['user: hi', 'assistant: call_1__', 'user: call_1__'],
     ],
-  ])('%s', (_name, turns, messages) => {
-    expect(ids(messagesOf(...turns))).toEqual([...messages])
+  ])('%s', (_name, neutral, messages) => {
+    expect(ids(messagesOf(...neutral))).toEqual([...messages])
   })
 
-  test('are marked as failed, and record losses', () => {
+  test('that failed or are missing are marked as failed, and one without a call is a loss', () => {
     const failed = { ...result('a', 'no'), failed: true }
     const { body, losses } = write({ messages: [hi, model(call('a'), call('b')), tool(failed, result('x'))] })
     expect(losses).toEqual(['tool_result'])
@@ -122,13 +122,13 @@ describe('P26: tool results', () => {
     ])
   })
 
-  test('hold images, or are followed by them', () => {
+  test('contain images, or are followed by them if the model cannot read them there', () => {
     const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
-    const turns = [hi, model(call('a')), tool({ ...result('a'), parts: [text('x'), image], cache: { ttl: '1h' } })]
+    const neutral = [hi, model(call('a')), tool({ ...result('a'), parts: [text('x'), image], cache: { ttl: '1h' } })]
     const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' }
     const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
-    const [inside] = write({ messages: turns }).body.messages[2]!.content as Json[]
-    expect(inside).toEqual({
+    const [blockWithImage] = write({ messages: neutral }).body.messages[2]!.content as Json[]
+    expect(blockWithImage).toEqual({
       type: 'tool_result',
       tool_use_id: 'a',
       ...mark,
@@ -137,7 +137,7 @@ describe('P26: tool results', () => {
         { type: 'image', source },
       ],
     })
-    expect(write({ messages: turns }, { traits: { richResults: false } }).body.messages[2]!.content).toEqual([
+    expect(write({ messages: neutral }, { traits: { richResults: false } }).body.messages[2]!.content).toEqual([
       { type: 'tool_result', tool_use_id: 'a', content: 'x', ...mark },
       { type: 'image', source },
     ])
@@ -149,14 +149,14 @@ describe('P26: tool results', () => {
     ['null', {}],
     ['[1]', { arguments: [1] }],
     ['{"a":', { arguments: '{"a":' }],
-  ])('arguments are an object: %p', (args, input) => {
+  ])('follow calls whose arguments are an object: %p', (args, input) => {
     const content = messagesOf(hi, model(call('a', 'f', args)))[1]!.content as Json[]
     expect(content[0]!.input).toEqual(input)
   })
 
-  test('twenty thousand calls with one id are written quickly', () => {
-    const turns = [hi, model(...Array.from({ length: 20_000 }, () => call('same')))]
-    const writeAll = () => expect((messagesOf(...turns)[2]!.content as Json[]).length).toBe(20_000)
+  test('of twenty thousand calls with one id are written quickly', () => {
+    const neutral = [hi, model(...Array.from({ length: 20_000 }, () => call('same')))]
+    const writeAll = () => expect((messagesOf(...neutral)[2]!.content as Json[]).length).toBe(20_000)
     expect(leastCpuMs(writeAll)).toBeLessThan(1_000)
   })
 })
@@ -169,14 +169,14 @@ describe('media', () => {
     return (body.messages[0]!.content as Json[])[0]
   }
 
-  test('a document', () => {
+  test('documents are written', () => {
     const pdf = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }
     expect(blockOf(file('application/pdf'))).toEqual({ type: 'document', source: pdf, title: 'n' })
     const plain = { type: 'text', media_type: 'text/plain', data: 'héllo' }
     const encoded = Buffer.from('héllo').toString('base64')
     expect(blockOf(file('text/markdown', encoded))).toEqual({ type: 'document', source: plain, title: 'n' })
-    const words = { kind: 'file', source: { at: 'text', text: 'héllo', mime: 'text/plain' } } as const
-    expect(blockOf(words, { traits: { reads: ['text'] } })).toEqual({ type: 'document', source: plain })
+    const textFile = { kind: 'file', source: { at: 'text', text: 'héllo', mime: 'text/plain' } } as const
+    expect(blockOf(textFile, { traits: { reads: ['text'] } })).toEqual({ type: 'document', source: plain })
   })
 
   test('fetched media are sent inline', () => {
@@ -187,26 +187,30 @@ describe('media', () => {
   })
 
   test.each<readonly [string, ConversationPart, ModelTraits]>([
-    ['sound', { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/wav' } }, {}],
-    ['a film', { kind: 'video', source: { at: 'url', url: 'https://x' } }, {}],
+    ['audio', { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/wav' } }, {}],
+    ['a video', { kind: 'video', source: { at: 'url', url: 'https://x' } }, {}],
     ['a spreadsheet', file('application/vnd.ms-excel'), {}],
     ['a file of another provider', { kind: 'file', source: { at: 'provider', id: 'x' } }, {}],
-    ['an image that is not read', { kind: 'image', source: { at: 'url', url: 'https://x' } }, { reads: ['text'] }],
-  ])('is refused: %s', (_name, part, traits) => {
+    [
+      'an image for a model that reads text only',
+      { kind: 'image', source: { at: 'url', url: 'https://x' } },
+      { reads: ['text'] },
+    ],
+  ])('that the model cannot read is refused: %s', (_name, part, traits) => {
     expect(() => blockOf(part, { traits })).toThrow('field_invalid')
   })
 })
 
 describe('reasoning state', () => {
-  const thought = (form: 'signature' | 'redacted' | 'encrypted', origin?: string): ConversationPart => ({
+  const thinkingPart = (form: 'signature' | 'redacted' | 'encrypted', origin?: string): ConversationPart => ({
     kind: 'reasoning',
     text: form === 'signature' ? 't' : '',
     sealed: { form, value: 'v', ...(origin !== undefined && { origin }) },
   })
 
-  test('P24: comes back to its origin unchanged', () => {
-    const said = model(thought('signature', 'here'), thought('redacted', 'here'), text('x'))
-    const { body, losses } = write({ messages: [hi, said] })
+  test('P24: is sent back to its origin unchanged', () => {
+    const message = model(thinkingPart('signature', 'here'), thinkingPart('redacted', 'here'), text('x'))
+    const { body, losses } = write({ messages: [hi, message] })
     expect(body.messages[1]!.content).toEqual([
       { type: 'thinking', thinking: 't', signature: 'v' },
       { type: 'redacted_thinking', data: 'v' },
@@ -216,11 +220,11 @@ describe('reasoning state', () => {
   })
 
   test.each<readonly [string, ConversationPart]>([
-    ['another origin', thought('signature', 'there')],
-    ['no origin', thought('signature')],
-    ['another form', thought('encrypted', 'here')],
-    ['thoughts that nobody signed', { kind: 'reasoning', text: 't' }],
-    ['a call', { ...call('a'), sealed: { origin: 'here', form: 'thought', value: 'v' } }],
+    ['another origin', thinkingPart('signature', 'there')],
+    ['no origin', thinkingPart('signature')],
+    ['another form', thinkingPart('encrypted', 'here')],
+    ['unsigned thinking', { kind: 'reasoning', text: 't' }],
+    ['a tool call', { ...call('a'), sealed: { origin: 'here', form: 'thought', value: 'v' } }],
   ])('is not sent: of %s', (_name, part) => {
     const { body, losses } = write({ messages: [hi, model(part, text('x'))] })
     expect(JSON.stringify(body)).not.toContain('thinking')
@@ -228,10 +232,10 @@ describe('reasoning state', () => {
     expect(losses).toEqual(['reasoning_state'])
   })
 
-  test('a thinking budget is dropped if the thinking before the last calls is lost', () => {
+  test('that is lost before the last calls makes a thinking budget dropped', () => {
     const budget = { reasoning: { budget: 2000 } }
-    const own = [hi, model(thought('signature', 'here'), call('a')), tool(result('a'))]
-    const other = [hi, model(thought('signature', 'there'), call('a')), tool(result('a'))]
+    const own = [hi, model(thinkingPart('signature', 'here'), call('a')), tool(result('a'))]
+    const other = [hi, model(thinkingPart('signature', 'there'), call('a')), tool(result('a'))]
     expect(write({ messages: own, ...budget }).body.thinking).toMatchObject({ type: 'enabled' })
     expect(write({ messages: other, ...budget }).body.thinking).toBeUndefined()
     expect(write({ messages: other, ...budget }).losses).toEqual(['reasoning_state', 'reasoning'])

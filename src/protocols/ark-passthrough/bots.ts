@@ -59,7 +59,7 @@ export const contextChat: Protocol = {
   ...common,
   name: 'ark-context-chat',
   readCall(body) {
-    const call = readChat(body)
+    const { media: _some, ...call } = readChat(body)
     if (typeof call.json.context_id !== 'string') throw missing('context_id')
     return { ...call, dialect: 'ark-context-chat', textOnly: false }
   },

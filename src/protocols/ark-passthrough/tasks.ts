@@ -62,6 +62,7 @@ export const tasks: Protocol = {
       ...call,
       textOnly: false,
       inputTokensMax: 0, // input is not billed
+      thoughtTokensMax: 0,
       outputTokensMax: countTokens(maxPixels(json, parts), seconds * FRAMES_PER_SECOND + 1),
       units: { seconds },
       searchesMax: (readOptional(json, 'tools', 'list') ?? []).length > 0 ? SEARCHES_MAX : 0,

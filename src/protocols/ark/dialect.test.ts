@@ -9,7 +9,7 @@ import { ark } from './dialect.ts'
 const messages = [{ role: 'user', content: 'x' }]
 
 const read = (fields: object) => ark.readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages, ...fields })))
-const written = (fields: object, cap?: number): Record<string, unknown> => {
+const writeFields = (fields: object, cap?: number): Record<string, unknown> => {
   const target = { model: 'm', askUsage: false, capField: 'max_completion_tokens', ...(cap && { cap }) } as const
   return JSON.parse(Buffer.from(ark.writeCall(read(fields), target)).toString()) as Record<string, unknown>
 }
@@ -22,22 +22,22 @@ describe('a cap', () => {
   })
 
   test('a cap of the gateway limits all billed output and replaces max_tokens', () => {
-    expect(written({ max_tokens: 100 }, 50)).toMatchObject({ max_tokens: null, max_completion_tokens: 50 })
-    expect(written({}, 50)).toMatchObject({ max_completion_tokens: 50 })
-    expect(written({ max_completion_tokens: 100 }, 50)).toMatchObject({ max_completion_tokens: 50 })
-    expect(written({ max_completion_tokens: 10 }, 50)).toMatchObject({ max_completion_tokens: 10 })
-    expect(written({ max_completion_tokens: null, max_tokens: 7 }, 50)).toMatchObject({
+    expect(writeFields({ max_tokens: 100 }, 50)).toMatchObject({ max_tokens: null, max_completion_tokens: 50 })
+    expect(writeFields({}, 50)).toMatchObject({ max_completion_tokens: 50 })
+    expect(writeFields({ max_completion_tokens: 100 }, 50)).toMatchObject({ max_completion_tokens: 50 })
+    expect(writeFields({ max_completion_tokens: 10 }, 50)).toMatchObject({ max_completion_tokens: 10 })
+    expect(writeFields({ max_completion_tokens: null, max_tokens: 7 }, 50)).toMatchObject({
       max_tokens: null,
       max_completion_tokens: 50,
     })
-    expect(written({ max_tokens: 100, thinking: { type: 'disabled' } }, 50)).toMatchObject({ max_tokens: 50 })
+    expect(writeFields({ max_tokens: 100, thinking: { type: 'disabled' } }, 50)).toMatchObject({ max_tokens: 50 })
   })
 })
 
 describe('packed reasoning state of another upstream', () => {
   const packed = packReasoningState({ form: 'thought', value: 'v', origin: 'o' })
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{ }' } }
-  const turn = (fields: object, extra = {}) => [
+  const withToolCall = (fields: object, extra = {}) => [
     ...messages,
     { role: 'assistant', content: null, ...fields, tool_calls: [{ ...call, ...extra }] },
     { role: 'tool', tool_call_id: 'a', content: `not state: ${packed}` },
@@ -47,15 +47,17 @@ describe('packed reasoning state of another upstream', () => {
     const { readCall, writeCall } = protocols[dialect]
     const target = { model: 'm', askUsage: false, capField: 'max_tokens' } as const
     const extra = { extra_content: { google: { thought_signature: packed } } }
-    const sent = (list: readonly object[]): string => {
+    const writeMessages = (list: readonly object[]): string => {
       const body = Buffer.from(`{"model":"a/b","seed":12345678901234567890, "messages":${JSON.stringify(list)}}`)
       return Buffer.from(writeCall(readCall(body), target)).toString()
     }
-    expect(sent(turn({ encrypted_content: `${packed}.${packed}` }, extra))).toBe(sent(turn({})))
-    expect(sent(turn({}))).toContain('12345678901234567890')
-    const raw = turn({ encrypted_content: 'raw' }, { extra_content: { google: { thought_signature: 'raw' } } })
-    expect(sent(raw)).toContain('"encrypted_content":"raw"')
-    expect(sent(raw)).toContain('"thought_signature":"raw"')
+    expect(writeMessages(withToolCall({ encrypted_content: `${packed}.${packed}` }, extra))).toBe(
+      writeMessages(withToolCall({})),
+    )
+    expect(writeMessages(withToolCall({}))).toContain('12345678901234567890')
+    const raw = withToolCall({ encrypted_content: 'raw' }, { extra_content: { google: { thought_signature: 'raw' } } })
+    expect(writeMessages(raw)).toContain('"encrypted_content":"raw"')
+    expect(writeMessages(raw)).toContain('"thought_signature":"raw"')
   })
 })
 

@@ -26,8 +26,8 @@ function fieldsOf(type: string): readonly string[] {
   return [...body.matchAll(/^ {4}(\w+)\??: /gm)].map(match => match[1]!)
 }
 
-/** Config fields that the client does not send, or sends under another name. */
-const ofClient = ['httpOptions', 'abortSignal', 'automaticFunctionCalling', 'automaticContinuation']
+/** Config fields that the client does not send. The field in `renamed` is sent under another name. */
+const clientOnly = ['httpOptions', 'abortSignal', 'automaticFunctionCalling', 'automaticContinuation']
 const renamed = ['generationOutputConfig']
 
 const rows: readonly (readonly [type: string, ...tables: readonly FieldTable[]])[] = [
@@ -43,8 +43,8 @@ const rows: readonly (readonly [type: string, ...tables: readonly FieldTable[]])
   ['FunctionResponse', resultFields],
 ]
 
-test.each(rows)('%s', (type, ...tables) => {
-  const fields = fieldsOf(type).filter(field => !ofClient.includes(field) && !renamed.includes(field))
+test.each(rows)('the field tables know every field of %s', (type, ...tables) => {
+  const fields = fieldsOf(type).filter(field => !clientOnly.includes(field) && !renamed.includes(field))
   expect(fields.length).toBeGreaterThan(2)
   for (const field of fields) expect([field, tables.some(table => Object.hasOwn(table, field))]).toEqual([field, true])
 })

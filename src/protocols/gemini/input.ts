@@ -1,5 +1,8 @@
 // Measures the input of a request, for the upper bound and the estimate of its tokens, and finds the provider's
 // services that it asks for.
+
+import { hasOnly, MediaList } from '../media/media-list.ts'
+import type { CallMedia } from '../media/media-tokens.ts'
 import type { InputSize } from '../request/input-size.ts'
 import { MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
@@ -29,8 +32,8 @@ const TEXT_PART_FIELDS = new Set([
 export const asList = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-/** The top-level fields of `json` are in camelCase. */
-export function measureInput(json: Json, bodyBytes: number): InputSize {
+/** The top-level fields of `json` are in camelCase; `body` is the request as it was sent. */
+export function measureInput(json: Json, bodyBytes: number, body: Json = json): InputSize {
   const tools = asList(json.tools).flatMap(listToolNames)
   const config = isObject(json.generationConfig) ? toCamelCaseFields(json.generationConfig) : {}
   const fields = [...findPaidFields(json, REQUEST_FIELDS), ...findPaidFields(config, CONFIG_FIELDS)]
@@ -39,11 +42,15 @@ export function measureInput(json: Json, bodyBytes: number): InputSize {
     ...fields,
   ])
   const runsServerTools = tools.some(name => !CLIENT_TOOLS.has(name))
-  const mediaCount = { media: 0, inline: 0 }
+  const list = new MediaList()
+  const mediaCount = { media: 0, inline: 0, list }
+  if (runsServerTools || json.cachedContent || json.continuationToken) list.drop()
   for (const content of [...asList(json.contents), json.systemInstruction]) {
     if (isObject(content)) for (const part of asList(content.parts)) addPart(part, mediaCount)
   }
+  const listed = list.end(body, bodyBytes)
   return {
+    ...(listed && { media: listed }),
     textOnly: !runsServerTools && mediaCount.media === 0 && !json.cachedContent && !json.continuationToken,
     searchesMax: tools.some(name => SEARCH_TOOLS.has(name)) ? SEARCHES_PER_CALL_MAX : 0,
     inputBytes: bodyBytes + mediaCount.media * MEDIA_PART_BYTES - mediaCount.inline,
@@ -55,15 +62,40 @@ export function measureInput(json: Json, bodyBytes: number): InputSize {
 interface MediaCount {
   media: number
   inline: number
+  readonly list: MediaList
 }
+
+/** Fields of a part beside its medium: they say how it is read. */
+const MEDIA_OPTIONS: ReadonlySet<string> = new Set(['videoMetadata', 'mediaResolution'])
 
 function addPart(part: unknown, mediaCount: MediaCount): void {
   if (!isObject(part)) return
+  const { list } = mediaCount
   for (const name in part) {
     const field = toCamelCase(name)
     if (field === 'functionResponse') addResponse(part[name], mediaCount)
     else if (!TEXT_PART_FIELDS.has(field)) addMedia(part[name], mediaCount)
+    if (field === 'inlineData') addInline(list, part[name], part.videoMetadata ?? part.video_metadata)
+    else if (field !== 'functionResponse' && !TEXT_PART_FIELDS.has(field) && !MEDIA_OPTIONS.has(field)) list.drop()
   }
+}
+
+const INLINE_FIELDS: ReadonlySet<string> = new Set(['mimeType', 'mime_type', 'data', 'displayName', 'display_name'])
+
+function addInline(list: MediaList, inline: unknown, videoMetadata: unknown): void {
+  if (!isObject(inline) || !hasOnly(inline, INLINE_FIELDS)) return list.drop()
+  const { mimeType, mime_type: mime = mimeType } = inline
+  const kind = typeof mime === 'string' && (mimeType ?? mime) === mime ? kindOf(mime) : undefined
+  if (kind === undefined) return list.drop()
+  const fps = isObject(videoMetadata) ? videoMetadata.fps : undefined
+  const frames = (fps ?? undefined) === undefined ? {} : { framesPerSecond: fps }
+  list.add({ kind, holder: inline, field: 'data', mime, ...frames, readsUrlSafe: true })
+}
+
+function kindOf(mime: string): CallMedia['kind'] | undefined {
+  const [, family] = /^(image|audio|video)\//i.exec(mime) ?? []
+  if (family !== undefined) return family.toLowerCase() as CallMedia['kind']
+  return /^application\/pdf$/i.test(mime) ? 'file' : undefined
 }
 
 /** The response of a function is text; its `parts` may hold media. */

@@ -60,6 +60,11 @@ export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'me
   if (source.at === 'url' && needsInline(source)) {
     const found = target.media.get(address)
     if (found === undefined) throw new Refusal('media_unreachable', kind, { param: kind })
+    // The type decides what Google reads and bills, and for an image the tokens of an image are reserved. Google refuses
+    // the type that says nothing.
+    if (kind === 'image' && kindOfMime(found.mime) !== 'image' && found.mime !== 'application/octet-stream') {
+      throw new Refusal('media_refused', found.mime, { hint: 'The reason: what is at the address is not an image.' })
+    }
     return { inlineData: { mimeType: found.mime, data: found.base64 } }
   }
   if (!GOOGLE_FILE.test(address) && !YOUTUBE_URL.test(address))

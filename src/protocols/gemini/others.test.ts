@@ -1,4 +1,4 @@
-// Counts, embeddings and lists of models.
+// Tests token counts, embeddings and lists of models.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
@@ -10,7 +10,7 @@ import { writeModel, writeModelList } from './models.ts'
 import { readConversation } from './read-conversation.ts'
 import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './token-count.ts'
 
-const asks = (verb: string): RequestHead => ({
+const headFor = (verb: string): RequestHead => ({
   path: `/v1beta/models/a/b:${verb}`,
   query: () => null,
   header: () => undefined,
@@ -18,14 +18,14 @@ const asks = (verb: string): RequestHead => ({
 const bytes = (json: unknown): Buffer => Buffer.from(JSON.stringify(json))
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 
-describe('P23: a token count covers the whole request', () => {
-  const count = (json: unknown) => readCountCall(bytes(json), asks('countTokens'))
+describe('P23: a token count', () => {
+  const count = (json: unknown) => readCountCall(bytes(json), headFor('countTokens'))
 
-  test('in both forms and spellings', () => {
+  test('covers the whole request, in both forms and spellings', () => {
     const request = { model: 'models/a/b', contents, system_instruction: { parts: [{ text: 'be' }] } }
     for (const body of [{ generateContentRequest: request }, { generate_content_request: request }]) {
       const call = count(body)
-      expect(readConversation(call).messages.map(turn => turn.role)).toEqual(['system', 'user'])
+      expect(readConversation(call).messages.map(message => message.role)).toEqual(['system', 'user'])
       expect(JSON.parse(writeCountCall(call, { model: 'up', askUsage: true, capField: 'max_tokens' }))).toEqual({
         generateContentRequest: { contents, systemInstruction: { parts: [{ text: 'be' }] }, model: 'models/up' },
       })
@@ -37,11 +37,11 @@ describe('P23: a token count covers the whole request', () => {
     for (const body of [{}, { generateContentRequest: {} }, { generateContentRequest: 5 }]) {
       expect(() => count(body)).toThrow(Refusal)
     }
-    expect(() => readCountCall(bytes({ contents }), asks('generateContent'))).toThrow('path_unknown')
+    expect(() => readCountCall(bytes({ contents }), headFor('generateContent'))).toThrow('path_unknown')
   })
 
-  test('of a conversation of another dialect', () => {
-    const asked: Conversation = {
+  test('is written for a conversation of another dialect', () => {
+    const conversation: Conversation = {
       messages: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
       tools: [{ kind: 'function', name: 'f' }],
       settings: { stream: false },
@@ -58,7 +58,7 @@ describe('P23: a token count covers the whole request', () => {
       notes: { losses: new Losses(), renamed: new Map() },
       capField: 'max_tokens',
     }
-    expect(JSON.parse(writeCountConversation(asked, target))).toEqual({
+    expect(JSON.parse(writeCountConversation(conversation, target))).toEqual({
       generateContentRequest: { contents, tools: [{ functionDeclarations: [{ name: 'f' }] }], model: 'models/up' },
     })
   })
@@ -72,44 +72,48 @@ describe('P23: a token count covers the whole request', () => {
   })
 })
 
-describe('embeddings', () => {
+describe('embeddings:', () => {
   const content = { parts: [{ text: 'x' }, { text: 'y' }] }
-  const one = (more: object = {}) => ({ model: 'models/a/b', content, ...more })
+  const embedRequest = (more: object = {}) => ({ model: 'models/a/b', content, ...more })
   const read = (verb: string, body: object) => {
     const protocol = verb === 'batchEmbedContents' ? batchEmbedContents : embedContent
-    return protocol.vectors.readRequest(protocol.readCall(bytes(body), asks(verb)))
+    return protocol.vectors.readRequest(protocol.readCall(bytes(body), headFor(verb)))
   }
 
-  test('one, and a batch', () => {
-    const wish = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8, title: 't' }
-    expect(read('embedContent', one(wish))).toEqual({
+  test('a single request and a batch are read', () => {
+    const options = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8, title: 't' }
+    expect(read('embedContent', embedRequest(options))).toEqual({
       inputs: ['x\ny'],
       dimensions: 8,
       taskType: 'RETRIEVAL_QUERY',
       lostFields: ['title'],
     })
-    const batch = { requests: [one(), one()] }
+    const batch = { requests: [embedRequest(), embedRequest()] }
     expect(read('batchEmbedContents', batch)).toEqual({ inputs: ['x\ny', 'x\ny'], lostFields: [] })
   })
 
-  const bad: readonly (readonly [string, object])[] = [
+  const invalid: readonly (readonly [string, object])[] = [
     ['embedContent', {}],
     ['embedContent', { content: { parts: [] } }],
     ['embedContent', { content: { parts: [{ inlineData: {} }] } }],
-    ['embedContent', one({ outputDimensionality: -1 })],
+    ['embedContent', embedRequest({ outputDimensionality: -1 })],
     ['batchEmbedContents', {}],
     ['batchEmbedContents', { requests: [] }],
     ['batchEmbedContents', { requests: [5] }],
-    ['batchEmbedContents', { requests: [one(), one({ taskType: 'OTHER' })] }],
-    ['generateContent', one()],
+    ['batchEmbedContents', { requests: [embedRequest(), embedRequest({ taskType: 'OTHER' })] }],
+    ['generateContent', embedRequest()],
   ]
-  test.each(bad)('%s refuses %j', (verb, body) => {
+  test.each(invalid)('%s refuses %j', (verb, body) => {
     expect(() => read(verb, body)).toThrow(Refusal)
   })
 
   test('fields that cannot be translated pass unchanged to an upstream of the same dialect', () => {
-    const requests = [one(), one({ taskType: 'OTHER' }), { content: { parts: [{ inlineData: { data: 'AA' } }] } }]
-    const call = batchEmbedContents.readCall(bytes({ requests }), asks('batchEmbedContents'))
+    const requests = [
+      embedRequest(),
+      embedRequest({ taskType: 'OTHER' }),
+      { content: { parts: [{ inlineData: { data: 'AA' } }] } },
+    ]
+    const call = batchEmbedContents.readCall(bytes({ requests }), headFor('batchEmbedContents'))
     expect(call).toMatchObject({ model: 'a/b', textOnly: false })
     const written = batchEmbedContents.writeCall(call, { model: 'up', askUsage: true, capField: 'max_tokens' })
     const renamed = requests.map(request => ('model' in request ? { ...request, model: 'models/up' } : request))
@@ -117,7 +121,7 @@ describe('embeddings', () => {
   })
 
   test('answers are read and written', () => {
-    const call = batchEmbedContents.readCall(bytes({ requests: [one()] }), asks('batchEmbedContents'))
+    const call = batchEmbedContents.readCall(bytes({ requests: [embedRequest()] }), headFor('batchEmbedContents'))
     const { readResult, writeResult } = batchEmbedContents.vectors
     const found = {
       vectors: [
@@ -136,17 +140,17 @@ describe('embeddings', () => {
     }
   })
 
-  test('a request for an upstream', () => {
+  test('a request for an upstream is written', () => {
     const target = { model: 'up', losses: new Losses() }
-    const ask = { inputs: ['x'], dimensions: 8, lostFields: [] }
+    const neutralRequest = { inputs: ['x'], dimensions: 8, lostFields: [] }
     const request = { model: 'models/up', content: { parts: [{ text: 'x' }] }, outputDimensionality: 8 }
-    expect(JSON.parse(batchEmbedContents.vectors.writeRequest(ask, target))).toEqual({ requests: [request] })
-    expect(JSON.parse(embedContent.vectors.writeRequest(ask, target))).toEqual(request)
-    expect(() => embedContent.vectors.writeRequest({ ...ask, inputs: ['x', 'y'] }, target)).toThrow(Refusal)
+    expect(JSON.parse(batchEmbedContents.vectors.writeRequest(neutralRequest, target))).toEqual({ requests: [request] })
+    expect(JSON.parse(embedContent.vectors.writeRequest(neutralRequest, target))).toEqual(request)
+    expect(() => embedContent.vectors.writeRequest({ ...neutralRequest, inputs: ['x', 'y'] }, target)).toThrow(Refusal)
   })
 })
 
-test('models', () => {
+test('models are listed', () => {
   const limits = { contextTokens: 10, outputTokensMax: 5 }
   const model = { id: 'a/b', name: 'B', provider: 'a', ...limits, traits: { thinking: 'none' } } as const
   const listed = {

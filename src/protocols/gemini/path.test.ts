@@ -1,11 +1,11 @@
-// Every form of path that Google's clients write, and what is refused.
+// Tests every form of path that Google's clients write, and paths that are refused.
 
 import { describe, expect, test } from 'bun:test'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { Refusal } from '../../base/errors.ts'
 import { readPath } from './path.ts'
 
-describe('P32: names with slashes and colons in a path', () => {
+describe('P32: a path whose model name has slashes and colons is read:', () => {
   const rows: readonly (readonly [path: string, version: string, model: string, verb: string])[] = [
     ['/v1beta/models/google/gemini-3-pro:generateContent', 'v1beta', 'google/gemini-3-pro', 'generateContent'],
     ['/v1beta/google/gemini-3-pro:generateContent', 'v1beta', 'google/gemini-3-pro', 'generateContent'],
@@ -22,7 +22,7 @@ describe('P32: names with slashes and colons in a path', () => {
   })
 })
 
-describe('is no call of this dialect', () => {
+describe('a path is no call of this dialect:', () => {
   const rows = [
     '/v1beta/models/a/b',
     '/v1beta/openai/chat/completions',
@@ -39,7 +39,7 @@ describe('is no call of this dialect', () => {
   })
 })
 
-describe('is not a valid model name', () => {
+describe('a model name is refused:', () => {
   const rows = ['', '..', 'a/../b', 'a/..b', 'a//b', '/a/b', 'a/b/', './a', 'a%2Fb', 'a%2fb', 'a?b', 'a&b', 'a#b']
 
   test.each([...rows, 'a\\b', 'a\nb', 'a\u0000b', 'a\u007fb', 'a'.repeat(2_000)])('%p', name => {

@@ -64,16 +64,16 @@ describe('the golden answer', () => {
     usage: { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
   } as ReturnType<typeof readWholeAnswer>
 
-  test('is read whole', () => {
+  test('is read from a plain answer', () => {
     expect(readWholeAnswer(goldenJson, source())).toEqual(expected)
   })
 
-  test('is read as a stream', () => {
+  test('is read from a stream', () => {
     expect(goldenChunks).toHaveLength(5)
     expect(answerOf(goldenChunks.map(data => JSON.parse(data) as unknown))).toEqual(expected)
   })
 
-  test('is measured as it passes; the last usage report counts', () => {
+  test('is measured as it passes, and its last usage report counts', () => {
     const frames = goldenChunks.map(readFrame)
     expect(frames.map(frame => frame.kind)).toEqual(['content', 'content', 'content', 'content', 'closing'])
     expect(frames.map(frame => frame.finishes)).toEqual([0, 0, 0, 0, 1])
@@ -82,49 +82,53 @@ describe('the golden answer', () => {
     const bytes = frames.reduce((sum, frame) => sum + frame.outputBytes, 0)
     const whole = readAnswer(Buffer.from(golden('gemini.json')))!
     expect(whole).toMatchObject({ usage: frames.at(-1)!.usage, json: goldenJson })
-    // A piece is measured without the pieces before it.
+    // Each piece is rounded on its own, so the sum may differ by a little.
     expect(Math.abs(whole.outputBytes - bytes)).toBeLessThanOrEqual(2)
   })
 })
 
 describe('a plain answer', () => {
-  const of = (json: unknown) => readAnswer(Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))
+  const answerFor = (json: unknown) => readAnswer(Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))
 
-  const none = ['', '{', '[]', '5', 'null', '{}', '{"usageMetadata":{}}', '[1,2]', '{"candidates":5}']
-  test.each(none)('is not an answer: %s', body => {
-    expect(of(body)).toBeUndefined()
+  const invalid = ['', '{', '[]', '5', 'null', '{}', '{"usageMetadata":{}}', '[1,2]', '{"candidates":5}']
+  test.each(invalid)('is not recognized: %s', body => {
+    expect(answerFor(body)).toBeUndefined()
   })
 
-  test('an error, also in a list', () => {
+  test('may be an error, also in a list', () => {
     const details = [{ '@type': 'x' }, { reason: 'API_KEY_INVALID' }]
     const error = { code: 429, message: 'slow', status: 'RESOURCE_EXHAUSTED', details }
-    const words = { status: 429, message: 'slow', type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
-    expect(of({ error })).toEqual({ outputBytes: 0, error: words })
-    expect(of([{ error }])).toEqual({ outputBytes: 0, error: words })
-    expect(of({ error: 'no' })!.error).toEqual({ status: 502, message: 'no' })
-    expect(of({ error: { message: 5 } })!.error!.message).toBe('The upstream gave no reason.')
+    const expectedError = { status: 429, message: 'slow', type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
+    expect(answerFor({ error })).toEqual({ outputBytes: 0, error: expectedError })
+    expect(answerFor([{ error }])).toEqual({ outputBytes: 0, error: expectedError })
+    expect(answerFor({ error: 'no' })!.error).toEqual({ status: 502, message: 'no' })
+    expect(answerFor({ error: { message: 5 } })!.error!.message).toBe('The upstream gave no reason.')
   })
 
-  test('a blocked prompt is an answer', () => {
+  test('may be that of a blocked prompt', () => {
     const usageMetadata = { promptTokenCount: 4, totalTokenCount: 4 }
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }
-    expect(of(blocked)).toMatchObject({ outputBytes: 0, usage: { input: 4, output: 0 } })
+    expect(answerFor(blocked)).toMatchObject({ outputBytes: 0, usage: { input: 4, output: 0 } })
     const choices = [{ parts: [], finish: 'filtered' as const }]
     expect(readWholeAnswer(blocked, source())).toEqual({ choices, usage: { input: 4, output: 0 } })
     expect(readFrame(JSON.stringify(blocked))).toMatchObject({ kind: 'closing', finishes: 1 })
   })
 
-  test('its class of service, and its searches', () => {
+  test('reports its service class and its searches', () => {
     const usageMetadata = { promptTokenCount: 1, totalTokenCount: 1 }
     const served = { ...chunk([{ text: 'x' }], { groundingMetadata: { webSearchQueries: ['a', 'b'] } }), usageMetadata }
-    expect(of(served)!.usage).toMatchObject({ searches: 2 })
-    expect(of({ ...served, usageMetadata: { ...usageMetadata, serviceTier: 'FLEX' } })!.serviceClass).toBe('flex')
-    expect(of({ ...served, usageMetadata: { trafficType: 'ON_DEMAND_PRIORITY' } })!.serviceClass).toBe('priority')
+    expect(answerFor(served)!.usage).toMatchObject({ searches: 2 })
+    expect(answerFor({ ...served, usageMetadata: { ...usageMetadata, serviceTier: 'FLEX' } })!.serviceClass).toBe(
+      'flex',
+    )
+    expect(answerFor({ ...served, usageMetadata: { trafficType: 'ON_DEMAND_PRIORITY' } })!.serviceClass).toBe(
+      'priority',
+    )
   })
 })
 
 describe('a frame', () => {
-  test('counts output by the kind of its characters', () => {
+  test('is measured by the kind of its characters', () => {
     expect(readFrame(JSON.stringify(chunk([{ text: '江河' }, { thought: true, text: '水' }])))).toMatchObject({
       outputBytes: 12,
       thoughtBytes: 4,
@@ -149,14 +153,14 @@ describe('a frame', () => {
     [{ usageMetadata: { promptTokenCount: 1 } }, 'usage'],
     [{}, 'opening'],
   ]
-  test.each(rows)('%j is %s', (data, kind) => {
+  test.each(rows)('%j is of the kind %s', (data, kind) => {
     const text = data === undefined || typeof data === 'string' ? data : JSON.stringify(data)
     expect(readFrame(text).kind as string).toBe(kind)
   })
 })
 
-describe('events', () => {
-  test('P25: signatures on thoughts, on calls, on text and alone', () => {
+describe('the reader of events', () => {
+  test('P25: keeps signatures of thoughts, of calls, of text, and without content', () => {
     const sealed = (value: string) => ({ sealed: { origin: 'here', form: 'thought', value } })
     const parts = firstParts([
       chunk([{ text: 'hm', thought: true }]),
@@ -175,12 +179,16 @@ describe('events', () => {
     ])
   })
 
-  test('candidates side by side', () => {
-    const of = (index: number, text: string, more: object = {}) => ({ index, content: { parts: [{ text }] }, ...more })
+  test('reads several candidates at the same time', () => {
+    const candidateOf = (index: number, text: string, more: object = {}) => ({
+      index,
+      content: { parts: [{ text }] },
+      ...more,
+    })
     const { choices } = answerOf([
-      { candidates: [of(0, 'a'), of(1, 'x')] },
-      { candidates: [of(1, 'y', { finishReason: 'SAFETY' })] },
-      { candidates: [of(0, 'b', { finishReason: 'STOP' })] },
+      { candidates: [candidateOf(0, 'a'), candidateOf(1, 'x')] },
+      { candidates: [candidateOf(1, 'y', { finishReason: 'SAFETY' })] },
+      { candidates: [candidateOf(0, 'b', { finishReason: 'STOP' })] },
     ])
     expect(choices).toEqual([
       { parts: [{ kind: 'text', text: 'ab' }], finish: 'stop' },
@@ -197,7 +205,7 @@ describe('events', () => {
     ['CONTINUATION', 'length'],
     ['SOMETHING_NEW', 'other'],
   ]
-  test.each(finishes)('P37: %s is %s', (reason, finish) => {
+  test.each(finishes)('P37: reads the finish reason %s as %s', (reason, finish) => {
     expect(answerOf([chunk([{ text: 'x' }], { finishReason: reason })]).choices[0]!.finish as string).toBe(finish)
   })
 
@@ -218,11 +226,11 @@ describe('events', () => {
       { kind: 'call', id: 'minted_1', name: 'c', arguments: 'free', custom: true },
       { kind: 'text', text: '{"a":1}' },
     ])
-    const alone = chunk([{ functionCall: { name: 'give_answer' } }], { finishReason: 'STOP' })
-    expect(answerOf([alone], source(notes)).choices[0]!.finish).toBe('stop')
+    const schemaCall = chunk([{ functionCall: { name: 'give_answer' } }], { finishReason: 'STOP' })
+    expect(answerOf([schemaCall], source(notes)).choices[0]!.finish).toBe('stop')
   })
 
-  test('citations have positions in code units', () => {
+  test('converts positions of citations to code units', () => {
     const groundingMetadata = {
       groundingChunks: [{ web: { uri: 'https://x.example', title: 'X' } }, { web: { uri: 'https://y.example' } }],
       groundingSupports: [
@@ -240,7 +248,7 @@ describe('events', () => {
     })
   })
 
-  test('log probabilities, images, and parts that only Google has', () => {
+  test('reads log probabilities, images, and parts that only Google has', () => {
     const logprobsResult = {
       chosenCandidates: [{ token: 'x', logProbability: -1 }, { token: 'y' }],
       topCandidates: [{ candidates: [{ token: 'x', logProbability: -1 }] }],
@@ -254,13 +262,13 @@ describe('events', () => {
     expect(code).toMatchObject({ kind: 'native', dialect: 'gemini', what: 'executableCode' })
   })
 
-  const broken: readonly unknown[] = [5, 'x', null]
-  test.each(broken)('refuses %j', json => {
+  const invalid: readonly unknown[] = [5, 'x', null]
+  test.each(invalid)('refuses %j', json => {
     expect(() => read([json])).toThrow(Refusal)
   })
 
-  test('any JSON becomes valid events or a refusal', () => {
-    const words = [
+  test('reads any JSON as valid events or refuses it', () => {
+    const names = [
       ...Object.keys(partFields),
       'candidates',
       'content',
@@ -287,7 +295,7 @@ describe('events', () => {
     ]
     const { tree } = fc.letrec(tie => ({
       tree: fc.oneof({ maxDepth: 6 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),
-      object: fc.dictionary(fc.constantFrom(...words), tie('tree'), { maxKeys: 4 }),
+      object: fc.dictionary(fc.constantFrom(...names), tie('tree'), { maxKeys: 4 }),
     }))
     const part = fc.dictionary(fc.constantFrom(...Object.keys(partFields)), tree, { maxKeys: 3 })
     const content = fc.record({ parts: fc.array(part, { maxLength: 4 }) })
@@ -306,7 +314,7 @@ describe('events', () => {
     )
   })
 
-  test('64 KiB of noise are read quickly', () => {
+  test('reads 64 KiB of noise quickly', () => {
     const noise = 'x'.repeat(65_536)
     const tookMs = leastCpuMs(() => {
       readFrame(noise)

@@ -23,21 +23,26 @@ import {
 import { readConversation } from './read-conversation.ts'
 import { readCall } from './request.ts'
 
-const asked: RequestHead = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
-const hello = [{ role: 'user', parts: [{ text: 'hi' }] }]
-const readBody = (body: object): Conversation => readConversation(readCall(Buffer.from(JSON.stringify(body)), asked))
-const read = (more: object): Conversation => readBody({ contents: hello, ...more })
+const requestHead: RequestHead = {
+  path: '/v1beta/models/a/b:generateContent',
+  query: () => null,
+  header: () => undefined,
+}
+const greeting = [{ role: 'user', parts: [{ text: 'hi' }] }]
+const readBody = (body: object): Conversation =>
+  readConversation(readCall(Buffer.from(JSON.stringify(body)), requestHead))
+const read = (more: object): Conversation => readBody({ contents: greeting, ...more })
 const partsOf = (...parts: readonly object[]): readonly ConversationPart[] =>
   read({ contents: [{ role: 'model', parts }] }).messages[0]!.parts
 const config = (generationConfig: object): Conversation => read({ generationConfig })
 
-describe('turns', () => {
-  test('instructions come first, and a role that is missing is the user', () => {
+describe('messages:', () => {
+  test('instructions come first, and content without a role is of the user', () => {
     const { messages } = read({
       systemInstruction: { role: 'user', parts: [{ text: 'be' }, { text: 'kind' }] },
       contents: [{ parts: [{ text: 'a' }] }, { role: 'model', parts: [{ text: 'b' }] }],
     })
-    expect(messages.map(turn => [turn.role, turn.parts.length])).toEqual([
+    expect(messages.map(message => [message.role, message.parts.length])).toEqual([
       ['system', 2],
       ['user', 1],
       ['assistant', 1],
@@ -45,16 +50,16 @@ describe('turns', () => {
     expect(read({ system_instruction: 'plain' }).messages[0]).toMatchObject({ role: 'system' })
   })
 
-  test('calls without ids are paired with their results by name, in order, and always the same way', () => {
+  test('tool calls without ids are paired with their results by name, in order, and always the same way', () => {
     const call = (name: string, id?: string) => ({ functionCall: { name, args: { of: name }, ...(id && { id }) } })
     const result = (name: string, output: string) => ({ functionResponse: { name, response: { output } } })
     const contents = [
-      ...hello,
+      ...greeting,
       { role: 'model', parts: [call('f'), call('g', 'call_2'), call('f')] },
       { role: 'user', parts: [result('f', '1'), result('f', '2'), result('g', '3'), { text: 'and?' }] },
     ]
     const { messages } = read({ contents })
-    expect(messages.map(turn => turn.role)).toEqual(['user', 'assistant', 'tool', 'user'])
+    expect(messages.map(message => message.role)).toEqual(['user', 'assistant', 'tool', 'user'])
     const ids = messages[1]!.parts.map(part => (part.kind === 'call' ? part.id : ''))
     expect(ids).toEqual(['call_1', 'call_2', 'call_3'])
     const answers = messages[2]!.parts.map(part => (part.kind === 'result' ? part.callId : ''))
@@ -62,7 +67,7 @@ describe('turns', () => {
     expect(read({ contents })).toEqual(read({ contents }))
   })
 
-  test('a result by its id, one whose call is missing, one that failed, and one with a picture', () => {
+  test('tool results are read: by id, without a call, failed, and with an image', () => {
     const contents = [
       { role: 'model', parts: [{ functionCall: { id: 'x', name: 'f' } }, { functionCall: { id: 'y', name: 'f' } }] },
       {
@@ -75,8 +80,8 @@ describe('turns', () => {
       },
     ]
     const results = read({ contents }).messages[1]!.parts
-    const no = [{ kind: 'text' as const, text: 'no' }]
-    expect(results[0]).toEqual({ kind: 'result', callId: 'y', name: 'f', parts: no, failed: true })
+    const errorText = [{ kind: 'text' as const, text: 'no' }]
+    expect(results[0]).toEqual({ kind: 'result', callId: 'y', name: 'f', parts: errorText, failed: true })
     expect(results[1]).toMatchObject({ callId: 'x', parts: [{ kind: 'text', text: '{"a":1}' }, { kind: 'image' }] })
     expect(results[2]).toMatchObject({ callId: 'call_1', name: 'lost' })
   })
@@ -84,8 +89,8 @@ describe('turns', () => {
   const image = { mimeType: 'image/png', data: 'AAAA' }
 })
 
-describe('parts', () => {
-  test('P25: a signature on a call, and thoughts in several pieces become one', () => {
+describe('parts are read:', () => {
+  test('P25: signatures of calls, and thoughts in several pieces, which become one', () => {
     const packed = packReasoningState({ form: 'signature', value: 'S', origin: 'o' })
     const parts = partsOf(
       { text: 'Let me', thought: true },
@@ -144,12 +149,12 @@ describe('parts', () => {
       },
     ],
   ]
-  test.each(media)('%j', (part, wanted) => {
-    expect(partsOf(part)).toEqual([wanted as ConversationPart])
+  test.each(media)('%j', (part, expected) => {
+    expect(partsOf(part)).toEqual([expected as ConversationPart])
   })
 })
 
-describe('tools', () => {
+describe('tools are read:', () => {
   test('P27: an OpenAPI schema becomes JSON Schema', () => {
     const parameters = {
       type: 'OBJECT',
@@ -209,13 +214,13 @@ describe('tools', () => {
       { mode: 'auto', names: ['f'] },
     ],
   ]
-  test.each(choices)('%j', (functionCallingConfig, choice) => {
+  test.each(choices)('choice %j', (functionCallingConfig, choice) => {
     expect(read({ toolConfig: { functionCallingConfig } }).toolChoice as object | undefined).toEqual(choice)
   })
 })
 
-describe('settings', () => {
-  test('all of them', () => {
+describe('settings are read:', () => {
+  test('each setting', () => {
     const { settings } = read({
       generationConfig: {
         temperature: 0.5,
@@ -264,8 +269,8 @@ describe('settings', () => {
     ],
     [{ thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' }, undefined],
   ]
-  test.each(thinking)('thinking %j', (thinkingConfig, wish) => {
-    expect(config({ thinkingConfig }).reasoning as object | undefined).toEqual(wish)
+  test.each(thinking)('thinking %j', (thinkingConfig, expected) => {
+    expect(config({ thinkingConfig }).reasoning as object | undefined).toEqual(expected)
   })
 
   const formats: readonly (readonly [object, object | undefined])[] = [
@@ -280,23 +285,23 @@ describe('settings', () => {
       { kind: 'schema', schema: { type: 'object' } },
     ],
   ]
-  test.each(formats)('format %j', (given, format) => {
-    expect(config(given).format as object | undefined).toEqual(format)
+  test.each(formats)('format %j', (fields, format) => {
+    expect(config(fields).format as object | undefined).toEqual(format)
   })
 
-  test('the resolution of all images is that of each', () => {
+  test('the media resolution, which applies to each image', () => {
     const contents = [{ parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] }]
     const { messages } = read({ contents, generationConfig: { mediaResolution: 'MEDIA_RESOLUTION_LOW' } })
     expect(messages[0]!.parts[0]).toMatchObject({ detail: 'low' })
   })
 })
 
-describe('fields that cannot be carried are recorded', () => {
-  /** Where each field of the tables is in a request, with the other fields that it needs. */
-  type Place = readonly [path: string, table: FieldTable, put: (field: object) => object]
+describe('a loss is recorded:', () => {
+  /** The path of a table in a request, the table, and a function that puts a field of the table there. */
+  type TablePlace = readonly [path: string, table: FieldTable, put: (field: object) => object]
   const named = (field: object): object => ({ name: 'f', ...field })
   const inPart = (part: object): object => ({ contents: [{ parts: [part] }] })
-  const places: readonly Place[] = [
+  const tablePlaces: readonly TablePlace[] = [
     ['', requestFields, field => field],
     ['generationConfig', configFields, field => ({ generationConfig: field })],
     ['generationConfig.thinkingConfig', thinkingFields, field => ({ generationConfig: { thinkingConfig: field } })],
@@ -312,20 +317,20 @@ describe('fields that cannot be carried are recorded', () => {
     ['contents.parts.functionCall', callFields, field => inPart({ functionCall: named(field) })],
     ['contents.parts.functionResponse', resultFields, field => inPart({ functionResponse: named(field) })],
   ]
-  const rows = places.flatMap(([path, table, put]) => {
+  const rows = tablePlaces.flatMap(([path, table, put]) => {
     const lost = Object.keys(table).filter(name => table[name] === 'lost')
     return [...lost, 'somethingNew'].map(name => [path, name, put] as const)
   })
 
-  test.each(rows)('%s.%s', (path, name, put) => {
+  test.each(rows)('field %s.%s', (path, name, put) => {
     const snake = name.replace(/[A-Z]/g, capital => `_${capital.toLowerCase()}`)
-    for (const spelled of [name, snake]) {
-      expect(read(put({ [spelled]: { some: 'thing' } })).lostFields).toContain(path === '' ? name : `${path}.${name}`)
-      expect(read(put({ [spelled]: null })).lostFields).toEqual([])
+    for (const spelling of [name, snake]) {
+      expect(read(put({ [spelling]: { some: 'thing' } })).lostFields).toContain(path === '' ? name : `${path}.${name}`)
+      expect(read(put({ [spelling]: null })).lostFields).toEqual([])
     }
   })
 
-  test('values that other dialects cannot express are recorded', () => {
+  test('values that other dialects cannot express', () => {
     expect(config({ responseModalities: ['TEXT'] }).lostFields).toEqual([])
     expect(read({ safetySettings: [] }).lostFields).toEqual([])
     expect(read({ safetySettings: [{}] }).lostFields).toEqual(['safetySettings'])
@@ -338,7 +343,7 @@ describe('fields that cannot be carried are recorded', () => {
   })
 })
 
-describe('refuses', () => {
+describe('a request', () => {
   const part = (value: unknown): object => ({ contents: [{ parts: [value] }] })
   const rows: readonly object[] = [
     { contents: [{ role: 'system', parts: [{ text: 'x' }] }] },
@@ -364,18 +369,18 @@ describe('refuses', () => {
     { tools: ['search'] },
     { systemInstruction: 5 },
   ]
-  test.each(rows)('%j', more => {
+  test.each(rows)('is refused with %j', more => {
     expect(() => read(more)).toThrow(Refusal)
   })
 
-  test('throws nothing but a Refusal for any input', () => {
-    const words = [partFields, configFields, requestFields, { parts: 'read', role: 'read' }].flatMap(Object.keys)
+  test('with any fields is read, or refused by a Refusal', () => {
+    const names = [partFields, configFields, requestFields, { parts: 'read', role: 'read' }].flatMap(Object.keys)
     const { tree } = fc.letrec(tie => ({
       tree: fc.oneof({ maxDepth: 5 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),
-      object: fc.dictionary(fc.constantFrom(...words), tie('tree'), { maxKeys: 4 }),
+      object: fc.dictionary(fc.constantFrom(...names), tie('tree'), { maxKeys: 4 }),
     }))
     fc.assert(
-      fc.property(fc.dictionary(fc.constantFrom(...words), tree, { maxKeys: 6 }), json => {
+      fc.property(fc.dictionary(fc.constantFrom(...names), tree, { maxKeys: 6 }), json => {
         try {
           readBody(json)
         } catch (fault) {

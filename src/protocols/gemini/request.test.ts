@@ -8,15 +8,15 @@ import type { RequestHead } from '../protocol.ts'
 import { openFraming } from './framing.ts'
 import { readCall, writeCall } from './request.ts'
 
-const asks = (path: string, query: Readonly<Record<string, string>> = {}): RequestHead => ({
+const headFor = (path: string, query: Readonly<Record<string, string>> = {}): RequestHead => ({
   path,
   query: name => query[name] ?? null,
   header: () => undefined,
 })
-const plain = asks('/v1beta/models/a/b:generateContent')
+const plainHead = headFor('/v1beta/models/a/b:generateContent')
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 const bytes = (json: unknown): Buffer => Buffer.from(typeof json === 'string' ? json : JSON.stringify(json))
-const read = (more: object = {}, asked: RequestHead = plain): Call => readCall(bytes({ contents, ...more }), asked)
+const read = (more: object = {}, head: RequestHead = plainHead): Call => readCall(bytes({ contents, ...more }), head)
 
 function refusalOf(act: () => unknown): Refusal {
   try {
@@ -25,41 +25,41 @@ function refusalOf(act: () => unknown): Refusal {
     if (fault instanceof Refusal) return fault
     throw fault
   }
-  throw new Error('it was not refused')
+  throw new Error('not refused')
 }
 
 describe('reads', () => {
-  test('the model of the path, and that usage is always shown', () => {
+  test('the model of the path, and always reports usage', () => {
     expect(read()).toMatchObject({ model: 'a/b', stream: false, wantsUsage: true, choices: 1, dialect: 'gemini' })
     expect(read().outputTokensMax).toBeUndefined()
   })
 
-  test('P13: a stream is an array unless server-sent events are asked for', () => {
+  test('P13: a stream as an array unless server-sent events are requested', () => {
     const path = '/v1beta/models/a/b:streamGenerateContent'
-    expect(read({}, asks(path, { alt: 'sse' }))).toMatchObject({ stream: true })
-    expect(read({}, asks(path, { alt: 'sse' })).framing).toBeUndefined()
-    expect(read({}, asks(path, { $alt: 'sse' })).framing).toBeUndefined()
-    expect(read({}, asks(path))).toMatchObject({ stream: true, framing: 'array' })
-    expect(read({}, asks(path, { alt: 'json' }))).toMatchObject({ stream: true, framing: 'array' })
+    expect(read({}, headFor(path, { alt: 'sse' }))).toMatchObject({ stream: true })
+    expect(read({}, headFor(path, { alt: 'sse' })).framing).toBeUndefined()
+    expect(read({}, headFor(path, { $alt: 'sse' })).framing).toBeUndefined()
+    expect(read({}, headFor(path))).toMatchObject({ stream: true, framing: 'array' })
+    expect(read({}, headFor(path, { alt: 'json' }))).toMatchObject({ stream: true, framing: 'array' })
   })
 
-  test('a stream for an SDK that fails on comments has none', () => {
+  test('a stream of an SDK that fails on comments as one without comments', () => {
     const path = '/v1beta/models/a/b:streamGenerateContent'
-    const by = (client: string): RequestHead => ({ ...asks(path, { alt: 'sse' }), header: () => client })
-    const call = read({}, by('genai-js/0.24.1'))
+    const headOf = (client: string): RequestHead => ({ ...headFor(path, { alt: 'sse' }), header: () => client })
+    const call = read({}, headOf('genai-js/0.24.1'))
     expect(call).toMatchObject({ stream: true, framing: 'bare' })
     expect(openFraming(call)?.comment).toBe('')
     expect(openFraming(call)?.element('{\n}')).toBe('data: { }\n\n')
     for (const client of ['google-genai-sdk/1.30.0 gl-node/v20.20.2', 'google-genai-sdk/1.40.0 gl-go/go1.24.0']) {
-      expect(read({}, by(client)).framing).toBe('bare')
+      expect(read({}, headOf(client)).framing).toBe('bare')
     }
     for (const client of ['google-genai-sdk/2.32.0 gl-node/v24', 'google-genai-sdk/1.34.0 gl-node/web']) {
-      expect(read({}, by(client)).framing).toBeUndefined()
+      expect(read({}, headOf(client)).framing).toBeUndefined()
     }
-    expect(read({}, { ...plain, header: () => 'genai-js/0.24.1' }).framing).toBeUndefined()
+    expect(read({}, { ...plainHead, header: () => 'genai-js/0.24.1' }).framing).toBeUndefined()
   })
 
-  test('both spellings, and a mix of them', () => {
+  test('camel case, snake case, and a mix of them', () => {
     const rows = [
       { generationConfig: { maxOutputTokens: 5, candidateCount: 2 }, serviceTier: 'flex' },
       { generation_config: { max_output_tokens: 5, candidate_count: 2 }, service_tier: 'flex' },
@@ -72,7 +72,7 @@ describe('reads', () => {
     expect(read({ labels: { team: 'search' } }).tags).toEqual({ team: 'search' })
   })
 
-  test('a single content where a list is meant', () => {
+  test('a single content as a list of one', () => {
     expect(read({ contents: contents[0]! }).model).toBe('a/b')
   })
 })
@@ -81,36 +81,51 @@ describe('refuses', () => {
   const rows: readonly (readonly [string, unknown, string, string])[] = [
     ['no contents', {}, 'field_missing', 'contents'],
     ['contents that are empty', { contents: [] }, 'field_invalid', 'contents'],
-    ['contents that are texts', { contents: ['hi'] }, 'field_invalid', 'contents[0]'],
-    ['a list', [], 'body_not_object', ''],
-    ['what is no JSON', '{', 'json_invalid', ''],
-    ['a config that is none', { contents, generationConfig: 5 }, 'field_invalid', 'generationConfig'],
-    ['a cap in words', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
+    ['contents that are strings', { contents: ['hi'] }, 'field_invalid', 'contents[0]'],
+    ['a body that is a list', [], 'body_not_object', ''],
+    ['invalid JSON', '{', 'json_invalid', ''],
+    ['a config that is not an object', { contents, generationConfig: 5 }, 'field_invalid', 'generationConfig'],
     [
-      'a model for its router',
+      'a cap that is a string',
+      { contents, generationConfig: { maxOutputTokens: '5' } },
+      'field_invalid',
+      'maxOutputTokens',
+    ],
+    [
+      'a routing config',
       { contents, generationConfig: { routingConfig: { manualMode: { modelName: 'x' } } } },
       'field_invalid',
       'generationConfig.routingConfig',
     ],
     [
-      'the same by the other spelling',
+      'a routing config in snake case',
       { contents, generation_config: { routing_config: { autoMode: {} } } },
       'field_invalid',
       'generationConfig.routingConfig',
     ],
     [
-      'how to choose a model',
+      'a model config',
       { contents, generationConfig: { modelConfig: { featureSelectionPreference: 1 } } },
       'field_invalid',
       'generationConfig.modelConfig',
     ],
-    ['a router at the top', { contents, routing_config: { autoMode: {} } }, 'field_invalid', 'routingConfig'],
-    ['no candidates', { contents, generationConfig: { candidateCount: 0 } }, 'field_invalid', 'candidateCount'],
-    ['two spellings', { contents, serviceTier: 'a', service_tier: 'b' }, 'field_duplicate', 'serviceTier'],
-    ['two configs', { contents, generationConfig: {}, generation_config: {} }, 'field_duplicate', 'generationConfig'],
-    ['odd capitals', { contents, GenerationConfig: {} }, 'field_duplicate', 'generationConfig'],
     [
-      'two spellings of the cap',
+      'a routing config at the top level',
+      { contents, routing_config: { autoMode: {} } },
+      'field_invalid',
+      'routingConfig',
+    ],
+    ['no candidates', { contents, generationConfig: { candidateCount: 0 } }, 'field_invalid', 'candidateCount'],
+    ['both spellings of a field', { contents, serviceTier: 'a', service_tier: 'b' }, 'field_duplicate', 'serviceTier'],
+    [
+      'both spellings of the config',
+      { contents, generationConfig: {}, generation_config: {} },
+      'field_duplicate',
+      'generationConfig',
+    ],
+    ['a field name in unexpected case', { contents, GenerationConfig: {} }, 'field_duplicate', 'generationConfig'],
+    [
+      'both spellings of the cap',
       { contents, generationConfig: { maxOutputTokens: 5, max_output_tokens: 500 } },
       'field_duplicate',
       'generationConfig.maxOutputTokens',
@@ -125,17 +140,17 @@ describe('refuses', () => {
   ]
 
   test.each(rows)('%s', (_name, body, ...[code, param]) => {
-    const refusal = refusalOf(() => readCall(bytes(body), plain))
+    const refusal = refusalOf(() => readCall(bytes(body), plainHead))
     expect([refusal.code as string, refusal.extras.param ?? '']).toEqual([code, param])
   })
 
   test('another method', () => {
-    const refusal = refusalOf(() => readCall(bytes({ contents }), asks('/v1beta/models/a/b:countTokens')))
+    const refusal = refusalOf(() => readCall(bytes({ contents }), headFor('/v1beta/models/a/b:countTokens')))
     expect(refusal.code).toBe('path_unknown')
   })
 })
 
-describe('measures the input', () => {
+describe('measures the input:', () => {
   const withPart = (part: object): Call => read({ contents: [{ parts: [{ text: 'hi' }, part] }] })
   const image = 'A'.repeat(100_000)
 
@@ -176,7 +191,7 @@ describe('measures the input', () => {
   })
 
   test.each(['urlContext', 'code_execution', 'googleMaps', 'enterprise_web_search', 'ofALaterDay'])(
-    'another tool of the provider is named: %s',
+    'another tool of the provider is a named service: %s',
     name => {
       const call = read({ tools: [{ functionDeclarations: [], computerUse: {}, [name]: {} }] })
       const camel = name.replace(/_(.)/g, (_all, letter: string) => letter.toUpperCase())
@@ -184,19 +199,19 @@ describe('measures the input', () => {
     },
   )
 
-  test('functions of the caller leave the input text only', () => {
+  test("the caller's functions are text", () => {
     expect(read({ tools: [{ function_declarations: [{ name: 'f' }] }] })).toMatchObject({ textOnly: true })
   })
 })
 
-describe('writes', () => {
+describe('writes a request', () => {
   const target: CallTarget = { model: 'up', askUsage: true, capField: 'max_tokens' }
-  const written = (body: string, more: Partial<CallTarget> = {}): string =>
-    Buffer.from(writeCall(readCall(bytes(body), plain), { ...target, ...more })).toString()
+  const writeBody = (body: string, more: Partial<CallTarget> = {}): string =>
+    Buffer.from(writeCall(readCall(bytes(body), plainHead), { ...target, ...more })).toString()
 
-  test('the same bytes', () => {
+  test('with the same bytes', () => {
     const body = '{ "contents" : [{"parts":[{"text":"h\\u0069"}]}], "new": 12345678901234567890 }'
-    expect(written(body)).toBe(body)
+    expect(writeBody(body)).toBe(body)
   })
 
   const head = '"contents":[{}]'
@@ -209,29 +224,29 @@ describe('writes', () => {
     [`{${head},"generationConfig":{"maxOutputTokens":5}}`, `{${head},"generationConfig":{"maxOutputTokens":5}}`],
     [`{${head},"generationConfig":{"maxOutputTokens":null}}`, `{${head},"generationConfig":{"maxOutputTokens":9}}`],
   ]
-  test.each(caps)('a cap into %s', (body, wanted) => {
-    expect(written(body, { cap: 9 })).toBe(wanted)
+  test.each(caps)('with a cap into %s', (body, expected) => {
+    expect(writeBody(body, { cap: 9 })).toBe(expected)
   })
 
-  test('the model, where the body has one', () => {
-    expect(written(`{"model":"models/a/b",${head}}`)).toBe(`{"model":"models/up",${head}}`)
+  test('with the model of the upstream, if the body has a model', () => {
+    expect(writeBody(`{"model":"models/a/b",${head}}`)).toBe(`{"model":"models/up",${head}}`)
   })
 
-  test('without reasoning state of other origins, and with that of its own', () => {
+  test('without reasoning state of other origins, and with its own reasoning state', () => {
     const foreign = packReasoningState({ form: 'signature', value: 'S', origin: 'there' })
     const own = packReasoningState({ form: 'thought', value: 'T', origin: 'here' })
-    const elsewhere = packReasoningState({ form: 'thought', value: 'T', origin: 'there' })
+    const foreignThought = packReasoningState({ form: 'thought', value: 'T', origin: 'there' })
     const parts = [
       { text: 'hm', thought: true, thoughtSignature: foreign },
       { text: '', thought: true, thought_signature: foreign },
       { functionCall: { name: 'f' }, thoughtSignature: foreign },
       { functionCall: { name: 'g' }, thoughtSignature: own },
       { text: 'x', thoughtSignature: 'AbCd' },
-      { text: 'y', thoughtSignature: elsewhere },
+      { text: 'y', thoughtSignature: foreignThought },
     ]
     const body = { contents: [{ role: 'model', parts }, { parts: [{ thoughtSignature: foreign }] }] }
-    const clean = JSON.parse(written(JSON.stringify(body), { origin: 'here', cap: 9 })) as object
-    expect(clean).toEqual({
+    const sent = JSON.parse(writeBody(JSON.stringify(body), { origin: 'here', cap: 9 })) as object
+    expect(sent).toEqual({
       contents: [
         {
           role: 'model',

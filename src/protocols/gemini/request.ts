@@ -95,7 +95,7 @@ export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
     fields,
     json,
     bodyBytes: body.byteLength,
-    ...measureInput(own, body.byteLength),
+    ...measureInput(own, body.byteLength, json),
     wantsUsage: true,
     choices: choices ?? 1,
     ...(cap !== undefined && { outputTokensMax: cap }),

@@ -19,13 +19,12 @@ import { readPath } from './path.ts'
 import { readCountCall, writeCount } from './token-count.ts'
 
 /**
- * What a client reads while nothing comes. A comment is read over by all but @google/generative-ai, which finds no
- * event behind one any more, and for a chunk without content @google/genai forgets the whole turn. This one all can
- * read.
+ * The heartbeat that clients get while the upstream is silent. @google/generative-ai finds no event after a comment, and
+ * @google/genai forgets the whole turn after a chunk without content. All clients can read this chunk.
  */
 const heartbeat = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\r\n\r\n'
 
-const ask: AnswerTarget = {
+const target: AnswerTarget = {
   requestId: 'req_1',
   model: 'google/gemini-3',
   createdS: 1,
@@ -41,9 +40,9 @@ interface Failure {
   readonly message: string
 }
 
-/** The answer to the next call, and the conversation that the call was read into. */
+/** The answer to the next call, and the conversation that was read from the last call. */
 let answer: Answer | Failure
-let meant: Conversation | undefined
+let conversation: Conversation | undefined
 
 function serve(request: Request, body: Buffer): Response {
   const url = new URL(request.url)
@@ -56,23 +55,23 @@ function serve(request: Request, body: Buffer): Response {
     const list = (): string => writeModelList([{ ...model, id: 'google/gemini-3' }], {})
     return json(path.endsWith('/models') ? list() : writeModel({ ...model, id: path.replace('/v1beta/models/', '') }))
   }
-  const asked = { path, query: (name: string) => url.searchParams.get(name), header: () => undefined }
+  const head = { path, query: (name: string) => url.searchParams.get(name), header: () => undefined }
   const verb = readPath(path)?.method
-  if (verb === 'countTokens') return json(writeCount({ tokens: readCountCall(body, asked).bodyBytes }))
+  if (verb === 'countTokens') return json(writeCount({ tokens: readCountCall(body, head).bodyBytes }))
   if (verb === 'embedContent' || verb === 'batchEmbedContents') {
     const protocol = verb === 'embedContent' ? embedContent : batchEmbedContents
-    const call = protocol.readCall(body, asked)
+    const call = protocol.readCall(body, head)
     const { inputs, dimensions = 0 } = protocol.vectors.readRequest(call)
     return json(protocol.vectors.writeResult({ vectors: inputs.map(text => [text.length, dimensions]) }, call))
   }
-  const call = gemini.readCall(body, asked)
-  meant = gemini.codec.readConversation(call)
+  const call = gemini.readCall(body, head)
+  conversation = gemini.codec.readConversation(call)
   if ('status' in answer) {
     const error = gemini.writeError({ ...answer, code: 'upstream_failed', requestId: 'req_1' })
     return json(error.body, error.status)
   }
-  if (!call.stream) return json(gemini.codec.writeWholeAnswer(answer, ask))
-  const writer = gemini.codec.openEventWriter(ask)
+  if (!call.stream) return json(gemini.codec.writeWholeAnswer(answer, target))
+  const writer = gemini.codec.openEventWriter(target)
   const frames =
     toEvents(answer)
       .map(event => writer.write(event))
@@ -93,8 +92,8 @@ const viaAi = createGoogleGenerativeAI({ apiKey: 'wk-x', baseURL: `${baseUrl}/v1
 const model = 'google/gemini-3'
 
 const usage = { input: 5, output: 3, reasoning: 2 }
-const says: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Hello world' }], finish: 'stop' }], usage }
-const thinks: Answer = {
+const textAnswer: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Hello world' }], finish: 'stop' }], usage }
+const thinkingAnswer: Answer = {
   choices: [
     {
       parts: [
@@ -106,7 +105,7 @@ const thinks: Answer = {
   ],
   usage,
 }
-const calls: Answer = {
+const callsAnswer: Answer = {
   choices: [
     {
       parts: [
@@ -142,42 +141,42 @@ describe('@google/genai', () => {
     return chunks
   }
 
-  test('text', async () => {
-    answer = says
-    const whole = await genai.models.generateContent({ model, contents: 'hi' })
-    expect([whole.text, whole.usageMetadata?.totalTokenCount, whole.responseId]).toEqual(['Hello world', 10, 'req_1'])
+  test('reads text', async () => {
+    answer = textAnswer
+    const plain = await genai.models.generateContent({ model, contents: 'hi' })
+    expect([plain.text, plain.usageMetadata?.totalTokenCount, plain.responseId]).toEqual(['Hello world', 10, 'req_1'])
     const chunks = await stream()
     expect(chunks.map(chunk => chunk.text ?? '').join('')).toBe('Hello world')
     expect(chunks.at(-1)?.candidates?.[0]?.finishReason as string).toBe('STOP')
     expect(chunks.at(-1)?.usageMetadata?.thoughtsTokenCount).toBe(2)
   })
 
-  test('tools, several at once', async () => {
-    answer = calls
+  test('reads several tool calls at once', async () => {
+    answer = callsAnswer
     const config = { tools: [{ functionDeclarations: [{ name: 'get_weather', parametersJsonSchema: schema }] }] }
-    const whole = await genai.models.generateContent({ model, contents: 'hi', config })
-    expect(whole.functionCalls?.map(call => [call.id, call.args])).toEqual([
+    const plain = await genai.models.generateContent({ model, contents: 'hi', config })
+    expect(plain.functionCalls?.map(call => [call.id, call.args])).toEqual([
       ['c1', cities[0]!],
       ['c2', cities[1]!],
     ])
     const streamed = (await stream(config)).flatMap(chunk => chunk.functionCalls ?? [])
     expect(streamed.map(call => call.args)).toEqual([...cities])
-    expect(meant?.tools).toEqual([{ kind: 'function', name: 'get_weather', schema }])
+    expect(conversation?.tools).toEqual([{ kind: 'function', name: 'get_weather', schema }])
   })
 
-  test('P25: a chat sends thoughts and reasoning state back unchanged', async () => {
-    answer = thinks
+  test('P25: sends thoughts and reasoning state of a chat back unchanged', async () => {
+    answer = thinkingAnswer
     const chat = genai.chats.create({ model })
     for await (const _chunk of await chat.sendMessageStream({ message: 'hi' }));
     await chat.sendMessage({ message: 'and?' })
-    expect(meant?.messages as unknown).toEqual([
+    expect(conversation?.messages as unknown).toEqual([
       { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
-      { role: 'assistant', parts: thinks.choices[0]!.parts },
+      { role: 'assistant', parts: thinkingAnswer.choices[0]!.parts },
       { role: 'user', parts: [{ kind: 'text', text: 'and?' }] },
     ])
   })
 
-  test.each(failures)('an error: %j', async failure => {
+  test.each(failures)('reports an error: %j', async failure => {
     answer = failure
     const fault = await genai.models.generateContent({ model, contents: 'hi' }).catch((error: unknown) => error)
     expect(fault).toBeInstanceOf(ApiError)
@@ -185,7 +184,7 @@ describe('@google/genai', () => {
     expect((fault as ApiError).message).toContain(failure.message)
   })
 
-  test('counts, embeddings and models', async () => {
+  test('reads token counts, embeddings and models', async () => {
     expect((await genai.models.countTokens({ model, contents: 'hi' })).totalTokens).toBeGreaterThan(0)
     const config = { outputDimensionality: 8 }
     const { embeddings } = await genai.models.embedContent({ model, contents: ['a', 'bcd'], config })
@@ -202,25 +201,25 @@ describe('@google/genai', () => {
 })
 
 describe('@google/generative-ai', () => {
-  test('text, calls and thoughts', async () => {
-    answer = says
+  test('reads text and tool calls', async () => {
+    answer = textAnswer
     expect((await legacy.generateContent('hi')).response.text()).toBe('Hello world')
     const streamed = await legacy.generateContentStream('hi')
     let text = ''
     for await (const chunk of streamed.stream) text += chunk.text()
     expect([text, (await streamed.response).usageMetadata?.totalTokenCount]).toEqual(['Hello world', 10])
-    answer = calls
+    answer = callsAnswer
     expect((await legacy.generateContent('hi')).response.functionCalls()?.map(call => call.args)).toEqual([...cities])
     const { response } = await legacy.generateContentStream('hi')
     expect((await response).functionCalls()?.map(call => call.args)).toEqual([...cities])
   })
 
-  test('counts and embeddings', async () => {
+  test('reads token counts and embeddings', async () => {
     expect((await legacy.countTokens('hi')).totalTokens).toBeGreaterThan(0)
     expect((await legacy.embedContent('abc')).embedding.values).toEqual([3, 0])
   })
 
-  test.each(failures)('an error: %j', async failure => {
+  test.each(failures)('reports an error: %j', async failure => {
     answer = failure
     const fault = await legacy.generateContent('hi').catch((error: unknown) => error)
     expect(fault).toMatchObject({ status: failure.status, message: expect.stringContaining(failure.message) })
@@ -230,34 +229,34 @@ describe('@google/generative-ai', () => {
 describe('AI SDK', () => {
   const tools = { get_weather: tool({ inputSchema: jsonSchema(schema) }) } as unknown as ToolSet
 
-  test('text and thoughts', async () => {
-    answer = thinks
-    const whole = await generateText({ model: viaAi, prompt: 'hi' })
-    expect([whole.text, whole.reasoningText, whole.finishReason]).toEqual(['Hello world', 'Let me think.', 'stop'])
-    expect(whole.usage).toMatchObject({ inputTokens: 5, outputTokens: 5, totalTokens: 10 })
+  test('reads text and thoughts', async () => {
+    answer = thinkingAnswer
+    const plain = await generateText({ model: viaAi, prompt: 'hi' })
+    expect([plain.text, plain.reasoningText, plain.finishReason]).toEqual(['Hello world', 'Let me think.', 'stop'])
+    expect(plain.usage).toMatchObject({ inputTokens: 5, outputTokens: 5, totalTokens: 10 })
     const streamed = streamText({ model: viaAi, prompt: 'hi' })
     expect([await streamed.text, await streamed.reasoningText]).toEqual(['Hello world', 'Let me think.'])
   })
 
-  test('several tool calls at once, and their reasoning state comes back', async () => {
-    answer = calls
-    const whole = await generateText({ model: viaAi, prompt: 'hi', tools })
-    expect(whole.toolCalls.map(call => call.input as object)).toEqual([...cities])
-    expect(whole.finishReason).toBe('tool-calls')
+  test('reads several tool calls at once, and sends their reasoning state back', async () => {
+    answer = callsAnswer
+    const plain = await generateText({ model: viaAi, prompt: 'hi', tools })
+    expect(plain.toolCalls.map(call => call.input as object)).toEqual([...cities])
+    expect(plain.finishReason).toBe('tool-calls')
     const streamed = streamText({ model: viaAi, prompt: 'hi', tools })
     expect((await streamed.toolCalls).map(call => call.input as object)).toEqual([...cities])
-    const results = whole.toolCalls.map(({ toolCallId, toolName }) => {
+    const results = plain.toolCalls.map(({ toolCallId, toolName }) => {
       return { type: 'tool-result', toolCallId, toolName, output: { type: 'text', value: 'warm' } } as const
     })
-    const history = [{ role: 'user', content: 'hi' } as const, ...whole.response.messages]
-    answer = says
+    const history = [{ role: 'user', content: 'hi' } as const, ...plain.response.messages]
+    answer = textAnswer
     await generateText({ model: viaAi, messages: [...history, { role: 'tool', content: results }], tools })
     const sealed = { form: 'encrypted', value: 'E', origin: 'o' }
-    expect(meant?.messages[1]?.parts[0]).toMatchObject({ kind: 'call', sealed })
-    expect(meant?.messages[2]).toMatchObject({ role: 'tool', parts: [{ kind: 'result' }, { kind: 'result' }] })
+    expect(conversation?.messages[1]?.parts[0]).toMatchObject({ kind: 'call', sealed })
+    expect(conversation?.messages[2]).toMatchObject({ role: 'tool', parts: [{ kind: 'result' }, { kind: 'result' }] })
   })
 
-  test.each(failures)('an error: %j', async failure => {
+  test.each(failures)('reports an error: %j', async failure => {
     answer = failure
     const fault = await generateText({ model: viaAi, prompt: 'hi', maxRetries: 0 }).catch((error: unknown) => error)
     expect(fault).toMatchObject({ statusCode: failure.status, message: failure.message })

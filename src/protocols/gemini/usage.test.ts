@@ -6,12 +6,12 @@ import type { Usage } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { addSearches, readUsage, writeUsage } from './usage.ts'
 
-const of = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })
+const detail = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })
 
-describe('P20: thoughts and the input of tools are counted', () => {
+describe('P20: a usage report is read:', () => {
   const rows: readonly (readonly [string, Readonly<Record<string, unknown>>, Usage])[] = [
     [
-      'the golden one',
+      'the golden report',
       {
         promptTokenCount: 100,
         cachedContentTokenCount: 60,
@@ -22,7 +22,7 @@ describe('P20: thoughts and the input of tools are counted', () => {
       { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
     ],
     [
-      'tools',
+      'input of tools',
       { promptTokenCount: 10, toolUsePromptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 20 },
       { input: 10, toolUse: 7, output: 3 },
     ],
@@ -33,9 +33,15 @@ describe('P20: thoughts and the input of tools are counted', () => {
         cachedContentTokenCount: 50,
         candidatesTokenCount: 20,
         totalTokenCount: 120,
-        promptTokensDetails: [of('TEXT', 30), of('AUDIO', 30), of('IMAGE', 20), of('VIDEO', 10), of('DOCUMENT', 10)],
-        cacheTokensDetails: [of('TEXT', 20), of('AUDIO', 20), of('IMAGE', 10)],
-        candidatesTokensDetails: [of('TEXT', 5), of('AUDIO', 7), of('IMAGE', 8)],
+        promptTokensDetails: [
+          detail('TEXT', 30),
+          detail('AUDIO', 30),
+          detail('IMAGE', 20),
+          detail('VIDEO', 10),
+          detail('DOCUMENT', 10),
+        ],
+        cacheTokensDetails: [detail('TEXT', 20), detail('AUDIO', 20), detail('IMAGE', 10)],
+        candidatesTokensDetails: [detail('TEXT', 5), detail('AUDIO', 7), detail('IMAGE', 8)],
       },
       {
         input: 20,
@@ -50,8 +56,13 @@ describe('P20: thoughts and the input of tools are counted', () => {
       },
     ],
     [
-      'a cache of which nobody says what it held',
-      { promptTokenCount: 10, cachedContentTokenCount: 8, totalTokenCount: 10, promptTokensDetails: [of('AUDIO', 5)] },
+      'cached tokens of unknown modality',
+      {
+        promptTokenCount: 10,
+        cachedContentTokenCount: 8,
+        totalTokenCount: 10,
+        promptTokensDetails: [detail('AUDIO', 5)],
+      },
       { input: 0, cacheRead: 5, inputAudio: 2, cacheReadAudio: 3, output: 0 },
     ],
     [
@@ -73,19 +84,19 @@ describe('P20: thoughts and the input of tools are counted', () => {
   })
 })
 
-const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, Usage])[] = [
+const includedCounts: readonly (readonly [string, Readonly<Record<string, unknown>>, Usage])[] = [
   [
     'thoughts within the candidates',
     { promptTokenCount: 5, candidatesTokenCount: 9, thoughtsTokenCount: 4, totalTokenCount: 14 },
     { input: 5, output: 5, reasoning: 4 },
   ],
   [
-    'what tools read within the prompt',
+    'input of tools within the prompt',
     { promptTokenCount: 50, toolUsePromptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 53 },
     { input: 43, toolUse: 7, output: 3 },
   ],
   [
-    'both within',
+    'thoughts within the candidates and input of tools within the prompt',
     {
       promptTokenCount: 50,
       toolUsePromptTokenCount: 7,
@@ -96,7 +107,7 @@ const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, 
     { input: 43, toolUse: 7, output: 10, reasoning: 20 },
   ],
   [
-    'tools within, thoughts beside',
+    'input of tools within the prompt, thoughts beside the candidates',
     {
       promptTokenCount: 50,
       toolUsePromptTokenCount: 7,
@@ -107,27 +118,27 @@ const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, 
     { input: 43, toolUse: 7, output: 30, reasoning: 20 },
   ],
   [
-    'a cache beside the prompt',
+    'cached tokens beside the prompt, without a total',
     { promptTokenCount: 5, cachedContentTokenCount: 6 },
     { input: 5, cacheRead: 6, output: 0 },
   ],
   [
-    'the same in the total',
+    'cached tokens beside the prompt, with a total',
     { promptTokenCount: 5, cachedContentTokenCount: 6, candidatesTokenCount: 2, totalTokenCount: 13 },
     { input: 5, cacheRead: 6, output: 2 },
   ],
   [
-    'a total of more thoughts than are told',
+    'a total with more thoughts than are reported',
     { promptTokenCount: 5, candidatesTokenCount: 5, thoughtsTokenCount: 1, totalTokenCount: 12 },
     { input: 5, output: 5, reasoning: 2 },
   ],
 ]
 
-test.each(elsewhere)('the total shows which counts include others: %s', (_name, report, usage) => {
+test.each(includedCounts)('the total shows which counts include others: %s', (_name, report, usage) => {
   expect(readUsage(report)).toEqual(usage)
 })
 
-describe('nonsense', () => {
+describe('a usage report is not used:', () => {
   const rows: readonly unknown[] = [
     5,
     [],
@@ -136,10 +147,10 @@ describe('nonsense', () => {
     { promptTokenCount: '5' },
     { promptTokenCount: 1e10 },
     { promptTokenCount: 5, candidatesTokenCount: 5, totalTokenCount: 9 },
-    { promptTokenCount: 5, promptTokensDetails: [of('AUDIO', 6)] },
-    { promptTokenCount: 5, promptTokensDetails: [of('AUDIO', 'x')] },
-    { promptTokenCount: 5, cachedContentTokenCount: 2, cacheTokensDetails: [of('AUDIO', 2)] },
-    { promptTokenCount: 5, candidatesTokenCount: 2, candidatesTokensDetails: [of('IMAGE', 3)] },
+    { promptTokenCount: 5, promptTokensDetails: [detail('AUDIO', 6)] },
+    { promptTokenCount: 5, promptTokensDetails: [detail('AUDIO', 'x')] },
+    { promptTokenCount: 5, cachedContentTokenCount: 2, cacheTokensDetails: [detail('AUDIO', 2)] },
+    { promptTokenCount: 5, candidatesTokenCount: 2, candidatesTokensDetails: [detail('IMAGE', 3)] },
     { candidatesTokenCount: 5, totalTokenCount: 5 },
   ]
   test.each(rows.map(row => [row] as const))('%j', report => {
@@ -147,9 +158,12 @@ describe('nonsense', () => {
   })
 })
 
-test.each([undefined, null, {}, { promptTokenCount: 0 }])('no usage: %j', report => {
-  expect(readUsage(report)).toBeUndefined()
-})
+test.each([undefined, null, {}, { promptTokenCount: 0 }])(
+  'a usage report without tokens counts as none: %j',
+  report => {
+    expect(readUsage(report)).toBeUndefined()
+  },
+)
 
 test('each distinct search is counted once', () => {
   const candidates = [{ groundingMetadata: { webSearchQueries: ['a', 'b', 'a', ''] } }, { groundingMetadata: null }, 5]
@@ -159,7 +173,7 @@ test('each distinct search is counted once', () => {
 
 test('written usage is read back the same, and adds up', () => {
   const count = fc.nat(1_000_000)
-  const some = fc.record(
+  const usages = fc.record(
     {
       input: fc.integer({ min: 1, max: 1_000 }),
       output: count,
@@ -176,9 +190,9 @@ test('written usage is read back the same, and adds up', () => {
     { requiredKeys: ['input', 'output'] },
   )
   fc.assert(
-    fc.property(some, usage => {
-      const isThere = ([name, tokens]: [string, number]): boolean => name === 'output' || tokens !== 0
-      const filled = Object.fromEntries(Object.entries(usage).filter(isThere))
+    fc.property(usages, usage => {
+      const isWritten = ([name, tokens]: [string, number]): boolean => name === 'output' || tokens !== 0
+      const filled = Object.fromEntries(Object.entries(usage).filter(isWritten))
       expect(readUsage(writeUsage(usage))).toEqual(filled as unknown as Usage)
     }),
   )

@@ -16,7 +16,7 @@ import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 import { openEventWriter, writeWholeAnswer } from './write-answer.ts'
 
-const ask = (): AnswerTarget => ({
+const newTarget = (): AnswerTarget => ({
   requestId: 'req_1',
   model: 'a/b',
   createdS: 1,
@@ -26,8 +26,8 @@ const ask = (): AnswerTarget => ({
   losses: new Losses(),
 })
 
-function streamed(events: readonly AnswerEvent[], to = ask()): string {
-  const writer = openEventWriter(to)
+function streamed(events: readonly AnswerEvent[], target = newTarget()): string {
+  const writer = openEventWriter(target)
   return events.map(event => writer.write(event)).join('') + writer.end()
 }
 
@@ -57,8 +57,8 @@ const answer: Answer = {
 }
 const signature = packReasoningState({ form: 'signature', value: 'S', origin: 'o' })
 
-test('a whole answer', () => {
-  const text = writeWholeAnswer(answer, ask())
+test('a plain answer is written', () => {
+  const text = writeWholeAnswer(answer, newTarget())
   expect(text).toContain('"args":{"a":12345678901234567890}')
   expect(JSON.parse(text)).toEqual({
     candidates: [
@@ -112,7 +112,7 @@ describe('a stream', () => {
   ]
 
   test('writes the parts in order, a call when it is complete, and the finish reason last', () => {
-    const writer = openEventWriter(ask())
+    const writer = openEventWriter(newTarget())
     const parts = events.map(event => chunksOf(writer.write(event)).map(body => body.candidates[0]!.content.parts))
     expect(parts.flat()).toEqual([
       [{ text: 'h', thought: true }],
@@ -134,44 +134,44 @@ describe('a stream', () => {
     expect(sse.endsWith('\r\n\r\n')).toBe(true)
   })
 
-  test('an empty answer still has a finish reason', () => {
+  test('has a finish reason even if the answer is empty', () => {
     expect(chunksOf(streamed([{ kind: 'start' }]))).toMatchObject([{ candidates: [{ finishReason: 'OTHER' }] }])
   })
 
-  test('a call with cut-off arguments is left out', () => {
-    const broken = (finish: 'calls' | 'length'): Answer => ({
+  test('leaves out a tool call with cut-off arguments', () => {
+    const cutOff = (finish: 'calls' | 'length'): Answer => ({
       choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{"a":' }], finish }],
     })
-    const to = ask()
-    const [last] = chunksOf(streamed(toEvents(broken('calls')), to))
+    const target = newTarget()
+    const [last] = chunksOf(streamed(toEvents(cutOff('calls')), target))
     expect(last!.candidates[0]).toMatchObject({ finishReason: 'MALFORMED_FUNCTION_CALL' })
-    expect(to.losses.codes).toEqual(['tool_arguments'])
-    const cut = JSON.parse(writeWholeAnswer(broken('length'), ask())) as Body
+    expect(target.losses.codes).toEqual(['tool_arguments'])
+    const cut = JSON.parse(writeWholeAnswer(cutOff('length'), newTarget())) as Body
     expect(cut.candidates[0]).toMatchObject({ finishReason: 'MAX_TOKENS' })
   })
 
-  test('a part that does not end does not fill the memory', () => {
-    const writer = openEventWriter(ask())
+  test('refuses a tool call that does not end, so that it does not fill the memory', () => {
+    const writer = openEventWriter(newTarget())
     writer.write({ kind: 'open', index: 0, choice: 0, part: 'call', id: 'c', name: 'f' })
-    const crumb = 'x'.repeat(100_000)
-    const flood = () => {
-      for (let crumbs = 0; crumbs < 400; crumbs++) writer.write({ kind: 'delta', index: 0, text: crumb })
+    const piece = 'x'.repeat(100_000)
+    const writeTooMuch = () => {
+      for (let count = 0; count < 400; count++) writer.write({ kind: 'delta', index: 0, text: piece })
     }
-    expect(flood).toThrow('answer_too_large')
-    const long = openEventWriter(ask())
+    expect(writeTooMuch).toThrow('answer_too_large')
+    const long = openEventWriter(newTarget())
     long.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
-    for (let crumbs = 0; crumbs < 100; crumbs++) long.write({ kind: 'delta', index: 0, text: crumb })
+    for (let count = 0; count < 100; count++) long.write({ kind: 'delta', index: 0, text: piece })
   })
 })
 
-test('citations have positions in bytes, and what they cannot express is a loss', () => {
-  const to = ask()
+test('citations have positions in bytes, and parts that Google does not have are losses', () => {
+  const target = newTarget()
   const parts: readonly AnswerPart[] = [
     { kind: 'text', text: 'ä ünö', citations: [{ url: 'https://x.example', title: 'X', start: 2, end: 5 }] },
     { kind: 'native', dialect: 'other', what: 'web_search_call', value: {} },
   ]
   const body = JSON.parse(
-    writeWholeAnswer({ choices: [{ parts, finish: 'stop_sequence', stopSequence: '!' }] }, to),
+    writeWholeAnswer({ choices: [{ parts, finish: 'stop_sequence', stopSequence: '!' }] }, target),
   ) as Body
   expect(body.candidates[0]).toMatchObject({
     finishReason: 'STOP',
@@ -180,11 +180,11 @@ test('citations have positions in bytes, and what they cannot express is a loss'
       groundingSupports: [{ segment: { startIndex: 3, endIndex: 8 }, groundingChunkIndices: [0] }],
     },
   })
-  expect([...to.losses.codes].sort()).toEqual(['stop_sequence', 'web_search_call'])
+  expect([...target.losses.codes].sort()).toEqual(['stop_sequence', 'web_search_call'])
 })
 
-describe('P13: one array', () => {
-  test('of any events', () => {
+describe('P13: a stream as one array', () => {
+  test('is valid JSON, also with an error and without events', () => {
     const framing = openArrayFraming()
     const text = framing.element('{"a":1}') + framing.element('{"b":2}') + framing.end()
     expect(text).toBe('[{"a":1}\n,\r\n{"b":2}\n]')
@@ -194,16 +194,18 @@ describe('P13: one array', () => {
   })
 })
 
-/** Calls whose arguments are not an object are left out. */
-const isTold = (part: AnswerPart): boolean =>
+/** Whether a part is written. Tool calls whose arguments are not an object are left out. */
+const isWritten = (part: AnswerPart): boolean =>
   part.kind !== 'call' || part.custom === true || /^\s*(?:\{|null\s*$)/.test(part.arguments)
 
-const calls = (given: Answer): readonly string[] =>
-  given.choices.flatMap(({ parts }) => parts.filter(isTold).flatMap(part => (part.kind === 'call' ? [part.id] : [])))
-const texts = (given: Answer, kinds: readonly string[]): readonly string[] =>
-  given.choices.map(({ parts }) => {
-    const told = parts.filter(part => kinds.includes(part.kind))
-    return told.map(part => ('text' in part ? part.text : '')).join('')
+const calls = (original: Answer): readonly string[] =>
+  original.choices.flatMap(({ parts }) =>
+    parts.filter(isWritten).flatMap(part => (part.kind === 'call' ? [part.id] : [])),
+  )
+const texts = (original: Answer, kinds: readonly string[]): readonly string[] =>
+  original.choices.map(({ parts }) => {
+    const matching = parts.filter(part => kinds.includes(part.kind))
+    return matching.map(part => ('text' in part ? part.text : '')).join('')
   })
 
 function readBack(sse: string): Answer {
@@ -220,25 +222,25 @@ test('any valid neutral stream becomes a valid stream with the same content', ()
       const kinds = blocks.map(block => readFrame(block.slice('data: '.length)).kind)
       expect(kinds.at(-1)).toBe('closing')
       for (const kind of kinds.slice(0, -1)) expect(['content', 'opening']).toContain(kind)
-      const [meant, back] = [collectAnswer(events), readBack(sse)]
-      expect(back.choices).toHaveLength(meant.choices.length)
-      expect(calls(back)).toEqual(calls(meant))
-      expect(texts(back, ['text'])).toEqual(texts(meant, ['text', 'refusal']))
-      expect(texts(back, ['reasoning'])).toEqual(texts(meant, ['reasoning']))
+      const [expected, readAgain] = [collectAnswer(events), readBack(sse)]
+      expect(readAgain.choices).toHaveLength(expected.choices.length)
+      expect(calls(readAgain)).toEqual(calls(expected))
+      expect(texts(readAgain, ['text'])).toEqual(texts(expected, ['text', 'refusal']))
+      expect(texts(readAgain, ['reasoning'])).toEqual(texts(expected, ['reasoning']))
     }),
   )
 })
 
-test('a whole answer and its stream have the same content and all reasoning state', () => {
+test('a plain answer and its stream have the same content and all reasoning state', () => {
   fc.assert(
-    fc.property(anyAnswer(), given => {
-      const whole = writeWholeAnswer(given, ask())
+    fc.property(anyAnswer(), original => {
+      const whole = writeWholeAnswer(original, newTarget())
       expect(readAnswer(Buffer.from(whole))).toBeDefined()
-      const [once, streams] = [readBack(`data: ${whole}\r\n\r\n`), readBack(streamed(toEvents(given)))]
-      for (const kinds of [['text'], ['reasoning']]) expect(texts(once, kinds)).toEqual(texts(streams, kinds))
-      expect(calls(once)).toEqual(calls(streams))
-      const seals = given.choices.flatMap(({ parts }) =>
-        parts.filter(isTold).flatMap(part => ('sealed' in part && part.sealed ? [part.sealed] : [])),
+      const [plain, fromStream] = [readBack(`data: ${whole}\r\n\r\n`), readBack(streamed(toEvents(original)))]
+      for (const kinds of [['text'], ['reasoning']]) expect(texts(plain, kinds)).toEqual(texts(fromStream, kinds))
+      expect(calls(plain)).toEqual(calls(fromStream))
+      const seals = original.choices.flatMap(({ parts }) =>
+        parts.filter(isWritten).flatMap(part => ('sealed' in part && part.sealed ? [part.sealed] : [])),
       )
       const signatures = Array.from(whole.matchAll(/"thoughtSignature":"([^"]+)"/g), match => match[1])
       const found = signatures.flatMap(text => (text === UNSIGNED_CALL ? [] : unpackReasoningState(text)!))

@@ -11,28 +11,28 @@ import { writeConversation } from './write-conversation.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
-const hi: ConversationMessage = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
-const talk = (more: Partial<Conversation>): Conversation => ({
-  messages: [hi],
+const greeting: ConversationMessage = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+const conversationWith = (more: Partial<Conversation>): Conversation => ({
+  messages: [greeting],
   tools: [],
   settings: { stream: false },
   lostFields: [],
   ...more,
 })
-const aim = (traits: ModelTraits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
+const targetFor = (traits: ModelTraits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
   targetOf({ model: 'up', origin: 'here', traits, ...more })
 
-function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
-  const body = JSON.parse(writeConversation(talk(more), target)) as Body
+function writeWith(more: Partial<Conversation>, target = targetFor()): { body: Body; losses: readonly string[] } {
+  const body = JSON.parse(writeConversation(conversationWith(more), target)) as Body
   return { body, losses: target.notes.losses.codes }
 }
-const contentsOf = (turns: readonly ConversationMessage[], target = aim()) => {
-  const { body, losses } = written({ messages: turns }, target)
+const contentsOf = (messages: readonly ConversationMessage[], target = targetFor()) => {
+  const { body, losses } = writeWith({ messages }, target)
   return { contents: body.contents as object[], systemInstruction: body.systemInstruction, losses }
 }
 const user = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'user', parts })
 const model = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'assistant', parts })
-const text = (said: string): ConversationPart => ({ kind: 'text', text: said })
+const text = (content: string): ConversationPart => ({ kind: 'text', text: content })
 const call = (id: string, name = 'f', more: object = {}): ConversationPart => ({
   kind: 'call',
   id,
@@ -40,23 +40,23 @@ const call = (id: string, name = 'f', more: object = {}): ConversationPart => ({
   arguments: '{"a":1}',
   ...more,
 })
-const result = (callId: string, said = 'ok', more: object = {}): ConversationPart => ({
+const result = (callId: string, content = 'ok', more: object = {}): ConversationPart => ({
   kind: 'result',
   callId,
-  parts: [{ kind: 'text', text: said }],
+  parts: [{ kind: 'text', text: content }],
   ...more,
 })
 const tool = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'tool', parts })
 const skip = 'skip_thought_signature_validator'
-const mine = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
+const ownState = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
 
-describe('turns', () => {
+describe('contents:', () => {
   test('leading instructions go into systemInstruction, later ones become text of the user', () => {
-    const system = (said: string): ConversationMessage => ({ role: 'system', parts: [text(said)] })
+    const system = (content: string): ConversationMessage => ({ role: 'system', parts: [text(content)] })
     const { contents, systemInstruction } = contentsOf([
       system('one'),
       { role: 'developer', parts: [text('two')] },
-      hi,
+      greeting,
       model(text('yes')),
       system('three'),
     ])
@@ -68,9 +68,9 @@ describe('turns', () => {
     ])
   })
 
-  test('instructions become the first text of the user if the model takes none or nothing else is there', () => {
+  test('instructions become the first text of the user if the model takes none or there is no other text', () => {
     const system: ConversationMessage = { role: 'system', parts: [text('be')] }
-    expect(contentsOf([system, hi], aim({ system: false }))).toMatchObject({
+    expect(contentsOf([system, greeting], targetFor({ system: false }))).toMatchObject({
       contents: [{ role: 'user', parts: [{ text: 'be' }, { text: 'hi' }] }],
       systemInstruction: undefined,
     })
@@ -83,9 +83,9 @@ describe('turns', () => {
     expect(() => contentsOf([user(text(''))])).toThrow(Refusal)
   })
 
-  test('results are in the order of the calls and alone, and text follows', () => {
-    const turns = [hi, model(call('x'), call('y', 'g')), user(text('well'), result('y'), result('x'))]
-    const { contents, losses } = contentsOf(turns, aim({ thinking: 'budget' }))
+  test('tool results are in the order of the calls and in a content of their own, and text follows', () => {
+    const messages = [greeting, model(call('x'), call('y', 'g')), user(text('well'), result('y'), result('x'))]
+    const { contents, losses } = contentsOf(messages, targetFor({ thinking: 'budget' }))
     expect(contents.slice(1)).toEqual([
       {
         role: 'model',
@@ -107,13 +107,13 @@ describe('turns', () => {
   })
 
   test('a call without a result gets one, a result without a call is dropped, and both are losses', () => {
-    const unanswered = contentsOf([hi, model(call('x')), user(text('well'))], aim({ thinking: 'budget' }))
+    const unanswered = contentsOf([greeting, model(call('x')), user(text('well'))], targetFor({ thinking: 'budget' }))
     expect(unanswered.contents[2]).toMatchObject({ parts: [{ functionResponse: { id: 'x', response: {} } }] })
     expect(JSON.stringify(unanswered.contents[2])).toContain('"error"')
     expect(unanswered.losses).toEqual(['tool_result'])
-    const orphan = contentsOf([hi, tool(result('nobody'))])
+    const orphan = contentsOf([greeting, tool(result('nobody'))])
     expect(orphan).toMatchObject({ contents: [{ parts: [{ text: 'hi' }] }], losses: ['tool_result'] })
-    const last = contentsOf([hi, model(call('x'))], aim({ thinking: 'budget' }))
+    const last = contentsOf([greeting, model(call('x'))], targetFor({ thinking: 'budget' }))
     expect(last.contents).toHaveLength(3)
   })
 
@@ -128,7 +128,7 @@ describe('turns', () => {
     expect(contentsOf([user(named)])).toMatchObject({ contents: [{ parts: [{ text: 'x' }] }], losses: ['file.name'] })
   })
 
-  test('results are objects', () => {
+  test('tool results are objects', () => {
     const rows: readonly (readonly [ConversationPart, object])[] = [
       [result('x', 'plain'), { output: 'plain' }],
       [result('x', ''), { output: '' }],
@@ -137,34 +137,36 @@ describe('turns', () => {
       [result('x', 'no', { failed: true }), { error: 'no' }],
     ]
     for (const [part, response] of rows) {
-      const { contents } = contentsOf([hi, model(call('x')), tool(part)])
+      const { contents } = contentsOf([greeting, model(call('x')), tool(part)])
       expect(contents[2]).toMatchObject({ parts: [{ functionResponse: { response } }] })
     }
   })
 
   test('numbers beyond a double keep their digits', () => {
-    const turns = [hi, model(call('x', 'f', { arguments: '{"id":12345678901234567890}' })), tool(result('x'))]
-    expect(writeConversation(talk({ messages: turns }), aim())).toContain('"args":{"id":12345678901234567890}')
+    const messages = [greeting, model(call('x', 'f', { arguments: '{"id":12345678901234567890}' })), tool(result('x'))]
+    expect(writeConversation(conversationWith({ messages }), targetFor())).toContain(
+      '"args":{"id":12345678901234567890}',
+    )
   })
 
-  test('arguments that are no object are lost, those of a custom tool are its input', () => {
-    const broken = contentsOf([hi, model(call('x', 'f', { arguments: '{"a":' }))])
+  test('arguments that are not an object are lost, and those of a custom tool become its input', () => {
+    const broken = contentsOf([greeting, model(call('x', 'f', { arguments: '{"a":' }))])
     expect(broken.contents[1]).toMatchObject({ parts: [{ functionCall: { args: {} } }] })
     expect(broken.losses).toContain('tool_arguments')
-    const custom = contentsOf([hi, model(call('x', 'f', { arguments: 'free', custom: true }))])
+    const custom = contentsOf([greeting, model(call('x', 'f', { arguments: 'free', custom: true }))])
     expect(custom.contents[1]).toMatchObject({ parts: [{ functionCall: { args: { input: 'free' } } }] })
   })
 })
 
 describe('P25: signatures', () => {
-  const partsOf = (turn: ConversationMessage, traits: ModelTraits = {}) => {
-    const { contents, losses } = contentsOf([hi, turn], aim(traits))
+  const partsOf = (message: ConversationMessage, traits: ModelTraits = {}) => {
+    const { contents, losses } = contentsOf([greeting, message], targetFor(traits))
     return { parts: (contents[1] as { parts: object[] }).parts, losses: losses.filter(code => code !== 'tool_result') }
   }
 
-  test('return to the part that had them', () => {
-    const turn = model({ kind: 'reasoning', text: 'hm', ...mine }, call('x', 'f', mine), call('y'))
-    expect(partsOf(turn)).toEqual({
+  test('are sent back with the part that had them', () => {
+    const message = model({ kind: 'reasoning', text: 'hm', ...ownState }, call('x', 'f', ownState), call('y'))
+    expect(partsOf(message)).toEqual({
       parts: [
         { text: 'hm', thought: true, thoughtSignature: 'AbCd' },
         { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'AbCd' },
@@ -176,8 +178,12 @@ describe('P25: signatures', () => {
 
   test('of another origin are dropped, and the first call of a turn gets a placeholder', () => {
     const foreign = { sealed: { form: 'thought', value: 'AbCd', origin: 'there' } } as const
-    const turn = model({ kind: 'reasoning', text: 'hm', ...foreign }, call('x', 'f', foreign), call('y', 'f', foreign))
-    const { parts, losses } = partsOf(turn)
+    const message = model(
+      { kind: 'reasoning', text: 'hm', ...foreign },
+      call('x', 'f', foreign),
+      call('y', 'f', foreign),
+    )
+    const { parts, losses } = partsOf(message)
     expect(parts).toMatchObject([{ thoughtSignature: skip }, { functionCall: { id: 'y' } }])
     expect(parts[1]).not.toHaveProperty('thoughtSignature')
     expect(losses).toEqual(['reasoning_state'])
@@ -189,25 +195,28 @@ describe('P25: signatures', () => {
     expect(losses).toEqual([])
   })
 
-  test('unsigned thoughts are sent as thoughts', () => {
+  test('are not needed for thoughts, which are sent as thoughts', () => {
     expect(partsOf(model({ kind: 'reasoning', text: 'hm' })).parts).toEqual([{ text: 'hm', thought: true }])
     const shown = model({ kind: 'reasoning', text: 'hm', sealed: { form: 'shown', value: '', origin: 'there' } })
     expect(partsOf(shown)).toEqual({ parts: [{ text: 'hm', thought: true }], losses: [] })
   })
 })
 
-describe('media', () => {
+describe('media:', () => {
   const url = 'https://x.example/cat.png'
   const image: ConversationPart = { kind: 'image', source: { at: 'url', url } }
-  const held = aim({}, { media: new Map([[url, { mime: 'image/png', base64: 'AAAA' }]]) })
+  const fetched = targetFor({}, { media: new Map([[url, { mime: 'image/png', base64: 'AAAA' }]]) })
   const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
 
-  test('a URL is replaced by its content, or refused', () => {
-    expect(contentsOf([user(image)], held).contents[0]).toMatchObject({ parts: [inline] })
+  test('a URL is replaced by its fetched content, or refused', () => {
+    expect(contentsOf([user(image)], fetched).contents[0]).toMatchObject({ parts: [inline] })
     expect(() => contentsOf([user(image)])).toThrow('media_unreachable')
+    // A video would have more tokens than were reserved for an image.
+    const video = targetFor({}, { media: new Map([[url, { mime: 'video/mp4', base64: 'AAAA' }]]) })
+    expect(() => contentsOf([user(image)], video)).toThrow('media_refused')
   })
 
-  const asked: readonly (readonly [string, boolean])[] = [
+  const urls: readonly (readonly [string, boolean])[] = [
     [url, true],
     ['http://x.example/a', true],
     ['HTTPS://generativelanguage.googleapis.com.evil.example/', true],
@@ -215,8 +224,8 @@ describe('media', () => {
     ['gs://bucket/x', false],
     ['https://youtu.be/x', false],
   ]
-  test.each(asked)('%s must be fetched: %p', (address, wanted) => {
-    expect(needsInline({ at: 'url', url: address })).toBe(wanted)
+  test.each(urls)('%s must be fetched: %p', (address, expected) => {
+    expect(needsInline({ at: 'url', url: address })).toBe(expected)
     expect(needsInline({ at: 'provider', id: address })).toBe(false)
   })
 
@@ -228,22 +237,29 @@ describe('media', () => {
   })
 
   test('media that the model cannot read are refused', () => {
-    expect(() => contentsOf([user(image)], { ...held, traits: { reads: ['text'] } })).toThrow('field_invalid')
+    expect(() => contentsOf([user(image)], { ...fetched, traits: { reads: ['text'] } })).toThrow('field_invalid')
   })
 
-  test('are in a result, or after it if the model cannot read them there', () => {
-    const rich = result('x', 'see', { parts: [{ kind: 'text', text: 'see' }, image] })
-    const inside = contentsOf([hi, model(call('x')), tool(rich)], held).contents
-    expect(inside[2]).toMatchObject({ parts: [{ functionResponse: { response: { output: 'see' }, parts: [inline] } }] })
-    const behind = contentsOf([hi, model(call('x')), tool(rich)], { ...held, traits: { richResults: false } }).contents
-    expect(behind.slice(2)).toMatchObject([{ parts: [{ functionResponse: {} }] }, { parts: [inline] }])
+  test('images of a tool result are in the result, or after it if the model cannot read them there', () => {
+    const withImage = result('x', 'see', { parts: [{ kind: 'text', text: 'see' }, image] })
+    const contentsInside = contentsOf([greeting, model(call('x')), tool(withImage)], fetched).contents
+    expect(contentsInside[2]).toMatchObject({
+      parts: [{ functionResponse: { response: { output: 'see' }, parts: [inline] } }],
+    })
+    const contentsAfter = contentsOf([greeting, model(call('x')), tool(withImage)], {
+      ...fetched,
+      traits: { richResults: false },
+    }).contents
+    expect(contentsAfter.slice(2)).toMatchObject([{ parts: [{ functionResponse: {} }] }, { parts: [inline] }])
   })
 
-  test('one resolution for all', () => {
-    const of = (detail: 'low' | 'high'): ConversationPart => ({ ...image, detail })
-    expect(written({ messages: [user(of('low'))] }, held).body.generationConfig).toEqual({
+  test('all images have one resolution, and different ones are a loss', () => {
+    const imageWith = (detail: 'low' | 'high'): ConversationPart => ({ ...image, detail })
+    expect(writeWith({ messages: [user(imageWith('low'))] }, fetched).body.generationConfig).toEqual({
       mediaResolution: 'MEDIA_RESOLUTION_LOW',
     })
-    expect(written({ messages: [user(of('low'), of('high'))] }, held).losses).toContain('image.detail')
+    expect(writeWith({ messages: [user(imageWith('low'), imageWith('high'))] }, fetched).losses).toContain(
+      'image.detail',
+    )
   })
 })

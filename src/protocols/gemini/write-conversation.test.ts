@@ -11,19 +11,19 @@ import { writeConversation } from './write-conversation.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
-const hi: ConversationMessage = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
-const talk = (more: Partial<Conversation>): Conversation => ({
-  messages: [hi],
+const greeting: ConversationMessage = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+const conversationWith = (more: Partial<Conversation>): Conversation => ({
+  messages: [greeting],
   tools: [],
   settings: { stream: false },
   lostFields: [],
   ...more,
 })
-const aim = (traits: ModelTraits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
+const targetFor = (traits: ModelTraits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
   targetOf({ model: 'up', origin: 'here', traits, ...more })
 
-function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
-  const body = JSON.parse(writeConversation(talk(more), target)) as Body
+function writeWith(more: Partial<Conversation>, target = targetFor()): { body: Body; losses: readonly string[] } {
+  const body = JSON.parse(writeConversation(conversationWith(more), target)) as Body
   return { body, losses: target.notes.losses.codes }
 }
 const model = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'assistant', parts })
@@ -34,15 +34,15 @@ const call = (id: string, name = 'f', more: object = {}): ConversationPart => ({
   arguments: '{"a":1}',
   ...more,
 })
-const result = (callId: string, said = 'ok', more: object = {}): ConversationPart => ({
+const result = (callId: string, content = 'ok', more: object = {}): ConversationPart => ({
   kind: 'result',
   callId,
-  parts: [{ kind: 'text', text: said }],
+  parts: [{ kind: 'text', text: content }],
   ...more,
 })
 const tool = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'tool', parts })
 
-describe('tools', () => {
+describe('tools are written:', () => {
   const f: FunctionTool = { kind: 'function', name: 'f', schema: { type: 'object', properties: { a: {} } } }
 
   test('P27: schemas are JSON Schema, without fields that Google refuses', () => {
@@ -53,7 +53,7 @@ describe('tools', () => {
       additionalProperties: false,
     }
     const empty = { ...f, name: 'g', schema: { type: 'object', properties: {} } }
-    const { body } = written({ tools: [{ kind: 'function', name: 'f', schema }, empty] })
+    const { body } = writeWith({ tools: [{ kind: 'function', name: 'f', schema }, empty] })
     expect(body.tools).toEqual([
       {
         functionDeclarations: [
@@ -72,8 +72,8 @@ describe('tools', () => {
   })
 
   test('a search with its losses, a custom tool as a function, and native tools of other dialects', () => {
-    const target = aim()
-    const { body, losses } = written(
+    const target = targetFor()
+    const { body, losses } = writeWith(
       {
         tools: [
           { kind: 'search', domains: ['x.example'] },
@@ -89,15 +89,15 @@ describe('tools', () => {
     expect(others).toEqual([{ googleSearch: {} }, { codeExecution: {} }])
     expect(losses).toEqual(['web_search.domains', 'tools.grammar', 'bash'])
     expect(target.notes.wrapped).toEqual(new Set(['c']))
-    const unable = written({ tools: [{ kind: 'search' }] }, aim({ searches: false }))
-    expect([unable.body.tools, unable.losses]).toEqual([undefined, ['web_search']])
+    const withoutSearch = writeWith({ tools: [{ kind: 'search' }] }, targetFor({ searches: false }))
+    expect([withoutSearch.body.tools, withoutSearch.losses]).toEqual([undefined, ['web_search']])
   })
 
   test('names that Google refuses are replaced, everywhere by the same name', () => {
-    const target = aim()
+    const target = targetFor()
     const tools = ['1st tool', '_1st_tool', 'ok'].map(name => ({ ...f, name }))
-    const turns = [hi, model(call('x', '1st tool')), tool(result('x'))]
-    const { body } = written({ tools, messages: turns, toolChoice: { mode: 'required', names: ['1st tool'] } }, target)
+    const messages = [greeting, model(call('x', '1st tool')), tool(result('x'))]
+    const { body } = writeWith({ tools, messages, toolChoice: { mode: 'required', names: ['1st tool'] } }, target)
     expect(JSON.stringify(body)).not.toContain('1st tool')
     expect([...target.notes.renamed]).toEqual([['_1st_tool_2', '1st tool']])
     expect(body.toolConfig).toEqual({
@@ -119,42 +119,42 @@ describe('tools', () => {
     [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, []],
     [{ tools: [f], parallelCalls: false }, {}, undefined, ['parallel_tool_calls']],
   ]
-  test.each(choices)('%j', (more, traits, ...[wanted, lost]) => {
-    const { body, losses } = written(more, aim(traits))
+  test.each(choices)('choice %j', (more, traits, ...[expected, expectedLosses]) => {
+    const { body, losses } = writeWith(more, targetFor(traits))
     const config = body.toolConfig as { functionCallingConfig: object } | undefined
-    expect([config?.functionCallingConfig, losses]).toEqual([wanted, lost])
+    expect([config?.functionCallingConfig, losses]).toEqual([expected, expectedLosses])
   })
 })
 
-describe('the answer must follow a schema', () => {
+describe('a schema of the answer is requested', () => {
   const schema = { type: 'object', properties: { a: { const: 1 } } }
   const format = { kind: 'schema', schema } as const
   const f = { kind: 'function', name: 'f' } as const
 
-  test('natively', () => {
-    expect(written({ format }).body.generationConfig).toEqual({
+  test('by the setting of Google', () => {
+    expect(writeWith({ format }).body.generationConfig).toEqual({
       responseMimeType: 'application/json',
       responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
     })
-    const json = written({ format: { kind: 'json' } })
+    const json = writeWith({ format: { kind: 'json' } })
     expect(json.body.generationConfig).toEqual({ responseMimeType: 'application/json' })
-    expect(written({ format }, aim({ schema: false })).losses).toEqual(['response_format.schema'])
+    expect(writeWith({ format }, targetFor({ schema: false })).losses).toEqual(['response_format.schema'])
   })
 
-  test('by a tool, if the model cannot take both a schema and tools', () => {
-    const target = aim({ schemaWithTools: false })
-    const { body, losses } = written({ format, tools: [f] }, target)
+  test('by a tool, if the model does not take a schema together with tools', () => {
+    const target = targetFor({ schemaWithTools: false })
+    const { body, losses } = writeWith({ format, tools: [f] }, target)
     expect(body.generationConfig).toBeUndefined()
     expect(body.tools).toMatchObject([{ functionDeclarations: [{ name: 'f' }, { name: 'give_answer' }] }])
     expect(body.toolConfig).toEqual({ functionCallingConfig: { mode: 'ANY' } })
     expect([target.notes.schemaTool, losses]).toEqual(['give_answer', []])
-    const json = written({ format: { kind: 'json' }, tools: [f] }, aim({ schemaWithTools: false }))
+    const json = writeWith({ format: { kind: 'json' }, tools: [f] }, targetFor({ schemaWithTools: false }))
     expect(json.losses).toEqual(['response_format'])
   })
 })
 
-describe('settings', () => {
-  test('all of them', () => {
+describe('settings are written:', () => {
+  test('each setting', () => {
     const settings = {
       outputTokensMax: 100,
       temperature: 0.5,
@@ -169,7 +169,7 @@ describe('settings', () => {
       serviceClass: 'default',
       stream: true,
     }
-    const { body, losses } = written({ settings })
+    const { body, losses } = writeWith({ settings })
     expect(body.generationConfig).toEqual({
       maxOutputTokens: 100,
       temperature: 0.5,
@@ -199,7 +199,7 @@ describe('settings', () => {
       stop: ['1', '2', '3', '4', '5', '6'],
       stream: false,
     } as const
-    const { losses } = written({ settings, messages: [{ ...hi, name: 'bob' }] }, aim({ sampling: false }))
+    const { losses } = writeWith({ settings, messages: [{ ...greeting, name: 'bob' }] }, targetFor({ sampling: false }))
     expect([...losses].sort()).toEqual([
       'cache_control',
       'logit_bias',
@@ -221,15 +221,18 @@ describe('settings', () => {
     [10, 20, 50, 10],
     [undefined, 20, 50, 20],
   ]
-  test.each(caps)('requested %p, funds allow %p, model limit %p: %p', (own, cap, ...[most, wanted]) => {
-    const settings = own === undefined ? { stream: false } : { stream: false, outputTokensMax: own }
-    const { body } = written({ settings }, aim({}, { cap, outputTokensMax: most }))
-    expect((body.generationConfig as Body | undefined)?.maxOutputTokens).toBe(wanted as number)
-  })
+  test.each(caps)(
+    'the cap, with %p requested, %p covered by funds and %p as the maximum of the model: %p',
+    (own, cap, ...[modelMax, expected]) => {
+      const settings = own === undefined ? { stream: false } : { stream: false, outputTokensMax: own }
+      const { body } = writeWith({ settings }, targetFor({}, { cap, outputTokensMax: modelMax }))
+      expect((body.generationConfig as Body | undefined)?.maxOutputTokens).toBe(expected as number)
+    },
+  )
 
-  type Thought = readonly [NonNullable<Conversation['reasoning']>, ModelTraits, object | undefined]
+  type ThinkingCase = readonly [NonNullable<Conversation['reasoning']>, ModelTraits, object | undefined]
   const budget: ModelTraits = { thinking: 'budget', budgetMin: 128, budgetMax: 32_768 }
-  const thoughts: readonly Thought[] = [
+  const thinkingCases: readonly ThinkingCase[] = [
     [{ effort: 'none' }, { thinking: 'level' }, { thinkingLevel: 'MINIMAL' }],
     [{ effort: 'minimal' }, { thinking: 'level', efforts: ['low', 'high'] }, { thinkingLevel: 'LOW' }],
     [{ effort: 'max', show: 'auto' }, { thinking: 'level' }, { thinkingLevel: 'HIGH', includeThoughts: true }],
@@ -245,14 +248,14 @@ describe('settings', () => {
     [{ effort: 'high' }, {}, { thinkingLevel: 'HIGH' }],
     [{ budget: 99 }, {}, { thinkingBudget: 99 }],
   ]
-  test.each(thoughts)('thinking %j %j', (reasoning, traits, wanted) => {
-    const { body } = written({ reasoning }, aim(traits))
-    expect((body.generationConfig as Body | undefined)?.thinkingConfig as object | undefined).toEqual(wanted)
+  test.each(thinkingCases)('thinking %j %j', (reasoning, traits, expected) => {
+    const { body } = writeWith({ reasoning }, targetFor(traits))
+    expect((body.generationConfig as Body | undefined)?.thinkingConfig as object | undefined).toEqual(expected)
   })
 })
 
 test('a written request is read back as the same conversation', () => {
-  const asked = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
+  const head = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
   const body = {
     systemInstruction: { parts: [{ text: 'be kind' }] },
     contents: [
@@ -272,6 +275,6 @@ test('a written request is read back as the same conversation', () => {
     generationConfig: { temperature: 1, thinkingConfig: { thinkingLevel: 'LOW', includeThoughts: true } },
     serviceTier: 'flex',
   }
-  const meant = readConversation(readCall(Buffer.from(JSON.stringify(body)), asked))
-  expect(JSON.parse(writeConversation(meant, aim()))).toEqual(body)
+  const conversation = readConversation(readCall(Buffer.from(JSON.stringify(body)), head))
+  expect(JSON.parse(writeConversation(conversation, targetFor()))).toEqual(body)
 })

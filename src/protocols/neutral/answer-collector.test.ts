@@ -59,31 +59,31 @@ describe('the order of events', () => {
   const seal = { form: 'thought', value: 'v' } as const
   const cite: AnswerEvent = { kind: 'cite', index: 0, citation: {} }
   const broken: readonly (readonly [string, readonly AnswerEvent[]])[] = [
-    ['nothing', []],
+    ['no event', []],
     ['no start', [open, close, finish]],
     ['two starts', [start, start, finish]],
     ['a part that is not closed', [start, open]],
     ['a finish while a part is open', [start, open, finish, close]],
-    ['a part that grows before it is opened', [start, delta, open, close, finish]],
-    ['a part that grows after it is closed', [start, open, close, delta, finish]],
+    ['a delta before its part is opened', [start, delta, open, close, finish]],
+    ['a delta after its part is closed', [start, open, close, delta, finish]],
     ['a part that is closed twice', [start, open, close, close, finish]],
     ['a part that is opened twice', [start, open, close, open, close, finish]],
     ['a part out of order', [start, { ...open, index: 1 } as AnswerEvent, { ...close, index: 1 }, finish]],
     ['a part after the finish', [start, finish, open, close]],
     ['two finishes', [start, open, close, finish, finish]],
     ['no finish', [start, open, close]],
-    ['no finish of a choice between', [start, { kind: 'finish', choice: 1, finish: 'stop' }]],
+    ['a choice without a finish before another choice', [start, { kind: 'finish', choice: 1, finish: 'stop' }]],
     ['a call without a name', [start, { ...call, name: '' } as AnswerEvent, close, finish]],
     ['a citation of a call', [start, call, cite, close, finish]],
     ['probabilities of a call', [start, call, { ...delta, logprobs: [] }, close, finish]],
-    ['a sealed text', [start, open, { ...close, sealed: seal }, finish]],
+    ['reasoning state of a text part', [start, open, { ...close, sealed: seal }, finish]],
   ]
 
   test.each(broken)('is violated by %s', (_name, events) => {
     expect(() => lawful(events)).toThrow('assertion failed')
   })
 
-  test('is accepted', () => {
+  test('is met by valid events', () => {
     lawful([start, open, delta, cite, close, finish])
     lawful([start, call, { ...close, sealed: seal }, finish, { kind: 'usage', usage: { input: 1, output: 1 } }])
     lawful([start])

@@ -6,6 +6,7 @@
 import type { UpstreamError } from '../../base/errors.ts'
 import type { Units, UsageReport } from '../../base/money/usage.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
+import type { ListedMedia } from '../media/media-list.ts'
 import type { Service } from '../request/services.ts'
 import type { Tags } from '../request/tags.ts'
 import type { Losses } from './losses.ts'
@@ -22,6 +23,8 @@ export interface Call {
   readonly bodyBytes: number
   /** The whole input is text in the body, so the number of bytes limits the number of tokens. */
   readonly textOnly: boolean
+  /** All input that is not text, if nothing else that is not in the body belongs to the input. */
+  readonly media?: ListedMedia
   /** For an estimate of the input: the size of the body, with each image or file counted as some text. */
   readonly inputBytes: number
   /** How many searches the provider may run while it answers. */
@@ -45,6 +48,8 @@ export interface Call {
   readonly choices: number
   /** The upper limit of input tokens, if the size of the body does not give one. */
   readonly inputTokensMax?: number
+  /** The upper limit of reasoning tokens, for a model that cannot reason. */
+  readonly thoughtTokensMax?: 0
   /** The upper limit of other units than tokens. */
   readonly units?: Units
   /** An estimate of these units, if it is lower. Used when the answer does not report them. */
@@ -96,6 +101,8 @@ export interface CallTarget {
   readonly model: string
   /** Ask the upstream for usage in the stream, even if the caller did not. */
   readonly askUsage: boolean
+  /** Ask for a stream, even if the caller did not. */
+  readonly stream?: boolean
   /** The gateway's cap on the output of each choice. Lowers the caller's own cap fields, or else sets `capField`. */
   readonly cap?: number
   readonly capField: OutputCapField

@@ -5,9 +5,9 @@ import type { AnswerReading } from '../neutral/call.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 
-const wholeOf = (json: unknown) => readAnswer(Buffer.from(JSON.stringify(json)))
+const readingOf = (json: unknown) => readAnswer(Buffer.from(JSON.stringify(json)))
 const answerOf = (json: unknown): AnswerReading | undefined => {
-  const { json: _json, ...reading } = wholeOf(json) ?? { outputBytes: -1 }
+  const { json: _json, ...reading } = readingOf(json) ?? { outputBytes: -1 }
   return reading
 }
 const frameOf = (json: unknown) => readFrame(JSON.stringify(json))
@@ -25,8 +25,8 @@ describe('an answer', () => {
     expect(answerOf({ choices: [], usage: null, service_tier: null })).toEqual({ outputBytes: 0 })
   })
 
-  test('is parsed once, and the translation uses the result', () => {
-    expect(wholeOf({ choices: [], more: 1 })?.json).toEqual({ choices: [], more: 1 })
+  test('is parsed once, and returns the parsed JSON for the translation', () => {
+    expect(readingOf({ choices: [], more: 1 })?.json).toEqual({ choices: [], more: 1 })
   })
 
   test('reports its service tier', () => {
@@ -35,7 +35,7 @@ describe('an answer', () => {
     expect(frameOf({ choices: [], service_tier: 5 }).serviceClass).toBeUndefined()
   })
 
-  test('is estimated by its characters', () => {
+  test('has output bytes that are estimated from its characters', () => {
     expect(answerOf({ choices: [{ message: { content: '江河 é' } }] })?.outputBytes).toBe(11)
     expect(delta({ content: '江河' }).outputBytes).toBe(8)
   })
@@ -62,21 +62,21 @@ describe('an answer', () => {
     const call = { function: { name: 'four', arguments: '{}' } }
     const message = { content: 'ab', refusal: 'cd', reasoning_content: 'efgh', tool_calls: [call] }
     expect(answerOf({ choices: [{ message }, { message: { content: 'ij' } }] })?.outputBytes).toBe(17)
-    const odd = [null, 5, {}, { message: null }, { message: { content: null, tool_calls: 5 } }]
-    expect(answerOf({ choices: odd })).toEqual({ outputBytes: 0 })
+    const invalid = [null, 5, {}, { message: null }, { message: { content: null, tool_calls: 5 } }]
+    expect(answerOf({ choices: invalid })).toEqual({ outputBytes: 0 })
   })
 })
 
 describe('an event', () => {
-  test('without a meaning', () => {
+  test('without data is skipped', () => {
     expect(readFrame(undefined).kind).toBe('aside')
   })
 
-  test('that ends the stream', () => {
+  test('that ends the stream is recognized', () => {
     expect(readFrame('[DONE]')).toMatchObject({ kind: 'terminal' })
   })
 
-  test('that opens the stream', () => {
+  test('that opens the stream has no output', () => {
     expect(delta({ role: 'assistant', content: '' })).toMatchObject({ kind: 'opening', finishes: 0, outputBytes: 0 })
     expect(delta({ role: 'assistant', content: null })).toMatchObject({ kind: 'opening' })
     expect(delta({ tool_calls: [] })).toMatchObject({ kind: 'opening' })
@@ -90,19 +90,19 @@ describe('an event', () => {
     ['a refusal', { refusal: 'four' }, 4],
     ['reasoning', { reasoning_content: 'four' }, 4],
     ['reasoning under another name', { reasoning: 'four' }, 4],
-    ['both names of it, once', { reasoning_content: 'four', reasoning: 'four' }, 4],
+    ['reasoning under both names, counted once', { reasoning_content: 'four', reasoning: 'four' }, 4],
     ['a tool call', { tool_calls: [tool] }, 4],
-    ['the arguments of one', { tool_calls: [{ index: 0, function: { arguments: 'four' } }] }, 4],
+    ['the arguments of a tool call', { tool_calls: [{ index: 0, function: { arguments: 'four' } }] }, 4],
     ['a custom tool call', { tool_calls: [{ index: 0, type: 'custom', custom: { name: 'four', input: '' } }] }, 4],
-    ['the old form of a tool call', { function_call: { name: 'fo', arguments: 'ur' } }, 4],
-    ['spoken words', { audio: { id: 'a', data: 'AAAA', transcript: 'four' } }, 5],
+    ['a tool call in the legacy form', { function_call: { name: 'fo', arguments: 'ur' } }, 4],
+    ['audio with a transcript', { audio: { id: 'a', data: 'AAAA', transcript: 'four' } }, 5],
     ['text in parts', { content: [{ type: 'text', text: 'four' }] }, 4],
     ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'four' }] }] }, 4],
-  ])('of content: %s', (_name, fields, bytes) => {
+  ])('of content is counted: %s', (_name, fields, bytes) => {
     expect(delta(fields)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
   })
 
-  test('with a finish reason', () => {
+  test('with a finish reason finishes a choice', () => {
     for (const reason of ['stop', 'length', 'tool_calls', 'content_filter', 'eos']) {
       expect(delta({}, reason)).toMatchObject({ kind: 'content', finishes: 1 })
     }
@@ -110,7 +110,7 @@ describe('an event', () => {
     expect(delta({ role: 'assistant' }, '')).toMatchObject({ kind: 'opening', finishes: 0 })
   })
 
-  test('with usage only', () => {
+  test('with usage reports the usage', () => {
     const usage = { prompt_tokens: 7, completion_tokens: 5 }
     const read = { input: 7, output: 5 }
     expect(frameOf({ choices: [], usage })).toMatchObject({ kind: 'usage', usage: read })
@@ -119,18 +119,21 @@ describe('an event', () => {
     expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).toMatchObject({ kind: 'usage', usage: 'nonsense' })
   })
 
-  test('with an error', () => {
+  test('with an error is read', () => {
     const error = { message: 'm', type: 't' }
     expect(frameOf({ error })).toMatchObject({ kind: 'error', error })
     expect(frameOf({ error: 'words' })).toMatchObject({ kind: 'error', error: { message: 'words' } })
     expect(frameOf({ error: null, choices: [] }).kind).toBe('opening')
   })
 
-  test.each(['', '{', 'null', '5', '"x"', 'hello', '{"choices":[', '[DONE'])('that is garbage: %p', data => {
-    expect(readFrame(data).kind).toBe('garbage')
-  })
+  test.each(['', '{', 'null', '5', '"x"', 'hello', '{"choices":[', '[DONE'])(
+    'that is invalid is recognized as garbage: %p',
+    data => {
+      expect(readFrame(data).kind).toBe('garbage')
+    },
+  )
 
-  test('of an unexpected form does not throw', () => {
+  test('with fields of unexpected types does not throw', () => {
     const deltas = [5, { tool_calls: [null] }, { tool_calls: [{ function: 5 }] }, { content: 5 }, { refusal: [] }]
     const choices = [null, 5, ...deltas.map(fields => ({ delta: fields }))]
     expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputBytes: 0 })

@@ -7,7 +7,7 @@ import { arkChat } from '../ark/dialect.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { openaiChatFlavour } from './flavour.ts'
 
-describe('each field is carried or reported as lost', () => {
+describe('a field of a chat request is carried or reported as lost:', () => {
   const schema = { type: 'object', properties: {} }
   const tool = { type: 'function', function: { name: 'f', parameters: schema } }
   type Samples = { readonly [Name in keyof Required<ChatCompletionCreateParamsBase>]: unknown }
@@ -86,20 +86,22 @@ describe('each field is carried or reported as lost', () => {
     thinking: { type: 'auto' },
   }
 
-  const fed = (field: string, value: unknown, flavour: ChatFlavour): void => {
-    const others = field === 'top_logprobs' ? { logprobs: true } : {}
-    const [without, withIt] = [readChat(others, flavour), readChat({ ...others, [field]: value }, flavour)]
-    const isLost = withIt.lostFields.some(path => path === field || path.startsWith(`${field}.`))
-    const { lostFields: _unread, ...meant } = withIt
-    const { lostFields: _before, ...meantBefore } = without
-    expect(isLost || !Bun.deepEquals(meant, meantBefore)).toBe(field !== 'model')
+  const checkField = (field: string, value: unknown, flavour: ChatFlavour): void => {
+    const required = field === 'top_logprobs' ? { logprobs: true } : {}
+    const [before, after] = [readChat(required, flavour), readChat({ ...required, [field]: value }, flavour)]
+    const isLost = after.lostFields.some(path => path === field || path.startsWith(`${field}.`))
+    const { lostFields: _lost, ...carried } = after
+    const { lostFields: _lostBefore, ...carriedBefore } = before
+    expect(isLost || !Bun.deepEquals(carried, carriedBefore)).toBe(field !== 'model')
   }
 
-  test.each(Object.entries({ ...samples, ...extensions }))('%s', (field, value) => fed(field, value, openaiChatFlavour))
-  test.each(Object.entries(ark))('of Ark: %s', (field, value) => fed(field, value, arkChat))
+  test.each(Object.entries({ ...samples, ...extensions }))('%s', (field, value) =>
+    checkField(field, value, openaiChatFlavour),
+  )
+  test.each(Object.entries(ark))('in the Ark dialect: %s', (field, value) => checkField(field, value, arkChat))
 
-  test('also fields of messages, parts, calls and tools', () => {
-    const said = readChat({
+  test('in messages, parts, tool calls and tools', () => {
+    const conversation = readChat({
       messages: [
         { role: 'system', content: 'x', new_of_system: 1 },
         {
@@ -124,7 +126,7 @@ describe('each field is carried or reported as lost', () => {
       ],
       thinking: { type: 'enabled', new_of_thinking: 1 },
     })
-    expect(said.lostFields.toSorted()).toEqual([
+    expect(conversation.lostFields.toSorted()).toEqual([
       'messages.content.image_url.detail',
       'messages.content.image_url.image_pixel_limit',
       'messages.content.new_of_text',

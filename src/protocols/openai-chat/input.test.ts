@@ -10,9 +10,9 @@ const withPart = (...parts: readonly unknown[]): Call => read({ messages: [{ rol
 const text = { type: 'text', text: 'hi' }
 const image = (url: string) => ({ type: 'image_url', image_url: { url } })
 
-describe('all input is text in the body', () => {
+describe('all input of a request is text in the body:', () => {
   const rows: readonly (readonly [string, object])[] = [
-    ['texts and parts that are texts', { messages: [{ role: 'user', content: [text, text] }, { role: 'assistant' }] }],
+    ['strings and text parts', { messages: [{ role: 'user', content: [text, text] }, { role: 'assistant' }] }],
     ['a refusal', { messages: [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }] }],
     [
       'functions',
@@ -32,15 +32,15 @@ describe('all input is text in the body', () => {
   })
 })
 
-describe('some input is not text in the body', () => {
+describe('some input of a request is not text in the body:', () => {
   const parts: readonly (readonly [string, unknown])[] = [
-    ['an image by its address', image('https://x.example/cat.png')],
-    ['an image in the body', image('data:image/png;base64,AAAA')],
-    ['a sound', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }],
+    ['an image at a URL', image('https://x.example/cat.png')],
+    ['an inline image', image('data:image/png;base64,AAAA')],
+    ['audio', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }],
     ['a file by its id', { type: 'file', file: { file_id: 'file-1' } }],
-    ['a part of a kind that nobody knows', { type: 'text2', text: 'x' }],
-    ['a part without a kind', { text: 'x' }],
-    ['a part that is none', null],
+    ['a part of an unknown type', { type: 'text2', text: 'x' }],
+    ['a part without a type', { text: 'x' }],
+    ['a part that is null', null],
   ]
 
   test.each(parts)('%s', (_name, part) => {
@@ -51,7 +51,7 @@ describe('some input is not text in the body', () => {
     expect(read({ messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }).textOnly).toBe(false)
   })
 
-  const searching: readonly object[] = [
+  const searches: readonly object[] = [
     { web_search_options: {} },
     { search_parameters: { mode: 'on' } },
     { enable_search: true },
@@ -59,12 +59,12 @@ describe('some input is not text in the body', () => {
     { tools: [{ type: 'namespace', tools: [{ type: 'web_search_preview_2025_03_11' }] }] },
   ]
 
-  test.each(searching)('a search: %j', more => {
+  test.each(searches)('a search: %j', more => {
     const { textOnly, searchesMax } = read(more)
     expect([textOnly, searchesMax > 0]).toEqual([false, true])
   })
 
-  const serving: readonly (readonly [object, ...string[]])[] = [
+  const paidServices: readonly (readonly [object, ...string[]])[] = [
     [{ plugins: [{ id: 'web' }, { id: 'file-parser' }] }, 'plugin:web', 'plugin:file-parser'],
     [{ plugins: { web: {} } }, 'plugins'],
     [{ tools: [{ type: 'web_search_of_a_later_day' }] }, 'web_search_of_a_later_day'],
@@ -87,13 +87,13 @@ describe('some input is not text in the body', () => {
     [{ parameters: { enable_search: true, top_k: 3 } }, 'parameters.enable_search'],
   ]
 
-  test.each(serving)('%j uses a paid service', (more, ...names) => {
+  test.each(paidServices)('%j uses a paid service', (more, ...names) => {
     const { textOnly, searchesMax, services } = read(more)
     expect([textOnly, searchesMax]).toEqual([false, 0])
     expect(services?.map(({ name }) => name)).toEqual(names)
   })
 
-  const modest: readonly object[] = [
+  const freeFields: readonly object[] = [
     { tools: [{ type: 'function', function: { name: 'web_search', parameters: { tools: [{ type: 'x' }] } } }] },
     { tools: [{ function: { name: 'f' } }], tool_choice: 'auto', parallel_tool_calls: true },
     { search_settings: null, enable_batch: false, plugins: [], fast_mode: 'off', deferred: false },
@@ -106,12 +106,12 @@ describe('some input is not text in the body', () => {
     { stream_options: { include_usage: true }, usage: { include: true }, safety_settings: [{ category: 'A' }] },
     { temperature: 1, chat_template_kwargs: { enable_thinking: true }, cache_prompt: true, service_tier: 'flex' },
   ]
-  test.each(modest)('%j uses no paid service', more => expect(read(more).services).toBeUndefined())
+  test.each(freeFields)('%j uses no paid service', more => expect(read(more).services).toBeUndefined())
 
   test('a field with too many names to search counts as a service, and one with many numbers does not', () => {
-    const numbers = Array.from({ length: 3_000 }, (_none, at) => at)
+    const numbers = Array.from({ length: 3_000 }, (_none, index) => index)
     expect(read({ x: numbers }).services).toBeUndefined()
-    const names = Object.fromEntries(numbers.map(at => [`f${at}`, 1]))
+    const names = Object.fromEntries(numbers.map(index => [`f${index}`, 1]))
     expect(read({ x: names }).services).toEqual([{ name: 'x', param: 'x' }])
   })
 
@@ -122,7 +122,7 @@ describe('some input is not text in the body', () => {
   })
 })
 
-describe('the estimate', () => {
+describe('the estimate of the input', () => {
   test('counts an image as a fixed amount of text, whatever its size', () => {
     const small = withPart(text, image('data:image/png;base64,AAAA'))
     const large = withPart(text, image(`data:image/png;base64,${'A'.repeat(1_000_000)}`))
@@ -132,10 +132,10 @@ describe('the estimate', () => {
   })
 
   test('counts each image, and the text beside them', () => {
-    const one = withPart(image('x'), { type: 'text', text: 'a'.repeat(10_000) })
-    const two = withPart(image('x'), image('y'), { type: 'text', text: 'a'.repeat(10_000) })
-    expect(one.inputBytes).toBeWithin(14_000, 14_300)
-    expect(two.inputBytes - one.inputBytes).toBeWithin(4_000, 4_100)
+    const oneImage = withPart(image('x'), { type: 'text', text: 'a'.repeat(10_000) })
+    const twoImages = withPart(image('x'), image('y'), { type: 'text', text: 'a'.repeat(10_000) })
+    expect(oneImage.inputBytes).toBeWithin(14_000, 14_300)
+    expect(twoImages.inputBytes - oneImage.inputBytes).toBeWithin(4_000, 4_100)
   })
 
   test('handles a deeply nested part', () => {

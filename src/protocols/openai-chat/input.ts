@@ -1,5 +1,6 @@
 // Estimates the input of a chat request, and finds the paid services that it uses.
 
+import { hasOnly, MediaList } from '../media/media-list.ts'
 import { deferringFields } from '../request/checks.ts'
 import type { InputSize } from '../request/input-size.ts'
 import { inlineBytes, MEDIA_PART_BYTES } from '../request/input-size.ts'
@@ -60,28 +61,77 @@ export function measureInput(json: Json, bodyBytes: number): InputSize {
   const services = mergeServices(found.filter(({ name }) => !isWebSearch(name)))
   let textOnly = !searches && services.length === 0 && !opaqueFields.some(field => Boolean(json[field]))
   let inputBytes = bodyBytes
+  const media = new MediaList()
+  if (!textOnly) media.drop()
   for (const { content, audio } of json.messages as readonly Message[]) {
     if (audio) {
       textOnly = false
+      media.drop()
       inputBytes += MEDIA_PART_BYTES
     }
     if (!Array.isArray(content)) {
+      if (isObject(content)) media.drop()
       textOnly &&= !isObject(content)
       continue
     }
     for (const part of content as readonly (Part | null)[]) {
       if (part?.type === 'text' || part?.type === 'refusal') continue
       textOnly = false
+      addPart(media, part)
       inputBytes += MEDIA_PART_BYTES - inlineBytes(part)
     }
   }
+  const listed = media.end(json, bodyBytes)
   return {
     textOnly,
+    ...(listed && { media: listed }),
     searchesMax: searches ? SEARCHES_MAX : 0,
     inputBytes,
     ...(services.length > 0 && { services }),
     ...((searches || services.some(runsAtProvider)) && { serverTools: true }),
   }
+}
+
+const PART_KINDS = { image_url: 'image', video_url: 'video', input_audio: 'audio', file: 'file' } as const
+const PART_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'cache_control',
+  'prompt_cache_breakpoint',
+  ...Object.keys(PART_KINDS),
+])
+/** The fields inside of a part; of those that name the medium, one may occur. */
+const SOURCE_FIELDS = ['url', 'data', 'file_data', 'file_url', 'file_id'] as const
+const INNER_FIELDS: ReadonlySet<string> = new Set([
+  ...SOURCE_FIELDS,
+  'detail',
+  'format',
+  'filename',
+  'fps',
+  'image_pixel_limit',
+])
+
+function addPart(media: MediaList, part: unknown): void {
+  if (!isObject(part) || !hasOnly(part, PART_FIELDS)) return media.drop()
+  const { type } = part
+  const kind = Object.hasOwn(PART_KINDS, String(type)) ? PART_KINDS[type as keyof typeof PART_KINDS] : undefined
+  const others = Object.keys(PART_KINDS).filter(name => name !== type && (part[name] ?? undefined) !== undefined)
+  if (kind === undefined || others.length > 0) return media.drop()
+  const inner = part[type as string]
+  // Some callers send the URL instead of an object with it.
+  if (typeof inner === 'string') return media.add({ kind, holder: part, field: type as string })
+  if (!isObject(inner) || !hasOnly(inner, INNER_FIELDS)) return media.drop()
+  const { detail, fps, filename } = inner
+  const [field, ...more] = SOURCE_FIELDS.filter(name => (inner[name] ?? undefined) !== undefined)
+  if (field === undefined || more.length > 0) return media.drop()
+  if (field === 'file_id') return media.addUnseen(kind, { detail })
+  const frames = (fps ?? undefined) === undefined ? {} : { framesPerSecond: fps }
+  media.add({ kind, holder: inner, field, detail, ...frames, ...mimeOfFile(filename) })
+}
+
+/** A translated request may call a file what its name says. */
+export function mimeOfFile(filename: unknown): { readonly mime?: string } {
+  if ((filename ?? undefined) === undefined) return {}
+  return { mime: typeof filename === 'string' && /\.pdf$/i.test(filename) ? 'application/pdf' : 'unknown' }
 }
 
 /** Search options can contain an explicit `off`. */

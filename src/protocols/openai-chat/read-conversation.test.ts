@@ -7,9 +7,9 @@ import { arkChat } from '../ark/dialect.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 
 describe('tools', () => {
-  test('of all kinds', () => {
+  test('of all kinds are read', () => {
     const grammar = { syntax: 'lark', definition: 'start: "x"' }
-    const said = readChat({
+    const conversation = readChat({
       tools: [
         { type: 'function', function: { name: 'f', description: 'd', parameters: { type: 'object' }, strict: true } },
         { type: 'custom', custom: { name: 'g', format: { type: 'grammar', grammar } } },
@@ -22,7 +22,7 @@ describe('tools', () => {
         user_location: { type: 'approximate', approximate: { city: 'Rome', timezone: 'Europe/Rome' } },
       },
     })
-    expect(said.tools).toEqual([
+    expect(conversation.tools).toEqual([
       { kind: 'function', name: 'f', description: 'd', schema: { type: 'object' }, strict: true },
       { kind: 'custom', name: 'g', grammar },
       { kind: 'native', dialect: 'openai-chat', what: 'tools.web_thing', value: { type: 'web_thing', x: 1 } },
@@ -48,17 +48,20 @@ describe('tools', () => {
     ],
   ]
 
-  test.each(choices)('may be called: %p', (given, meant) => {
-    expect(readChat({ tool_choice: given }).toolChoice).toEqual(meant as Conversation['toolChoice'])
+  test.each(choices)('have a choice: %p', (choice, expected) => {
+    expect(readChat({ tool_choice: choice }).toolChoice).toEqual(expected as Conversation['toolChoice'])
   })
 
-  test.each(['any', 5, {}, { type: 'function' }, { type: 'allowed_tools' }])('have no valid choice in %p', choice => {
-    expect(refusedParam({ tool_choice: choice })).toStartWith('tool_choice')
-  })
+  test.each(['any', 5, {}, { type: 'function' }, { type: 'allowed_tools' }])(
+    'are refused with the invalid choice %p',
+    choice => {
+      expect(refusedParam({ tool_choice: choice })).toStartWith('tool_choice')
+    },
+  )
 })
 
-describe('how much to think', () => {
-  const wishes: readonly (readonly [object, unknown])[] = [
+describe('thinking', () => {
+  const rows: readonly (readonly [object, unknown])[] = [
     [{ reasoning_effort: 'xhigh' }, { effort: 'xhigh', show: 'auto' }],
     [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, { budget: 2048, show: 'auto' }],
     [{ thinking: { type: 'auto' } }, { adaptive: true, show: 'auto' }],
@@ -77,17 +80,17 @@ describe('how much to think', () => {
     [{}, undefined],
   ]
 
-  test.each(wishes)('%p', (fields, wish) => {
-    expect(readChat(fields).reasoning).toEqual(wish as Conversation['reasoning'])
+  test.each(rows)('is read from %p', (fields, expected) => {
+    expect(readChat(fields).reasoning).toEqual(expected as Conversation['reasoning'])
   })
 
-  test('Ark shows thoughts', () => {
+  test('is shown in the Ark dialect', () => {
     expect(readChat({ reasoning_effort: 'high' }, arkChat).reasoning).toEqual({ effort: 'high', show: 'auto' })
     expect(readChat({ reasoning_effort: 'none' }, arkChat).reasoning).toEqual({ effort: 'none' })
   })
 
   test.each([{ reasoning_effort: 'lots' }, { thinking: { type: 'odd' } }, { thinking: 5 }, { thinking_budget: 'x' }])(
-    'not %p',
+    'is refused with %p',
     fields => {
       expect(refusedParam(fields)).toBeDefined()
     },

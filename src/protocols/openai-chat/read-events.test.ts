@@ -30,66 +30,72 @@ const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../
 describe('the golden answer', () => {
   const usage = { input: 40, output: 30, cacheRead: 60, reasoning: 10 }
   const head = { id: 'chatcmpl-1', model: 'openai/gpt-x', createdS: 1_763_000_000, serviceClass: 'default', usage }
-  const said: AnswerPart[] = [
+  const goldenParts: AnswerPart[] = [
     { kind: 'reasoning', text: 'Let me think.', sealed: shown },
     { kind: 'text', text: 'Hello world' },
     call('call_a', 'get_weather', '{"city":"Paris"}'),
   ]
 
-  test('whole', () => {
+  test('is read from a plain answer', () => {
     const answer = readWholeAnswer(JSON.parse(golden('chat.json')), sourceOf())
-    expect(answer).toEqual({ ...head, choices: [{ parts: said, finish: 'calls' }] } as Answer)
+    expect(answer).toEqual({ ...head, choices: [{ parts: goldenParts, finish: 'calls' }] } as Answer)
   })
 
-  test('in pieces', () => {
+  test('is read from a stream', () => {
     const data = golden('chat.sse')
       .split('\n')
       .filter(line => line.startsWith('data: {'))
     const answer = collectAnswer(eventsFrom(data.map(line => JSON.parse(line.slice(6)) as unknown)))
-    const parts = [...said, call('call_b', 'get_weather', '{"city":"Rome"}')]
+    const parts = [...goldenParts, call('call_b', 'get_weather', '{"city":"Rome"}')]
     expect(answer).toEqual({ ...head, choices: [{ parts, finish: 'calls' }] } as Answer)
   })
 })
 
-describe('calls', () => {
+describe('tool calls', () => {
   const open = (index: number, id: string, name: string) => piece({ index, id, type: 'function', function: { name } })
-  const grow = (index: number, text: string) => piece({ index, function: { arguments: text } })
+  const argumentsOf = (index: number, text: string) => piece({ index, function: { arguments: text } })
   const both = [call('a', 'f', '{"x":1}'), call('b', 'g', '{"y":2}')]
 
   test('P2: have their own index, whatever the upstream sends', () => {
-    const pieces = [open(7, 'a', 'f'), grow(7, '{"x":1}'), open(9, 'b', 'g'), grow(9, '{"y":2}')]
+    const pieces = [open(7, 'a', 'f'), argumentsOf(7, '{"x":1}'), open(9, 'b', 'g'), argumentsOf(9, '{"y":2}')]
     expect(partsOf({ content: 'hm' }, ...pieces)).toEqual([{ kind: 'text', text: 'hm' }, ...both])
   })
 
   test('P3: are complete if their pieces are mixed, with text between them', () => {
-    const pieces = [open(0, 'a', 'f'), open(1, 'b', 'g'), grow(1, '{"y"'), grow(0, '{"x"')]
-    expect(partsOf(...pieces, { content: 'text' }, grow(1, ':2}'), grow(0, ':1}'))).toEqual([
+    const pieces = [open(0, 'a', 'f'), open(1, 'b', 'g'), argumentsOf(1, '{"y"'), argumentsOf(0, '{"x"')]
+    expect(partsOf(...pieces, { content: 'text' }, argumentsOf(1, ':2}'), argumentsOf(0, ':1}'))).toEqual([
       ...both,
       { kind: 'text', text: 'text' },
     ])
   })
 
   test('P4: that repeat their id, type and name are opened once', () => {
-    const again = (text: string) =>
+    const repeated = (text: string) =>
       piece({ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: text } })
-    expect(partsOf(again('{"x"'), again(':1'), again('}'))).toEqual([call('a', 'f', '{"x":1}')])
+    expect(partsOf(repeated('{"x"'), repeated(':1'), repeated('}'))).toEqual([call('a', 'f', '{"x":1}')])
   })
 
   test('without an index are distinguished by their ids', () => {
-    const bare = (id: string | undefined, name: string | undefined, text: string) =>
+    const withoutIndex = (id: string | undefined, name: string | undefined, text: string) =>
       piece({ id, function: { name, arguments: text } })
-    expect(partsOf(bare('a', 'f', '{"x"'), bare(undefined, undefined, ':1}'), bare('b', 'g', '{"y":2}'))).toEqual(both)
+    expect(
+      partsOf(
+        withoutIndex('a', 'f', '{"x"'),
+        withoutIndex(undefined, undefined, ':1}'),
+        withoutIndex('b', 'g', '{"y":2}'),
+      ),
+    ).toEqual(both)
   })
 
   test('with the same index are distinguished by their ids', () => {
-    const whole = (id: string, name: string, text: string) =>
+    const wholeCall = (id: string, name: string, text: string) =>
       piece({ index: 0, id, function: { name, arguments: text } })
-    expect(partsOf(whole('a', 'f', '{"x":1}'), whole('b', 'g', '{"y":2}'))).toEqual(both)
+    expect(partsOf(wholeCall('a', 'f', '{"x":1}'), wholeCall('b', 'g', '{"y":2}'))).toEqual(both)
   })
 
   test('without ids get new ids', () => {
-    const whole = (name: string, text: string) => piece({ function: { name, arguments: text } })
-    expect(partsOf(whole('f', '{"x":1}'), whole('g', '{"y":2}'))).toEqual([
+    const wholeCall = (name: string, text: string) => piece({ function: { name, arguments: text } })
+    expect(partsOf(wholeCall('f', '{"x":1}'), wholeCall('g', '{"y":2}'))).toEqual([
       call('call_m0', 'f', '{"x":1}'),
       call('call_m1', 'g', '{"y":2}'),
     ])
@@ -100,15 +106,15 @@ describe('calls', () => {
   })
 
   test('whose name arrives late are opened then', () => {
-    const late = [piece({ index: 0, id: 'a' }), grow(0, '{"x"'), piece({ index: 0, function: { name: 'f' } })]
-    expect(partsOf(...late, grow(0, ':1}'))).toEqual([call('a', 'f', '{"x":1}')])
+    const late = [piece({ index: 0, id: 'a' }), argumentsOf(0, '{"x"'), piece({ index: 0, function: { name: 'f' } })]
+    expect(partsOf(...late, argumentsOf(0, ':1}'))).toEqual([call('a', 'f', '{"x":1}')])
   })
 
-  test('without a name are no answer', () => {
-    expect(() => eventsFrom(deltasOf(grow(0, '{}')))).toThrow(Refusal)
+  test('without a name are refused', () => {
+    expect(() => eventsFrom(deltasOf(argumentsOf(0, '{}')))).toThrow(Refusal)
   })
 
-  test('with an object as arguments, without arguments, and in the legacy form', () => {
+  test('are read with an object as arguments, without arguments, and in the legacy form', () => {
     expect(partsOf(piece({ index: 0, id: 'a', function: { name: 'f', arguments: { x: 1 } } }))).toEqual([
       call('a', 'f', '{"x":1}'),
     ])
@@ -118,7 +124,7 @@ describe('calls', () => {
     expect(partsOf(piece({}), piece({ index: 0, function: { arguments: '' } }))).toEqual([])
   })
 
-  test('of custom tools, in their own form and as a function', () => {
+  test('of custom tools are read in their own form and as a function', () => {
     const custom = { ...call('a', 'f', 'free "text"'), custom: true }
     const pieces = [
       piece({ index: 0, id: 'a', type: 'custom', custom: { name: 'f', input: 'free ' } }),
@@ -126,7 +132,7 @@ describe('calls', () => {
     ]
     expect(partsOf(...pieces)).toEqual([custom as AnswerPart])
     const notes = { ...freshNotes(), wrapped: new Set(['f_']), renamed: new Map([['f_', 'f']]) }
-    const wrapped = [open(0, 'a', 'f_'), grow(0, '{"input":"free \\"'), grow(0, 'text\\""}')]
+    const wrapped = [open(0, 'a', 'f_'), argumentsOf(0, '{"input":"free \\"'), argumentsOf(0, 'text\\""}')]
     expect(collectAnswer(eventsFrom(deltasOf(...wrapped), sourceOf(notes))).choices[0]?.parts).toEqual([
       custom as AnswerPart,
     ])
@@ -154,7 +160,7 @@ describe('content', () => {
     ])
   })
 
-  test('in lists of parts, as some upstreams show thoughts', () => {
+  test('is read from lists of parts, as some upstreams send thoughts', () => {
     const content = [
       { type: 'thinking', thinking: [{ type: 'text', text: 'r' }] },
       { type: 'text', text: 'a' },
@@ -165,7 +171,7 @@ describe('content', () => {
     ])
   })
 
-  test('with reasoning state, early or late', () => {
+  test('is read with reasoning state before or after it', () => {
     const sealed = { form: 'encrypted', value: 'eeff', origin: ORIGIN } as const
     const state = [{ encrypted_content: 'ee' }, { encrypted_content: 'ff' }]
     const early = partsOf({ reasoning_content: 'r' }, ...state, { content: 'a' })
@@ -173,7 +179,7 @@ describe('content', () => {
     expect(partsOf({ content: 'a' }, ...state)[1]).toEqual({ kind: 'reasoning', text: '', sealed })
   })
 
-  test('with citations, probabilities, images and audio', () => {
+  test('is read with citations, probabilities, images and audio', () => {
     const cited = { start_index: 0, end_index: 1, title: 't', url: 'http://x/' }
     const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [{ token: 'b', logprob: -2 }] }
     const logprobs = { content: [token] }
@@ -193,11 +199,14 @@ describe('content', () => {
       { kind: 'image', source: { at: 'inline', mime: 'image/png', base64: 'AAAA' } },
       { kind: 'audio', source: { at: 'inline', mime: 'audio/wav', base64: 'AAAA' } },
     ])
-    const sound = [{ audio: { data: 'AA==', transcript: 'a' } }, { audio: { data: 'AQ==' } }]
-    expect(partsOf(...sound)[1]).toEqual({ kind: 'audio', source: { at: 'inline', mime: 'audio/pcm', base64: 'AAE=' } })
+    const audioDeltas = [{ audio: { data: 'AA==', transcript: 'a' } }, { audio: { data: 'AQ==' } }]
+    expect(partsOf(...audioDeltas)[1]).toEqual({
+      kind: 'audio',
+      source: { at: 'inline', mime: 'audio/pcm', base64: 'AAE=' },
+    })
   })
 
-  test('in several choices, without missing indexes', () => {
+  test('is read in several choices, without missing indexes', () => {
     const chunk = (index: number, content: string, finish: string | null = null) => ({
       choices: [{ index, delta: { content }, finish_reason: finish }],
     })
@@ -213,7 +222,7 @@ describe('content', () => {
 describe('the finish reason', () => {
   const finishOf = (reason: unknown, message: object = { content: 'a' }) =>
     readWholeAnswer({ choices: [{ message, finish_reason: reason }] }, sourceOf()).choices[0]?.finish
-  const calling = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
+  const withCall = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
   const rows = [
     ['stop', 'stop', 'calls'],
     ['length', 'length', 'length'],
@@ -226,17 +235,17 @@ describe('the finish reason', () => {
     [5, 'other', 'other'],
   ] as const
 
-  test.each(rows)('P37: %p is %p, and with calls %p', (reason, plain, withCalls) => {
+  test.each(rows)('P37: %p is read as %p, and with tool calls as %p', (reason, plain, withCalls) => {
     expect(finishOf(reason)).toBe(plain)
-    expect(finishOf(reason, calling)).toBe(withCalls)
+    expect(finishOf(reason, withCall)).toBe(withCalls)
   })
 
-  test('a refusal is filtered', () => {
+  test('of a refusal is read as filtered', () => {
     expect(finishOf('stop', { refusal: 'no' })).toBe('filtered')
   })
 })
 
-test('P19: usage is read from all known fields, and nonsense is not used', () => {
+test('P19: usage is read from all known fields, and invalid usage is not used', () => {
   const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
   const [first] = deltasOf({ content: 'a' })
   const read = (...chunks: readonly object[]) => collectAnswer(eventsFrom(chunks)).usage
@@ -252,49 +261,59 @@ test('an empty stream has a valid end', () => {
   expect(collectAnswer(eventsFrom([null, 5, 'x', [], {}])).choices).toEqual([{ parts: [], finish: 'other' }])
 })
 
-describe('whatever an upstream sends', () => {
+describe('for anything that an upstream sends,', () => {
   const text = fc.constantFrom('', 'a', '{}', 'stop', 'tool_calls')
-  const odd = fc.oneof(text, fc.constantFrom(null, 0, 1, -1, 1.5, true, {}, []))
-  const maybe = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: odd })
+  const invalid = fc.oneof(text, fc.constantFrom(null, 0, 1, -1, 1.5, true, {}, []))
+  const mostly = <T>(value: fc.Arbitrary<T>) =>
+    fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: invalid })
   const anyPiece = fc.record(
     {
-      index: maybe(fc.nat(3)),
-      id: maybe(fc.constantFrom('a', 'b', '')),
-      type: odd,
-      function: maybe(fc.record({ name: maybe(fc.constantFrom('f', 'g')), arguments: odd }, { requiredKeys: [] })),
-      custom: fc.option(maybe(fc.record({ name: odd, input: odd })), { freq: 5, nil: undefined }),
-      extra_content: maybe(fc.constant({ google: { thought_signature: 's' } })),
+      index: mostly(fc.nat(3)),
+      id: mostly(fc.constantFrom('a', 'b', '')),
+      type: invalid,
+      function: mostly(
+        fc.record({ name: mostly(fc.constantFrom('f', 'g')), arguments: invalid }, { requiredKeys: [] }),
+      ),
+      custom: fc.option(mostly(fc.record({ name: invalid, input: invalid })), { freq: 5, nil: undefined }),
+      extra_content: mostly(fc.constant({ google: { thought_signature: 's' } })),
     },
     { requiredKeys: [] },
   )
   const fields = ['content', 'reasoning_content', 'reasoning', 'refusal', 'encrypted_content', 'annotations'] as const
   const delta = fc.record(
     {
-      ...Object.fromEntries(fields.map(name => [name, odd])),
-      tool_calls: maybe(fc.array(maybe(anyPiece), { maxLength: 3 })),
-      function_call: fc.option(maybe(fc.record({ name: odd, arguments: odd })), { freq: 5, nil: undefined }),
-      images: maybe(fc.constant([{ image_url: { url: 'x' } }, null])),
-      audio: maybe(fc.record({ data: odd, transcript: odd })),
+      ...Object.fromEntries(fields.map(name => [name, invalid])),
+      tool_calls: mostly(fc.array(mostly(anyPiece), { maxLength: 3 })),
+      function_call: fc.option(mostly(fc.record({ name: invalid, arguments: invalid })), { freq: 5, nil: undefined }),
+      images: mostly(fc.constant([{ image_url: { url: 'x' } }, null])),
+      audio: mostly(fc.record({ data: invalid, transcript: invalid })),
     },
     { requiredKeys: [] },
   )
   const choice = fc.record(
     {
-      index: maybe(fc.nat(2)),
-      delta: maybe(delta),
-      finish_reason: odd,
-      logprobs: maybe(fc.constant({ content: [1] })),
+      index: mostly(fc.nat(2)),
+      delta: mostly(delta),
+      finish_reason: invalid,
+      logprobs: mostly(fc.constant({ content: [1] })),
     },
     { requiredKeys: [] },
   )
-  const chunk = maybe(
+  const chunk = mostly(
     fc.record(
-      { id: odd, model: odd, created: odd, choices: maybe(fc.array(maybe(choice))), usage: odd, service_tier: odd },
+      {
+        id: invalid,
+        model: invalid,
+        created: invalid,
+        choices: mostly(fc.array(mostly(choice))),
+        usage: invalid,
+        service_tier: invalid,
+      },
       { requiredKeys: [] },
     ),
   )
 
-  test('its events are in the right order, or it is refused', () => {
+  test('the events are in the right order, or the stream is refused', () => {
     fc.assert(
       fc.property(fc.array(chunk, { maxLength: 8 }), chunks => {
         try {
@@ -307,7 +326,7 @@ describe('whatever an upstream sends', () => {
     )
   })
 
-  test('any JSON is an answer of some kind, or it is refused', () => {
+  test('any JSON is read', () => {
     fc.assert(
       fc.property(fc.jsonValue(), json => {
         eventsFrom([json])

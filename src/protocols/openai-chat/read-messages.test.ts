@@ -9,12 +9,12 @@ import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import type { ChatFlavour } from './flavour.ts'
 
-const turnsOf = (...messages: readonly object[]) => readChat({ messages }).messages
-const partsOf = (...content: readonly object[]) => turnsOf({ role: 'user', content })[0]?.parts
+const messagesOf = (...messages: readonly object[]) => readChat({ messages }).messages
+const partsOf = (...content: readonly object[]) => messagesOf({ role: 'user', content })[0]?.parts
 
 describe('messages', () => {
   test('keep their roles and their order', () => {
-    const said = turnsOf(
+    const messages = messagesOf(
       { role: 'developer', content: 'd' },
       { role: 'user', content: 'u', name: 'Ada' },
       {
@@ -28,7 +28,7 @@ describe('messages', () => {
       { role: 'assistant', content: '' },
       { role: 'user', content: 'v' },
     )
-    expect(said).toEqual([
+    expect(messages).toEqual([
       { role: 'developer', parts: [{ kind: 'text', text: 'd' }] },
       { role: 'user', name: 'Ada', parts: [{ kind: 'text', text: 'u' }] },
       {
@@ -46,7 +46,7 @@ describe('messages', () => {
   test('P26: results of several calls become one message, in their order', () => {
     const call = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{"a":1.0}' } })
     const custom = { id: 'c', type: 'custom', custom: { name: 'h', input: 'free' } }
-    const said = turnsOf(
+    const messages = messagesOf(
       hello,
       { role: 'assistant', content: null, tool_calls: [call('a', 'f'), call('b', 'g'), custom] },
       { role: 'tool', tool_call_id: 'b', content: 'B' },
@@ -54,12 +54,12 @@ describe('messages', () => {
       { role: 'tool', tool_call_id: 'c', content: '' },
       hello,
     )
-    expect(said[1]?.parts).toEqual([
+    expect(messages[1]?.parts).toEqual([
       { kind: 'call', id: 'a', name: 'f', arguments: '{"a":1.0}' },
       { kind: 'call', id: 'b', name: 'g', arguments: '{"a":1.0}' },
       { kind: 'call', id: 'c', name: 'h', arguments: 'free', custom: true },
     ])
-    expect(said[2]).toEqual({
+    expect(messages[2]).toEqual({
       role: 'tool',
       parts: [
         { kind: 'result', callId: 'b', name: 'g', parts: [{ kind: 'text', text: 'B' }] },
@@ -67,7 +67,7 @@ describe('messages', () => {
         { kind: 'result', callId: 'c', name: 'h', parts: [], custom: true },
       ],
     })
-    expect(said).toHaveLength(4)
+    expect(messages).toHaveLength(4)
   })
 
   test('with ids that repeat in each message get unique ids', () => {
@@ -75,35 +75,37 @@ describe('messages', () => {
       { role: 'assistant', tool_calls: [{ id: 'call_0', function: { name: 'f', arguments: '' } }] },
       { role: 'tool', tool_call_id: 'call_0', content: 'x' },
     ]
-    const said = turnsOf(hello, ...step, ...step, ...step)
-    const calls = said.flatMap(turn => turn.parts.flatMap(part => (part.kind === 'call' ? part.id : [])))
-    const results = said.flatMap(turn => turn.parts.flatMap(part => (part.kind === 'result' ? part.callId : [])))
+    const messages = messagesOf(hello, ...step, ...step, ...step)
+    const calls = messages.flatMap(message => message.parts.flatMap(part => (part.kind === 'call' ? part.id : [])))
+    const results = messages.flatMap(message =>
+      message.parts.flatMap(part => (part.kind === 'result' ? part.callId : [])),
+    )
     expect(new Set(calls).size).toBe(3)
     expect(results).toEqual(calls)
   })
 
-  test('in the legacy form, before tools', () => {
-    const said = turnsOf(
+  test('with function calls in the legacy form are read', () => {
+    const messages = messagesOf(
       hello,
       { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
       { role: 'function', name: 'f', content: 'x' },
     )
-    const [call, result] = [said[1]?.parts[0], said[2]?.parts[0]]
+    const [call, result] = [messages[1]?.parts[0], messages[2]?.parts[0]]
     expect(call).toMatchObject({ kind: 'call', name: 'f', arguments: '{}' })
     expect(result).toMatchObject({ kind: 'result', name: 'f', callId: (call as { id: string }).id })
   })
 
   const calling = { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
   const result = { role: 'tool', tool_call_id: 'a', content: 'x' }
-  const nonsense: readonly (readonly [string, readonly object[], string])[] = [
+  const invalid: readonly (readonly [string, readonly object[], string])[] = [
     ['a result without its call', [hello, result], 'messages[1].tool_call_id'],
-    ['a result twice', [hello, calling, result, result], 'messages[3].tool_call_id'],
-    ['a result that comes too late', [hello, calling, hello, result], 'messages[2]'],
+    ['two results of one call', [hello, calling, result, result], 'messages[3].tool_call_id'],
+    ['a result after the next message of the user', [hello, calling, hello, result], 'messages[2]'],
     ['a call without its result', [hello, calling], 'messages'],
-    ['a function without its call', [hello, { role: 'function', name: 'f', content: 'x' }], 'messages[1]'],
+    ['a function message without its call', [hello, { role: 'function', name: 'f', content: 'x' }], 'messages[1]'],
     ['a result without an id', [hello, calling, { role: 'tool', content: 'x' }], 'messages[2].tool_call_id'],
     ['an unknown role', [{ role: 'robot', content: 'x' }], 'messages[0].role'],
-    ['a role that objects have', [{ role: 'constructor', content: 'x' }], 'messages[0].role'],
+    ['the name of an object property as a role', [{ role: 'constructor', content: 'x' }], 'messages[0].role'],
     ['an empty text', [{ role: 'user', content: '' }], 'messages[0].content'],
     ['an empty list', [{ role: 'user', content: [] }], 'messages[0].content'],
     ['no content', [{ role: 'user' }], 'messages[0].content'],
@@ -115,15 +117,15 @@ describe('messages', () => {
       'messages[0].tool_calls[0].function.name',
     ],
     [
-      'two calls of one id',
+      'two calls with one id',
       [{ role: 'assistant', tool_calls: [calling.tool_calls[0], calling.tool_calls[0]] }],
       'messages[0].tool_calls[1].id',
     ],
     ['an unknown part', [{ role: 'user', content: [{ type: 'smell' }] }], 'messages[0].content[0].type'],
-    ['a part that is none', [{ role: 'user', content: [null] }], 'messages[0].content[0]'],
+    ['a part that is null', [{ role: 'user', content: [null] }], 'messages[0].content[0]'],
   ]
 
-  test.each(nonsense)('are refused: %s', (_name, messages, param) => {
+  test.each(invalid)('are refused: %s', (_name, messages, param) => {
     expect(refusedParam({ messages })).toBe(param)
   })
 
@@ -133,12 +135,12 @@ describe('messages', () => {
       { role: 'tool', tool_call_id: 'x', content: 'x' },
     ]
     const steps = Array.from({ length: 5_000 }, () => step).flat()
-    expect(leastCpuMs(() => expect(turnsOf(hello, ...steps)).toHaveLength(10_001))).toBeLessThan(1_000)
+    expect(leastCpuMs(() => expect(messagesOf(hello, ...steps)).toHaveLength(10_001))).toBeLessThan(1_000)
   })
 })
 
-describe('media', () => {
-  test('by URL and inline', () => {
+describe('content', () => {
+  test('is read: media by URL and inline', () => {
     expect(
       partsOf(
         { type: 'image_url', image_url: { url: 'https://x/y.png', detail: 'low' } },
@@ -160,20 +162,23 @@ describe('media', () => {
     ])
   })
 
-  const showing = (content: readonly object[]) => ({ messages: [{ role: 'user', content }] })
-  const image = (url: unknown) => showing([{ type: 'image_url', image_url: { url } }])
+  const withContent = (content: readonly object[]) => ({ messages: [{ role: 'user', content }] })
+  const image = (url: unknown) => withContent([{ type: 'image_url', image_url: { url } }])
   const broken = ['data:image/png;base64,A', 'data:image/png;base64,AA A', 'data:image/png,AAAA', 'data:;base64,']
 
-  test.each([...broken, 'ftp://x/', 'file:///etc/passwd', 'x', '', 5, null, 'http://'])('%p is no image', url => {
-    expect(refusedParam(image(url))).toBe('messages[0].content[0].image_url.url')
-  })
+  test.each([...broken, 'ftp://x/', 'file:///etc/passwd', 'x', '', 5, null, 'http://'])(
+    'is refused with the image URL %p',
+    url => {
+      expect(refusedParam(image(url))).toBe('messages[0].content[0].image_url.url')
+    },
+  )
 
-  test('that is invalid is refused fast enough', () => {
+  test('with a long invalid image is refused fast enough', () => {
     const long = image(`data:image/png;base64,${'A'.repeat(10_000_003)}!`)
     expect(leastCpuMs(() => expect(refusedParam(long)).toBeDefined())).toBeLessThan(1_000)
   })
 
-  test('has cache breakpoints', () => {
+  test('keeps its cache breakpoints', () => {
     expect(
       partsOf(
         { type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } },
@@ -185,41 +190,45 @@ describe('media', () => {
       { kind: 'text', text: 'b', cache: { ttl: '30m' } },
       { kind: 'text', text: 'c', cache: {} },
     ])
-    expect(turnsOf({ ...hello, cache_control: { type: 'ephemeral' } })[0]?.parts).toEqual([
+    expect(messagesOf({ ...hello, cache_control: { type: 'ephemeral' } })[0]?.parts).toEqual([
       { kind: 'text', text: 'hello', cache: {} },
     ])
   })
 })
 
 describe('reasoning state', () => {
-  const own: ReasoningState = { form: 'thought', value: 'sig', origin: 'here' }
+  const callState: ReasoningState = { form: 'thought', value: 'sig', origin: 'here' }
   const call = (id: string, extra = {}) => ({ id, function: { name: 'f', arguments: '{}' }, ...extra })
   const step = (fields: object, ...ids: readonly string[]) => [
     hello,
     { role: 'assistant', ...fields },
     ...ids.map(id => ({ role: 'tool', tool_call_id: id, content: 'x' })),
   ]
-  const said = (messages: readonly object[], flavour?: ChatFlavour, recall?: Call['recall']) =>
+  const assistantParts = (messages: readonly object[], flavour?: ChatFlavour, recall?: Call['recall']) =>
     readChat({ messages }, flavour, recall).messages[1]?.parts
 
-  test('is on a call, packed by the gateway or in the form of its provider', () => {
+  test('is read from a tool call, packed by the gateway or in the form of its provider', () => {
     const signed = (value: string) => call('a', { extra_content: { google: { thought_signature: value } } })
-    expect(said(step({ tool_calls: [signed(packReasoningState(own))] }, 'a'))).toMatchObject([{ sealed: own }])
+    expect(assistantParts(step({ tool_calls: [signed(packReasoningState(callState))] }, 'a'))).toMatchObject([
+      { sealed: callState },
+    ])
     const raw: ReasoningState = { form: 'thought', value: 'raw' }
-    expect(said(step({ tool_calls: [signed('raw')] }, 'a'))).toMatchObject([{ sealed: raw }])
-    expect(said(step({ tool_calls: [signed('d2VpcjF7broken')] }, 'a'))?.[0]).not.toHaveProperty('sealed')
+    expect(assistantParts(step({ tool_calls: [signed('raw')] }, 'a'))).toMatchObject([{ sealed: raw }])
+    expect(assistantParts(step({ tool_calls: [signed('d2VpcjF7broken')] }, 'a'))?.[0]).not.toHaveProperty('sealed')
   })
 
-  test('is loaded for a call, and comes before the content', () => {
-    const thought: ReasoningState = { form: 'encrypted', value: 'e', origin: 'here', id: 'rs_1' }
-    const later: ReasoningState = { form: 'encrypted', value: 'f', origin: 'here' }
-    const kept: Record<string, readonly ReasoningState[]> = { a: [thought, own], b: [later] }
-    const recall = (id: string) => kept[id] ?? []
-    expect(said(step({ content: 'text', tool_calls: [call('a'), call('b')] }, 'a', 'b'), undefined, recall)).toEqual([
-      { kind: 'reasoning', text: '', sealed: thought },
+  test('is loaded from the vault for a tool call, and comes before the content', () => {
+    const beforeText: ReasoningState = { form: 'encrypted', value: 'e', origin: 'here', id: 'rs_1' }
+    const beforeCall: ReasoningState = { form: 'encrypted', value: 'f', origin: 'here' }
+    const stored: Record<string, readonly ReasoningState[]> = { a: [beforeText, callState], b: [beforeCall] }
+    const recall = (id: string) => stored[id] ?? []
+    expect(
+      assistantParts(step({ content: 'text', tool_calls: [call('a'), call('b')] }, 'a', 'b'), undefined, recall),
+    ).toEqual([
+      { kind: 'reasoning', text: '', sealed: beforeText },
       { kind: 'text', text: 'text' },
-      { kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: own },
-      { kind: 'reasoning', text: '', sealed: later },
+      { kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: callState },
+      { kind: 'reasoning', text: '', sealed: beforeCall },
       { kind: 'call', id: 'b', name: 'f', arguments: '{}' },
     ])
   })
@@ -227,28 +236,32 @@ describe('reasoning state', () => {
   test('belongs to the thoughts that a caller sends back', () => {
     const signed: ReasoningState = { form: 'signature', value: 's', origin: 'here' }
     const messages = step({ reasoning_content: 'hm', tool_calls: [call('a')] }, 'a')
-    expect(said(messages, undefined, () => [signed])?.[0]).toEqual({ kind: 'reasoning', text: 'hm', sealed: signed })
+    expect(assistantParts(messages, undefined, () => [signed])?.[0]).toEqual({
+      kind: 'reasoning',
+      text: 'hm',
+      sealed: signed,
+    })
     const redacted: ReasoningState = { form: 'redacted', value: 's', origin: 'here' }
-    expect(said(messages, undefined, () => [redacted])?.slice(0, 2)).toEqual([
+    expect(assistantParts(messages, undefined, () => [redacted])?.slice(0, 2)).toEqual([
       { kind: 'reasoning', text: 'hm' },
       { kind: 'reasoning', text: '', sealed: redacted },
     ])
   })
 
-  test("is in Ark's messages, and not twice if it is also stored", () => {
-    const one: ReasoningState = { form: 'encrypted', value: 'e', origin: 'here' }
-    const two: ReasoningState = { form: 'redacted', value: 'r', origin: 'here' }
+  test("is read from Ark's messages, and not twice if it is also stored", () => {
+    const first: ReasoningState = { form: 'encrypted', value: 'e', origin: 'here' }
+    const second: ReasoningState = { form: 'redacted', value: 'r', origin: 'here' }
     const fields = {
-      encrypted_content: `${packReasoningState(one)}.${packReasoningState(two)}`,
+      encrypted_content: `${packReasoningState(first)}.${packReasoningState(second)}`,
       tool_calls: [call('a')],
     }
-    const parts = said(step(fields, 'a'), arkChat, () => [one, two])
+    const parts = assistantParts(step(fields, 'a'), arkChat, () => [first, second])
     expect(parts?.map(part => (part.kind === 'reasoning' || part.kind === 'call' ? part.sealed : undefined))).toEqual([
-      one,
-      two,
+      first,
+      second,
       undefined,
     ])
-    expect(said(step({ content: 'x', encrypted_content: 'raw' }), arkChat)?.[0]).toMatchObject({
+    expect(assistantParts(step({ content: 'x', encrypted_content: 'raw' }), arkChat)?.[0]).toMatchObject({
       sealed: { form: 'encrypted', value: 'raw' },
     })
   })

@@ -1,5 +1,5 @@
-// Tests that thoughts before calls return to their origin with text and state, for callers that send back the text, the
-// state, both or neither.
+// Tests that thoughts before tool calls return to their origin with text and state, for callers that send back the text,
+// the state, both or neither.
 
 import { describe, expect, test } from 'bun:test'
 import { askOf } from '../../../test/support/translation.ts'
@@ -14,30 +14,38 @@ import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-s
 import { buildCodec } from './codec.ts'
 import { openaiChatFlavour } from './flavour.ts'
 
-const thought = (text: string, value: string): AnswerPart => ({
+const thinkingPart = (text: string, value: string): AnswerPart => ({
   kind: 'reasoning',
   text,
   sealed: { form: 'signature', value, origin: 'o' },
 })
 const call = (id: string): AnswerPart => ({ kind: 'call', id, name: 'f', arguments: '{}' })
 const parts: readonly AnswerPart[] = [
-  ...[thought('first\n\nwith a paragraph', 'S1'), thought('', 'S2'), { kind: 'text', text: 'Hello' } as const],
-  ...[call('a'), thought('third', 'S3'), call('b')],
+  ...[
+    thinkingPart('first\n\nwith a paragraph', 'S1'),
+    thinkingPart('', 'S2'),
+    { kind: 'text', text: 'Hello' } as const,
+  ],
+  ...[call('a'), thinkingPart('third', 'S3'), call('b')],
 ]
 
 type Message = Record<string, unknown>
-type Kept = ReadonlyMap<string, readonly string[]>
+type StoredState = ReadonlyMap<string, readonly string[]>
 
 /** The answer that the caller gets, and the stored state, packed as in the vault. */
-function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { message: Message; kept: Kept } {
-  const answer: Answer = { choices: [{ parts: said, finish: 'calls' }] }
-  const kept = new Map<string, readonly string[]>()
-  const to = askOf({ keep: (id, sealed) => void kept.set(id, sealed.map(packReasoningState)) })
+function writeAnswer(
+  answerParts: readonly AnswerPart[],
+  codec: Codec,
+  stream: boolean,
+): { message: Message; stored: StoredState } {
+  const answer: Answer = { choices: [{ parts: answerParts, finish: 'calls' }] }
+  const stored = new Map<string, readonly string[]>()
+  const target = askOf({ keep: (id, sealed) => void stored.set(id, sealed.map(packReasoningState)) })
   if (!stream) {
-    const json = JSON.parse(codec.writeWholeAnswer(answer, to)) as { choices: { message: Message }[] }
-    return { message: json.choices[0]!.message, kept }
+    const json = JSON.parse(codec.writeWholeAnswer(answer, target)) as { choices: { message: Message }[] }
+    return { message: json.choices[0]!.message, stored }
   }
-  const writer = codec.openEventWriter(to)
+  const writer = codec.openEventWriter(target)
   const text =
     toEvents(answer)
       .map(event => writer.write(event))
@@ -50,16 +58,16 @@ function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { mes
   const calls = ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } }))
   const [thoughts, state] = [joined('reasoning_content'), joined('encrypted_content')]
   const message = { role: 'assistant', content: joined('content'), tool_calls: calls, reasoning_content: thoughts }
-  return { message: state === '' ? message : { ...message, encrypted_content: state }, kept }
+  return { message: state === '' ? message : { ...message, encrypted_content: state }, stored }
 }
 
 type Codec = ReturnType<typeof buildCodec>
 
-function restored(message: Message, kept: Kept, codec: Codec): readonly ConversationPart[] {
+function readBack(message: Message, stored: StoredState, codec: Codec): readonly ConversationPart[] {
   const results = ['a', 'b'].map(id => ({ role: 'tool', tool_call_id: id, content: 'sunny' }))
   const json = { model: 'p/m', messages: [{ role: 'user', content: 'Hi' }, message, ...results] }
   const recall = (id: string): ReasoningState[] =>
-    (kept.get(id) ?? []).flatMap(packed => unpackReasoningState(packed) ?? [])
+    (stored.get(id) ?? []).flatMap(packed => unpackReasoningState(packed) ?? [])
   const { messages } = codec.readConversation({ json, stream: false, choices: 1, recall } as unknown as Call)
   return messages[1]!.parts
 }
@@ -75,19 +83,19 @@ describe.each(rows)('%s, streamed: %p', (dialect, stream) => {
   const codec = buildCodec(dialect === 'ark' ? arkChat : openaiChatFlavour)
 
   test.each([
-    ['all', []],
-    ['no thoughts', ['reasoning_content']],
-    ['no state', ['encrypted_content']],
+    ['thoughts and state', []],
+    ['the state only', ['reasoning_content']],
+    ['the thoughts only', ['encrypted_content']],
     ['neither', ['reasoning_content', 'encrypted_content']],
-  ])('a caller that brings back %s', (_name, forgotten) => {
-    const { message, kept } = told(parts, codec, stream)
-    const back = restored(without(message, ...forgotten), kept, codec)
-    expect<readonly unknown[]>(back).toEqual(parts)
+  ])('thoughts are restored for a caller that sends back %s', (_name, omitted) => {
+    const { message, stored } = writeAnswer(parts, codec, stream)
+    const restored = readBack(without(message, ...omitted), stored, codec)
+    expect<readonly unknown[]>(restored).toEqual(parts)
   })
 
-  test('of thoughts that are too long to be stored, the state is stored alone', () => {
+  test('thoughts that are too long are not stored, but their state is', () => {
     const long = 'x'.repeat(bounds.reasoningStateBytesMax)
-    const { kept } = told([thought(long, 'S1'), call('a')], codec, stream)
-    expect(kept.get('a')!.map(unpackReasoningState)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])
+    const { stored } = writeAnswer([thinkingPart(long, 'S1'), call('a')], codec, stream)
+    expect(stored.get('a')!.map(unpackReasoningState)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])
   })
 })

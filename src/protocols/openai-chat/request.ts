@@ -14,7 +14,7 @@ import {
   refuseFields,
   requireModel,
 } from '../request/checks.ts'
-import { insertField } from '../request/field-splice.ts'
+import { insertField, streamSplice } from '../request/field-splice.ts'
 import { findCaseDuplicate, isObject, readJsonObject, scanField } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { Splice } from '../request/splices.ts'
@@ -91,7 +91,8 @@ export const writeCall = (call: Call, target: CallTarget): Uint8Array => writeCh
 export function writeChatCall(call: Call, target: CallTarget, { capsVisibleOutput }: ChatFlavour): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
-  if (call.stream && target.askUsage && !call.wantsUsage) splices.push(buildUsageSplice(call))
+  if (target.stream) splices.push(streamSplice(call))
+  if ((call.stream || target.stream) && target.askUsage && !call.wantsUsage) splices.push(buildUsageSplice(call))
   if (target.cap !== undefined) {
     const capsVisibleOnly = capsVisibleOutput && mayThink(call.json)
     splices.push(

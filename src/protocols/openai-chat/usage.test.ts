@@ -16,56 +16,56 @@ const completion = (details: object, total?: number): object => ({
 })
 
 const rows: readonly (readonly [string, object, Usage])[] = [
-  ['nothing but totals', { ...totals, total_tokens: 14 }, { input: 10, output: 4 }],
-  ['details of null', { ...totals, prompt_tokens_details: null, total_tokens: null }, { input: 10, output: 4 }],
-  ['details of zero', prompt({ cached_tokens: 0, audio_tokens: null }), { input: 10, output: 4 }],
-  ['a cached part', prompt({ cached_tokens: 6 }), { input: 4, cacheRead: 6, output: 4 }],
-  ['everything cached', prompt({ cached_tokens: 10 }), { input: 0, cacheRead: 10, output: 4 }],
-  ['cached tokens at the top', { ...totals, cached_tokens: 6 }, { input: 4, cacheRead: 6, output: 4 }],
+  ['totals only', { ...totals, total_tokens: 14 }, { input: 10, output: 4 }],
+  ['details that are null', { ...totals, prompt_tokens_details: null, total_tokens: null }, { input: 10, output: 4 }],
+  ['details that are zero', prompt({ cached_tokens: 0, audio_tokens: null }), { input: 10, output: 4 }],
+  ['some cached input', prompt({ cached_tokens: 6 }), { input: 4, cacheRead: 6, output: 4 }],
+  ['all input cached', prompt({ cached_tokens: 10 }), { input: 0, cacheRead: 10, output: 4 }],
+  ['cached tokens at the top level', { ...totals, cached_tokens: 6 }, { input: 4, cacheRead: 6, output: 4 }],
   [
-    'hits and misses',
+    'cache hits and misses',
     { ...totals, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 4 },
     { input: 4, cacheRead: 6, output: 4 },
   ],
-  ['a part written to the cache', prompt({ cache_write_tokens: 6 }), { input: 4, cacheWrite: 6, output: 4 }],
+  ['input written to the cache', prompt({ cache_write_tokens: 6 }), { input: 4, cacheWrite: 6, output: 4 }],
   [
-    'read and written',
+    'input read from and written to the cache',
     prompt({ cached_tokens: 3, cache_write_tokens: 6 }),
     { input: 1, cacheRead: 3, cacheWrite: 6, output: 4 },
   ],
   [
-    'written for an hour',
+    'input written to the cache for an hour',
     prompt({ cache_creation_input_tokens: 6, cache_creation: { ephemeral_1h_input_tokens: 2 } }),
     { input: 4, cacheWrite: 4, cacheWrite1h: 2, output: 4 },
   ],
-  ['sound', prompt({ audio_tokens: 7 }), { input: 3, inputAudio: 7, output: 4 }],
-  ['a picture', prompt({ image_tokens: 7 }), { input: 3, inputImage: 7, output: 4 }],
+  ['audio', prompt({ audio_tokens: 7 }), { input: 3, inputAudio: 7, output: 4 }],
+  ['an image', prompt({ image_tokens: 7 }), { input: 3, inputImage: 7, output: 4 }],
   [
-    'cached text beside sound',
+    'cached text beside audio',
     prompt({ audio_tokens: 7, cached_tokens: 3 }),
     { input: 0, cacheRead: 3, inputAudio: 7, output: 4 },
   ],
   [
-    'more cached than text, so some of it was sound',
+    'more cached tokens than text, so some of them are audio',
     prompt({ audio_tokens: 7, cached_tokens: 5 }),
     { input: 0, cacheRead: 3, inputAudio: 5, cacheReadAudio: 2, output: 4 },
   ],
   [
-    'cached sound that is told',
+    'reported cached audio',
     prompt({ audio_tokens: 7, cached_tokens: 5, audio_cached_tokens: 5 }),
     { input: 3, inputAudio: 2, cacheReadAudio: 5, output: 4 },
   ],
   [
-    'cached pictures that are told',
+    'reported cached images',
     prompt({ image_tokens: 7, cached_tokens: 5, cached_tokens_details: { image_tokens: 4 } }),
     { input: 2, cacheRead: 1, inputImage: 3, cacheReadImage: 4, output: 4 },
   ],
   ['reasoning inside the completion', completion({ reasoning_tokens: 3 }, 14), { input: 10, reasoning: 3, output: 1 }],
-  ['nothing but reasoning', completion({ reasoning_tokens: 4 }), { input: 10, reasoning: 4, output: 0 }],
+  ['reasoning only', completion({ reasoning_tokens: 4 }), { input: 10, reasoning: 4, output: 0 }],
   ['reasoning beside the completion', completion({ reasoning_tokens: 9 }, 23), { input: 10, reasoning: 9, output: 4 }],
-  ['a total that knows more', { ...totals, total_tokens: 20 }, { input: 10, output: 10 }],
+  ['a total above the sum of its parts', { ...totals, total_tokens: 20 }, { input: 10, output: 10 }],
   [
-    'sound and pictures that were made',
+    'audio and images in the output',
     completion({ audio_tokens: 1, image_tokens: 2 }),
     { input: 10, outputAudio: 1, outputImage: 2, output: 1 },
   ],
@@ -75,16 +75,16 @@ const rows: readonly (readonly [string, object, Usage])[] = [
     { input: 10, toolUse: 99, reasoning: 70, output: 4, searches: 5 },
   ],
   ['searches', { ...totals, server_tool_use: { web_search_requests: 2 } }, { input: 10, output: 4, searches: 2 }],
-  ['zero of one', { prompt_tokens: 0, completion_tokens: 4 }, { input: 0, output: 4 }],
+  ['no input', { prompt_tokens: 0, completion_tokens: 4 }, { input: 0, output: 4 }],
 ]
 
-test.each(rows)('%s', (_name, report, expected) => {
+test.each(rows)('a usage report is read: %s', (_name, report, expected) => {
   expect(readUsage(report)).toEqual(expected)
 })
 
-const beside: readonly (readonly [string, object, Usage])[] = [
+const besideTotals: readonly (readonly [string, object, Usage])[] = [
   [
-    'OpenRouter: what was written to the cache stands beside the input',
+    'OpenRouter: cache writes beside the input',
     {
       prompt_tokens: 1_200,
       completion_tokens: 50,
@@ -96,7 +96,7 @@ const beside: readonly (readonly [string, object, Usage])[] = [
     { input: 200, cacheRead: 1_000, cacheWrite: 4_000, output: 50 },
   ],
   [
-    'the same with a total that holds it',
+    'cache writes beside the input, included in the total',
     {
       prompt_tokens: 1_200,
       completion_tokens: 50,
@@ -106,7 +106,7 @@ const beside: readonly (readonly [string, object, Usage])[] = [
     { input: 200, cacheRead: 1_000, cacheWrite: 400, output: 50 },
   ],
   [
-    'the same within the input, by the total',
+    'cache writes within the input, as the total shows',
     {
       prompt_tokens: 1_200,
       completion_tokens: 50,
@@ -116,46 +116,50 @@ const beside: readonly (readonly [string, object, Usage])[] = [
     { input: 100, cacheRead: 1_000, cacheWrite: 100, output: 50 },
   ],
   [
-    'an input without what was read from the cache, by the total',
+    'cache reads beside the input, as the total shows',
     { ...totals, total_tokens: 20, prompt_tokens_details: { cached_tokens: 6 } },
     { input: 10, cacheRead: 6, output: 4 },
   ],
-  ['the same, by its size', prompt({ cached_tokens: 11 }), { input: 10, cacheRead: 11, output: 4 }],
-  ['more written than read', prompt({ cache_write_tokens: 11 }), { input: 10, cacheWrite: 11, output: 4 }],
   [
-    'more of both than read',
+    'cache reads beside the input, as their size shows',
+    prompt({ cached_tokens: 11 }),
+    { input: 10, cacheRead: 11, output: 4 },
+  ],
+  ['more cache writes than input', prompt({ cache_write_tokens: 11 }), { input: 10, cacheWrite: 11, output: 4 }],
+  [
+    'more cache reads and writes together than input',
     prompt({ cached_tokens: 6, cache_write_tokens: 6 }),
     { input: 4, cacheRead: 6, cacheWrite: 6, output: 4 },
   ],
   [
-    'an input and a total without either',
+    'an input and a total that include neither cache reads nor writes',
     { ...prompt({ cached_tokens: 60, cache_write_tokens: 6 }), total_tokens: 14 },
     { input: 10, cacheRead: 60, cacheWrite: 6, output: 4 },
   ],
   [
-    'misses for an input',
+    'cache misses that equal the input',
     { ...totals, total_tokens: 14, prompt_cache_hit_tokens: 60, prompt_cache_miss_tokens: 10 },
     { input: 10, cacheRead: 60, output: 4 },
   ],
   [
-    'the cache as Anthropic names it',
+    "cache fields with Anthropic's names",
     { ...totals, total_tokens: 14, cache_read_input_tokens: 3, cache_creation_input_tokens: 2 },
     { input: 5, cacheRead: 3, cacheWrite: 2, output: 4 },
   ],
   ['xAI: reasoning beside the output', completion({ reasoning_tokens: 3 }, 17), { input: 10, reasoning: 3, output: 4 }],
-  ['more reasoning than written', completion({ reasoning_tokens: 5 }), { input: 10, reasoning: 5, output: 4 }],
+  ['more reasoning than output', completion({ reasoning_tokens: 5 }), { input: 10, reasoning: 5, output: 4 }],
   [
-    'both beside',
+    'cache reads and reasoning beside the totals',
     { ...prompt({ cached_tokens: 60 }), completion_tokens_details: { reasoning_tokens: 30 }, total_tokens: 104 },
     { input: 10, cacheRead: 60, reasoning: 30, output: 4 },
   ],
 ]
 
-test.each(beside)('left out of a total: %s', (_name, report, expected) => {
+test.each(besideTotals)('counts beside the totals are recognized: %s', (_name, report, expected) => {
   expect(readUsage(report)).toEqual(expected)
 })
 
-test('a report is found where each vendor puts it', () => {
+test('a usage report is found where each vendor puts it', () => {
   const usage = { ...totals }
   for (const chunk of [{ usage }, { x_groq: { id: 'x', usage } }, { choices: [{ index: 0, delta: {}, usage }] }]) {
     expect(readFrame(JSON.stringify({ choices: [], ...chunk })).usage).toEqual({ input: 10, output: 4 })
@@ -163,18 +167,18 @@ test('a report is found where each vendor puts it', () => {
   expect(readFrame('{"choices":[],"usage":null,"x_groq":{"id":"x"}}').usage).toBeUndefined()
 })
 
-test('a report without tokens counts as no report', () => {
+test('a usage report without tokens counts as none', () => {
   expect(readUsage({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })).toBeUndefined()
 })
 
-test('a missing report counts as no report', () => {
+test('a missing usage report counts as none', () => {
   expect([readUsage(undefined), readUsage(null)]).toEqual([undefined, undefined])
 })
 
-describe('nonsense', () => {
-  const hour = { ephemeral_1h_input_tokens: 2 }
+describe('a usage report is not used', () => {
+  const byDuration = { ephemeral_1h_input_tokens: 2 }
 
-  test('is what has no totals that are counts', () => {
+  test('if its totals are not counts', () => {
     const counts = (input: unknown, output: unknown) => ({ prompt_tokens: input, completion_tokens: output })
     const pairs = [
       [-1, 1],
@@ -194,22 +198,25 @@ describe('nonsense', () => {
   })
 
   test.each([
-    ['more written for an hour than written', prompt({ cached_tokens: 1, cache_creation: hour })],
-    ['more sound than read', prompt({ audio_tokens: 11 })],
-    ['more sound and pictures than read', prompt({ audio_tokens: 6, image_tokens: 6 })],
-    ['more cached sound than sound', prompt({ audio_tokens: 1, cached_tokens: 2, audio_cached_tokens: 2 })],
-    ['hits and misses that are not all', { ...totals, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 5 }],
-    ['more reasoning than the total holds', completion({ reasoning_tokens: 20 }, 23)],
-    ['more sound than written', completion({ audio_tokens: 5 })],
+    ['more cache writes for an hour than cache writes', prompt({ cached_tokens: 1, cache_creation: byDuration })],
+    ['more audio than input', prompt({ audio_tokens: 11 })],
+    ['more audio and images than input', prompt({ audio_tokens: 6, image_tokens: 6 })],
+    ['more cached audio than audio', prompt({ audio_tokens: 1, cached_tokens: 2, audio_cached_tokens: 2 })],
+    [
+      'cache hits and misses that are not the whole input',
+      { ...totals, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 5 },
+    ],
+    ['more reasoning than the total includes', completion({ reasoning_tokens: 20 }, 23)],
+    ['more audio than output', completion({ audio_tokens: 5 })],
     ['a total below its parts', { ...totals, total_tokens: 13 }],
-    ['a total that is a text', { ...totals, total_tokens: '14' }],
+    ['a total that is a string', { ...totals, total_tokens: '14' }],
     ['a negative total', { ...totals, total_tokens: -14 }],
-    ['searches below zero', { ...totals, num_search_queries: -1 }],
+    ['negative searches', { ...totals, num_search_queries: -1 }],
     ...[-1, '6', 1.5, 1e400, Number.NaN, true, {}].flatMap(value => [
-      [`${String(value)} cached`, prompt({ cached_tokens: value })] as const,
-      [`${String(value)} of reasoning`, completion({ reasoning_tokens: value }, 14)] as const,
+      [`${String(value)} cached tokens`, prompt({ cached_tokens: value })] as const,
+      [`${String(value)} reasoning tokens`, completion({ reasoning_tokens: value }, 14)] as const,
     ]),
-  ])('is %s', (_name, report) => {
+  ])('if it has %s', (_name, report) => {
     expect(readUsage(report)).toBe('nonsense')
   })
 })
@@ -218,51 +225,69 @@ const tokens = fc.nat(1_000)
 const parts = fc.record({
   text: tokens,
   cached: tokens,
-  written: tokens,
+  cacheWritten: tokens,
   audio: tokens,
   image: tokens,
-  said: tokens,
-  thought: tokens,
-  spoken: tokens,
-  drawn: tokens,
-  apart: fc.boolean(),
+  textOutput: tokens,
+  reasoning: tokens,
+  audioOutput: tokens,
+  imageOutput: tokens,
+  isReasoningBeside: fc.boolean(),
 })
 
-test('the buckets of an honest report do not overlap, and come to the totals of the provider', () => {
+test('the buckets of a consistent report do not overlap, and add up to the totals of the provider', () => {
   fc.assert(
-    fc.property(parts, ({ text, cached, written, audio, image, said, thought, spoken, drawn, apart }) => {
-      const promptTokens = text + cached + written + audio + image
-      const completionTokens = said + spoken + drawn + (apart ? 0 : thought)
-      const usage = readUsage({
-        prompt_tokens: promptTokens,
-        completion_tokens: completionTokens,
-        total_tokens: promptTokens + completionTokens + (apart ? thought : 0),
-        prompt_tokens_details: {
-          cached_tokens: cached,
-          cache_write_tokens: written,
-          audio_tokens: audio,
-          image_tokens: image,
-        },
-        completion_tokens_details: { reasoning_tokens: thought, audio_tokens: spoken, image_tokens: drawn },
-      }) as Usage
-      expect({ cacheRead: 0, cacheWrite: 0, inputAudio: 0, inputImage: 0, ...usage }).toMatchObject({
-        input: text,
-        cacheRead: cached,
-        cacheWrite: written,
-        inputAudio: audio,
-        inputImage: image,
-        output: said,
-      })
-      expect(inputTokens(usage)).toBe(promptTokens)
-      expect(outputTokens(usage)).toBe(said + thought + spoken + drawn)
-    }),
+    fc.property(
+      parts,
+      ({
+        text,
+        cached,
+        cacheWritten,
+        audio,
+        image,
+        textOutput,
+        reasoning,
+        audioOutput,
+        imageOutput,
+        isReasoningBeside,
+      }) => {
+        const promptTokens = text + cached + cacheWritten + audio + image
+        const completionTokens = textOutput + audioOutput + imageOutput + (isReasoningBeside ? 0 : reasoning)
+        const usage = readUsage({
+          prompt_tokens: promptTokens,
+          completion_tokens: completionTokens,
+          total_tokens: promptTokens + completionTokens + (isReasoningBeside ? reasoning : 0),
+          prompt_tokens_details: {
+            cached_tokens: cached,
+            cache_write_tokens: cacheWritten,
+            audio_tokens: audio,
+            image_tokens: image,
+          },
+          completion_tokens_details: {
+            reasoning_tokens: reasoning,
+            audio_tokens: audioOutput,
+            image_tokens: imageOutput,
+          },
+        }) as Usage
+        expect({ cacheRead: 0, cacheWrite: 0, inputAudio: 0, inputImage: 0, ...usage }).toMatchObject({
+          input: text,
+          cacheRead: cached,
+          cacheWrite: cacheWritten,
+          inputAudio: audio,
+          inputImage: image,
+          output: textOutput,
+        })
+        expect(inputTokens(usage)).toBe(promptTokens)
+        expect(outputTokens(usage)).toBe(textOutput + reasoning + audioOutput + imageOutput)
+      },
+    ),
     { numRuns: 2_000 },
   )
 })
 
-test('any report at all is either nonsense or adds up', () => {
+test('any usage report is not used or adds up', () => {
   const value = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
-  const some = (names: readonly string[]) =>
+  const recordOf = (names: readonly string[]) =>
     fc.record(Object.fromEntries(names.map(name => [name, value])), { requiredKeys: [] })
   const reports = fc.record(
     {
@@ -272,8 +297,8 @@ test('any report at all is either nonsense or adds up', () => {
       prompt_cache_hit_tokens: value,
       prompt_cache_miss_tokens: value,
       cached_tokens: value,
-      prompt_tokens_details: some(['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens']),
-      completion_tokens_details: some(['reasoning_tokens', 'audio_tokens', 'image_tokens']),
+      prompt_tokens_details: recordOf(['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens']),
+      completion_tokens_details: recordOf(['reasoning_tokens', 'audio_tokens', 'image_tokens']),
     },
     { requiredKeys: ['prompt_tokens', 'completion_tokens'] },
   )
@@ -281,9 +306,9 @@ test('any report at all is either nonsense or adds up', () => {
     fc.property(reports, report => {
       const usage = readUsage(report)
       if (usage === 'nonsense') return
-      const { prompt_tokens: read, completion_tokens: written, total_tokens: total = read + written } = report
-      expect(inputTokens(usage!)).toBeGreaterThanOrEqual(read)
-      expect(outputTokens(usage!)).toBeGreaterThanOrEqual(written)
+      const { prompt_tokens: input, completion_tokens: output, total_tokens: total = input + output } = report
+      expect(inputTokens(usage!)).toBeGreaterThanOrEqual(input)
+      expect(outputTokens(usage!)).toBeGreaterThanOrEqual(output)
       expect(inputTokens(usage!) + outputTokens(usage!)).toBeGreaterThanOrEqual(total)
       for (const count of Object.values(usage!)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true)
     }),

@@ -18,45 +18,51 @@ import type { ChatFlavour } from './flavour.ts'
 import { openaiChatFlavour } from './flavour.ts'
 import { writeConversation } from './write-conversation.ts'
 
-interface Written {
+interface WrittenRequest {
   readonly body: Record<string, unknown> & { readonly messages: readonly Record<string, unknown>[] }
   readonly losses: readonly string[]
   readonly target: ConversationTarget
 }
 
 const user = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'user', parts })
-const text = (said: string): ConversationPart => ({ kind: 'text', text: said })
-const hello = user(text('hello'))
+const text = (content: string): ConversationPart => ({ kind: 'text', text: content })
+const greeting = user(text('hello'))
 
 function write(
-  said: Partial<Conversation>,
+  conversation: Partial<Conversation>,
   fields?: Partial<ConversationTarget>,
   flavour = openaiChatFlavour,
-): Written {
+): WrittenRequest {
   const target = targetOf(fields)
-  const whole: Conversation = { messages: [hello], tools: [], settings: { stream: false }, lostFields: [], ...said }
-  const body = JSON.parse(writeConversation(whole, target, flavour)) as Written['body']
+  const complete: Conversation = {
+    messages: [greeting],
+    tools: [],
+    settings: { stream: false },
+    lostFields: [],
+    ...conversation,
+  }
+  const body = JSON.parse(writeConversation(complete, target, flavour)) as WrittenRequest['body']
   return { body, losses: target.notes.losses.codes, target }
 }
 
-const set = (
+const writeSettings = (
   settings: Partial<GenerationSettings>,
   fields?: Partial<ConversationTarget>,
   flavour?: ChatFlavour,
-): Written => write({ settings: { stream: false, ...settings } }, fields, flavour)
-const messagesOf = (turns: readonly ConversationMessage[], traits: ModelTraits = {}, flavour?: ChatFlavour) =>
-  write({ messages: turns }, { traits }, flavour).body.messages
+): WrittenRequest => write({ settings: { stream: false, ...settings } }, fields, flavour)
+const messagesOf = (messages: readonly ConversationMessage[], traits: ModelTraits = {}, flavour?: ChatFlavour) =>
+  write({ messages }, { traits }, flavour).body.messages
 
 describe('messages', () => {
-  test('of all roles, with instructions in their positions', () => {
-    const turns: readonly ConversationMessage[] = [
+  test('have all roles, with instructions in their positions', () => {
+    const conversation: readonly ConversationMessage[] = [
       { role: 'system', parts: [text('s')] },
       { role: 'developer', parts: [text('d'), text('e')] },
-      { ...hello, name: 'Ada' },
+      { ...greeting, name: 'Ada' },
       { role: 'assistant', parts: [text('a'), text('b')] },
       { role: 'system', parts: [text('t')] },
     ]
-    expect(messagesOf(turns)).toEqual([
+    expect(messagesOf(conversation)).toEqual([
       { role: 'system', content: 's' },
       {
         role: 'system',
@@ -69,15 +75,15 @@ describe('messages', () => {
       { role: 'assistant', content: 'ab' },
       { role: 'system', content: 't' },
     ])
-    expect(messagesOf(turns, { system: false }).map(message => message.role)).not.toContain('system')
+    expect(messagesOf(conversation, { system: false }).map(message => message.role)).not.toContain('system')
   })
 
-  test('P26: results follow their calls directly, and media of results follow after all of them', () => {
+  test('P26: have tool results directly after their calls, and media of results after all of them', () => {
     const image: MediaPart = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }
     const call = (id: string): ConversationPart => ({ kind: 'call', id, name: 'f', arguments: '{"a": 1.0}' })
     const long = 'x'.repeat(60)
     const messages = messagesOf([
-      hello,
+      greeting,
       { role: 'assistant', parts: [text('before'), call('a'), call(long)] },
       {
         role: 'tool',
@@ -86,7 +92,7 @@ describe('messages', () => {
           { kind: 'result', callId: long, parts: [image] },
         ],
       },
-      hello,
+      greeting,
     ])
     expect(messages.map(message => message.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'user'])
     const calls = messages[1]!.tool_calls as { id: string; function: { arguments: string } }[]
@@ -103,7 +109,7 @@ describe('messages', () => {
     ])
   })
 
-  test('with media of all kinds', () => {
+  test('have media of all kinds', () => {
     const media = new Map([['http://x/a.mp3', { mime: 'audio/mpeg', base64: 'AAAA' }]])
     const parts: MediaPart[] = [
       { kind: 'image', source: { at: 'url', url: 'http://x/' }, detail: 'original' },
@@ -129,78 +135,91 @@ describe('messages', () => {
       { type: 'file', file: { file_url: 'http://x/f' } },
       { type: 'image_url', image_url: { url: 'http://x/', detail: 'xhigh' } },
     ])
-    const kept: MediaPart = { kind: 'image', source: { at: 'provider', id: 'file-1' } }
-    expect(() => write({ messages: [user(kept)] })).toThrow(Refusal)
+    const stored: MediaPart = { kind: 'image', source: { at: 'provider', id: 'file-1' } }
+    expect(() => write({ messages: [user(stored)] })).toThrow(Refusal)
   })
 
-  test('with cache breakpoints, if the upstream accepts them', () => {
+  test('have cache breakpoints if the upstream accepts them', () => {
     const marked: ConversationPart = { kind: 'text', text: 'm', cache: { ttl: '1h' } }
     const result: ConversationPart = { kind: 'result', callId: 'a', parts: [{ kind: 'text', text: 'r' }], cache: {} }
     const call: ConversationPart = { kind: 'call', id: 'a', name: 'f', arguments: '' }
-    const answered: ConversationMessage = { role: 'tool', parts: [result] }
-    const turns: ConversationMessage[] = [user(marked), { role: 'assistant', parts: [marked, call] }, answered]
+    const toolMessage: ConversationMessage = { role: 'tool', parts: [result] }
+    const conversation: ConversationMessage[] = [
+      user(marked),
+      { role: 'assistant', parts: [marked, call] },
+      toolMessage,
+    ]
     const mark = { prompt_cache_breakpoint: { mode: 'explicit', ttl: '12h' } }
-    const { body, losses } = write({ messages: turns })
+    const { body, losses } = write({ messages: conversation })
     expect(body.messages.map(message => message.content)).toEqual([
       [{ type: 'text', text: 'm', ...mark }],
       [{ type: 'text', text: 'm', ...mark }],
       [{ type: 'text', text: 'r', prompt_cache_breakpoint: { mode: 'explicit' } }],
     ])
     expect(losses).toEqual([])
-    const without = write({ messages: turns }, { traits: { cacheMarks: false } })
+    const without = write({ messages: conversation }, { traits: { cacheMarks: false } })
     expect(without.body.messages.map(message => message.content)).toEqual(['m', 'm', 'r'])
     expect(without.losses).toEqual(['cache_control'])
-    expect(write({ messages: turns }, {}, arkChat).losses).toEqual(['cache_control'])
+    expect(write({ messages: conversation }, {}, arkChat).losses).toEqual(['cache_control'])
   })
 
-  test('with a refusal, in its field or as text', () => {
-    const turns: ConversationMessage[] = [hello, { role: 'assistant', parts: [{ kind: 'refusal', text: 'no' }] }]
-    expect(messagesOf(turns)[1]).toEqual({ role: 'assistant', content: null, refusal: 'no' })
-    expect(messagesOf(turns, {}, arkChat)[1]).toEqual({ role: 'assistant', content: 'no' })
+  test('have a refusal in its own field or as text', () => {
+    const conversation: ConversationMessage[] = [
+      greeting,
+      { role: 'assistant', parts: [{ kind: 'refusal', text: 'no' }] },
+    ]
+    expect(messagesOf(conversation)[1]).toEqual({ role: 'assistant', content: null, refusal: 'no' })
+    expect(messagesOf(conversation, {}, arkChat)[1]).toEqual({ role: 'assistant', content: 'no' })
   })
 })
 
 describe('thoughts', () => {
-  const thought = (origin: string, form: 'shown' | 'encrypted' | 'signature', said = 'hm'): ConversationPart => ({
+  const thinkingPart = (
+    origin: string,
+    form: 'shown' | 'encrypted' | 'signature',
+    content = 'hm',
+  ): ConversationPart => ({
     kind: 'reasoning',
-    text: said,
+    text: content,
     sealed: { form, value: form === 'shown' ? '' : 'v', origin },
   })
-  const turns = (...parts: readonly ConversationPart[]): ConversationMessage[] => [
-    hello,
+  const withAssistant = (...parts: readonly ConversationPart[]): ConversationMessage[] => [
+    greeting,
     { role: 'assistant', parts: [...parts, text('a')] },
   ]
 
-  test('go back only to their origin', () => {
-    const own = write({ messages: turns(thought(ORIGIN, 'shown')) })
-    expect(own.body.messages[1]).toEqual({ role: 'assistant', content: 'a', reasoning_content: 'hm' })
-    const foreign: ConversationPart[] = [thought('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
-    const others = write({ messages: turns(...foreign) })
-    expect(others.body.messages[1]).toEqual({ role: 'assistant', content: 'a' })
-    expect([own.losses, others.losses]).toEqual([[], ['reasoning_state']])
+  test('are sent back only to their origin', () => {
+    const ownWrite = write({ messages: withAssistant(thinkingPart(ORIGIN, 'shown')) })
+    expect(ownWrite.body.messages[1]).toEqual({ role: 'assistant', content: 'a', reasoning_content: 'hm' })
+    const foreign: ConversationPart[] = [thinkingPart('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
+    const foreignWrite = write({ messages: withAssistant(...foreign) })
+    expect(foreignWrite.body.messages[1]).toEqual({ role: 'assistant', content: 'a' })
+    expect([ownWrite.losses, foreignWrite.losses]).toEqual([[], ['reasoning_state']])
   })
 
   test('have reasoning state only in messages of Ark', () => {
-    const said = turns(thought(ORIGIN, 'encrypted'))
-    expect(write({ messages: said }, {}, arkChat).body.messages[1]).toMatchObject({
+    const messages = withAssistant(thinkingPart(ORIGIN, 'encrypted'))
+    expect(write({ messages }, {}, arkChat).body.messages[1]).toMatchObject({
       reasoning_content: 'hm',
       encrypted_content: 'v',
     })
-    expect(write({ messages: said }).losses).toEqual(['reasoning_state'])
-    expect(write({ messages: turns(thought('other', 'encrypted')) }, {}, arkChat).body.messages[1]).toEqual({
+    expect(write({ messages }).losses).toEqual(['reasoning_state'])
+    expect(
+      write({ messages: withAssistant(thinkingPart('other', 'encrypted')) }, {}, arkChat).body.messages[1],
+    ).toEqual({
       role: 'assistant',
       content: 'a',
     })
   })
 
-  test('sign a call', () => {
+  test('have the signature of a tool call only for its origin', () => {
     const call = (origin: string): ConversationMessage => ({
       role: 'assistant',
       parts: [{ kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: { form: 'thought', value: 'sig', origin } }],
     })
-    const extra = (origin: string) => (messagesOf([hello, call(origin)])[1]!.tool_calls as object[])[0]
-    expect(extra(ORIGIN)).toHaveProperty('extra_content.google.thought_signature', 'sig')
-    expect(extra('other')).not.toHaveProperty('extra_content')
+    const writtenCall = (origin: string) => (messagesOf([greeting, call(origin)])[1]!.tool_calls as object[])[0]
+    expect(writtenCall(ORIGIN)).toHaveProperty('extra_content.google.thought_signature', 'sig')
+    expect(writtenCall('other')).not.toHaveProperty('extra_content')
   })
 })
 
@@ -234,16 +253,16 @@ describe('tools', () => {
 
   test('that are custom become functions if the flavour has no custom tools', () => {
     const call: ConversationPart = { kind: 'call', id: 'a', name: 'free', arguments: 'x "y"', custom: true }
-    const turns: ConversationMessage[] = [hello, { role: 'assistant', parts: [call] }]
-    const { body, target } = write({ tools: tools.slice(3, 4), messages: turns }, {}, arkChat)
+    const messages: ConversationMessage[] = [greeting, { role: 'assistant', parts: [call] }]
+    const { body, target } = write({ tools: tools.slice(3, 4), messages }, {}, arkChat)
     expect(body.tools).toMatchObject([{ type: 'function', function: { name: 'free' } }])
     expect(body.messages[1]).toMatchObject({ tool_calls: [{ function: { arguments: '{"input":"x \\"y\\""}' } }] })
     expect(target.notes.wrapped).toEqual(new Set(['free']))
-    const [made] = write({ messages: turns }).body.messages[1]!.tool_calls as object[]
-    expect(made).toMatchObject({ type: 'custom', custom: { input: 'x "y"' } })
+    const [customCall] = write({ messages }).body.messages[1]!.tool_calls as object[]
+    expect(customCall).toMatchObject({ type: 'custom', custom: { input: 'x "y"' } })
   })
 
-  test('are chosen', () => {
+  test('are limited and forced by the tool choice', () => {
     const functions = tools.slice(0, 4)
     const chosen = (toolChoice: NonNullable<Conversation['toolChoice']>, traits: ModelTraits = {}) =>
       write({ tools: functions, toolChoice }, { traits })
@@ -267,8 +286,8 @@ describe('tools', () => {
   })
 })
 
-describe('how much to think', () => {
-  const thinking = (
+describe('thinking', () => {
+  const writeThinking = (
     reasoning: NonNullable<Conversation['reasoning']>,
     traits: ModelTraits = {},
     flavour?: ChatFlavour,
@@ -276,8 +295,8 @@ describe('how much to think', () => {
     const { body, losses } = write({ reasoning }, { traits }, flavour)
     return [body.reasoning_effort, body.thinking, losses]
   }
-  type Wish = NonNullable<Conversation['reasoning']>
-  const rows: readonly (readonly [Wish, ModelTraits, string | undefined, readonly string[]])[] = [
+  type Reasoning = NonNullable<Conversation['reasoning']>
+  const rows: readonly (readonly [Reasoning, ModelTraits, string | undefined, readonly string[]])[] = [
     [{ effort: 'high' }, {}, 'high', []],
     [{ budget: 0 }, {}, 'none', []],
     [{ budget: 1024 }, {}, 'low', []],
@@ -292,20 +311,20 @@ describe('how much to think', () => {
     [{ effort: 'none' }, { thinking: 'none' }, undefined, []],
   ]
 
-  test.each(rows)('%p with %p', (...[wish, traits, effort, losses]) => {
-    expect(thinking(wish, traits)).toEqual([effort, undefined, losses])
+  test.each(rows)('is written for %p and the traits %p', (...[reasoning, traits, effort, losses]) => {
+    expect(writeThinking(reasoning, traits)).toEqual([effort, undefined, losses])
   })
 
-  test('is a switch and an effort for Ark', () => {
-    expect(thinking({ effort: 'high' }, {}, arkChat)).toEqual(['high', { type: 'enabled' }, []])
-    expect(thinking({ budget: 0 }, {}, arkChat)).toEqual([undefined, { type: 'disabled' }, []])
-    expect(thinking({ adaptive: true }, {}, arkChat)).toEqual([undefined, undefined, []])
+  test('is written as a switch and an effort for Ark', () => {
+    expect(writeThinking({ effort: 'high' }, {}, arkChat)).toEqual(['high', { type: 'enabled' }, []])
+    expect(writeThinking({ budget: 0 }, {}, arkChat)).toEqual([undefined, { type: 'disabled' }, []])
+    expect(writeThinking({ adaptive: true }, {}, arkChat)).toEqual([undefined, undefined, []])
   })
 })
 
 describe('settings', () => {
-  test('P36: that chat has are all carried', () => {
-    const { body, losses } = set({
+  test('P36: are all carried if chat has them', () => {
+    const { body, losses } = writeSettings({
       stream: true,
       outputTokensMax: 100,
       temperature: 0.5,
@@ -346,41 +365,43 @@ describe('settings', () => {
     expect(losses).toEqual([])
   })
 
-  test('that chat or the model does not have are losses', () => {
-    const { losses } = set({ topK: 5, metadata: { a: 'b' }, serviceClass: 'ultrafast' })
+  test('are losses if chat or the model does not have them', () => {
+    const { losses } = writeSettings({ topK: 5, metadata: { a: 'b' }, serviceClass: 'ultrafast' })
     expect(losses.toSorted()).toEqual(['metadata', 'service_tier', 'top_k'])
-    const cold = set({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
-    expect(cold.losses).toEqual(['temperature', 'top_p'])
-    expect(cold.body).not.toHaveProperty('temperature')
-    const quiet = { traits: { samplingWithoutThinking: true } }
+    const withoutSampling = writeSettings({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
+    expect(withoutSampling.losses).toEqual(['temperature', 'top_p'])
+    expect(withoutSampling.body).not.toHaveProperty('temperature')
+    const onlyWithoutThinking = { traits: { samplingWithoutThinking: true } }
     const settings = { stream: false, temperature: 1 }
-    expect(write({ settings }, quiet).losses).toEqual(['temperature'])
-    expect(write({ settings, reasoning: { budget: 0 } }, quiet).body.temperature).toBe(1)
-    const ark = set({ cacheKey: 'k', verbosity: 'low', serviceClass: 'flex' }, {}, arkChat)
+    expect(write({ settings }, onlyWithoutThinking).losses).toEqual(['temperature'])
+    expect(write({ settings, reasoning: { budget: 0 } }, onlyWithoutThinking).body.temperature).toBe(1)
+    const ark = writeSettings({ cacheKey: 'k', verbosity: 'low', serviceClass: 'flex' }, {}, arkChat)
     expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
   })
 
-  test('limit the output to the lower of two caps, in the field that the upstream reads', () => {
+  test('cap the output at the lower of two caps, in the field that the upstream reads', () => {
     const capField = 'max_completion_tokens'
-    expect(set({ outputTokensMax: 100 }, { cap: 50, capField }).body).toMatchObject({ max_completion_tokens: 50 })
-    expect(set({ outputTokensMax: 10 }, { cap: 50 }).body).toMatchObject({ max_tokens: 10 })
-    expect(set({}, { cap: 50 }).body).toMatchObject({ max_tokens: 50 })
-    expect(set({ stream: true }, { askUsage: false }).body).not.toHaveProperty('stream_options')
-    expect(() => set({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
+    expect(writeSettings({ outputTokensMax: 100 }, { cap: 50, capField }).body).toMatchObject({
+      max_completion_tokens: 50,
+    })
+    expect(writeSettings({ outputTokensMax: 10 }, { cap: 50 }).body).toMatchObject({ max_tokens: 10 })
+    expect(writeSettings({}, { cap: 50 }).body).toMatchObject({ max_tokens: 50 })
+    expect(writeSettings({ stream: true }, { askUsage: false }).body).not.toHaveProperty('stream_options')
+    expect(() => writeSettings({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
   })
 
-  test('ask for a schema, or describe it in a message', () => {
+  test('request a schema, or describe it in a message', () => {
     const schema = { type: 'object', properties: { a: {} } }
     const format = { kind: 'schema', name: 'a b', schema, strict: true } as const
     expect(write({ format }).body.response_format).toEqual({
       type: 'json_schema',
       json_schema: { name: 'a_b', schema, strict: true },
     })
-    const told = write({ format }, { traits: { schema: false } })
-    expect(told.body.response_format).toEqual({ type: 'json_object' })
-    expect(told.body.messages[0]).toMatchObject({ role: 'system' })
-    expect(told.body.messages[0]?.content).toContain(JSON.stringify(schema))
-    expect(told.losses).toEqual(['response_format.json_schema'])
+    const withoutSchema = write({ format }, { traits: { schema: false } })
+    expect(withoutSchema.body.response_format).toEqual({ type: 'json_object' })
+    expect(withoutSchema.body.messages[0]).toMatchObject({ role: 'system' })
+    expect(withoutSchema.body.messages[0]?.content).toContain(JSON.stringify(schema))
+    expect(withoutSchema.losses).toEqual(['response_format.json_schema'])
     expect(write({ format: { kind: 'json' } }).body.response_format).toEqual({ type: 'json_object' })
   })
 })

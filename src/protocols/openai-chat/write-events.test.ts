@@ -25,15 +25,15 @@ interface Chunk {
   readonly choices: readonly { index: number; delta: Record<string, unknown>; finish_reason: string | null }[]
 }
 
-function textOf(events: Iterable<AnswerEvent>, ask = askOf(), flavour: ChatFlavour = openaiChatFlavour): string {
-  const writer = new ChatEventWriter(ask, flavour)
+function textOf(events: Iterable<AnswerEvent>, target = askOf(), flavour: ChatFlavour = openaiChatFlavour): string {
+  const writer = new ChatEventWriter(target, flavour)
   let text = ''
   for (const event of events) text += writer.write(event)
   return text + writer.end()
 }
 
-function chunksOf(events: Iterable<AnswerEvent>, ask?: AnswerTarget, flavour?: ChatFlavour): Chunk[] {
-  const frames = textOf(events, ask, flavour).split('\n\n')
+function chunksOf(events: Iterable<AnswerEvent>, target?: AnswerTarget, flavour?: ChatFlavour): Chunk[] {
+  const frames = textOf(events, target, flavour).split('\n\n')
   expect(frames.splice(-2)).toEqual(['data: [DONE]', ''])
   return frames.map(frame => {
     expect(frame).toStartWith('data: {')
@@ -46,10 +46,10 @@ const answerOf = (parts: readonly AnswerPart[], rest: Partial<Answer> = {}): Ans
   choices: [{ parts, finish: 'stop' }],
   ...rest,
 })
-const deltasOf = (answer: Answer, ask?: AnswerTarget, flavour?: ChatFlavour) =>
-  chunksOf(toEvents(answer), ask, flavour).flatMap(chunk => chunk.choices.map(choice => choice.delta))
-const wholeOf = (answer: Answer, ask = askOf(), flavour: ChatFlavour = openaiChatFlavour) =>
-  JSON.parse(writeWholeAnswer(answer, ask, flavour)) as {
+const deltasOf = (answer: Answer, target?: AnswerTarget, flavour?: ChatFlavour) =>
+  chunksOf(toEvents(answer), target, flavour).flatMap(chunk => chunk.choices.map(choice => choice.delta))
+const writtenAnswer = (answer: Answer, target = askOf(), flavour: ChatFlavour = openaiChatFlavour) =>
+  JSON.parse(writeWholeAnswer(answer, target, flavour)) as {
     choices: { message: Record<string, unknown>; finish_reason: string; logprobs: unknown }[]
     usage?: object
   }
@@ -59,9 +59,9 @@ const reasons = ['stop', 'length', 'tool_calls', 'content_filter', 'function_cal
 /** Checks the rules of the strict SDK helpers for each chunk. */
 function checkLegal(chunks: readonly Chunk[], { choices, wantsUsage }: AnswerTarget): void {
   const [roles, finishes, types] = [new Set<number>(), new Map<number, string>(), new Set<string>()]
-  chunks.forEach((chunk, at) => {
+  chunks.forEach((chunk, index) => {
     expect(chunk.id).toBe('chatcmpl-req_1')
-    if (chunk.choices.length === 0) expect([wantsUsage, at]).toEqual([true, chunks.length - 1])
+    if (chunk.choices.length === 0) expect([wantsUsage, index]).toEqual([true, chunks.length - 1])
     else expect(chunk.usage).toBe(wantsUsage ? null : (undefined as never))
     for (const { index, delta, finish_reason: reason } of chunk.choices) {
       expect(index).toBeLessThan(choices)
@@ -89,45 +89,45 @@ describe('any valid stream of events', () => {
         fc.boolean(),
         fc.constantFrom(openaiChatFlavour, arkChat),
         (events, wantsUsage, flavour) => {
-          const ask = askOf({ wantsUsage, choices: 3 })
-          checkLegal(chunksOf(events, ask, flavour), ask)
+          const target = askOf({ wantsUsage, choices: 3 })
+          checkLegal(chunksOf(events, target, flavour), target)
         },
       ),
       { numRuns: 300 },
     )
   })
 
-  test('is accepted by the strict SDK helper, and equals the whole answer', async () => {
+  test('is accepted by the strict SDK helper, and equals the plain answer', async () => {
     await fc.assert(
       fc.asyncProperty(anyEvents(1), async events => {
         const lines = chunksOf(events).map(chunk => `${JSON.stringify(chunk)}\n`)
         const bytes = new Blob(lines).stream()
         const final = await ChatCompletionStream.fromReadableStream(bytes).finalChatCompletion()
-        const { choices } = wholeOf(collectAnswer(events))
-        const [told, whole] = [final.choices[0]!, choices[0]!]
-        expect(told.finish_reason).toBe(whole.finish_reason as never)
-        expect(told.message.content ?? '').toBe((whole.message.content ?? '') as string)
-        expect(told.message.refusal ?? '').toBe((whole.message.refusal ?? '') as string)
-        expect(told.message.tool_calls?.length ?? 0).toBe(((whole.message.tool_calls ?? []) as unknown[]).length)
+        const { choices } = writtenAnswer(collectAnswer(events))
+        const [streamed, plain] = [final.choices[0]!, choices[0]!]
+        expect(streamed.finish_reason).toBe(plain.finish_reason as never)
+        expect(streamed.message.content ?? '').toBe((plain.message.content ?? '') as string)
+        expect(streamed.message.refusal ?? '').toBe((plain.message.refusal ?? '') as string)
+        expect(streamed.message.tool_calls?.length ?? 0).toBe(((plain.message.tool_calls ?? []) as unknown[]).length)
       }),
     )
   })
 
-  test('is the same when it is read again, except for losses', () => {
+  test('is read again with the same content', () => {
     fc.assert(
       fc.property(anyEvents(1), events => {
         const reader = new ChatEventReader(sourceOf())
-        const again = collectAnswer([...chunksOf(events).flatMap(chunk => reader.read(chunk)), ...reader.end()])
-        const whole = readWholeAnswer(wholeOf(collectAnswer(events)), sourceOf())
-        const said = (answer: Answer) => {
+        const readAgain = collectAnswer([...chunksOf(events).flatMap(chunk => reader.read(chunk)), ...reader.end()])
+        const plain = readWholeAnswer(writtenAnswer(collectAnswer(events)), sourceOf())
+        const contentOf = (answer: Answer) => {
           const parts = answer.choices[0]!.parts
           const texts = (kind: AnswerPart['kind']) =>
             parts.map(part => (part.kind === kind && 'text' in part ? part.text : ''))
           const calls = parts.flatMap(part => (part.kind === 'call' ? [[part.id, part.name, part.arguments]] : []))
           return { text: texts('text').join(''), refusal: texts('refusal').join(''), calls, usage: answer.usage }
         }
-        expect(said(again)).toEqual(said(whole))
-        expect(said(again).calls).toEqual(said(collectAnswer(events)).calls)
+        expect(contentOf(readAgain)).toEqual(contentOf(plain))
+        expect(contentOf(readAgain).calls).toEqual(contentOf(collectAnswer(events)).calls)
       }),
     )
   })
@@ -140,12 +140,12 @@ test('P15: usage adds up to the same buckets when it is read again', () => {
   const optional = Object.fromEntries([...cached, ...others].map(name => [name, bucket]))
   const usage = fc.record({ input: bucket, output: bucket, ...optional }, { requiredKeys: ['input', 'output'] })
   fc.assert(
-    fc.property(usage, given => {
-      const isThere = ([name, value]: [string, number]) => value > 0 || name === 'input' || name === 'output'
-      const filled = Object.fromEntries(Object.entries(given).filter(isThere))
-      const again = readUsage(writeUsage(given))
-      if (again === undefined) expect(Object.values(given).every(value => value === 0)).toBe(true)
-      else expect(again).toEqual(filled as never)
+    fc.property(usage, original => {
+      const isWritten = ([name, value]: [string, number]) => value > 0 || name === 'input' || name === 'output'
+      const filled = Object.fromEntries(Object.entries(original).filter(isWritten))
+      const readAgain = readUsage(writeUsage(original))
+      if (readAgain === undefined) expect(Object.values(original).every(value => value === 0)).toBe(true)
+      else expect(readAgain).toEqual(filled as never)
     }),
   )
   expect(writeUsage({ input: 40, cacheRead: 60, output: 30, reasoning: 10 })).toMatchObject({
@@ -157,11 +157,11 @@ test('P15: usage adds up to the same buckets when it is read again', () => {
   })
 })
 
-test('P19: usage is sent only to callers that asked for it', () => {
+test('P19: usage is streamed only to callers that requested it', () => {
   const answer = answerOf([{ kind: 'text', text: 'a' }], { usage: { input: 1, output: 2 } })
   expect(chunksOf(toEvents(answer)).at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 1 } })
   expect(textOf(toEvents(answer), askOf({ wantsUsage: false }))).not.toContain('usage')
-  expect(wholeOf(answer, askOf({ wantsUsage: false })).usage).toMatchObject({ total_tokens: 3 })
+  expect(writtenAnswer(answer, askOf({ wantsUsage: false })).usage).toMatchObject({ total_tokens: 3 })
 })
 
 describe('P37: the finish reason', () => {
@@ -178,34 +178,34 @@ describe('P37: the finish reason', () => {
     ['other', 'length', 'length'],
   ] as const
 
-  test.each(rows)('%s', (finish, plain, withCalls) => {
-    const tell = (parts: readonly AnswerPart[], ask?: AnswerTarget) => {
+  test.each(rows)('of an answer that ended with %s', (finish, plain, withCalls) => {
+    const finishReasonOf = (parts: readonly AnswerPart[], target?: AnswerTarget) => {
       const answer: Answer = { choices: [{ parts, finish }] }
-      const streamed = chunksOf(toEvents(answer), ask)
+      const streamed = chunksOf(toEvents(answer), target)
         .flatMap(chunk => chunk.choices)
         .at(-1)?.finish_reason
-      expect(streamed).toBe(wholeOf(answer, ask).choices[0]!.finish_reason)
+      expect(streamed).toBe(writtenAnswer(answer, target).choices[0]!.finish_reason)
       return streamed as string
     }
-    expect(tell([])).toBe(plain)
-    expect(tell([call])).toBe(withCalls)
+    expect(finishReasonOf([])).toBe(plain)
+    expect(finishReasonOf([call])).toBe(withCalls)
     const legacy = askOf({ json: { functions: [] } })
-    expect(tell([call], legacy)).toBe(withCalls === 'tool_calls' ? 'function_call' : withCalls)
+    expect(finishReasonOf([call], legacy)).toBe(withCalls === 'tool_calls' ? 'function_call' : withCalls)
   })
 
-  test('of a refusal with text is like any other', () => {
+  test('of a refusal with text is stop', () => {
     const answer: Answer = { choices: [{ parts: [{ kind: 'refusal', text: 'no' }], finish: 'filtered' }] }
-    const [choice] = wholeOf(answer).choices
+    const [choice] = writtenAnswer(answer).choices
     expect(choice).toMatchObject({ finish_reason: 'stop', message: { refusal: 'no', content: null } })
   })
 })
 
 describe('a message', () => {
   test('contains text, thoughts, citations and calls', () => {
-    const thought: AnswerPart = { kind: 'reasoning', text: 'hm' }
+    const thinkingPart: AnswerPart = { kind: 'reasoning', text: 'hm' }
     const answer = answerOf([
-      thought,
-      thought,
+      thinkingPart,
+      thinkingPart,
       { kind: 'text', text: 'abc' },
       { kind: 'text', text: 'def', citations: [{ url: 'http://x/', start: 0, end: 2 }, { title: 'no address' }] },
       { kind: 'call', id: 'a', name: 'f', arguments: '' },
@@ -213,8 +213,8 @@ describe('a message', () => {
       { kind: 'image', source: { at: 'inline', mime: 'image/png', base64: 'AAAA' } },
       { kind: 'native', dialect: 'x', what: 'odd_thing', value: 1 },
     ])
-    const ask = askOf()
-    expect(wholeOf(answer, ask).choices[0]?.message).toEqual({
+    const target = askOf()
+    expect(writtenAnswer(answer, target).choices[0]?.message).toEqual({
       role: 'assistant',
       content: 'abcdef',
       refusal: null,
@@ -228,22 +228,22 @@ describe('a message', () => {
       ],
       images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
     })
-    expect(ask.losses.codes).toEqual(['citations', 'odd_thing'])
+    expect(target.losses.codes).toEqual(['citations', 'odd_thing'])
     const streamed = deltasOf(answer)
     expect(streamed.map(delta => delta.reasoning_content ?? '').join('')).toBe('hm\n\nhm')
     expect(streamed.find(delta => delta.annotations !== undefined)?.annotations).toEqual(
-      wholeOf(answer).choices[0]?.message.annotations as never,
+      writtenAnswer(answer).choices[0]?.message.annotations as never,
     )
   })
 
   test('for a legacy client has one call in `function_call`', () => {
-    const ask = askOf({ json: { functions: [{ name: 'f' }] } })
+    const target = askOf({ json: { functions: [{ name: 'f' }] } })
     const calls = ['f', 'g'].map((name): AnswerPart => ({ kind: 'call', id: name, name, arguments: '{"a":1}' }))
-    expect(wholeOf(answerOf(calls), ask).choices[0]?.message).toMatchObject({
+    expect(writtenAnswer(answerOf(calls), target).choices[0]?.message).toMatchObject({
       function_call: { name: 'f', arguments: '{"a":1}' },
     })
-    expect(ask.losses.codes).toEqual(['tool_calls'])
-    expect(deltasOf(answerOf(calls), askOf({ json: ask.json })).slice(1, -1)).toEqual([
+    expect(target.losses.codes).toEqual(['tool_calls'])
+    expect(deltasOf(answerOf(calls), askOf({ json: target.json })).slice(1, -1)).toEqual([
       { function_call: { name: 'f', arguments: '' } },
       { function_call: { arguments: '{"a":1}' } },
     ])
@@ -251,11 +251,11 @@ describe('a message', () => {
 
   test('is left out for a choice beyond the requested number', () => {
     const choice = { parts: [{ kind: 'text', text: 'a' }], finish: 'stop' } as const
-    const ask = askOf()
-    expect(wholeOf({ choices: [choice, choice] }, ask).choices).toHaveLength(1)
-    const chunks = chunksOf(toEvents({ choices: [choice, choice] }), ask)
+    const target = askOf()
+    expect(writtenAnswer({ choices: [choice, choice] }, target).choices).toHaveLength(1)
+    const chunks = chunksOf(toEvents({ choices: [choice, choice] }), target)
     expect(chunks.flatMap(chunk => chunk.choices.map(each => each.index))).toEqual([0, 0, 0])
-    expect(ask.losses.codes).toEqual(['choices'])
+    expect(target.losses.codes).toEqual(['choices'])
   })
 })
 
@@ -265,39 +265,39 @@ describe('reasoning state', () => {
     value,
     origin: 'o',
   })
-  const thought = (value: string): AnswerPart => ({ kind: 'reasoning', text: 't', sealed: sealed(value) })
-  const call = (id: string, own?: ReasoningState): AnswerPart => ({
+  const thinkingPart = (value: string): AnswerPart => ({ kind: 'reasoning', text: 't', sealed: sealed(value) })
+  const call = (id: string, state?: ReasoningState): AnswerPart => ({
     kind: 'call',
     id,
     name: 'f',
     arguments: '{}',
-    ...(own && { sealed: own }),
+    ...(state && { sealed: state }),
   })
   const answer = answerOf([
-    thought('1'),
-    thought('2'),
+    thinkingPart('1'),
+    thinkingPart('2'),
     call('a', sealed('sig', 'thought')),
     call('b'),
-    thought('3'),
+    thinkingPart('3'),
     call('c'),
-    thought('4'),
+    thinkingPart('4'),
   ])
-  const kept = [
+  const expected = [
     ['a', ['1', '2', 'sig']],
     ['c', ['4', '3']],
   ] as const
 
-  test.each(['whole', 'streamed'])('is stored with the call after it: %s', way => {
+  test.each(['whole', 'streamed'])('is stored with the call after it: %s', writtenAs => {
     const calls: (readonly [string, readonly string[]])[] = []
-    const ask = askOf({ keep: (id, states) => calls.push([id, states.map(state => state.value)]) })
-    if (way === 'whole') writeWholeAnswer(answer, ask, openaiChatFlavour)
-    else textOf(toEvents(answer), ask)
-    expect(calls).toEqual([...kept])
+    const target = askOf({ keep: (id, states) => calls.push([id, states.map(state => state.value)]) })
+    if (writtenAs === 'whole') writeWholeAnswer(answer, target, openaiChatFlavour)
+    else textOf(toEvents(answer), target)
+    expect(calls).toEqual([...expected])
   })
 
   test('of a signed call is sent with the call', () => {
     const extra_content = { google: { thought_signature: packReasoningState(sealed('sig', 'thought')) } }
-    expect(wholeOf(answer).choices[0]?.message.tool_calls).toMatchObject([{ id: 'a', extra_content }, {}, {}])
+    expect(writtenAnswer(answer).choices[0]?.message.tool_calls).toMatchObject([{ id: 'a', extra_content }, {}, {}])
     const first = deltasOf(answer).find(delta => delta.tool_calls !== undefined)
     expect(first?.tool_calls).toMatchObject([{ id: 'a', extra_content }])
     const late: AnswerEvent[] = [
@@ -311,12 +311,12 @@ describe('reasoning state', () => {
   })
 
   test("is complete in Ark's messages", () => {
-    const message = wholeOf(answer, askOf(), arkChat).choices[0]!.message
+    const message = writtenAnswer(answer, askOf(), arkChat).choices[0]!.message
     const streamed = deltasOf(answer, askOf(), arkChat)
       .map(delta => delta.encrypted_content ?? '')
       .join('')
     expect(streamed).toBe(message.encrypted_content as string)
     expect(streamed.split('.').map(packed => unpackReasoningState(packed)?.value)).toEqual(['1', '2', '3', '4'])
-    expect(wholeOf(answer).choices[0]!.message).not.toHaveProperty('encrypted_content')
+    expect(writtenAnswer(answer).choices[0]!.message).not.toHaveProperty('encrypted_content')
   })
 })

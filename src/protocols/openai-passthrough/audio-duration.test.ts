@@ -1,4 +1,5 @@
-// How long sounds last, whatever their heads claim. Each is made here, byte by byte, as an encoder would write it.
+// Tests the measured length of audio files, whatever their headers claim. Each file is built here byte by byte, as an
+// encoder would write it.
 
 import { describe, expect, test } from 'bun:test'
 import { AudioWork, measureAudioSeconds } from './audio-duration.ts'
@@ -10,11 +11,12 @@ const be32 = (value: number): Buffer => Buffer.concat([be16(Math.floor(value / 6
 const le16 = (value: number): Buffer => be16(value).reverse()
 const le32 = (value: number): Buffer => be32(value).reverse()
 const join = (...parts: readonly Uint8Array[]): Buffer => Buffer.concat(parts)
-const many = (count: number, make: (at: number) => Uint8Array): Buffer =>
-  Buffer.concat(Array.from({ length: count }, (_none, at) => make(at)))
+const many = (count: number, make: (index: number) => Uint8Array): Buffer =>
+  Buffer.concat(Array.from({ length: count }, (_none, index) => make(index)))
 const zeros = (count: number): Buffer => Buffer.alloc(count)
-/** Bytes that hold no 0xff and so no frame. */
-const noise = (count: number): Buffer => Buffer.from(Array.from({ length: count }, (_none, at) => (at * 37) % 251))
+/** Bytes without 0xff, so that they contain no frame. */
+const noise = (count: number): Buffer =>
+  Buffer.from(Array.from({ length: count }, (_none, index) => (index * 37) % 251))
 
 interface Wave {
   readonly code?: number
@@ -39,8 +41,8 @@ function wav(data: Buffer, wave: Wave = {}): Buffer {
 /** MPEG 1 and 2, layer III. */
 function mp3(frames: number, { kbitAt = (_at: number): number => 9, version = 3 } = {}): Buffer {
   const tables = { 3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160], 2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96] }
-  return many(frames, at => {
-    const index = kbitAt(at)
+  return many(frames, frameIndex => {
+    const index = kbitAt(frameIndex)
     const kbit = tables[version as 2 | 3][index]!
     const size = version === 3 ? Math.floor((144_000 * kbit) / 44_100) : Math.floor((72_000 * kbit) / 22_050)
     return join(u8(0xff, 0xe0 | (version << 3) | 3, index << 4, 0), noise(size - 4))
@@ -63,8 +65,8 @@ function crc8(bytes: Buffer): number {
   return crc
 }
 
-/** Frames of 4,096 samples, numbered as they come or as they are told to be. */
-function flac(frames: number, { rate = 16_000, claimed = 0, number = (at: number): number => at } = {}): Buffer {
+/** Frames of 4,096 samples, numbered in order or by `number`. */
+function flac(frames: number, { rate = 16_000, claimed = 0, number = (index: number): number => index } = {}): Buffer {
   const last = (rate & 15) << 4
   const rates = u8(rate >> 12, (rate >> 4) & 255, last, 0)
   const info = join(be16(4_096), be16(4_096), zeros(6), rates, be32(claimed), zeros(16))
@@ -72,8 +74,8 @@ function flac(frames: number, { rate = 16_000, claimed = 0, number = (at: number
     ascii('fLaC'),
     u8(0x80, 0, 0, 34),
     info,
-    many(frames, at => {
-      const head = join(u8(0xff, 0xf8, 0xc0 | 5, 0x08), u8(number(at) & 127))
+    many(frames, index => {
+      const head = join(u8(0xff, 0xf8, 0xc0 | 5, 0x08), u8(number(index) & 127))
       return join(head, u8(crc8(head)), noise(200))
     }),
   )
@@ -93,13 +95,13 @@ function page(packets: readonly Buffer[], { granule = 0, serial = 1 }: OggPage =
 const opusHeads = (serial = 1): Buffer =>
   join(page([join(ascii('OpusHead'), zeros(11))], { serial }), page([join(ascii('OpusTags'), zeros(8))], { serial }))
 
-/** SILK, 20 ms, one frame, about 6 kbit/s. */
+/** One SILK frame of 20 ms, at about 6 kbit/s. */
 const opusPacket = join(u8(0x48), noise(14))
 
-const oggOpus = (pages: number, granule = (at: number): number => (at + 1) * 48_000): Buffer =>
+const oggOpus = (pages: number, granule = (index: number): number => (index + 1) * 48_000): Buffer =>
   join(
     opusHeads(),
-    many(pages, at => page(Array<Buffer>(50).fill(opusPacket), { granule: granule(at) })),
+    many(pages, index => page(Array<Buffer>(50).fill(opusPacket), { granule: granule(index) })),
   )
 
 function oggVorbis(packets: number, { granule = 0, isLong = true } = {}): Buffer {
@@ -124,11 +126,11 @@ interface Webm {
   readonly codec?: string
   readonly duration?: number
   readonly clusters?: number
-  readonly timeOf?: (at: number) => number
+  readonly timeOf?: (index: number) => number
 }
 
-/** As browsers record it: clusters of a second each, of no size that is known. */
-function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = at => at * 1_000 }: Webm = {}): Buffer {
+/** WebM as browsers record it: clusters of one second each, of unknown size. */
+function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = index => index * 1_000 }: Webm = {}): Buffer {
   const float = Buffer.alloc(8)
   float.writeDoubleBE(duration ?? 0)
   const info = element(
@@ -140,12 +142,12 @@ function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = at => at * 1
   )
   const rate = Buffer.alloc(8)
   rate.writeDoubleBE(16_000)
-  const sound = element([0xe1], element([0xb5], rate))
-  const track = element([0xae], join(element([0xd7], u8(1)), element([0x86], ascii(codec)), sound))
+  const audioElement = element([0xe1], element([0xb5], rate))
+  const track = element([0xae], join(element([0xd7], u8(1)), element([0x86], ascii(codec)), audioElement))
   const tracks = element([0x16, 0x54, 0xae, 0x6b], track)
-  const body = many(clusters, at => {
+  const body = many(clusters, index => {
     const blocks = many(50, block => element([0xa3], join(u8(0x81), be16(block * 20), u8(0x80), opusPacket)))
-    return unknownSize([0x1f, 0x43, 0xb6, 0x75], join(element([0xe7], be32(timeOf(at))), blocks))
+    return unknownSize([0x1f, 0x43, 0xb6, 0x75], join(element([0xe7], be32(timeOf(index))), blocks))
   })
   const head = element([0x1a, 0x45, 0xdf, 0xa3], ascii('\x42\x82\x84webm'))
   return join(head, unknownSize([0x18, 0x53, 0x80, 0x67], join(info, tracks, body)))
@@ -168,8 +170,8 @@ interface Mp4 {
 function mp4({ samples = 0, claimed = 0, entryRate = 16_000, rateAt = 8, codec = 'mp4a', fragments = 0 }: Mp4): Buffer {
   const head = join(be32(0), be32(0), be32(0), be32(1_000), be32(claimed * 1_000), zeros(4))
   const config = u8(0x05, 2, 0x10 | (rateAt >> 1), ((rateAt & 1) << 7) | 8)
-  const about = join(u8(0x40, 0x15, 5, 5, 5), be32(0x05050505), be32(0))
-  const decoder = join(u8(0x04, 0x80, 0x80, 13 + config.length), about, config)
+  const decoderInfo = join(u8(0x40, 0x15, 5, 5, 5), be32(0x05050505), be32(0))
+  const decoder = join(u8(0x04, 0x80, 0x80, 13 + config.length), decoderInfo, config)
   const esds = box('esds', be32(0), u8(0x03, 3 + decoder.length), be16(1), u8(0), decoder)
   const entry = join(zeros(6), be16(1), zeros(8), be16(1), be16(16), zeros(4), be16(entryRate), be16(0), esds)
   const table = box(
@@ -178,14 +180,22 @@ function mp4({ samples = 0, claimed = 0, entryRate = 16_000, rateAt = 8, codec =
     box('stts', be32(0), be32(1), be32(samples), be32(claimed === 0 ? 0 : 1)),
     box('stsz', be32(0), be32(0), be32(samples)),
   )
-  const sound = box('hdlr', be32(0), be32(0), ascii('soun'), zeros(12))
-  const track = box('trak', box('mdia', box('mdhd', head), sound, box('minf', table)))
-  const film = box('trak', box('mdia', box('mdhd', head), box('hdlr', be32(0), be32(0), ascii('vide'), zeros(12))))
+  const handler = box('hdlr', be32(0), be32(0), ascii('soun'), zeros(12))
+  const track = box('trak', box('mdia', box('mdhd', head), handler, box('minf', table)))
+  const videoTrack = box(
+    'trak',
+    box('mdia', box('mdhd', head), box('hdlr', be32(0), be32(0), ascii('vide'), zeros(12))),
+  )
   const runs = many(fragments, () => box('moof', box('traf', box('trun', be32(0), be32(50)))))
-  return join(box('ftyp', ascii('M4A ')), box('mdat', zeros(5_000)), box('moov', box('mvhd', head), film, track), runs)
+  return join(
+    box('ftyp', ascii('M4A ')),
+    box('mdat', zeros(5_000)),
+    box('moov', box('mvhd', head), videoTrack, track),
+    runs,
+  )
 }
 
-// Files whose packets are given one by one
+// Files that are built from single packets.
 
 const float64 = (value: number): Buffer => {
   const bytes = Buffer.alloc(8)
@@ -198,24 +208,31 @@ interface Mkv {
   readonly rate?: number
   readonly channels?: number
   readonly bits?: number
-  readonly own?: Buffer
+  readonly codecPrivate?: Buffer
   readonly encodings?: Buffer
-  /** Of each block, from its flags on. */
+  /** The bytes of each block, from its flags on. */
   readonly blocks: readonly Buffer[]
 }
 
-function mkv({ codec, rate = 8_000, channels = 1, bits = 8, own, encodings = zeros(0), blocks }: Mkv): Buffer {
-  const form = join(element([0xb5], float64(rate)), element([0x9f], u8(channels)), element([0x62, 0x64], u8(bits)))
-  const about = [element([0xd7], u8(1)), element([0x86], ascii(codec)), element([0xe1], form)]
-  const track = element([0xae], join(...about, element([0x63, 0xa2], own ?? zeros(0)), encodings))
-  const film = join(
+function mkv({ codec, rate = 8_000, channels = 1, bits = 8, codecPrivate, encodings = zeros(0), blocks }: Mkv): Buffer {
+  const audioSettings = join(
+    element([0xb5], float64(rate)),
+    element([0x9f], u8(channels)),
+    element([0x62, 0x64], u8(bits)),
+  )
+  const fields = [element([0xd7], u8(1)), element([0x86], ascii(codec)), element([0xe1], audioSettings)]
+  const track = element([0xae], join(...fields, element([0x63, 0xa2], codecPrivate ?? zeros(0)), encodings))
+  const content = join(
     element([0x16, 0x54, 0xae, 0x6b], track),
     element(
       [0x1f, 0x43, 0xb6, 0x75],
       join(element([0xe7], u8(0)), ...blocks.map(block => element([0xa3], join(u8(0x81), be16(0), block)))),
     ),
   )
-  return join(element([0x1a, 0x45, 0xdf, 0xa3], ascii('\x42\x82\x84webm')), unknownSize([0x18, 0x53, 0x80, 0x67], film))
+  return join(
+    element([0x1a, 0x45, 0xdf, 0xa3], ascii('\x42\x82\x84webm')),
+    unknownSize([0x18, 0x53, 0x80, 0x67], content),
+  )
 }
 
 const plainBlock = (data: Buffer): Buffer => join(u8(0x80), data)
@@ -228,14 +245,14 @@ interface Mov {
   readonly name: string
   readonly rate?: number
   readonly bits?: number
-  /** Behind the common part of the description of its samples. */
+  /** The bytes after the common part of the sample entry. */
   readonly rest?: Buffer
-  /** Samples of one size, which the table names once. */
+  /** The size of each sample, if all have the same size. */
   readonly each?: number
   readonly edits?: number
 }
 
-/** One chunk of samples. The heads claim one second. */
+/** A MOV file with one chunk of samples. Its headers claim one second. */
 function mov(samples: readonly Buffer[], { name, rate = 8_000, bits = 16, rest, each = 0, edits }: Mov): Buffer {
   const data = join(...samples)
   const start = join(box('ftyp', ascii('qt  ')), be32(data.length + 8), ascii('mdat'))
@@ -251,19 +268,19 @@ function mov(samples: readonly Buffer[], { name, rate = 8_000, bits = 16, rest, 
     box('stsz', be32(0), be32(each), be32(count), sizes),
     box('stco', be32(0), be32(1), be32(start.length)),
   )
-  const sound = box('hdlr', be32(0), be32(0), ascii('soun'), zeros(12))
+  const handler = box('hdlr', be32(0), be32(0), ascii('soun'), zeros(12))
   const list = many(edits ?? 0, () => join(be32(10_000), be32(0), be32(0x10000)))
   const cuts = edits === undefined ? zeros(0) : box('edts', box('elst', be32(0), be32(edits), list))
   const track = box(
     'trak',
     box('tkhd', zeros(12), be32(1), zeros(68)),
     cuts,
-    box('mdia', box('mdhd', head), sound, box('minf', table)),
+    box('mdia', box('mdhd', head), handler, box('minf', table)),
   )
   return join(start, data, box('moov', box('mvhd', head), track))
 }
 
-/** A frame of 4,096 samples of silence, whose head says that it has 8 kHz, or the rate of the file. */
+/** A frame of 4,096 samples of silence. Its header says 8 kHz by default; the rate code 0 means the rate of the file. */
 const flacFrame = (rateCode = 4): Buffer => {
   const head = u8(0xff, 0xf8, 0xc0 | rateCode, 0x08, 0)
   return join(head, u8(crc8(head)), zeros(8))
@@ -281,10 +298,10 @@ const oggFlac = (packets: number): Buffer =>
     many(packets, () => page([flacFrame(), flacFrame()])),
   )
 
-/** Two frames of 60 ms. */
+/** An Opus packet of two frames of 60 ms. */
 const longOpus = join(u8(0x59), noise(60))
 
-/** With a block of 256 bytes for each channel, as encoders write it. */
+/** ADPCM with blocks of 256 bytes for each channel, as encoders write it. */
 function adpcm(code: number, blocks: number, channels = 1): Buffer {
   const align = 256 * channels
   const samples = code === 17 ? 505 : 500
@@ -305,7 +322,7 @@ const esds = (kind: number): Buffer => {
   return box('esds', be32(0), u8(0x03, 3 + decoder.length), be16(1), u8(0), decoder)
 }
 
-/** A film in fragments, each with a second of sound in AAC and 25 pictures. */
+/** A video in fragments, each with a second of AAC and 25 pictures. */
 function fragmented(count: number): Buffer {
   const head = join(be32(0), be32(0), be32(0), be32(1_000), be32(0), zeros(4))
   const track = (id: number, kind: string, entry: Buffer): Buffer =>
@@ -319,8 +336,8 @@ function fragmented(count: number): Buffer {
         box('minf', box('stbl', entry)),
       ),
     )
-  const about = join(zeros(6), be16(1), zeros(8), be16(1), be16(16), zeros(4), be16(16_000), be16(0))
-  const tracks = [track(1, 'vide', zeros(0)), track(2, 'soun', box('stsd', be32(0), be32(1), box('mp4a', about)))]
+  const sampleEntry = join(zeros(6), be16(1), zeros(8), be16(1), be16(16), zeros(4), be16(16_000), be16(0))
+  const tracks = [track(1, 'vide', zeros(0)), track(2, 'soun', box('stsd', be32(0), be32(1), box('mp4a', sampleEntry)))]
   const run = (id: number, samples: number): Buffer =>
     box('traf', box('tfhd', be32(0), be32(id)), box('trun', be32(0), be32(samples)))
   return join(
@@ -330,27 +347,31 @@ function fragmented(count: number): Buffer {
   )
 }
 
-const seconds = (sound: Buffer): number => measureAudioSeconds(sound)
+const measure = (file: Buffer): number => measureAudioSeconds(file)
 
-describe('the length of a sound is that of', () => {
+describe('the length is measured:', () => {
   test.each<readonly [string, Buffer, number]>([
     ['WAV', wav(zeros(160_000)), 10],
     ['WAV in stereo and 24 bits', wav(zeros(480_000), { channels: 2, bits: 24 }), 10],
     ['WAV of µ-law', wav(zeros(80_000), { code: 7, bits: 8 }), 10],
-    ['WAV that is extensible', wav(zeros(160_000), { code: 0xfffe }), 10],
+    ['extensible WAV', wav(zeros(160_000), { code: 0xfffe }), 10],
     ['WAV with a chunk before its data', wav(zeros(160_000), { before: join(ascii('LIST'), le32(5), zeros(6)) }), 10],
     ['MP3 at 128 kbit/s', mp3(383), 11],
     ['MP3 with tags', join(ascii('ID3'), u8(4, 0, 0, 0, 0, 1, 0), zeros(128), mp3(383), ascii('TAG'), zeros(125)), 11],
-    ['MP3 of a variable rate', mp3(383, { kbitAt: at => 1 + (at % 10) }), 11],
+    ['MP3 of a variable rate', mp3(383, { kbitAt: index => 1 + (index % 10) }), 11],
     ['MP3 at 8 kbit/s', mp3(383, { kbitAt: () => 1, version: 2 }), 11],
     ['AAC', adts(157, 8), 11],
     ['FLAC', flac(40), 11],
     ['Opus in Ogg', oggOpus(60), 60],
-    ['two of them in a chain', join(oggOpus(60), join(opusHeads(2), page([opusPacket], { serial: 2 }))), 61],
+    [
+      'two chained streams of Opus in Ogg',
+      join(oggOpus(60), join(opusHeads(2), page([opusPacket], { serial: 2 }))),
+      61,
+    ],
     ['Vorbis in Ogg', oggVorbis(431, { granule: 440_000 }), 11],
     ['WebM as a browser records it', webm(), 60],
-    ['Matroska with its duration', webm({ codec: 'A_VORBIS', duration: 65_000 }), 65],
-    ['Matroska without', webm({ codec: 'A_VORBIS' }), 60],
+    ['Matroska with a duration', webm({ codec: 'A_VORBIS', duration: 65_000 }), 65],
+    ['Matroska without a duration', webm({ codec: 'A_VORBIS' }), 60],
     ['M4A', mp4({ samples: 157, claimed: 10 }), 11],
     ['MP4 in fragments', mp4({ fragments: 4 }), 13],
     ['ALAC in M4A', mp4({ codec: 'alac', samples: 40, claimed: 5 }), 11],
@@ -370,29 +391,29 @@ describe('the length of a sound is that of', () => {
       ),
       10,
     ],
-  ])('%s', (_name, sound, expected) => {
-    expect(seconds(sound)).toBeWithin(expected - 1, expected + 1)
+  ])('%s', (_name, file, expected) => {
+    expect(measure(file)).toBeWithin(expected - 1, expected + 1)
   })
 })
 
-describe('what a head claims does not make a sound shorter:', () => {
+describe('the claim of a header does not make the length shorter:', () => {
   test.each<readonly [string, Buffer, number]>([
-    ['a WAV whose data are longer than they claim', wav(zeros(160_000), { claimed: 100 }), 10],
-    ['a WAV whose data claim nothing', wav(zeros(160_000), { claimed: 0 }), 10],
-    ['a WAV with another rate of bytes', wav(zeros(160_000), { secondBytes: 10_000_000 }), 10],
-    ['a FLAC of fewer samples than it has', flac(40, { claimed: 1 }), 10],
-    ['a FLAC whose frames are all the first', flac(40, { number: () => 0 }), 10],
-    ['an Opus in Ogg whose granules stand still', oggOpus(60, () => 1), 60],
-    ['a Vorbis without granules', oggVorbis(431), 10],
-    ['a WebM of a second', webm({ duration: 1_000 }), 60],
-    ['a WebM whose time stands still', webm({ timeOf: () => 0 }), 60],
-    ['an M4A of a second', mp4({ samples: 1_570, claimed: 1 }), 100],
-    ['an M4A of another rate than its decoder is told', mp4({ samples: 1_570, claimed: 1, entryRate: 65_000 }), 100],
+    ['a WAV with more data than its header claims', wav(zeros(160_000), { claimed: 100 }), 10],
+    ['a WAV whose header claims no data', wav(zeros(160_000), { claimed: 0 }), 10],
+    ['a WAV with a false byte rate', wav(zeros(160_000), { secondBytes: 10_000_000 }), 10],
+    ['a FLAC whose header claims fewer samples', flac(40, { claimed: 1 }), 10],
+    ['a FLAC whose frames all have the number 0', flac(40, { number: () => 0 }), 10],
+    ['an Opus in Ogg whose granule position does not grow', oggOpus(60, () => 1), 60],
+    ['a Vorbis without granule positions', oggVorbis(431), 10],
+    ['a WebM whose header claims a second', webm({ duration: 1_000 }), 60],
+    ['a WebM whose timestamps do not grow', webm({ timeOf: () => 0 }), 60],
+    ['an M4A whose header claims a second', mp4({ samples: 1_570, claimed: 1 }), 100],
+    ['an M4A with another rate than its decoder config', mp4({ samples: 1_570, claimed: 1, entryRate: 65_000 }), 100],
     ['an MP4 in fragments that claims a second', mp4({ fragments: 40, claimed: 1 }), 128],
-  ])('%s', (_name, sound, expected) => expect(seconds(sound)).toBeWithin(expected, expected + 2))
+  ])('%s', (_name, file, expected) => expect(measure(file)).toBeWithin(expected, expected + 2))
 })
 
-describe('each codec is counted by its own bytes, in every file that may hold it:', () => {
+describe('each codec is measured by its own packets, in every container that may have it:', () => {
   const frame = 4_096 / 8_000
   const flacOwn = join(ascii('fLaC'), u8(0x80, 0, 0, 34), flacInfo(8_000))
   const laced = (flags: number, sizes: Buffer): Buffer => join(u8(0x80 | flags, 1), sizes, longOpus, longOpus)
@@ -407,9 +428,9 @@ describe('each codec is counted by its own bytes, in every file that may hold it
       mkv({ codec: 'A_PCM/INT/LIT', channels: 2, bits: 16, blocks: [plainBlock(zeros(3_200_000))] }),
       100,
     ],
-    ['a WAV with a second format', wav(zeros(4_800_000), { bits: 8, before: fmtChunk(192_000, 8) }), 600],
+    ['a WAV with a second format chunk', wav(zeros(4_800_000), { bits: 8, before: fmtChunk(192_000, 8) }), 600],
     [
-      'a WAV whose second format is the lower one',
+      'a WAV whose second format chunk has the lower rate',
       wav(zeros(4_800_000), { bits: 32, rate: 192_000, before: fmtChunk(2_000, 1) }),
       600,
     ],
@@ -417,12 +438,12 @@ describe('each codec is counted by its own bytes, in every file that may hold it
     ['a WAV of IMA ADPCM', adpcm(17, 1_584), (1_584 * 505) / 8_000],
     ['a WAV of IMA ADPCM in stereo', adpcm(17, 1_584, 2), (1_584 * 505) / 8_000],
     ['a WAV of MS ADPCM', adpcm(2, 1_600), (1_600 * 500) / 8_000],
-    ['a WAV of plain samples that are frames of MP3', wav(join(...mp3Frames), { rate: 192_000 }), (400 * 576) / 22_050],
+    ['a WAV whose plain samples are MP3 frames', wav(join(...mp3Frames), { rate: 192_000 }), (400 * 576) / 22_050],
     ['a MOV of µ-law', mov([zeros(4_800_000)], { name: 'ulaw', each: 1 }), 600],
     ['a MOV of 16 bits', mov([zeros(3_200_000)], { name: 'sowt', each: 2 }), 200],
     ['a MOV that plays its sound three times', mov([zeros(80_000)], { name: 'ulaw', each: 1, edits: 3 }), 30],
     ['FLAC in Ogg', oggFlac(500), 1_000 * frame],
-    ['FLAC in Matroska', mkv({ codec: 'A_FLAC', own: flacOwn, blocks: flacBlocks }), 1_000 * frame],
+    ['FLAC in Matroska', mkv({ codec: 'A_FLAC', codecPrivate: flacOwn, blocks: flacBlocks }), 1_000 * frame],
     [
       'FLAC in MP4',
       mov(Array<Buffer>(1_000).fill(flacFrame(0)), {
@@ -432,7 +453,7 @@ describe('each codec is counted by its own bytes, in every file that may hold it
       1_000 * frame,
     ],
     [
-      'FLAC with a greater rate in its head',
+      'FLAC with a higher rate in its header',
       flacFile(
         655_350,
         many(1_000, () => flacFrame()),
@@ -440,7 +461,7 @@ describe('each codec is counted by its own bytes, in every file that may hold it
       1_000 * frame,
     ],
     [
-      'FLAC with a greater rate in its frames',
+      'FLAC with a higher rate in its frames',
       flacFile(
         8_000,
         many(1_000, () => flacFrame(3)),
@@ -449,50 +470,50 @@ describe('each codec is counted by its own bytes, in every file that may hold it
     ],
     ['Opus of 120 ms in MP4', mov(Array<Buffer>(200).fill(longOpus), { name: 'Opus' }), 24],
     ['Opus of 120 ms in Matroska', mkv({ codec: 'A_OPUS', blocks: Array<Buffer>(200).fill(plainBlock(longOpus)) }), 24],
+    ['Opus with Xiph lacing', mkv({ codec: 'A_OPUS', blocks: Array<Buffer>(100).fill(laced(2, u8(61))) }), opusTwice],
     [
-      'Opus, laced as Xiph does',
-      mkv({ codec: 'A_OPUS', blocks: Array<Buffer>(100).fill(laced(2, u8(61))) }),
+      'Opus with fixed-size lacing',
+      mkv({ codec: 'A_OPUS', blocks: Array<Buffer>(100).fill(laced(4, zeros(0))) }),
       opusTwice,
     ],
-    ['Opus, laced evenly', mkv({ codec: 'A_OPUS', blocks: Array<Buffer>(100).fill(laced(4, zeros(0))) }), opusTwice],
     [
-      'Opus, laced as EBML does',
+      'Opus with EBML lacing',
       mkv({ codec: 'A_OPUS', blocks: Array<Buffer>(100).fill(laced(6, u8(0x80 | 61))) }),
       opusTwice,
     ],
-    ['a film in fragments', fragmented(60), 60 * 31 * 0.064],
+    ['a video in fragments', fragmented(60), 60 * 31 * 0.064],
     ['MP3 in MP4', mov(mp3Frames, { name: 'mp4a', rate: 22_050, rest: esds(0x6b) }), (400 * 576) / 22_050],
     [
       'MP3 in MP4, several frames in a sample',
       mov([join(...mp3Frames)], { name: 'mp4a', rate: 22_050, rest: esds(0x6b) }),
       (400 * 576) / 22_050,
     ],
-  ])('%s', (_name, sound, truth) => {
-    expect(seconds(sound)).toBeWithin(Math.floor(truth), Math.ceil(truth * 1.02) + 2)
-    expect(seconds(sound)).toBeGreaterThanOrEqual(truth - 1e-6)
+  ])('%s', (_name, file, expected) => {
+    expect(measure(file)).toBeWithin(Math.floor(expected), Math.ceil(expected * 1.02) + 2)
+    expect(measure(file)).toBeGreaterThanOrEqual(expected - 1e-6)
   })
 
-  test('a FLAC with half a million false heads behind it', () => {
-    const sound = join(
+  test('a FLAC with half a million false frame headers after it', () => {
+    const file = join(
       flacFile(
         8_000,
         many(3_516, () => flacFrame()),
       ),
       Buffer.alloc(1_000_000, u8(0xff, 0xf8)),
     )
-    expect(seconds(sound)).toBeWithin(1_800, 1_802)
+    expect(measure(file)).toBeWithin(1_800, 1_802)
   })
 
-  test('a file that hides frames behind what seems to be something else is charged for them', () => {
-    const lots = Array<Buffer>(2_000).fill(plainBlock(longOpus))
-    const encoded = mkv({ codec: 'A_OPUS', encodings: stripped, blocks: lots })
-    expect(seconds(encoded)).toBeGreaterThanOrEqual(Math.floor(encoded.length / 750))
+  test('frames that a file hides in other elements are counted', () => {
+    const blocks = Array<Buffer>(2_000).fill(plainBlock(longOpus))
+    const encoded = mkv({ codec: 'A_OPUS', encodings: stripped, blocks })
+    expect(measure(encoded)).toBeGreaterThanOrEqual(Math.floor(encoded.length / 750))
     const tag = join(ascii('APETAGEX'), le32(2_000), le32(1_000_000), zeros(16))
-    expect(seconds(join(mp3(1), tag, mp3(383)))).toBeGreaterThanOrEqual(10)
-    const inside = page([longOpus])
-    const outer = page([join(u8(0), inside, zeros(100))])
+    expect(measure(join(mp3(1), tag, mp3(383)))).toBeGreaterThanOrEqual(10)
+    const innerPage = page([longOpus])
+    const outer = page([join(u8(0), innerPage, zeros(100))])
     expect(
-      seconds(
+      measure(
         join(
           opusHeads(),
           many(100, () => outer),
@@ -500,39 +521,39 @@ describe('each codec is counted by its own bytes, in every file that may hold it
       ),
     ).toBeGreaterThanOrEqual(12)
     const foreign = element([0x4a, 0xbc], mkv({ codec: 'A_PCM/INT/LIT', blocks: [plainBlock(zeros(750_000))] }))
-    expect(seconds(join(webm({ clusters: 1 }), foreign))).toBeGreaterThanOrEqual(1_000)
+    expect(measure(join(webm({ clusters: 1 }), foreign))).toBeGreaterThanOrEqual(1_000)
     const data = mov([zeros(8_000), zeros(0)], { name: 'ulaw' })
-    expect(seconds(join(data, box('mdat', zeros(750_000))))).toBeGreaterThanOrEqual(1_000)
+    expect(measure(join(data, box('mdat', zeros(750_000))))).toBeGreaterThanOrEqual(1_000)
   })
 })
 
-test('a codec that is not known is as long as its own bytes could be', () => {
-  const film = mkv({ codec: 'A_DTS', blocks: [plainBlock(zeros(750_000))] })
-  expect(seconds(film)).toBeWithin(1_000, 1_002)
-  expect(seconds(mov([zeros(750_000)], { name: 'dtsc' }))).toBeWithin(1_000, 1_002)
+test('audio of an unknown codec has the length that its bytes could have at 6 kbit/s', () => {
+  const file = mkv({ codec: 'A_DTS', blocks: [plainBlock(zeros(750_000))] })
+  expect(measure(file)).toBeWithin(1_000, 1_002)
+  expect(measure(mov([zeros(750_000)], { name: 'dtsc' }))).toBeWithin(1_000, 1_002)
 })
 
-describe('what cannot be read is as long as it could be at 6 kbit/s:', () => {
-  const bound = (sound: Buffer): number => Math.ceil(sound.length / 750)
+describe('a file that cannot be read has the length that it could have at 6 kbit/s:', () => {
+  const bound = (file: Buffer): number => Math.ceil(file.length / 750)
 
   test.each<readonly [string, Buffer]>([
     ['noise', noise(75_000)],
     ['nothing but 0xff', Buffer.alloc(75_000, 0xff)],
-    ['a WAV of a codec', wav(zeros(75_000), { code: 0x31 })],
-    ['a WAV without its format', join(ascii('RIFF'), le32(4), ascii('WAVE'), ascii('data'), le32(9), zeros(7_500))],
-    ['an MP3 with as much noise in it', join(mp3(50), noise(20_000), mp3(50))],
-    ['an MP3 of one frame, and noise', join(mp3(1), noise(75_000))],
-    ['an Ogg of no packets', opusHeads()],
+    ['a WAV of an unsupported codec', wav(zeros(75_000), { code: 0x31 })],
+    ['a WAV without a format chunk', join(ascii('RIFF'), le32(4), ascii('WAVE'), ascii('data'), le32(9), zeros(7_500))],
+    ['an MP3 with much noise in it', join(mp3(50), noise(20_000), mp3(50))],
+    ['an MP3 of one frame followed by noise', join(mp3(1), noise(75_000))],
+    ['an Ogg without packets', opusHeads()],
     ['an MP4 without a track', join(box('ftyp', ascii('M4A ')), box('mdat', zeros(75_000)))],
     ['a WebM without a block', webm({ clusters: 0 })],
     ['another codec in MP4', mp4({ codec: 'dtsc', samples: 10, claimed: 6 })],
-    ['nothing', zeros(0)],
-  ])('%s', (_name, sound) => {
-    expect(seconds(sound)).toBe(Math.max(1, bound(sound)))
+    ['an empty file', zeros(0)],
+  ])('%s', (_name, file) => {
+    expect(measure(file)).toBe(Math.max(1, bound(file)))
   })
 })
 
-describe('a sound that takes more work than any recording lasts as long as the shortest packets could:', () => {
+describe('a file that takes more work than any recording has the length that the shortest packets could have:', () => {
   const tracks = (count: number, blocks: Buffer): Buffer => {
     const track = element([0xae], join(element([0xd7], u8(1)), element([0x86], ascii('A_OPUS'))))
     return join(
@@ -542,60 +563,63 @@ describe('a sound that takes more work than any recording lasts as long as the s
       blocks,
     )
   }
-  /** 256 packets of one byte, each of two frames of 60 ms. */
+  /** A block of 256 Opus packets of one byte, each with two frames of 60 ms. */
   const laced = element([0xa3], join(u8(0x81, 0, 0, 0x84, 255), Buffer.alloc(256, 0x59)))
-  const all = (count: number, one: Buffer): Buffer => Buffer.alloc(count * one.length, one)
-  /** Chunks that all begin at the same place and reach to the end. */
+  const repeat = (count: number, piece: Buffer): Buffer => Buffer.alloc(count * piece.length, piece)
+  /** A file whose chunks all begin at the same offset and reach to the end. */
   const overlapping = (name: string, data: Buffer): Buffer => {
-    const film = mov([data], { name, each: data.length })
-    const at = film.indexOf('stsc')
-    film.writeUInt32BE(1, at + 16)
-    const stco = film.indexOf('stco')
+    const file = mov([data], { name, each: data.length })
+    const offset = file.indexOf('stsc')
+    file.writeUInt32BE(1, offset + 16)
+    const stco = file.indexOf('stco')
     const table = box(
       'stco',
       be32(0),
       be32(1_000),
-      many(1_000, () => film.subarray(stco + 12, stco + 16)),
+      many(1_000, () => file.subarray(stco + 12, stco + 16)),
     )
-    const sizes = film.indexOf('stsz')
-    film.writeUInt32BE(1_000, sizes + 12)
-    return join(film.subarray(0, stco - 4), table)
+    const sizes = file.indexOf('stsz')
+    file.writeUInt32BE(1_000, sizes + 12)
+    return join(file.subarray(0, stco - 4), table)
   }
   const rows: readonly (readonly [string, Buffer])[] = [
-    ['a WAV of chunks', join(ascii('RIFF'), le32(4), ascii('WAVE'), all(20_000, join(ascii('junk'), le32(0))))],
-    ['an MP4 of tracks', join(box('ftyp', ascii('M4A ')), all(200, box('trak', box('mdhd', zeros(24)))))],
-    ['an MP4 of boxes', join(box('ftyp', ascii('M4A ')), all(50_000, box('free')))],
+    ['a WAV of many chunks', join(ascii('RIFF'), le32(4), ascii('WAVE'), repeat(20_000, join(ascii('junk'), le32(0))))],
+    ['an MP4 of many tracks', join(box('ftyp', ascii('M4A ')), repeat(200, box('trak', box('mdhd', zeros(24)))))],
+    ['an MP4 of many boxes', join(box('ftyp', ascii('M4A ')), repeat(50_000, box('free')))],
     ['an MP4 of more samples than bytes', mov([Buffer.alloc(100_000, 0x59)], { name: 'Opus', each: 1 })],
     ['an MP4 whose samples of FLAC overlap', overlapping('fLaC', zeros(300_000))],
     ['an MP4 whose samples of MP3 overlap', overlapping('.mp3', zeros(300_000))],
     [
-      'an Ogg of streams',
+      'an Ogg of many streams',
       many(200, serial => page([join(ascii('OpusHead'), zeros(11)), zeros(8), opusPacket], { serial })),
     ],
-    ['a Matroska of nothing, with sound behind it', tracks(1, join(all(200_000, u8(0xec, 0x80)), all(100, laced)))],
-    ['a Matroska of tracks that share their blocks', tracks(60, all(100, laced))],
-    ['a Matroska of the shortest packets', tracks(1, all(1_000, laced))],
+    [
+      'a Matroska of many empty elements, with audio after them',
+      tracks(1, join(repeat(200_000, u8(0xec, 0x80)), repeat(100, laced))),
+    ],
+    ['a Matroska of tracks that share their blocks', tracks(60, repeat(100, laced))],
+    ['a Matroska of the shortest packets', tracks(1, repeat(1_000, laced))],
   ]
 
-  test.each(rows)('%s', (_name, sound) => {
+  test.each(rows)('%s', (_name, file) => {
     const work = new AudioWork()
-    expect(measureAudioSeconds(sound, work)).toBe(Math.ceil(sound.length / 4))
-    // It may be exceeded by one step, which is no longer than the sound.
-    expect(work.done).toBeLessThan(200_000 + 6 * sound.length)
+    expect(measureAudioSeconds(file, work)).toBe(Math.ceil(file.length / 4))
+    // The limit may be exceeded by one step, which is no longer than the file.
+    expect(work.done).toBeLessThan(200_000 + 6 * file.length)
   })
 })
 
-describe('where packets do not tell how long they are, the longest counts:', () => {
-  /** Bits as Vorbis packs them, of values and how many bits each has. */
+describe('packets of unknown length have the longest possible length:', () => {
+  /** Packs values with their numbers of bits as Vorbis does. */
   function packed(...fields: readonly (readonly [value: number, bits: number])[]): Buffer {
-    const bits = fields.flatMap(([value, count]) => Array.from({ length: count }, (_none, at) => (value >>> at) & 1))
+    const bits = fields.flatMap(([value, count]) => Array.from({ length: count }, (_none, bit) => (value >>> bit) & 1))
     return Buffer.from(
-      Array.from({ length: Math.ceil(bits.length / 8) }, (_none, at) =>
-        bits.slice(at * 8, at * 8 + 8).reduce((sum, bit, place) => sum + (bit << place), 0),
+      Array.from({ length: Math.ceil(bits.length / 8) }, (_none, byteIndex) =>
+        bits.slice(byteIndex * 8, byteIndex * 8 + 8).reduce((sum, bit, shift) => sum + (bit << shift), 0),
       ),
     )
   }
-  /** One codebook, floor, residue and mapping, and modes with long blocks or short ones. */
+  /** A Vorbis setup header with one codebook, floor, residue and mapping, and modes with long or short blocks. */
   const setup = (modes: readonly boolean[]): Buffer =>
     join(
       ascii('\x05vorbis'),
@@ -672,7 +696,7 @@ describe('where packets do not tell how long they are, the longest counts:', () 
   const matroska = (modes: Buffer, mode: number): Buffer =>
     mkv({
       codec: 'A_VORBIS',
-      own: join(u8(2, id.length, 7), id, ascii('\x03vorbis'), modes),
+      codecPrivate: join(u8(2, id.length, 7), id, ascii('\x03vorbis'), modes),
       blocks: Array<Buffer>(1_000).fill(plainBlock(join(u8(mode << 1), noise(40)))),
     })
   const [short, long] = [(1_000 * 128) / 8_000, (1_000 * 1_024) / 8_000]
@@ -682,27 +706,27 @@ describe('where packets do not tell how long they are, the longest counts:', () 
     ['the first mode is short', setup([false, true]), 0, short],
     ['the first mode is long', setup([true, false]), 0, long],
     ['the third mode of four is long', setup([false, false, true, false]), 2, long],
-    ['there is but one mode, which is long', setup([true]), 0, long],
+    ['the only mode is long', setup([true]), 0, long],
     ['the modes cannot be read', ascii('\x05vorbis'), 0, long],
-  ])('Vorbis where %s', (_name, modes, mode, truth) => {
-    for (const sound of [ogg(modes, mode), matroska(modes, mode)]) {
-      expect(seconds(sound)).toBeWithin(truth, truth + 2)
+  ])('Vorbis where %s', (_name, modes, mode, expected) => {
+    for (const file of [ogg(modes, mode), matroska(modes, mode)]) {
+      expect(measure(file)).toBeWithin(expected, expected + 2)
     }
   })
 
   test('several frames of AAC in one packet', () => {
     const packet = noise(75_000)
-    for (const sound of [
+    for (const file of [
       mov([packet], { name: 'mp4a', rest: esds(0x40) }),
       mov([packet], { name: 'mp4a', rest: esds(0x40), each: packet.length }),
       mkv({ codec: 'A_AAC', blocks: [plainBlock(packet)] }),
     ])
-      expect(seconds(sound)).toBeWithin(100, 102)
+      expect(measure(file)).toBeWithin(100, 102)
   })
 
-  test('a codec that may have longer frames than AAC and does not say so', () => {
-    const usac = mkv({ codec: 'A_AAC', own: u8(0xf9, 0x48), blocks: [plainBlock(noise(75_000))] })
-    expect(seconds(usac)).toBeWithin(100, 102)
+  test('USAC, which may have longer frames than AAC', () => {
+    const usac = mkv({ codec: 'A_AAC', codecPrivate: u8(0xf9, 0x48), blocks: [plainBlock(noise(75_000))] })
+    expect(measure(usac)).toBeWithin(100, 102)
   })
 
   test('packets without their first bytes', () => {
@@ -710,18 +734,18 @@ describe('where packets do not tell how long they are, the longest counts:', () 
     const encodings = (content: Buffer): Buffer => element([0x6d, 0x80], element([0x62, 0x40], content))
     const algorithm = element([0x42, 0x54], u8(3))
     const name = (codec: string): Buffer => element([0x86], ascii(codec))
-    for (const sound of [
+    for (const headers of [
       encodings(element([0x50, 0x34], join(algorithm, element([0x42, 0x55], u8(0x59, 0))))),
-      // Without a name the algorithm is another.
+      // Without the algorithm element the default algorithm is another one.
       encodings(element([0x50, 0x34], element([0x42, 0x55], u8(0x59)))),
       join(encodings(element([0x50, 0x34], algorithm)), name('S_TEXT')),
     ])
-      expect(seconds(mkv({ codec: 'A_OPUS', encodings: sound, blocks }))).toBeGreaterThanOrEqual(240)
+      expect(measure(mkv({ codec: 'A_OPUS', encodings: headers, blocks }))).toBeGreaterThanOrEqual(240)
   })
 })
 
-test('any bytes at all, and any that are cut off, have a length', () => {
-  const others = [
+test('changed and cut-off files have a length of at least a second', () => {
+  const more = [
     oggOpus(2),
     oggVorbis(9),
     webm({ clusters: 2 }),
@@ -732,13 +756,13 @@ test('any bytes at all, and any that are cut off, have a length', () => {
     adpcm(17, 2),
     mkv({ codec: 'A_OPUS', encodings: stripped, blocks: [join(u8(6, 1, 0xbd), longOpus, longOpus)] }),
   ]
-  const sounds = [wav(zeros(900)), mp3(9), adts(9, 8), flac(3), ...others]
-  for (const sound of sounds) {
-    for (let at = 0; at < Math.min(sound.length, 700); at++) {
-      const changed = Buffer.from(sound)
-      changed[at] = (changed[at]! * 7 + 129) & 255
-      for (const some of [sound.subarray(0, at), changed]) {
-        const found = seconds(some)
+  const files = [wav(zeros(900)), mp3(9), adts(9, 8), flac(3), ...more]
+  for (const file of files) {
+    for (let position = 0; position < Math.min(file.length, 700); position++) {
+      const changed = Buffer.from(file)
+      changed[position] = (changed[position]! * 7 + 129) & 255
+      for (const bytes of [file.subarray(0, position), changed]) {
+        const found = measure(bytes)
         expect(Number.isSafeInteger(found) && found >= 1).toBe(true)
       }
     }

@@ -74,7 +74,7 @@ describe('an event', () => {
     ['response.output_text.done', 'opening'],
     ['response.never_heard_of', 'opening'],
     ['keepalive', 'aside'],
-  ])('%s is %s', (type, kind) => {
+  ])('%s is of the kind %s', (type, kind) => {
     const event = { type, sequence_number: 0, response: { usage: null }, text: 'again' }
     expect(frameOf(event)).toMatchObject({ kind, outputBytes: 0, finishes: 0, json: event })
   })
@@ -92,7 +92,7 @@ describe('an event', () => {
     expect(frameOf({ type, delta: '' }).kind).toBe('opening')
   })
 
-  test.each(['completed', 'incomplete', 'cancelled'])('P17: response.%s is the last, with usage', status => {
+  test.each(['completed', 'incomplete', 'cancelled'])('P17: response.%s is the last one, with usage', status => {
     const type = `response.${status}`
     const response = { status, output: [], usage, service_tier: 'default', error: null }
     expect(frameOf({ type, response })).toMatchObject({
@@ -128,11 +128,14 @@ describe('an event', () => {
     expect(frameOf({ ...event, error: undefined }).error?.type).toBeUndefined()
   })
 
-  test.each(['', 'hello', 'null', '[]', '5', '{}', '{"type":5}', '{"choices":[]}'])('is garbage: %p', data => {
-    expect(readFrame(data).kind).toBe('garbage')
-  })
+  test.each(['', 'hello', 'null', '[]', '5', '{}', '{"type":5}', '{"choices":[]}'])(
+    'that is invalid is recognized as garbage: %p',
+    data => {
+      expect(readFrame(data).kind).toBe('garbage')
+    },
+  )
 
-  test('without a meaning', () => {
+  test('without content is skipped', () => {
     expect(readFrame(undefined).kind).toBe('aside')
     expect(readFrame('[DONE]').kind).toBe('aside')
   })
@@ -172,7 +175,7 @@ describe('usage', () => {
       { input: 100, output: 40, searches: 2 },
     ],
     [{ usage: { ...usage, tool_usage: { web_search: 3 } } }, { input: 100, output: 40, searches: 3 }],
-  ])('%j', (response, expected) => {
+  ])('is read: %j', (response, expected) => {
     expect(readUsage(response) as unknown).toEqual(expected)
   })
 
@@ -185,16 +188,16 @@ describe('usage', () => {
     { usage: { ...usage, total_tokens: 100 } },
     details({ cached_tokens: '5' }),
     details({ cache_write_tokens: 1, cache_write_tokens_details: { ttl_12h_tokens: 2 } }),
-  ])('is nonsense: %j', response => {
+  ])('is not used: %j', response => {
     expect(readUsage(response)).toBe('nonsense')
   })
 
-  const unsaid = { usage: { input_tokens: 0, output_tokens: 0 } }
-  test.each([{}, null, 5, { usage: null }, unsaid])('is missing: %j', response => {
+  const zeroUsage = { usage: { input_tokens: 0, output_tokens: 0 } }
+  test.each([{}, null, 5, { usage: null }, zeroUsage])('is missing: %j', response => {
     expect(readUsage(response)).toBeUndefined()
   })
 
-  test('the sum of the buckets is the provider’s total, and written usage is read as the same', () => {
+  test('has buckets whose sum is the provider’s total, and is read again as it was written', () => {
     const count = fc.nat(1e6)
     const buckets = fc.record({
       input: fc.integer({ min: 1, max: 1e6 }),
@@ -203,17 +206,20 @@ describe('usage', () => {
       reasoning: count,
     })
     fc.assert(
-      fc.property(fc.record({ given: buckets, cacheWrite: count, cacheWrite1h: count }), ({ given, ...written }) => {
-        const report = writeUsage({ ...given, ...written }) as Record<string, number>
-        const back = readUsage({ usage: report })
-        if (back === undefined || back === 'nonsense') throw new Error('no usage')
-        expect(inputTokens(back)).toBe(report.input_tokens!)
-        expect(outputTokens(back)).toBe(report.output_tokens!)
-        expect({ cacheWrite: 0, cacheWrite1h: 0, cacheRead: 0, reasoning: 0, ...back }).toEqual({
-          ...given,
-          ...written,
-        })
-      }),
+      fc.property(
+        fc.record({ counts: buckets, cacheWrite: count, cacheWrite1h: count }),
+        ({ counts, ...cacheWrites }) => {
+          const report = writeUsage({ ...counts, ...cacheWrites }) as Record<string, number>
+          const readBack = readUsage({ usage: report })
+          if (readBack === undefined || readBack === 'nonsense') throw new Error('no usage')
+          expect(inputTokens(readBack)).toBe(report.input_tokens!)
+          expect(outputTokens(readBack)).toBe(report.output_tokens!)
+          expect({ cacheWrite: 0, cacheWrite1h: 0, cacheRead: 0, reasoning: 0, ...readBack }).toEqual({
+            ...counts,
+            ...cacheWrites,
+          })
+        },
+      ),
     )
   })
 })

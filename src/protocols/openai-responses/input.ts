@@ -1,5 +1,7 @@
 // Estimates the input of a request, and finds the paid services that it uses.
 
+import { hasOnly, MediaList } from '../media/media-list.ts'
+import { mimeOfFile } from '../openai-chat/input.ts'
 import type { InputSize } from '../request/input-size.ts'
 import { inlineBytes, MEDIA_PART_BYTES } from '../request/input-size.ts'
 import { isObject } from '../request/json-body.ts'
@@ -81,10 +83,15 @@ export function measureInput(json: Json, bodyBytes: number): InputSize {
   const addsStoredInput = [...storedFields, 'context_management'].some(
     field => (json[field] ?? undefined) !== undefined,
   )
-  const estimate = { textOnly: tools.length === 0 && !addsStoredInput, inputBytes: bodyBytes }
+  const media = new MediaList()
+  const estimate = { textOnly: tools.length === 0 && !addsStoredInput, inputBytes: bodyBytes, media }
+  if (!estimate.textOnly) media.drop()
   for (const item of items) addItem(estimate, item)
+  const listed = media.end(json, bodyBytes)
   return {
-    ...estimate,
+    textOnly: estimate.textOnly,
+    inputBytes: estimate.inputBytes,
+    ...(listed && { media: listed }),
     searchesMax: tools.some(isSearch) ? usesMax : 0,
     ...(services.length > 0 && { services }),
     ...((tools.length > 0 || fieldServices.some(runsAtProvider)) && { serverTools: true }),
@@ -136,21 +143,63 @@ function isCallerTool({ type, environment }: Json): boolean {
 interface Estimate {
   textOnly: boolean
   inputBytes: number
+  readonly media: MediaList
 }
 
 function addItem(estimate: Estimate, item: unknown): void {
+  const { media } = estimate
   if (!isObject(item)) return
   if (!TEXT_ITEMS.has(item.type ?? 'message')) {
     // Encrypted content has about as many tokens as its size suggests, but the size is no upper limit.
     estimate.textOnly = false
+    media.drop()
   }
   const parts = item.content ?? item.output
+  if (isObject(parts)) media.drop()
   if (!Array.isArray(parts)) return
   for (const part of parts as readonly unknown[]) {
     if (isObject(part) && (TEXT_PARTS.has(part.type) || part.type === 'reasoning_text')) continue
     estimate.textOnly = false
+    addPart(media, part)
     estimate.inputBytes += MEDIA_PART_BYTES - inlineBytes(part)
   }
+}
+
+const PART_KINDS = { input_image: 'image', input_video: 'video', input_audio: 'audio', input_file: 'file' } as const
+/** Fields of a part that name its medium, of which one may occur. */
+const SOURCE_FIELDS = [
+  'image_url',
+  'video_url',
+  'audio_url',
+  'file_data',
+  'file_url',
+  'file_id',
+  'input_audio',
+] as const
+const PART_FIELDS: ReadonlySet<string> = new Set([
+  ...SOURCE_FIELDS,
+  'type',
+  'detail',
+  'filename',
+  'fps',
+  'image_pixel_limit',
+  'prompt_cache_breakpoint',
+])
+const AUDIO_FIELDS: ReadonlySet<string> = new Set(['data', 'format'])
+
+function addPart(media: MediaList, part: unknown): void {
+  if (!isObject(part) || !hasOnly(part, PART_FIELDS)) return media.drop()
+  const { type, detail, fps, filename, input_audio: audio } = part
+  const kind = Object.hasOwn(PART_KINDS, String(type)) ? PART_KINDS[type as keyof typeof PART_KINDS] : undefined
+  const [field, ...more] = SOURCE_FIELDS.filter(name => (part[name] ?? undefined) !== undefined)
+  if (kind === undefined || field === undefined || more.length > 0) return media.drop()
+  if (field === 'file_id') return media.addUnseen(kind, { detail })
+  if (field !== 'input_audio') {
+    const frames = (fps ?? undefined) === undefined ? {} : { framesPerSecond: fps }
+    return media.add({ kind, holder: part, field, detail, ...frames, ...mimeOfFile(filename) })
+  }
+  if (!isObject(audio) || !hasOnly(audio, AUDIO_FIELDS)) return media.drop()
+  media.add({ kind, holder: audio, field: 'data' })
 }
 
 const usesMaxOf = (calls: unknown): number =>

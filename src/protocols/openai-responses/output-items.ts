@@ -8,6 +8,7 @@ import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
+import type { AnswerTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { writeAnnotation } from './citations.ts'
@@ -24,18 +25,25 @@ export const markIncomplete = (item: Json): Json =>
 /** Creates the ids of items in the order of their start, and collects the losses. */
 export class OutputItems {
   readonly #requestId: string
+  readonly #itemIds: string[] | undefined
   readonly #losses: Losses
   readonly #flavour: ResponsesFlavour
   readonly #callIds = new Set<string>()
   #count = 0
 
-  constructor(requestId: string, losses: Losses, flavour: ResponsesFlavour) {
+  constructor(
+    { requestId, losses, upstreamIds }: Pick<AnswerTarget, 'requestId' | 'losses' | 'upstreamIds'>,
+    flavour: ResponsesFlavour,
+  ) {
     this.#requestId = requestId
+    this.#itemIds = upstreamIds?.items
     this.#losses = losses
     this.#flavour = flavour
   }
 
   createId(prefix: string): string {
+    const known = this.#itemIds?.findIndex(id => id.startsWith(`${prefix}_`)) ?? -1
+    if (known >= 0) return this.#itemIds!.splice(known, 1)[0]!
     return buildItemId(prefix, this.#requestId, this.#count++)
   }
 

@@ -7,9 +7,12 @@ import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { read, readItems, readPart, refusedParam, write } from '../../../test/support/responses-wire.ts'
 import { Refusal } from '../../base/errors.ts'
 
-/** Each field of the SDK with a value other than the default, and whether it is carried or lost. */
-type Fate = 'read' | 'moot' | string
-const every: Record<keyof ResponseCreateParams, readonly [value: unknown, fate: Fate]> = {
+/**
+ * Each field of the SDK with a value other than the default, and what happens to it: `read` carries it, `moot` ignores it,
+ * and any other text is the path of the loss.
+ */
+type Handling = 'read' | 'moot' | string
+const sdkFields: Record<keyof ResponseCreateParams, readonly [value: unknown, handling: Handling]> = {
   access_programs: [{ cyber: 'standard' }, 'access_programs'],
   background: [true, 'moot'],
   context_management: [[{ type: 'compaction' }], 'context_management'],
@@ -45,18 +48,18 @@ const every: Record<keyof ResponseCreateParams, readonly [value: unknown, fate: 
   user: ['someone', 'read'],
 }
 
-describe('each field of the SDK', () => {
+describe('a field of a request', () => {
   const plain = read({})
 
-  test.each(Object.entries(every))('%s', (field, [value, fate]) => {
+  test.each(Object.entries(sdkFields))('of the SDK is carried or lost: %s', (field, [value, handling]) => {
     const { lostFields, ...carried } = read({ [field]: value })
-    const { lostFields: _unread, ...before } = plain
-    expect(lostFields).toEqual(fate === 'read' || fate === 'moot' ? [] : [fate])
-    if (fate === 'read') expect(carried).not.toEqual(before)
+    const { lostFields: _lost, ...before } = plain
+    expect(lostFields).toEqual(handling === 'read' || handling === 'moot' ? [] : [handling])
+    if (handling === 'read') expect(carried).not.toEqual(before)
     else expect(carried).toEqual(before)
   })
 
-  test('an unknown field', () => {
+  test('that is unknown is lost', () => {
     expect(read({ brand_new: 1, nothing: null }).lostFields).toEqual(['brand_new'])
     expect(read({ metadata: { a: 'b' } }, 'ark-responses').lostFields).toEqual(['metadata'])
     expect(read({ caching: { type: 'enabled' }, session: { id: 's' } }, 'ark-responses').lostFields).toEqual([
@@ -82,14 +85,14 @@ describe('each field of the SDK', () => {
     ],
     [{ input: [{ role: 'user', content: [{ type: 'input_text', text: 'x', novel: 1 }] }] }, ['input_text.novel']],
     [{ include: ['reasoning.encrypted_content', 'message.output_text.logprobs'] }, []],
-  ])('inside others: %j', (fields, unread) => {
-    expect(read(fields).lostFields).toEqual(unread)
+  ])('inside another field is lost: %j', (fields, lost) => {
+    expect(read(fields).lostFields).toEqual(lost)
   })
 })
 
 describe('items', () => {
-  test('become messages: texts, thoughts and calls of the model become one, and so do results', () => {
-    const turns = readItems(
+  test('become messages: consecutive texts, thoughts and calls of the model become one message, and so do results', () => {
+    const messages = readItems(
       { role: 'developer', content: 'rules' },
       { role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
       { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'gA' },
@@ -107,7 +110,7 @@ describe('items', () => {
       { type: 'custom_tool_call_output', call_id: 'b', output: [{ type: 'input_text', text: 'also' }] },
       { type: 'item_reference', id: 'msg_9' },
     )
-    expect(turns).toEqual([
+    expect(messages).toEqual([
       { role: 'developer', parts: [{ kind: 'text', text: 'rules' }] },
       { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
       {
@@ -176,7 +179,7 @@ describe('items', () => {
       { type: 'input_smell', smell: 1 },
       { kind: 'native', what: 'input_smell' },
     ],
-  ])('have parts: %j', (part, expected) => {
+  ])('have their parts read: %j', (part, expected) => {
     expect(readPart(part)).toMatchObject(expected)
   })
 
@@ -202,14 +205,14 @@ describe('items', () => {
     expect(refusedParam(() => readItems(item))).toBe(param)
   })
 
-  test('a result may belong to a call that is stored elsewhere', () => {
+  test('that are results may belong to a call that is stored elsewhere', () => {
     const input = [{ type: 'function_call_output', call_id: 'kept', output: 'x' }]
     expect(read({ input, previous_response_id: 'resp_1' }).messages).toHaveLength(1)
     expect(readItems({ type: 'item_reference', id: 'fc_1' }, ...input)).toHaveLength(2)
   })
 })
 
-describe('any JSON at all', () => {
+describe('any JSON', () => {
   const part = fc.record(
     {
       type: fc.oneof(
@@ -268,7 +271,7 @@ describe('any JSON at all', () => {
     )
   })
 
-  test('a large image is read fast enough', () => {
+  test('with a large image is read fast enough', () => {
     const url = `data:image/png;base64,${'A'.repeat(10 * 1024 * 1024)}`
     const readUrl = () => expect(readPart({ type: 'input_image', image_url: url })).toMatchObject({ kind: 'image' })
     expect(leastCpuMs(readUrl)).toBeLessThan(1_500)

@@ -49,30 +49,30 @@ const expected: Answer = {
 describe('the golden answer', () => {
   const events = eventsOfSse(golden('responses.sse'))
 
-  test('is read whole', () => {
+  test('is read from a plain answer', () => {
     expect(codec.readWholeAnswer(JSON.parse(golden('responses.json')), source())).toEqual(expected)
   })
 
-  test('is read as a stream', () => {
+  test('is read from a stream', () => {
     expect(collect(events)).toEqual(expected)
   })
 
   test.each([
-    ['without what begins parts', /content_part\.added|summary_part\.added/],
-    ['without what ends parts', /(text|part|arguments)\.done/],
+    ['without the events that begin parts', /content_part\.added|summary_part\.added/],
+    ['without the events that end parts', /(text|part|arguments)\.done/],
     ['without deltas', /\.delta$/],
-    ['without items done', /output_item\.done/],
-    ['of a last event alone', /^(?!response\.completed)/],
-    ['without a beginning', /created|in_progress/],
-    ['without any beginnings and ends', /added|\.done$|created|in_progress/],
-  ])('is the same %s', (_, left) => {
-    const { choices, usage } = collect(events.filter(({ type }) => !left.test(String(type))))
+    ['without the events that end items', /output_item\.done/],
+    ['from the last event alone', /^(?!response\.completed)/],
+    ['without the first events', /created|in_progress/],
+    ['without all events that begin or end something', /added|\.done$|created|in_progress/],
+  ])('is the same %s', (_, omitted) => {
+    const { choices, usage } = collect(events.filter(({ type }) => !omitted.test(String(type))))
     expect({ choices, usage }).toEqual({ choices: expected.choices, usage: expected.usage })
   })
 
   test('is the same with other ids in each event', () => {
-    let n = 0
-    const rotated = events.map(event => ({ ...event, ...(event.item_id !== undefined && { item_id: `x${n++}` }) }))
+    let count = 0
+    const rotated = events.map(event => ({ ...event, ...(event.item_id !== undefined && { item_id: `x${count++}` }) }))
     expect(collect(rotated)).toEqual(expected)
   })
 
@@ -94,7 +94,7 @@ const last = (output: readonly unknown[], rest: Wire = {}): Wire => ({
   response: { id: 'r', status: 'completed', output, ...rest },
 })
 
-const bothWays = (output: readonly unknown[], rest: Wire = {}, from = source()): Answer => {
+const readBothWays = (output: readonly unknown[], rest: Wire = {}, from = source()): Answer => {
   const answer = codec.readWholeAnswer(last(output, rest).response, from)
   expect(collect([last(output, rest)], from)).toEqual(answer)
   return answer
@@ -114,7 +114,7 @@ describe('an answer', () => {
     [[text], { status: 'cancelled' }, 'other'],
     [[{ type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }], {}, 'filtered'],
   ] as const)('%j with %j ends with %s', (output, rest, finish) => {
-    expect(bothWays(output, rest).choices[0]!.finish).toBe(finish)
+    expect(readBothWays(output, rest).choices[0]!.finish).toBe(finish)
   })
 
   test('P30: keeps refusals, citations, probabilities, images and native parts', () => {
@@ -133,7 +133,7 @@ describe('an answer', () => {
       { type: 'reasoning', id: 'rs', summary: [{ text: 'one' }, { text: 'two' }], content: [{ text: 'raw' }] },
       search,
     ]
-    expect(bothWays(output).choices[0]!.parts).toEqual([
+    expect(readBothWays(output).choices[0]!.parts).toEqual([
       {
         kind: 'text',
         text: 'x',
@@ -150,9 +150,9 @@ describe('an answer', () => {
   })
 
   test('has the caller’s tool names, and ids for calls without one', () => {
-    const own = notes()
-    own.renamed.set('a_b', 'a.b')
-    own.wrapped = new Set(['shell'])
+    const translationNotes = notes()
+    translationNotes.renamed.set('a_b', 'a.b')
+    translationNotes.wrapped = new Set(['shell'])
     const output = [
       { type: 'function_call', name: 'a_b', arguments: '{}' },
       { type: 'function_call', call_id: 'c', name: 'shell', arguments: '{"input":"ls\\n"}' },
@@ -161,15 +161,21 @@ describe('an answer', () => {
       { kind: 'call', id: 'call_minted0', name: 'a.b', arguments: '{}' },
       { kind: 'call', id: 'c', name: 'shell', arguments: 'ls\n', custom: true },
     ]
-    expect(codec.readWholeAnswer({ output }, source({ notes: own })).choices[0]!.parts as unknown).toEqual(parts)
-    const added = (item: unknown, at: number): Wire => ({ type: 'response.output_item.added', output_index: at, item })
+    expect(codec.readWholeAnswer({ output }, source({ notes: translationNotes })).choices[0]!.parts as unknown).toEqual(
+      parts,
+    )
+    const added = (item: unknown, index: number): Wire => ({
+      type: 'response.output_item.added',
+      output_index: index,
+      item,
+    })
     const pieces = ['{"inp', 'ut":"ls', '\\n"}'].map(delta => ({
       type: 'response.function_call_arguments.delta',
       output_index: 1,
       delta,
     }))
-    const begun = output.map((item, at) => added({ ...item, arguments: '' }, at))
-    const streamed = collect([...begun, ...pieces, last(output)], source({ notes: own }))
+    const openingEvents = output.map((item, index) => added({ ...item, arguments: '' }, index))
+    const streamed = collect([...openingEvents, ...pieces, last(output)], source({ notes: translationNotes }))
     expect<unknown>(streamed.choices[0]!.parts).toEqual(parts)
   })
 
@@ -179,11 +185,11 @@ describe('an answer', () => {
     expect(collect([delta, done, delta, last([text])]).choices[0]!.parts).toEqual([{ kind: 'text', text: 'x' }])
   })
 
-  test('separates paragraphs', () => {
-    const delta = (at: number, text: string): Wire => ({
+  test('has a blank line between the paragraphs of a summary', () => {
+    const delta = (index: number, text: string): Wire => ({
       type: 'response.reasoning_summary_text.delta',
       output_index: 0,
-      summary_index: at,
+      summary_index: index,
       delta: text,
     })
     const events = [delta(0, 'o'), delta(0, 'ne'), delta(1, 'two'), last([])]
@@ -195,24 +201,24 @@ describe('an answer', () => {
     { type: 'error', message: 'm' },
     { type: 'response.completed' },
     { type: 'response.completed', response: { status: 'failed' } },
-  ])('P8: is refused when it failed or makes no sense: %j', event => {
+  ])('P8: in a stream is refused if it failed or is invalid: %j', event => {
     expect(() => codec.openEventReader(source()).read(event)).toThrow(Refusal)
   })
 
-  test('P8: that failed is no answer', () => {
+  test('P8: that failed is refused', () => {
     expect(() => codec.readWholeAnswer({ status: 'failed', output: [], error: { message: 'm' } }, source())).toThrow(
       Refusal,
     )
     expect(() => codec.readWholeAnswer(null, source())).toThrow(Refusal)
   })
 
-  test('is read fast enough, whatever the number of items', () => {
+  test('with too many items is refused', () => {
     const reader = codec.openEventReader(source())
-    const flood = (): void => {
+    const readTooMany = (): void => {
       const delta = { type: 'response.output_text.delta', delta: 'x' }
-      for (let at = 0; at < 100_000; at++) reader.read({ ...delta, output_index: at })
+      for (let index = 0; index < 100_000; index++) reader.read({ ...delta, output_index: index })
     }
-    expect(flood).toThrow(Refusal)
+    expect(readTooMany).toThrow(Refusal)
   })
 })
 
@@ -255,8 +261,8 @@ const anyEvent = fc.record(
   { requiredKeys: ['type', 'output_index'] },
 )
 
-describe('any JSON at all', () => {
-  const refusedOr = (run: () => unknown): void => {
+describe('any JSON', () => {
+  const expectOnlyRefusal = (run: () => unknown): void => {
     try {
       run()
     } catch (error) {
@@ -265,14 +271,16 @@ describe('any JSON at all', () => {
   }
 
   test('is read as an answer or refused', () => {
-    fc.assert(fc.property(fc.jsonValue(), json => refusedOr(() => codec.readWholeAnswer(json, source()))))
-    fc.assert(fc.property(fc.array(item), output => refusedOr(() => codec.readWholeAnswer({ output }, source()))))
+    fc.assert(fc.property(fc.jsonValue(), json => expectOnlyRefusal(() => codec.readWholeAnswer(json, source()))))
+    fc.assert(
+      fc.property(fc.array(item), output => expectOnlyRefusal(() => codec.readWholeAnswer({ output }, source()))),
+    )
   })
 
   test('is read as valid events or refused', () => {
-    fc.assert(fc.property(fc.array(fc.jsonValue()), events => refusedOr(() => read(events))))
+    fc.assert(fc.property(fc.array(fc.jsonValue()), events => expectOnlyRefusal(() => read(events))))
     fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 12 }), events => refusedOr(() => read(events))),
+      fc.property(fc.array(anyEvent, { maxLength: 12 }), events => expectOnlyRefusal(() => read(events))),
       { numRuns: 500 },
     )
   })

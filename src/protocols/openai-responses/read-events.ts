@@ -5,6 +5,7 @@
 import { answerTooLarge } from '../../base/errors.ts'
 import type { AnswerEvent, AnswerPart, EventReader, PartOpening } from '../neutral/answer.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import type { UpstreamIds } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { addLostEventFields, addLostItemFields, addLostResponseFields } from './answer-fields.ts'
@@ -379,4 +380,11 @@ const isCall = (type: unknown): boolean => type === 'function_call' || type === 
 function contentOpening(type: unknown): { readonly part: 'text' | 'refusal' } | undefined {
   if (type === 'refusal') return { part: 'refusal' }
   return isTextType(type) ? { part: 'text' } : undefined
+}
+
+export function noteIds(json: unknown, ids: UpstreamIds): void {
+  if (!isObject(json)) return
+  if (isObject(json.response) && typeof json.response.id === 'string') ids.answer ??= json.response.id
+  const item = json.type === 'response.output_item.added' ? json.item : undefined
+  if (isObject(item) && typeof item.id === 'string') ids.items.push(item.id)
 }

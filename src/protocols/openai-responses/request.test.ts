@@ -11,8 +11,8 @@ const read = (json: unknown) => readCall(Buffer.from(JSON.stringify(json)), open
 const readText = (text: string) => readCall(Buffer.from(text), openaiFlavour)
 const base = { model: 'p/m', input: 'hi' }
 const target: CallTarget = { model: 'm', askUsage: true, capField: 'max_tokens' }
-const written = (text: string, to: Partial<CallTarget> = {}) =>
-  Buffer.from(writeCall(readText(text), { ...target, ...to })).toString()
+const writeBody = (text: string, overrides: Partial<CallTarget> = {}) =>
+  Buffer.from(writeCall(readText(text), { ...target, ...overrides })).toString()
 
 function refusalOf(run: () => unknown): readonly [string, string | undefined] {
   try {
@@ -21,7 +21,7 @@ function refusalOf(run: () => unknown): readonly [string, string | undefined] {
     if (error instanceof Refusal) return [error.code, error.extras.param]
     throw error
   }
-  throw new Error('nothing was refused')
+  throw new Error('not refused')
 }
 
 describe('a call', () => {
@@ -90,7 +90,7 @@ describe('a call', () => {
   })
 
   test.each([{ prompt: { id: 'pmpt_1' } }, { previous_response_id: 'resp_1' }, { conversation: 'conv_1' }])(
-    'may have no input of its own: %j',
+    'may have no input if other input is stored: %j',
     stored => {
       expect(read({ model: 'p/m', ...stored }).textOnly).toBe(false)
     },
@@ -127,8 +127,8 @@ describe('the estimate of the input', () => {
     expect(call.textOnly).toBe(textOnly)
     const [tool] = 'tools' in fields && !textOnly ? fields.tools : []
     expect(call.searchesMax).toBe(tool?.type === 'web_search' ? 10 : 0)
-    const isNamed = tool !== undefined && tool.type !== 'web_search'
-    expect(call.services?.map(({ name }) => name.split(':')[0]!)).toEqual(isNamed ? [tool.type] : undefined)
+    const isService = tool !== undefined && tool.type !== 'web_search'
+    expect(call.services?.map(({ name }) => name.split(':')[0]!)).toEqual(isService ? [tool.type] : undefined)
   })
 
   test('counts an image as a fixed amount of text', () => {
@@ -146,7 +146,7 @@ describe('the estimate of the input', () => {
 describe('the bytes for an upstream', () => {
   test('are the caller’s, except for the model', () => {
     const text = '{ "input" : "\\u00e9", "model":"p/m","seed":12345678901234567890, "x":{"model":1}}'
-    expect(written(text)).toBe(text.replace('"p/m"', '"m"'))
+    expect(writeBody(text)).toBe(text.replace('"p/m"', '"m"'))
   })
 
   test.each([
@@ -154,14 +154,14 @@ describe('the bytes for an upstream', () => {
     ['{"model":"p/m","input":"a","max_output_tokens":9}', '{"model":"m","input":"a","max_output_tokens":7}'],
     ['{"model":"p/m","input":"a","max_output_tokens":5}', '{"model":"m","input":"a","max_output_tokens":5}'],
     ['{"model":"p/m","input":"a","max_output_tokens":null}', '{"model":"m","input":"a","max_output_tokens":7}'],
-  ])('bear our cap: %s', (text, expected) => {
-    expect(written(text, { cap: 7 })).toBe(expected)
+  ])('have the cap of the gateway: %s', (text, expected) => {
+    expect(writeBody(text, { cap: 7 })).toBe(expected)
   })
 
   test('have the upstream’s id of the previous response', () => {
     const text = '{"previous_response_id":"resp_ours","model":"p/m"}'
-    expect(written(text, { previous: 'resp_theirs' })).toBe('{"previous_response_id":"resp_theirs","model":"m"}')
-    expect(written(text)).toBe('{"previous_response_id":"resp_ours","model":"m"}')
+    expect(writeBody(text, { previous: 'resp_theirs' })).toBe('{"previous_response_id":"resp_theirs","model":"m"}')
+    expect(writeBody(text)).toBe('{"previous_response_id":"resp_ours","model":"m"}')
   })
 
   test('P33: have no reasoning state of another origin, and their own state unchanged', () => {
@@ -169,15 +169,15 @@ describe('the bytes for an upstream', () => {
     const foreign = packReasoningState({ origin: 'there', form: 'encrypted', value: 'gBBB' })
     const signature = packReasoningState({ origin: 'here', form: 'signature', value: 'Er' })
     const item = (state: string) => ({ id: 'rs_ours', type: 'reasoning', summary: [], encrypted_content: state })
-    const said = { role: 'user', content: 'hi' }
-    const input = [said, item(own), item(foreign), item(signature), item('gCCC')]
+    const userItem = { role: 'user', content: 'hi' }
+    const input = [userItem, item(own), item(foreign), item(signature), item('gCCC')]
     const text = JSON.stringify({ seed: 1, model: 'p/m', input }).replace(':1,', ':12345678901234567890,')
-    expect(JSON.parse(written(text, { origin: 'here' })).input).toEqual([
-      said,
+    expect(JSON.parse(writeBody(text, { origin: 'here' })).input).toEqual([
+      userItem,
       { id: 'rs_theirs', type: 'reasoning', summary: [], encrypted_content: 'gAAA+/=' },
       item('gCCC'),
     ])
-    expect(written(text)).toContain('12345678901234567890')
-    expect(JSON.parse(written(text)).input).toEqual([said, item('gCCC')])
+    expect(writeBody(text)).toContain('12345678901234567890')
+    expect(JSON.parse(writeBody(text)).input).toEqual([userItem, item('gCCC')])
   })
 })

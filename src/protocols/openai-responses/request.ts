@@ -11,7 +11,7 @@ import {
   refuseFields,
   requireModel,
 } from '../request/checks.ts'
-import { insertField } from '../request/field-splice.ts'
+import { insertField, streamSplice } from '../request/field-splice.ts'
 import { isObject, readJsonObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { Splice } from '../request/splices.ts'
@@ -106,6 +106,7 @@ function checkInput(json: Json, state: CallState): void {
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
+  if (target.stream) splices.push(streamSplice(call))
   if (target.cap !== undefined) splices.push(...capSplice(call, target.cap))
   if (target.previous !== undefined) {
     const span = call.fields.get('previous_response_id')

@@ -6,7 +6,7 @@ import type { ToolSet } from 'ai'
 import { APICallError, generateText, jsonSchema, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import { ask } from '../../../test/support/responses-wire.ts'
+import { answerTargetOf } from '../../../test/support/responses-wire.ts'
 import { buildErrorReply, Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, Finish } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
@@ -20,13 +20,13 @@ const answerOf = (finish: Finish, ...parts: readonly AnswerPart[]): Answer => ({
 })
 
 const text: AnswerPart = { kind: 'text', text: 'Hello world' }
-const thought: AnswerPart = {
+const thinkingPart: AnswerPart = {
   kind: 'reasoning',
   text: 'hm',
   sealed: { origin: 'o', form: 'signature', value: 'Er' },
 }
-const weather: AnswerPart = { kind: 'call', id: 'call_a', name: 'get_weather', arguments: '{"city":"Paris"}' }
-const cite: AnswerPart = {
+const callPart: AnswerPart = { kind: 'call', id: 'call_a', name: 'get_weather', arguments: '{"city":"Paris"}' }
+const citedPart: AnswerPart = {
   kind: 'text',
   text: 'Cited',
   citations: [{ url: 'https://a.example', title: 't', start: 0, end: 5 }],
@@ -34,14 +34,14 @@ const cite: AnswerPart = {
 
 const cases: Readonly<Record<string, Answer>> = {
   'text': answerOf('stop', text),
-  'cited': answerOf('stop', cite, text),
-  'tools': answerOf('calls', weather),
-  'parallel-tools': answerOf('calls', text, weather, { ...weather, id: 'call_b', arguments: '{"city":"Rome"}' }),
-  'reasoning': answerOf('stop', thought, text),
+  'cited': answerOf('stop', citedPart, text),
+  'tools': answerOf('calls', callPart),
+  'parallel-tools': answerOf('calls', text, callPart, { ...callPart, id: 'call_b', arguments: '{"city":"Rome"}' }),
+  'reasoning': answerOf('stop', thinkingPart, text),
   'raw-reasoning': answerOf('stop', { kind: 'reasoning', text: 'raw', raw: true }, text),
   'incomplete': answerOf('length', text),
   'refusal': answerOf('filtered', { kind: 'refusal', text: 'I cannot.' }),
-  'signed-call': answerOf('calls', { ...weather, sealed: { origin: 'o', form: 'thought', value: 's' } }),
+  'signed-call': answerOf('calls', { ...callPart, sealed: { origin: 'o', form: 'thought', value: 's' } }),
 }
 
 const errors = {
@@ -60,12 +60,12 @@ async function answer(request: Request): Promise<Response> {
     const { status, body } = writeError(buildErrorReply(error, 'req_1'))
     return new Response(body, { status, headers: { 'content-type': 'application/json', 'x-should-retry': 'false' } })
   }
-  const said = cases[model === 'broken' ? 'text' : model]!
-  const to = ask({ model, json: { model, input: 'hi' } })
-  if (!stream) return Response.json(JSON.parse(codec.writeWholeAnswer(said, to)))
-  const writer = codec.openEventWriter(to)
+  const response = cases[model === 'broken' ? 'text' : model]!
+  const target = answerTargetOf({ model, json: { model, input: 'hi' } })
+  if (!stream) return Response.json(JSON.parse(codec.writeWholeAnswer(response, target)))
+  const writer = codec.openEventWriter(target)
   let sse = ''
-  for (const event of toEvents(said)) sse += writer.write(event)
+  for (const event of toEvents(response)) sse += writer.write(event)
   const broken = buildErrorReply(new Refusal('upstream_failed', 'x'), 'req_1')
   sse += model === 'broken' ? writeError(broken).events : writer.end()
   return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
@@ -88,11 +88,12 @@ const clients = {
 }
 
 describe.each(Object.entries(clients))('%s', (_, client) => {
-  test.each(Object.keys(cases))('P5, P6: reads %s, plain and streamed, as the same', async model => {
+  test.each(Object.keys(cases))('P5, P6: reads %s, plain and streamed, with the same result', async model => {
     const plain = await client().responses.create({ model, input: 'hi' })
     const final = await client().responses.stream({ model, input: 'hi' }).finalResponse()
-    const said = ({ output }: OpenAI.Responses.Response) => JSON.parse(JSON.stringify(output, dropParsed)) as unknown
-    expect(said(final)).toEqual(said(plain))
+    const outputOf = ({ output }: OpenAI.Responses.Response) =>
+      JSON.parse(JSON.stringify(output, dropParsed)) as unknown
+    expect(outputOf(final)).toEqual(outputOf(plain))
     expect(final.output_text).toBe(plain.output_text)
     expect(final.id).toBe('resp_0123456789a')
     expect(final.status).toBe(model === 'incomplete' ? 'incomplete' : 'completed')
@@ -142,7 +143,7 @@ describe('AI SDK', () => {
   }
   const common = { prompt: 'hi', maxRetries: 0, tools }
 
-  test.each(Object.keys(cases))('reads %s, plain and streamed, as the same', async name => {
+  test.each(Object.keys(cases))('reads %s, plain and streamed, with the same result', async name => {
     const plain = await generateText({ model: model(name), ...common })
     const faults: unknown[] = []
     const stream = streamText({ model: model(name), ...common, onError: ({ error }) => void faults.push(error) })
@@ -162,7 +163,7 @@ describe('AI SDK', () => {
     ['text', 'stop'],
     ['parallel-tools', 'tool-calls'],
     ['incomplete', 'length'],
-  ])('knows why %s ended: %s', async (name, reason) => {
+  ])('reads the finish reason of %s: %s', async (name, reason) => {
     const plain = await generateText({ model: model(name), ...common })
     expect<string>(plain.finishReason).toBe(reason)
   })

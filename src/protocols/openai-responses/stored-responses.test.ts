@@ -14,7 +14,7 @@ import {
 
 const ids = (items: readonly Json[]): readonly unknown[] => items.map(({ id }) => id)
 
-describe('items of an input', () => {
+describe('the items of an input', () => {
   test('have ids and their long form', () => {
     expect(listInputItems({ input: 'hi' }, 'req_1')).toEqual([
       {
@@ -39,7 +39,7 @@ describe('items of an input', () => {
   })
 })
 
-describe('bodies', () => {
+describe('the body', () => {
   const items = ['a', 'b', 'c'].map(id => ({ id }))
   const page = (after: string | undefined, limit: number, order: 'asc' | 'desc') =>
     JSON.parse(writePage(items, { after, limit, order })) as Json
@@ -50,15 +50,15 @@ describe('bodies', () => {
     [undefined, 20, 'desc', { data: [{ id: 'c' }, { id: 'b' }, { id: 'a' }], has_more: false }],
     ['c', 1, 'desc', { data: [{ id: 'b' }], has_more: true }],
     ['a', 5, 'desc', { data: [], first_id: null, last_id: null, has_more: false }],
-  ] as const)('a page after %p of %i, %s', (...[after, limit, order, expected]) => {
+  ] as const)('of a page after %p with %i items, %s', (...[after, limit, order, expected]) => {
     expect<unknown>(page(after, limit, order)).toMatchObject({ object: 'list', ...expected })
   })
 
-  test('a page after an unknown item is refused', () => {
+  test('of a page after an unknown item is refused', () => {
     expect(() => page('z', 1, 'asc')).toThrow(Refusal)
   })
 
-  test('of the endpoints that delete, count and compact', () => {
+  test('of the endpoints that delete, count and compact is written and read', () => {
     expect(JSON.parse(writeDeleted('resp_1'))).toEqual({ id: 'resp_1', object: 'response', deleted: true })
     expect(readInputTokens(JSON.parse(writeInputTokens(5)))).toBe(5)
     expect([readInputTokens(null), readInputTokens({ input_tokens: -1 })]).toEqual([undefined, undefined])

@@ -23,7 +23,7 @@ export function writeWholeAnswer(
   const [choice = { parts: [], finish: 'other' as const }] = choices
   const { parts, finish } = choice
   const hasRefusal = parts.some(({ kind }) => kind === 'refusal')
-  const items = new OutputItems(target.requestId, target.losses, flavour)
+  const items = new OutputItems(target, flavour)
   addFinishLoss(target.losses, 'openai-responses', choice)
   const ending = readResponseEnd(finish, hasRefusal)
   const output = writeOutput(parts, items)

@@ -2,13 +2,21 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Wire } from '../../../test/support/responses-wire.ts'
-import { again, read, readItems, refusedParam, say, target, write } from '../../../test/support/responses-wire.ts'
+import {
+  conversationOf,
+  read,
+  readAndWrite,
+  readItems,
+  refusedParam,
+  target,
+  write,
+} from '../../../test/support/responses-wire.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { ConversationMessage } from '../neutral/conversation.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import { protocols } from '../protocols.ts'
 
-describe('written again', () => {
+describe('a conversation is written:', () => {
   const tools = [
     { type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
     { type: 'function', name: 'loose' },
@@ -22,7 +30,7 @@ describe('written again', () => {
     { type: 'code_interpreter', container: 'c' },
   ]
 
-  test('a request is the same, and stores nothing', () => {
+  test('a request that was read is the same, and stores nothing', () => {
     const input = [
       {
         type: 'message',
@@ -67,7 +75,7 @@ describe('written again', () => {
       },
       reasoning: { effort: 'low', summary: 'auto' },
     }
-    const { json, losses } = again(fields)
+    const { json, losses } = readAndWrite(fields)
     expect(losses).toEqual([])
     expect(json).toEqual({
       ...fields,
@@ -93,39 +101,44 @@ describe('written again', () => {
     [{ presencePenalty: 1 }, 'presence_penalty'],
     [{ logitBias: { 1: 1 } }, 'logit_bias'],
     [{ serviceClass: 'nobody_knows' }, 'service_tier'],
-  ])('%j is said to be lost', (settings, code) => {
-    expect(write(say({ settings: { stream: false, ...settings } })).losses).toEqual([code])
+  ])('%j is a loss', (settings, code) => {
+    expect(write(conversationOf({ settings: { stream: false, ...settings } })).losses).toEqual([code])
   })
 
   test('several choices are refused, with the field n', () => {
-    expect(refusedParam(() => write(say({ settings: { stream: false, choices: 2 } })))).toBe('n')
+    expect(refusedParam(() => write(conversationOf({ settings: { stream: false, choices: 2 } })))).toBe('n')
   })
 
   test('the cap is the lower one of the caller’s and the gateway’s', () => {
     const capped = (own: number | undefined, cap: number | undefined) =>
-      write(say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), { cap }).json
-        .max_output_tokens
+      write(conversationOf({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), {
+        cap,
+      }).json.max_output_tokens
     expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
     expect(capped(undefined, undefined)).toBeUndefined()
   })
 
   test('a long id of an end user becomes a hash', () => {
-    const { safety_identifier: id } = write(say({ settings: { stream: false, endUser: 'u'.repeat(200) } })).json
+    const { safety_identifier: id } = write(
+      conversationOf({ settings: { stream: false, endUser: 'u'.repeat(200) } }),
+    ).json
     expect(id).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  test('the default tier has its own name', () => {
-    expect(write(say({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier).toBe('default')
+  test('the standard service class is called default', () => {
+    expect(
+      write(conversationOf({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier,
+    ).toBe('default')
   })
 
-  test('names of tools that are not allowed are changed, everywhere, and noted', () => {
-    const turns: readonly ConversationMessage[] = [
+  test('tool names that are not allowed are changed everywhere, and the change is noted', () => {
+    const messages: readonly ConversationMessage[] = [
       { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
       { role: 'assistant', parts: [{ kind: 'call', id: 'c', name: 'a.b', arguments: '' }] },
     ]
     const { json, notes } = write(
-      say({
-        messages: turns,
+      conversationOf({
+        messages,
         tools: [
           { kind: 'function', name: 'a.b' },
           { kind: 'function', name: 'a_b' },
@@ -141,23 +154,23 @@ describe('written again', () => {
     expect([...notes.renamed]).toEqual([['a_b_2', 'a.b']])
   })
 
-  test('P30: a failed result says so in its text', () => {
+  test('P30: the text of a failed tool result says that it failed', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'boom' }], failed: true } as const
-    const items = write(say({ messages: [{ role: 'tool', parts: [result] }] })).json.input
+    const items = write(conversationOf({ messages: [{ role: 'tool', parts: [result] }] })).json.input
     expect(items).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'The tool failed:\nboom' }])
   })
 
   test('the JSON mode adds a message about JSON, unless a message mentions it', () => {
-    const plain = write(say({ format: { kind: 'json' } })).json
+    const plain = write(conversationOf({ format: { kind: 'json' } })).json
     expect(plain.text).toEqual({ format: { type: 'json_object' } })
     expect((plain.input as Wire[]).at(-1)).toMatchObject({ role: 'developer' })
-    const turns: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
-    expect(write(say({ messages: turns, format: { kind: 'json' } })).json.input).toHaveLength(1)
+    const messages: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
+    expect(write(conversationOf({ messages, format: { kind: 'json' } })).json.input).toHaveLength(1)
   })
 
-  test('results have cache breakpoints, which are lost if the model has none', () => {
+  test('tool results have cache breakpoints, which are lost if the model has none', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
-    const conversation = say({ messages: [{ role: 'tool', parts: [result] }] })
+    const conversation = conversationOf({ messages: [{ role: 'tool', parts: [result] }] })
     expect(write(conversation).json.input).toEqual([
       {
         type: 'function_call_output',
@@ -185,56 +198,59 @@ describe('thinking', () => {
     [{ effort: 'max' }, { efforts: ['low', 'high'] }, { effort: 'high' }, true],
     [{ effort: 'none' }, { efforts: ['low', 'high'], stopsThinking: false }, { effort: 'low' }, true],
     [{ effort: 'high' }, { thinking: 'none' }, undefined, false],
-  ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, sealed]) => {
-    const { json } = write(say(reasoning === undefined ? {} : { reasoning }), { traits })
+  ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, hasState]) => {
+    const { json } = write(conversationOf(reasoning === undefined ? {} : { reasoning }), { traits })
     expect(json.reasoning as unknown).toEqual(expected)
-    expect(json.include !== undefined).toBe(sealed)
+    expect(json.include !== undefined).toBe(hasState)
   })
 
   test('that the model does not support is a loss', () => {
-    const lost = (traits: ModelTraits) => write(say({ reasoning: { effort: 'max' } }), { traits }).losses
-    expect(lost({})).toEqual([])
-    expect(lost({ efforts: ['low'] })).toEqual(['reasoning.effort'])
-    expect(lost({ thinking: 'none' })).toEqual(['reasoning'])
+    const lossesFor = (traits: ModelTraits) =>
+      write(conversationOf({ reasoning: { effort: 'max' } }), { traits }).losses
+    expect(lossesFor({})).toEqual([])
+    expect(lossesFor({ efforts: ['low'] })).toEqual(['reasoning.effort'])
+    expect(lossesFor({ thinking: 'none' })).toEqual(['reasoning'])
   })
 
-  test('has no sampling settings if the model allows none', () => {
+  test('leaves out sampling settings that the model does not allow', () => {
     const settings = { stream: false, temperature: 1 }
-    expect(write(say({ settings }), { traits: { sampling: false } })).toMatchObject({ losses: ['temperature'] })
+    expect(write(conversationOf({ settings }), { traits: { sampling: false } })).toMatchObject({
+      losses: ['temperature'],
+    })
     const traits = { thinking: 'effort', samplingWithoutThinking: true } as const
-    expect(write(say({ settings }), { traits }).json.temperature).toBeUndefined()
-    expect(write(say({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
+    expect(write(conversationOf({ settings }), { traits }).json.temperature).toBeUndefined()
+    expect(write(conversationOf({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
   })
 
   const sealed = (origin: string, form: 'encrypted' | 'signature' = 'encrypted') =>
     ({ origin, form, value: 'gA+/=', id: 'rs_1' }) as const
 
-  test('P33: only state of the same origin goes back, byte for byte', () => {
-    const carried = (state: string): readonly Wire[] => {
+  test('P33: has only state of the same origin, byte for byte', () => {
+    const reasoningItems = (state: string): readonly Wire[] => {
       const item = {
         id: 'rs_ours',
         type: 'reasoning',
         summary: [{ type: 'summary_text', text: 'hm' }],
         encrypted_content: state,
       }
-      const { json, losses } = again({ input: [{ role: 'user', content: 'hi' }, item] })
+      const { json, losses } = readAndWrite({ input: [{ role: 'user', content: 'hi' }, item] })
       expect(losses).toEqual((json.input as Wire[]).length > 1 ? [] : ['reasoning_state'])
       return (json.input as Wire[]).slice(1)
     }
-    expect(carried(packReasoningState(sealed('here')))).toEqual([
+    expect(reasoningItems(packReasoningState(sealed('here')))).toEqual([
       { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'gA+/=' },
     ])
-    expect(carried(packReasoningState(sealed('there')))).toEqual([])
-    expect(carried(packReasoningState(sealed('here', 'signature')))).toEqual([])
-    expect(carried('gRaw')).toEqual([])
+    expect(reasoningItems(packReasoningState(sealed('there')))).toEqual([])
+    expect(reasoningItems(packReasoningState(sealed('here', 'signature')))).toEqual([])
+    expect(reasoningItems('gRaw')).toEqual([])
   })
 
-  test('the signature of a call returns to the call', () => {
-    const thought = { origin: 'o', form: 'thought', value: 'sig' } as const
+  test('has the signature of a tool call, which is read back with the call', () => {
+    const callState = { origin: 'o', form: 'thought', value: 'sig' } as const
     const answer = {
-      choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: thought }], finish: 'calls' }],
+      choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: callState }], finish: 'calls' }],
     } as const
-    const whole = protocols['openai-responses'].codec.writeWholeAnswer(answer, {
+    const body = protocols['openai-responses'].codec.writeWholeAnswer(answer, {
       requestId: 'req_1',
       model: 'p/m',
       createdS: 1,
@@ -243,20 +259,20 @@ describe('thinking', () => {
       json: {},
       losses: target().notes.losses,
     })
-    const { output } = JSON.parse(whole) as { output: Wire[] }
+    const { output } = JSON.parse(body) as { output: Wire[] }
     expect(readItems(...output)).toEqual([
       {
         role: 'assistant',
-        parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: { ...thought, id: 'c' } }],
+        parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: { ...callState, id: 'c' } }],
       },
     ])
   })
 })
 
-describe('Ark', () => {
+describe('the Ark dialect', () => {
   test('has its own fields and values', () => {
     const { json, losses, notes } = write(
-      say({
+      conversationOf({
         messages: [
           { role: 'developer', parts: [{ kind: 'text', text: 'rules' }] },
           { role: 'user', parts: [{ kind: 'video', source: { at: 'url', url: 'https://a.example/v' } }] },
@@ -298,7 +314,7 @@ describe('Ark', () => {
     expect([...notes.wrapped!]).toEqual(['shell'])
   })
 
-  test('is read with its own meaning', () => {
+  test('has its own fields for thinking', () => {
     expect(read({ thinking: { type: 'disabled' } }, 'ark-responses').reasoning).toEqual({ effort: 'none' })
     expect(read({ thinking: { type: 'auto' } }, 'ark-responses').reasoning).toEqual({ adaptive: true, show: 'auto' })
     expect(read({ reasoning: { effort: 'low' } }, 'ark-responses').reasoning).toEqual({ effort: 'low', show: 'auto' })

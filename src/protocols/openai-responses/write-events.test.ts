@@ -8,7 +8,7 @@ import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { lawful } from '../../../test/support/lawful.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
-import { ask, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
+import { answerTargetOf, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
 import type { Answer, AnswerEvent, AnswerPart, Finish } from '../neutral/answer.ts'
 import { collectAnswer, toEvents } from '../neutral/answer-collector.ts'
 import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
@@ -18,14 +18,15 @@ import { buildResponseId } from './response-object.ts'
 
 const { codec } = protocols['openai-responses']
 
-function streamed(events: Iterable<AnswerEvent>, to: AnswerTarget = ask()): readonly Wire[] {
-  const writer = codec.openEventWriter(to)
+function streamed(events: Iterable<AnswerEvent>, target: AnswerTarget = answerTargetOf()): readonly Wire[] {
+  const writer = codec.openEventWriter(target)
   let sse = ''
   for (const event of events) sse += writer.write(event)
   return eventsOfSse(sse + writer.end())
 }
 
-const whole = (answer: Answer, to: AnswerTarget = ask()): Wire => JSON.parse(codec.writeWholeAnswer(answer, to)) as Wire
+const plainAnswer = (answer: Answer, target: AnswerTarget = answerTargetOf()): Wire =>
+  JSON.parse(codec.writeWholeAnswer(answer, target)) as Wire
 
 const answerOf = (parts: readonly AnswerPart[], finish: Finish = 'stop'): Answer => ({
   choices: [{ parts, finish }],
@@ -99,10 +100,10 @@ describe('a stream', () => {
     )
   })
 
-  test('ends with the same object as the whole answer', () => {
+  test('ends with the same object as the plain answer', () => {
     fc.assert(
       fc.property(anyAnswer(1), answer => {
-        expect(finalOf(streamed(toEvents(answer)))).toEqual(whole(answer))
+        expect(finalOf(streamed(toEvents(answer)))).toEqual(plainAnswer(answer))
       }),
     )
   })
@@ -110,10 +111,10 @@ describe('a stream', () => {
   test('contains only the first choice', () => {
     fc.assert(
       fc.property(anyEvents(3), events => {
-        const to = ask()
-        checkLegal(streamed(events, to))
-        const isMore = events.some(event => 'choice' in event && event.choice > 0)
-        expect(to.losses.codes.includes('choices')).toBe(isMore)
+        const target = answerTargetOf()
+        checkLegal(streamed(events, target))
+        const hasMoreChoices = events.some(event => 'choice' in event && event.choice > 0)
+        expect(target.losses.codes.includes('choices')).toBe(hasMoreChoices)
       }),
     )
   })
@@ -146,7 +147,7 @@ describe('a stream', () => {
 
   test('with many deltas is written fast enough, each delta once until the end', () => {
     const tookMs = leastCpuMs(() => {
-      const writer = codec.openEventWriter(ask())
+      const writer = codec.openEventWriter(answerTargetOf())
       writer.write({ kind: 'start' })
       writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
       let longest = 0
@@ -160,8 +161,8 @@ describe('a stream', () => {
     expect(tookMs).toBeLessThan(2_000)
   })
 
-  test('that is too long is ended', () => {
-    const writer = codec.openEventWriter(ask())
+  test('that is too long is refused', () => {
+    const writer = codec.openEventWriter(answerTargetOf())
     writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
     const text = 'x'.repeat(8 * 1024 * 1024)
     const write = (): string => writer.write({ kind: 'delta', index: 0, text })
@@ -170,7 +171,7 @@ describe('a stream', () => {
   })
 })
 
-describe('a whole answer', () => {
+describe('a plain answer', () => {
   test.each([
     ['stop', 'completed', null],
     ['stop_sequence', 'completed', null],
@@ -183,7 +184,7 @@ describe('a whole answer', () => {
     ['filtered', 'incomplete', { reason: 'content_filter' }],
   ] as const)('that ended with %s is %s', (finish, status, details) => {
     const answer = answerOf([{ kind: 'text', text: 'x' }], finish)
-    expect(whole(answer)).toMatchObject({ status, incomplete_details: details })
+    expect(plainAnswer(answer)).toMatchObject({ status, incomplete_details: details })
     const events = streamed(toEvents(answer))
     expect(events.at(-1)!.type).toBe(`response.${status}`)
     expect(finalOf(events).incomplete_details).toEqual(details)
@@ -192,7 +193,7 @@ describe('a whole answer', () => {
   test('with a refusal is complete', () => {
     const answer = answerOf([{ kind: 'refusal', text: 'no' }], 'filtered')
     const message = { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
-    expect(whole(answer)).toMatchObject({ status: 'completed', output: [message] })
+    expect(plainAnswer(answer)).toMatchObject({ status: 'completed', output: [message] })
     expect(finalOf(streamed(toEvents(answer)))).toMatchObject({ status: 'completed', output: [message] })
   })
 
@@ -214,7 +215,7 @@ describe('a whole answer', () => {
       conversation: 'conv_1',
       user: 'u',
     }
-    const body = whole(answerOf([]), ask({ json }))
+    const body = plainAnswer(answerOf([]), answerTargetOf({ json }))
     expect(body).toMatchObject({
       id: buildResponseId('req_0123456789a'),
       model: 'p/m',
@@ -243,36 +244,36 @@ describe('a whole answer', () => {
     expect(body.id).toBe('resp_0123456789a')
   })
 
-  test('reports its losses', () => {
-    const to = ask()
+  test('records its losses', () => {
+    const target = answerTargetOf()
     const parts: readonly AnswerPart[] = [
       { kind: 'audio', source: { at: 'inline', base64: 'AA', mime: 'audio/wav' } },
       { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} },
       { kind: 'text', text: 'x', citations: [{ citedText: 'no address' }] },
     ]
-    whole(
+    plainAnswer(
       {
         choices: [
           { parts, finish: 'paused' },
           { parts: [], finish: 'stop' },
         ],
       },
-      to,
+      target,
     )
     const lost = ['audio', 'choices', 'citations', 'executable_code', 'finish_reason.paused']
-    expect([...to.losses.codes].sort()).toEqual(lost)
+    expect([...target.losses.codes].sort()).toEqual(lost)
   })
 
-  test('writes an image as a generated image', () => {
+  test('has an image as a generated image', () => {
     const parts: readonly AnswerPart[] = [
       { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
     ]
-    expect(whole(answerOf(parts)).output).toMatchObject([{ type: 'image_generation_call', result: 'AAAA' }])
+    expect(plainAnswer(answerOf(parts)).output).toMatchObject([{ type: 'image_generation_call', result: 'AAAA' }])
   })
 })
 
 describe('a written answer', () => {
-  /** Limited to what this dialect can express: no empty parts, calls with arguments, packed state. */
+  // The parts are limited to what this dialect can express: no empty parts, calls with arguments, packed state.
   test('is the same when it is read again', () => {
     const sealed = { origin: 'o', form: 'signature', value: 'Er+/=' } as const
     const parts: readonly AnswerPart[] = [
@@ -289,18 +290,18 @@ describe('a written answer', () => {
     const all = [...events, ...reader.end()]
     lawful(all)
     const collected = collectAnswer(all)
-    expect(collected).toEqual(codec.readWholeAnswer(whole(answer), source()))
-    const read = collected.choices[0]!.parts.map(part => {
+    expect(collected).toEqual(codec.readWholeAnswer(plainAnswer(answer), source()))
+    const unpacked = collected.choices[0]!.parts.map(part => {
       if (part.kind !== 'reasoning' || part.sealed === undefined) return part
       return { ...part, sealed: unpackReasoningState(part.sealed.value)! }
     })
-    expect<unknown>({ ...collected.choices[0], parts: read }).toEqual({ parts, finish: 'calls' })
+    expect<unknown>({ ...collected.choices[0], parts: unpacked }).toEqual({ parts, finish: 'calls' })
     expect(collected.usage).toEqual(answer.usage!)
   })
 
   test('carries reasoning state with its origin', () => {
     const sealed = { origin: 'o', form: 'redacted', value: 'x' } as const
-    const body = whole(
+    const body = plainAnswer(
       answerOf([
         { kind: 'reasoning', text: '', sealed },
         { ...call, sealed },

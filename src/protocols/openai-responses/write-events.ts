@@ -27,6 +27,7 @@ import {
 } from './output-items.ts'
 import type { ResponseEnd } from './response-object.ts'
 import {
+  buildResponseId,
   readNow,
   readRequestedTier,
   readResponseEnd,
@@ -100,7 +101,7 @@ class Writer implements EventWriter {
     this.#target = target
     this.#echo = writeRequestFields(target)
     this.#requestedTier = readRequestedTier(target.json)
-    this.#items = new OutputItems(target.requestId, target.losses, flavour)
+    this.#items = new OutputItems(target, flavour)
   }
 
   write(event: AnswerEvent): string {
@@ -173,10 +174,17 @@ class Writer implements EventWriter {
     this.#emitJson('response.in_progress', {}, ['response', body])
   }
 
+  /** With the id of the answer that the caller knows. */
+  #requestFields(): string {
+    const { upstreamIds, requestId } = this.#target
+    if (upstreamIds?.answer === undefined) return this.#echo
+    return this.#echo.replace(JSON.stringify(buildResponseId(requestId)), () => JSON.stringify(upstreamIds.answer))
+  }
+
   #body(ending: ResponseEnd, output: readonly string[]): string {
     const isStart = ending.status === 'in_progress'
     return writeResponseObject({
-      requestFields: this.#echo,
+      requestFields: this.#requestFields(),
       end: ending,
       output,
       usage: this.#usage,

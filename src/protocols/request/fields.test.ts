@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { findLostFields } from './fields.ts'
 
-test('an empty field is no loss', () => {
+test('lost and unknown fields are losses unless they are null or undefined', () => {
   const json = { read: 1, moot: 2, lost: 3, unknown: {}, none: null, empty: [], undefined }
   const table = { read: 'read', moot: 'moot', lost: 'lost' } as const
   expect(findLostFields(json, table)).toEqual(['lost', 'unknown', 'empty'])

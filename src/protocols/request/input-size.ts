@@ -1,5 +1,6 @@
 // The size of the input of a request, as far as its bound and its estimate need it.
 
+import type { ListedMedia } from '../media/media-list.ts'
 import { isObject } from './json-body.ts'
 import type { Service } from './services.ts'
 
@@ -12,6 +13,8 @@ export interface InputSize {
   readonly services?: readonly Service[]
   /** The provider runs tools for the model, or reads content that is not in the request. */
   readonly serverTools?: boolean
+  /** All input that is not text. Absent if there is none, or if it is not all listed. */
+  readonly media?: ListedMedia
 }
 
 /** An image or a minute of audio is about a thousand tokens, whatever its size; so many bytes of text are as many. */

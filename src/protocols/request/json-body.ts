@@ -16,6 +16,8 @@ import {
   scanObject,
 } from '../../base/text/json-bytes.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
+import type { MeasuredMedia } from '../media/measure.ts'
+import { cacheMeasured } from '../media/measure.ts'
 import type { Reference } from './references.ts'
 import { cacheReferences, findReferences, isSearchedName } from './references.ts'
 
@@ -38,6 +40,10 @@ export interface ParsedObject extends JsonObject {
   readonly references?: readonly Reference[]
   /** A duplicate field that JSON.parse has dropped. An upstream may read it, and it may contain a reference. */
   readonly droppedField?: string
+  /** An object has two fields with one name. An upstream may read the one that JSON.parse has dropped. */
+  readonly hasDuplicates?: true
+  /** The media in the body, if another thread has parsed it. */
+  readonly media?: MeasuredMedia
 }
 
 export interface ParsedField {
@@ -70,12 +76,14 @@ export function parseBody(body: Buffer): ParsedBody {
   if (typeof scan === 'string') return { code: 'json_invalid', detail: scan }
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
   const { names, ...found } = scan
-  const dropped = scan.counts.fields === countFields(json) ? undefined : droppedField(body, json, scan)
+  const isUnique = scan.counts.fields === countFields(json)
+  const dropped = isUnique ? undefined : droppedField(body, json, scan)
   return {
     json,
     ...found,
     largeObjects: isLarge ? findLargeObjects(body, json, scan) : noObjects,
     ...(isLarge && { references: allReferences(json) }),
+    ...(!isUnique && { hasDuplicates: true }),
     ...(dropped !== undefined && { droppedField: dropped }),
   }
 }
@@ -127,7 +135,13 @@ const parsedBodies = new WeakMap<Buffer, ParsedBody>()
 export function cacheParsedBody(body: Buffer, found: ParsedBody): void {
   parsedBodies.set(body, found)
   if ('json' in found && found.references !== undefined) cacheReferences(found.json, found.references)
+  if ('json' in found && found.media !== undefined) cacheMeasured(found.media)
 }
+
+const ambiguous = new WeakSet<object>()
+
+/** Whether an object in this body has two fields with one name. */
+export const hasDuplicates = (json: JsonObject['json']): boolean => ambiguous.has(json)
 
 const hintOf: Partial<Record<ErrorCode, string>> = {
   json_too_deep: `The limit is ${bounds.jsonDepthMax} levels.`,
@@ -153,6 +167,7 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
     const hint = `An object has two fields with the same name: "${found.droppedField}", or a field that contains it.`
     throw new Refusal('field_duplicate', 'in an object', { param: found.droppedField.slice(0, 64), hint })
   }
+  if (found.hasDuplicates) ambiguous.add(found.json)
   return { json: found.json, fields: found.fields }
 }
 

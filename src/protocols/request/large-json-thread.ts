@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { serveThread } from '../../base/threads/serve-thread.ts'
+import { measureAllMedia } from '../media/measure.ts'
 import type { ParsedBody } from './json-body.ts'
 import { parseBody } from './json-body.ts'
 import type { ParsedForm } from './large-form.ts'
@@ -47,8 +48,13 @@ lowerPriority()
 
 function read({ bytes, formType }: LargeBodyRequest): LargeBody {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const result = formType === undefined ? { found: parseBody(body) } : { form: parseForm(body, formType) }
+  const result = formType === undefined ? { found: parseJson(body) } : { form: parseForm(body, formType) }
   return { ...result, bytes, hash: hash('sha256', bytes, 'hex') }
+}
+
+function parseJson(body: Buffer): ParsedBody {
+  const found = parseBody(body)
+  return 'json' in found ? { ...found, media: measureAllMedia(found.json) } : found
 }
 
 serveThread<LargeBodyMethods>(

@@ -1,4 +1,4 @@
-// The reader of large bodies: its results, and its worker that fails or is closed.
+// Tests the reader of large bodies: its results, and its worker that fails or is closed.
 
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -27,11 +27,11 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   )
 
 test('a body keeps its bytes and gets a hash; the memory that it came in is transferred', async () => {
-  const sent = body()
-  const read = await reader.read(sent, owner)
+  const received = body()
+  const read = await reader.read(received, owner)
   expect(read.toString()).toBe(text)
   expect(getBodyHash(read)).toBe(createHash('sha256').update(text).digest('hex'))
-  expect(sent.length).toBe(0)
+  expect(received.length).toBe(0)
 })
 
 test('after an error in the worker the body is refused, the error is reported, and the next body is read', async () => {
@@ -42,9 +42,9 @@ test('after an error in the worker the body is refused, the error is reported, a
 })
 
 test('bodies are refused when the reader closes, and the next one is read', async () => {
-  const sent = Promise.withResolvers<void>()
-  const waiting = codeOf(reader.read(body(), { name: 'another', throwIfGone: sent.resolve })) // called just before
-  await sent.promise
+  const isSent = Promise.withResolvers<void>()
+  const waiting = codeOf(reader.read(body(), { name: 'another', throwIfGone: isSent.resolve })) // throwIfGone is called just before the body is sent
+  await isSent.promise
   reader.close()
   expect(await waiting).toBe('draining')
   expect(await codeOf(reader.read(body(), owner))).toBe('read')

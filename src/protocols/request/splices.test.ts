@@ -42,14 +42,16 @@ test('ranges that overlap or are outside the body are a programming error', () =
 })
 
 test('any splices in any order give the same as replacing from the end', () => {
-  const cuts = fc.uniqueArray(fc.nat(40), { maxLength: 8 }).map(places => [...places].sort((a, b) => a - b))
+  const cuts = fc.uniqueArray(fc.nat(40), { maxLength: 8 }).map(positions => [...positions].sort((a, b) => a - b))
   fc.assert(
-    fc.property(fc.uint8Array({ minLength: 40, maxLength: 60 }), cuts, fc.string(), (body, places, put) => {
-      const pairs = places.flatMap((start, at) => (at % 2 === 0 ? [[start, places[at + 1] ?? start] as const] : []))
-      const ranges = pairs.map(([start, end]) => ({ start, end, text: put }))
+    fc.property(fc.uint8Array({ minLength: 40, maxLength: 60 }), cuts, fc.string(), (body, positions, replacement) => {
+      const pairs = positions.flatMap((start, index) =>
+        index % 2 === 0 ? [[start, positions[index + 1] ?? start] as const] : [],
+      )
+      const ranges = pairs.map(([start, end]) => ({ start, end, text: replacement }))
       let expected = Buffer.from(body)
       for (const { start, end } of [...ranges].reverse()) {
-        expected = Buffer.concat([expected.subarray(0, start), Buffer.from(put), expected.subarray(end)])
+        expected = Buffer.concat([expected.subarray(0, start), Buffer.from(replacement), expected.subarray(end)])
       }
       expect(Buffer.from(applySplices(body, [...ranges].reverse()))).toEqual(expected)
     }),

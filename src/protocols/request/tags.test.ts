@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { formatTags, readEndUser, readTags } from './tags.ts'
 
 describe('the end user', () => {
-  test('is the first value that is a text', () => {
+  test('is the first value that is a string', () => {
     expect(readEndUser('u-1', 's-1')).toBe('u-1')
     expect(readEndUser(undefined, 's-1')).toBe('s-1')
     expect(readEndUser(5, null)).toBeUndefined()
@@ -21,7 +21,7 @@ describe('the end user', () => {
 })
 
 describe('tags of the body', () => {
-  test('are the text fields of an object', () => {
+  test('are the string fields of an object', () => {
     expect(readTags({ team: 'search', run: 5, deep: { a: 'b' }, none: null, empty: '' })).toEqual({
       team: 'search',
       empty: '',
@@ -30,7 +30,7 @@ describe('tags of the body', () => {
   })
 
   test('are limited in number and length', () => {
-    const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`tag-${at}`, 'x'.repeat(1_000)]))
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`tag-${index}`, 'x'.repeat(1_000)]))
     const tags = readTags(many)!
     expect(Object.keys(tags)).toHaveLength(16)
     expect(Object.values(tags)[0]).toBe('x'.repeat(64))
@@ -43,7 +43,7 @@ describe('tags of the body', () => {
   })
 })
 
-describe('as text for the record', () => {
+describe('tags as text for the record', () => {
   const rows: readonly (readonly [header: string, text: string | undefined])[] = [
     ['team=search', '{"team":"search"}'],
     [' team = search , beta,,', '{"team":"search","beta":""}'],
@@ -54,21 +54,21 @@ describe('as text for the record', () => {
     ['n\u0007ame=va\u0000lue', '{"name":"value"}'],
   ]
 
-  test.each(rows)('%j is %p', (header, text) => {
+  test.each(rows)('of the header %j are %p', (header, text) => {
     expect(formatTags(undefined, header)).toBe(text)
   })
 
-  test('header and body are merged, and the header wins', () => {
+  test('are those of header and body, and the header wins', () => {
     expect(formatTags({ team: 'search', run: '7' }, undefined)).toBe('{"team":"search","run":"7"}')
     expect(formatTags({ team: 'search', run: '7' }, 'team=ads')).toBe('{"team":"ads","run":"7"}')
     expect(formatTags(undefined, undefined)).toBeUndefined()
   })
 
-  test('at most sixteen, those of the header first', () => {
-    const body = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`b${at}`, '']))
-    const header = Array.from({ length: 40 }, (_, at) => `h${at}`).join(',')
+  test('are at most sixteen, those of the header first', () => {
+    const body = Object.fromEntries(Array.from({ length: 16 }, (_, index) => [`b${index}`, '']))
+    const header = Array.from({ length: 40 }, (_, index) => `h${index}`).join(',')
     expect(Object.keys(JSON.parse(formatTags(body, header)!) as object)).toEqual(
-      Array.from({ length: 16 }, (_, at) => `h${at}`),
+      Array.from({ length: 16 }, (_, index) => `h${index}`),
     )
     expect(Object.keys(JSON.parse(formatTags(body, 'x')!) as object)).toHaveLength(16)
   })

@@ -1,4 +1,4 @@
-// Tests that thinking counts as switched off only if no other field asks for it.
+// Tests that thinking counts as switched off only if no other field requests it.
 
 import { expect, test } from 'bun:test'
 import { ark } from '../ark/dialect.ts'
@@ -29,6 +29,6 @@ const rows: readonly (readonly [Protocol, object, false | undefined])[] = [
   [gemini, thinkingConfig({ thinking_budget: 0, thinking_level: 'HIGH' }), undefined],
 ]
 
-test.each(rows)('%# %j', (protocol, json, thinks) => {
+test.each(rows)('row %#: thinking is switched off only if no field of %j requests it', (protocol, json, thinks) => {
   expect(protocol.asksForThinking!(json as never)).toBe(thinks as never)
 })

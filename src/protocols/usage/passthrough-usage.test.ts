@@ -9,79 +9,79 @@ import { readImageUsage } from '../ark-passthrough/images.ts'
 import { passthroughProtocols } from '../passthrough-protocols.ts'
 import { readInputOutputUsage, readInputUsage, readSeconds } from './passthrough-usage.ts'
 
-const both = (more: object = {}) => ({ input_tokens: 10, output_tokens: 4, total_tokens: 14, ...more })
+const totalsWith = (more: object = {}) => ({ input_tokens: 10, output_tokens: 4, total_tokens: 14, ...more })
 
 const rows: readonly (readonly [string, UsageReport | undefined, Usage | 'nonsense' | undefined])[] = [
-  ['what was read', readInputUsage({ prompt_tokens: 3, total_tokens: 3 }), { input: 3, output: 0 }],
-  ['nothing but a total', readInputUsage({ total_tokens: 3 }), { input: 3, output: 0 }],
-  ['a total that knows more', readInputUsage({ prompt_tokens: 3, total_tokens: 5 }), { input: 5, output: 0 }],
+  ['input tokens', readInputUsage({ prompt_tokens: 3, total_tokens: 3 }), { input: 3, output: 0 }],
+  ['a total only', readInputUsage({ total_tokens: 3 }), { input: 3, output: 0 }],
+  ['a total above the input', readInputUsage({ prompt_tokens: 3, total_tokens: 5 }), { input: 5, output: 0 }],
   [
-    'a film beside words',
+    'a video beside text',
     readInputUsage({ total_tokens: 9, prompt_tokens_details: { text_tokens: 2, image_tokens: 0, video_tokens: 7 } }),
     { input: 2, output: 0, inputImage: 7 },
   ],
-  ['nothing at all', readInputUsage({ prompt_tokens: 0, total_tokens: 0 }), undefined],
+  ['no tokens', readInputUsage({ prompt_tokens: 0, total_tokens: 0 }), undefined],
   ['no report', readInputUsage(undefined), undefined],
   ['no report, but a search', readInputUsage(null, { searches: 2 }), { input: 0, output: 0, searches: 2 }],
-  ['a total below its part', readInputUsage({ prompt_tokens: 3, total_tokens: 2 }), 'nonsense'],
+  ['a total below the input', readInputUsage({ prompt_tokens: 3, total_tokens: 2 }), 'nonsense'],
   ['a report that is a number', readInputUsage(7), 'nonsense'],
-  ['a report of texts', readInputUsage({ prompt_tokens: '3' }), 'nonsense'],
-  ['searches below zero', readInputUsage(undefined, { searches: -1 }), 'nonsense'],
-  ['words', readInputOutputUsage(both(), 'output'), { input: 10, output: 4 }],
-  ['pictures', readInputOutputUsage(both(), 'outputImage'), { input: 10, output: 0, outputImage: 4 }],
+  ['counts that are strings', readInputUsage({ prompt_tokens: '3' }), 'nonsense'],
+  ['negative searches', readInputUsage(undefined, { searches: -1 }), 'nonsense'],
+  ['text output', readInputOutputUsage(totalsWith(), 'output'), { input: 10, output: 4 }],
+  ['image output', readInputOutputUsage(totalsWith(), 'outputImage'), { input: 10, output: 0, outputImage: 4 }],
   [
-    'pictures beside words',
-    readInputOutputUsage(both({ output_tokens_details: { image_tokens: 3, text_tokens: 1 } }), 'outputImage'),
+    'image output beside text',
+    readInputOutputUsage(totalsWith({ output_tokens_details: { image_tokens: 3, text_tokens: 1 } }), 'outputImage'),
     { input: 10, output: 1, outputImage: 3 },
   ],
   [
-    'what was heard and seen',
-    readInputOutputUsage(both({ input_token_details: { audio_tokens: 6, text_tokens: 4 } }), 'output'),
+    'audio input beside text',
+    readInputOutputUsage(totalsWith({ input_token_details: { audio_tokens: 6, text_tokens: 4 } }), 'output'),
     { input: 4, inputAudio: 6, output: 4 },
   ],
   [
-    'more heard than read',
-    readInputOutputUsage(both({ input_token_details: { audio_tokens: 11 } }), 'output'),
+    'more audio than input',
+    readInputOutputUsage(totalsWith({ input_token_details: { audio_tokens: 11 } }), 'output'),
     'nonsense',
   ],
-  ['a total that is another', readInputOutputUsage(both({ total_tokens: 15 }), 'output'), 'nonsense'],
+  ['a total that is not the sum', readInputOutputUsage(totalsWith({ total_tokens: 15 }), 'output'), 'nonsense'],
   [
-    'fields of chat',
+    'fields of the chat dialect',
     readInputOutputUsage({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }, 'output'),
     { input: 3, output: 2 },
   ],
   ['fields of another dialect', readInputOutputUsage({ promptTokenCount: 1 }, 'output'), 'nonsense'],
   [
-    'pictures of Ark',
+    'images of Ark',
     readImageUsage({ generated_images: 2, output_tokens: 5, total_tokens: 7 }, 3),
     { input: 2, output: 0, outputImage: 5, images: 2 },
   ],
   [
-    'a search for a picture',
+    'an image with searches',
     readImageUsage({ generated_images: 1, tool_usage: { web_search: 2 } }, 1),
     { input: 0, output: 0, images: 1, searches: 2 },
   ],
-  ['half a picture', readImageUsage({ generated_images: 0.5 }, 1), 'nonsense'],
-  ['a picture that nobody reported', readImageUsage(undefined, 1), { input: 0, output: 0, images: 1 }],
+  ['half an image', readImageUsage({ generated_images: 0.5 }, 1), 'nonsense'],
+  ['an image without a report', readImageUsage(undefined, 1), { input: 0, output: 0, images: 1 }],
 ]
 
-test.each(rows)('%s', (_name, found, expected) => {
+test.each(rows)('a usage report is read: %s', (_name, found, expected) => {
   expect(found).toEqual(expected as never)
 })
 
-test('seconds are rounded up, and undefined if they are no number', () => {
-  const said = [0, 1.01, '12.5', '', 'x', -1, Number.NaN, Infinity, null, undefined, {}]
-  expect(said.map(readSeconds)).toEqual([0, 2, 13, ...Array<undefined>(8).fill(undefined)])
+test('seconds are rounded up, and undefined if they are not a number', () => {
+  const values = [0, 1.01, '12.5', '', 'x', -1, Number.NaN, Infinity, null, undefined, {}]
+  expect(values.map(readSeconds)).toEqual([0, 2, 13, ...Array<undefined>(8).fill(undefined)])
 })
 
-test('any report is nonsense, empty or consistent', () => {
+test('any usage report is not used, empty or consistent', () => {
   const count = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
-  const some = (...names: readonly string[]) =>
+  const recordOf = (...names: readonly string[]) =>
     fc.record(Object.fromEntries(names.map(name => [name, count])), { requiredKeys: [] })
   const reports = fc.tuple(
-    some('input_tokens', 'output_tokens', 'total_tokens'),
-    some('text_tokens', 'image_tokens', 'audio_tokens', 'cached_tokens'),
-    some('text_tokens', 'image_tokens'),
+    recordOf('input_tokens', 'output_tokens', 'total_tokens'),
+    recordOf('text_tokens', 'image_tokens', 'audio_tokens', 'cached_tokens'),
+    recordOf('text_tokens', 'image_tokens'),
   )
   fc.assert(
     fc.property(reports, ([totals, input, output]) => {

@@ -5,22 +5,24 @@ import { expect, test } from 'bun:test'
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { estimateTextBytes } from './text-bytes.ts'
 
-/** The same in each run, with all byte values. */
-const bytes = Uint8Array.from({ length: 3_000 }, (_, at) => (Math.imul(at + 1, 0x9e3779b1) >>> 13) & 0xff)
-const drawn = (from: string): string => Array.from(bytes, byte => from[byte % from.length]).join('')
+/** Bytes that are the same in each run, with all values. */
+const bytes = Uint8Array.from({ length: 3_000 }, (_, index) => (Math.imul(index + 1, 0x9e3779b1) >>> 13) & 0xff)
+const randomText = (from: string): string => Array.from(bytes, byte => from[byte % from.length]).join('')
 
 const texts = {
   prose: 'The river bends where the old mill stood, and the heron waits there every morning for its fish. '.repeat(8),
   german: 'Die Donau ist der zweitlängste Fluss in Europa und fließt durch zehn Länder zum Meer. '.repeat(8),
   code: 'export function within(most: number): Tokens {\n  return Math.min(output, most - drawn)\n}\n\n'.repeat(8),
-  json: JSON.stringify(Array.from(bytes.slice(0, 90), (id, at) => ({ id, name: `brook ${at}`, isOpen: id > 99 }))),
-  digits: drawn('0123456789'),
+  json: JSON.stringify(
+    Array.from(bytes.slice(0, 90), (id, index) => ({ id, name: `brook ${index}`, isOpen: id > 99 })),
+  ),
+  digits: randomText('0123456789'),
   numbers: bytes.join(', '),
   decimals: Array.from(bytes, byte => (byte / 7).toFixed(3)).join(' '),
   base64: Buffer.from(bytes).toString('base64'),
   hex: Buffer.from(bytes).toString('hex'),
   shouted: 'THE RIVER BENDS WHERE THE OLD MILL STOOD, AND THE HERON WAITS. '.repeat(8),
-  signs: drawn('!@#$%^&*()_+-=[]{}|;:,.<>/?'),
+  signs: randomText('!@#$%^&*()_+-=[]{}|;:,.<>/?'),
   table: '| a | 12 | 3.5 |\n|---|---:|:--|\n'.repeat(20),
   chinese: '长江是中国最长的河流，全长约六千三百公里，流经十一个省、自治区和直辖市，最后在上海注入东海。'.repeat(8),
   japanese: '東京は日本の首都であり、世界で最も人口の多い都市圏の一つです。春には桜が咲きます。'.repeat(8),
@@ -32,7 +34,7 @@ const texts = {
   symbols: '∑∫√≤≥≠∞→←∀∃∈⊂∪∩'.repeat(8),
 } as const
 
-/** The pieces of a stream. Half a character comes together with its other half. */
+/** The pieces of a stream, token by token. A character that is split between tokens is in one piece. */
 function* piecesOf(text: string): Iterable<string> {
   let tokens: number[] = []
   for (const token of encode(text)) {
@@ -44,13 +46,13 @@ function* piecesOf(text: string): Iterable<string> {
   }
 }
 
-test.each(Object.entries(texts))('%s', (_kind, text) => {
+test.each(Object.entries(texts))('the estimate is within a factor of two of the real tokens for %s', (_kind, text) => {
   const tokens = encode(text).length
   let streamed = 0
   for (const piece of piecesOf(text)) streamed += estimateTextBytes(piece)
-  for (const bytesOfProse of [estimateTextBytes(text), streamed, estimateTextBytes(text.repeat(40)) / 40]) {
-    expect(bytesOfProse / 4).toBeGreaterThan(tokens / 2)
-    expect(bytesOfProse / 4).toBeLessThan(tokens * 2)
+  for (const estimate of [estimateTextBytes(text), streamed, estimateTextBytes(text.repeat(40)) / 40]) {
+    expect(estimate / 4).toBeGreaterThan(tokens / 2)
+    expect(estimate / 4).toBeLessThan(tokens * 2)
   }
 })
 
@@ -59,12 +61,12 @@ test('letters are a quarter of a token each, exactly', () => {
   expect(estimateTextBytes('x'.repeat(1_000_001))).toBe(1_000_001)
 })
 
-test('digits are never more than three a token, nor Chinese characters more than one', () => {
+test('a token has at most three digits, and at most one Chinese character', () => {
   expect(estimateTextBytes('123456') / 4).toBeGreaterThanOrEqual(2)
   expect(estimateTextBytes('江河') / 4).toBe(2)
 })
 
-test('a value that is no text is 0, and the shortest text is above 0', () => {
+test('a value that is not a string is 0, and the shortest text is above 0', () => {
   expect([undefined, null, 7, {}, ''].map(estimateTextBytes)).toEqual([0, 0, 0, 0, 0])
   expect(estimateTextBytes('a')).toBe(2)
 })

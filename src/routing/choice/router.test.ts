@@ -16,25 +16,30 @@ import type { ChoiceInput } from './channel-choice.ts'
 import { chooseChannel } from './channel-choice.ts'
 import type { ChannelOption, TargetOption } from './target-option.ts'
 
-const seatsOf = (weights: readonly number[], chance: () => number): ChannelOption[] =>
-  weights.map((weight, at) => ({ id: `s${at}`, priority: 0, weight, health: new Health({ caps: {}, random: chance }) }))
+const channelsWith = (weights: readonly number[], chance: () => number): ChannelOption[] =>
+  weights.map((weight, index) => ({
+    id: `s${index}`,
+    priority: 0,
+    weight,
+    health: new Health({ caps: {}, random: chance }),
+  }))
 
-const optionOf = (seats: readonly ChannelOption[]): TargetOption => ({
+const optionOf = (channels: readonly ChannelOption[]): TargetOption => ({
   name: 'p/m',
   priority: 0,
   weight: 1,
   needsTranslation: false,
   price: 1,
-  channels: seats,
+  channels,
 })
 
 const seeds = fc.integer({ min: 0, max: 2 ** 31 })
 
 /** A queue of actions in the order of their time. */
-class Agenda {
+class Schedule {
   readonly #due: { readonly atMs: number; run(): void }[] = []
 
-  at(atMs: number, run: () => void): void {
+  add(atMs: number, run: () => void): void {
     const after = this.#due.findIndex(other => other.atMs > atMs)
     this.#due.splice(after < 0 ? this.#due.length : after, 0, { atMs, run })
   }
@@ -53,15 +58,15 @@ describe.each(policyNames)('%s', policy => {
     })
     const property = fc.property(arb, ({ seed, weights, everyMs }) => {
       const chance = chanceOf(seed)
-      const seats = seatsOf(weights, chance)
-      const usual = seats.map(() => 100 + chance() * 1_900)
-      const lastMs = seats.map(() => 0)
-      const agenda = new Agenda()
-      const [slow, broken] = [0, seats.length - 1]
-      const options = [optionOf(seats)]
+      const channels = channelsWith(weights, chance)
+      const usualMs = channels.map(() => 100 + chance() * 1_900)
+      const lastMs = channels.map(() => 0)
+      const schedule = new Schedule()
+      const [slow, broken] = [0, channels.length - 1]
+      const options = [optionOf(channels)]
       const endMs = 15 * 60_000
       for (let nowMs = 0; nowMs < endMs; nowMs += everyMs) {
-        agenda.runUntil(nowMs)
+        schedule.runUntil(nowMs)
         const choice = chooseChannel({
           targets: options,
           policy,
@@ -72,16 +77,16 @@ describe.each(policyNames)('%s', policy => {
           random: chance,
         })
         if (choice.kind !== 'try') throw new Error(choice.kind)
-        const at = seats.indexOf(choice.channel)
-        const turn = choice.channel.health.begin(1, nowMs)
+        const index = channels.indexOf(choice.channel)
+        const use = choice.channel.health.begin(1, nowMs)
         const isEarly = nowMs < 30_000
-        if (isEarly && at === broken) {
-          turn.end({ verdict: 'broken' }, nowMs)
+        if (isEarly && index === broken) {
+          use.end({ verdict: 'broken' }, nowMs)
           continue
         }
-        const firstMs = isEarly && at === slow ? 30_000 : usual[at]!
-        agenda.at(nowMs + firstMs, () => turn.end({ verdict: 'answered', firstContentMs: firstMs }, nowMs + firstMs))
-        lastMs[at] = nowMs
+        const firstMs = isEarly && index === slow ? 30_000 : usualMs[index]!
+        schedule.add(nowMs + firstMs, () => use.end({ verdict: 'answered', firstContentMs: firstMs }, nowMs + firstMs))
+        lastMs[index] = nowMs
       }
       for (const ms of lastMs) expect(endMs - ms).toBeLessThan(5 * 60_000)
     })
@@ -91,47 +96,47 @@ describe.each(policyNames)('%s', policy => {
   test('keeps 99 % of conversations on one channel while it is healthy, whatever the others do', () => {
     const property = fc.property(seeds, seed => {
       const chance = chanceOf(seed)
-      const seats = seatsOf(
-        Array.from({ length: 20 }, (_, at) => 1 + (at % 3)),
+      const channels = channelsWith(
+        Array.from({ length: 20 }, (_, index) => 1 + (index % 3)),
         chance,
       )
       const isSteady = (id: string): boolean => Number(id.slice(1)) % 2 === 0
-      const options = [optionOf(seats)]
+      const options = [optionOf(channels)]
       const affinity = new Affinity()
-      const homes = new Map<string, string>()
-      let [kept, all] = [0, 0]
-      for (let turn = 0; turn < 20_000; turn++) {
-        const nowMs = turn * 100
-        const name = `talk-${Math.floor(chance() * 500)}`
+      const channelOf = new Map<string, string>()
+      let [stayed, all] = [0, 0]
+      for (let step = 0; step < 20_000; step++) {
+        const nowMs = step * 100
+        const name = `conversation-${Math.floor(chance() * 500)}`
         const known = affinity.get(name, nowMs)
-        const keeping = { affinityChannel: known?.channelId, affinityModel: known?.model }
+        const affinityInput = { affinityChannel: known?.channelId, affinityModel: known?.model }
         const choice = chooseChannel({
           targets: options,
           policy,
           tried: [],
-          ...keeping,
+          ...affinityInput,
           tokens: 1,
           nowMs,
           random: chance,
         })
         if (choice.kind !== 'try') throw new Error(choice.kind)
         const { id, health } = choice.channel
-        const isWell = isSteady(id) || chance() < 0.6
+        const isAnswered = isSteady(id) || chance() < 0.6
         const firstMs = 50 + chance() * 5_000
         health
           .begin(1, nowMs)
-          .end(isWell ? { verdict: 'answered', firstContentMs: firstMs } : { verdict: 'broken' }, nowMs)
-        if (!isWell) continue
-        const home = homes.get(name)
-        if (known !== undefined && home !== undefined && isSteady(home)) {
+          .end(isAnswered ? { verdict: 'answered', firstContentMs: firstMs } : { verdict: 'broken' }, nowMs)
+        if (!isAnswered) continue
+        const channel = channelOf.get(name)
+        if (known !== undefined && channel !== undefined && isSteady(channel)) {
           all++
-          if (home === id) kept++
+          if (channel === id) stayed++
         }
-        homes.set(name, id)
+        channelOf.set(name, id)
         affinity.set(name, { channelId: id, model: choice.target.name }, { ttlMs: undefined, nowMs })
       }
       expect(all).toBeGreaterThan(5_000)
-      expect(kept / all).toBeGreaterThanOrEqual(0.99)
+      expect(stayed / all).toBeGreaterThanOrEqual(0.99)
     })
     fc.assert(property, { numRuns: 4 })
   })
@@ -150,18 +155,18 @@ test('a dead provider gets at most 1.2 times its load', () => {
     const chance = chanceOf(seed)
     const options = [
       optionOf(
-        seatsOf(
+        channelsWith(
           Array.from({ length: channels }, () => 1),
           chance,
         ),
       ),
     ]
     const budget = new RetryBudget()
-    const agenda = new Agenda()
+    const schedule = new Schedule()
     let [calls, attempts] = [0, 0]
     const attempt = (tried: readonly TriedChannel[], lease: RetryLease, nowMs: number): void => {
       const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
-      const choosing: ChoiceInput = {
+      const input: ChoiceInput = {
         targets: options,
         policy: 'balanced',
         tried,
@@ -170,20 +175,20 @@ test('a dead provider gets at most 1.2 times its load', () => {
         nowMs,
         random: chance,
       }
-      const choice = mayTry ? chooseChannel(choosing) : undefined
+      const choice = mayTry ? chooseChannel(input) : undefined
       // No call is refused without an attempt.
       if (tried.length === 0) expect(choice?.kind).toBe('try')
       if (choice?.kind !== 'try') return lease.end()
       attempts++
-      const turn = choice.channel.health.begin(1, nowMs)
+      const use = choice.channel.health.begin(1, nowMs)
       const endMs = nowMs + (tried.length === 0 ? firstMs : againMs)
-      agenda.at(endMs, () => {
-        turn.end({ verdict }, endMs)
+      schedule.add(endMs, () => {
+        use.end({ verdict }, endMs)
         attempt([...tried, { channelId: choice.channel.id, verdict }], lease, endMs)
       })
     }
     for (let nowMs = 0; nowMs < 60_000; nowMs += 1_000 / perSecond) {
-      agenda.runUntil(nowMs)
+      schedule.runUntil(nowMs)
       calls++
       attempt([], budget.begin('m', nowMs), nowMs)
     }
@@ -197,20 +202,20 @@ test('calls are answered while any channel is healthy: one among dead ones, or o
     seed: seeds,
     policy: fc.constantFrom(...policyNames),
     dead: fc.integer({ min: 1, max: 9 }),
-    well: fc.integer({ min: 0, max: 2 }),
+    healthy: fc.integer({ min: 0, max: 2 }),
     failMs: fc.constantFrom(1, 50, 1_000),
   })
-  const property = fc.property(arb, ({ seed, policy, dead, well, failMs }) => {
+  const property = fc.property(arb, ({ seed, policy, dead, healthy, failMs }) => {
     const chance = chanceOf(seed)
-    const seats = seatsOf(
-      Array.from({ length: dead + well }, () => 1),
+    const channels = channelsWith(
+      Array.from({ length: dead + healthy }, () => 1),
       chance,
     )
     const next = { id: 'next', priority: 0, weight: 1, health: new Health({ caps: {}, random: chance }) }
-    const options = [optionOf(seats), { ...optionOf([next]), name: 'q/m', priority: 1 }]
-    const deadIds = new Set(seats.slice(0, dead).map(({ id }) => id))
+    const options = [optionOf(channels), { ...optionOf([next]), name: 'q/m', priority: 1 }]
+    const deadIds = new Set(channels.slice(0, dead).map(({ id }) => id))
     const budget = new RetryBudget()
-    const agenda = new Agenda()
+    const schedule = new Schedule()
     let [calls, answered] = [0, 0]
     const attempt = (
       tried: readonly TriedChannel[],
@@ -224,23 +229,23 @@ test('calls are answered while any channel is healthy: one among dead ones, or o
         : undefined
       if (choice?.kind !== 'try') return lease.end()
       const { id, health } = choice.channel
-      const turn = health.begin(1, nowMs)
+      const use = health.begin(1, nowMs)
       const endMs = nowMs + (deadIds.has(id) ? failMs : 500)
       const verdict = deadIds.has(id) ? 'broken' : 'answered'
-      agenda.at(endMs, () => {
-        turn.end({ verdict, firstContentMs: endMs - nowMs }, endMs)
+      schedule.add(endMs, () => {
+        use.end({ verdict, firstContentMs: endMs - nowMs }, endMs)
         if (verdict === 'broken') return attempt([...tried, { channelId: id, verdict }], call, endMs)
         if (counts) answered++
         lease.end()
       })
     }
     for (let nowMs = 0; nowMs < 40_000; nowMs += 10) {
-      agenda.runUntil(nowMs)
+      schedule.runUntil(nowMs)
       const counts = nowMs >= 10_000 // the breakers need some failures first
       if (counts) calls++
       attempt([], { lease: budget.begin('m', nowMs), counts }, nowMs)
     }
-    agenda.runUntil(Infinity)
+    schedule.runUntil(Infinity)
     expect(answered / calls).toBeGreaterThanOrEqual(0.98)
   })
   fc.assert(property, { numRuns: 30 })
@@ -259,14 +264,14 @@ test('over 100,000 random endings no attempt leaks, and none is counted twice', 
     nowMs += chance() * 50
     open.push(health.begin(Math.floor(chance() * 100), nowMs))
     while (open.length > 25) {
-      const [turn] = open.splice(Math.floor(chance() * open.length), 1)
+      const [use] = open.splice(Math.floor(chance() * open.length), 1)
       if (chance() < 0.001) continue // this attempt is never ended
-      if (chance() < 0.5) turn!.noteAnswer({ firstContentMs: chance() * 1_000 }, nowMs)
+      if (chance() < 0.5) use!.noteAnswer({ firstContentMs: chance() * 1_000 }, nowMs)
       const verdict = verdicts[Math.floor(chance() * verdicts.length)]!
-      for (let end = chance() < 0.1 ? 2 : 1; end > 0; end--) turn!.end({ verdict, tokens: 50 }, nowMs)
+      for (let end = chance() < 0.1 ? 2 : 1; end > 0; end--) use!.end({ verdict, tokens: 50 }, nowMs)
     }
   }
-  for (const turn of open) turn.end({ verdict: 'answered' }, nowMs)
+  for (const use of open) use.end({ verdict: 'answered' }, nowMs)
   nowMs += bounds.channelUseMsMax
   health.begin(1, nowMs).end({ verdict: 'answered' }, nowMs)
   expect(health.activeCalls).toBe(0)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { ChannelUse } from './health.ts'
 import { Health } from './health.ts'
 
-interface Happened {
+interface Outcome {
   readonly second: number
   readonly isBad: boolean
 }
@@ -17,7 +17,7 @@ class Model {
   #openedAfter = 0
   #begun = 0
   #inRow = 0
-  #happened: Happened[] = []
+  #happened: Outcome[] = []
   #probe: number | undefined
 
   passes(nowMs: number): boolean {
@@ -30,7 +30,7 @@ class Model {
     return id
   }
 
-  well(id: number, nowMs: number): void {
+  succeeded(id: number, nowMs: number): void {
     this.#happened.push({ second: Math.floor(nowMs / 1_000), isBad: false })
     if (!this.isOpen) this.#inRow = 0
     else if (id > this.#openedAfter) {
@@ -41,13 +41,13 @@ class Model {
     }
   }
 
-  over(id: number): void {
+  ended(id: number): void {
     if (this.#probe === id) this.#probe = undefined
   }
 
   failed(id: number, nowMs: number): void {
     const isProbe = this.#probe === id
-    this.over(id)
+    this.ended(id)
     this.#happened.push({ second: Math.floor(nowMs / 1_000), isBad: true })
     this.#inRow++
     if (this.isOpen && !isProbe) this.untilMs = Math.max(this.untilMs, nowMs + this.#forMs)
@@ -70,38 +70,38 @@ class Model {
 test('the breaker does the same as the model, step by step', () => {
   const stepOf = <Kind extends string>(weight: number, ...kinds: readonly Kind[]) => ({
     weight,
-    arbitrary: fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(5) }),
+    arbitrary: fc.record({ kind: fc.constantFrom(...kinds), argument: fc.nat(5) }),
   })
   const waitMs = fc.constantFrom(0, 1, 300, 999, 4_000)
   const stepArb = fc.oneof(
     stepOf(4, 'begin'),
     stepOf(5, 'broken'),
     stepOf(3, 'answered', 'too_slow', 'left', 'first'),
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), at: waitMs }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), argument: waitMs }) },
   )
   const property = fc.property(fc.array(stepArb, { maxLength: 300 }), steps => {
     const [health, model] = [new Health({ caps: {}, random: () => 0.5 }), new Model()]
-    const turns: { readonly turn: ChannelUse; readonly id: number; answered: boolean }[] = []
+    const uses: { readonly use: ChannelUse; readonly id: number; answered: boolean }[] = []
     let nowMs = 0
-    for (const { kind, at } of steps) {
-      if (kind === 'wait') nowMs += at
-      else if (kind === 'begin' || turns.length === 0) {
-        turns.push({ turn: health.begin(1, nowMs), id: model.begin(nowMs), answered: false })
+    for (const { kind, argument } of steps) {
+      if (kind === 'wait') nowMs += argument
+      else if (kind === 'begin' || uses.length === 0) {
+        uses.push({ use: health.begin(1, nowMs), id: model.begin(nowMs), answered: false })
       } else if (kind === 'first') {
-        const one = turns[at % turns.length]!
-        one.turn.noteAnswer({ firstContentMs: 10 }, nowMs)
-        if (!one.answered) model.well(one.id, nowMs)
-        one.answered = true
+        const used = uses[argument % uses.length]!
+        used.use.noteAnswer({ firstContentMs: 10 }, nowMs)
+        if (!used.answered) model.succeeded(used.id, nowMs)
+        used.answered = true
       } else {
-        const [one] = turns.splice(at % turns.length, 1)
-        one!.turn.end({ verdict: kind }, nowMs)
-        if (kind === 'answered' && !one!.answered) model.well(one!.id, nowMs)
-        if (kind === 'broken' || kind === 'too_slow') model.failed(one!.id, nowMs)
-        else model.over(one!.id)
+        const [used] = uses.splice(argument % uses.length, 1)
+        used!.use.end({ verdict: kind }, nowMs)
+        if (kind === 'answered' && !used!.answered) model.succeeded(used!.id, nowMs)
+        if (kind === 'broken' || kind === 'too_slow') model.failed(used!.id, nowMs)
+        else model.ended(used!.id)
       }
-      const left = model.passes(nowMs) ? undefined : Math.max(0, model.untilMs - nowMs)
-      expect(health.breakerOpenMs(nowMs)).toEqual(left)
-      expect(health.activeCalls).toBe(turns.length)
+      const openForMs = model.passes(nowMs) ? undefined : Math.max(0, model.untilMs - nowMs)
+      expect(health.breakerOpenMs(nowMs)).toEqual(openForMs)
+      expect(health.activeCalls).toBe(uses.length)
     }
   })
   fc.assert(property, { numRuns: 1_000 })
@@ -110,9 +110,9 @@ test('the breaker does the same as the model, step by step', () => {
 test('the breaker stays open for its time, a fifth more or less, for every random number', () => {
   const chances = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 12, maxLength: 12 })
   fc.assert(
-    fc.property(chances, given => {
+    fc.property(chances, chancesOf => {
       let drawn = 0
-      const health = new Health({ caps: {}, random: () => given[drawn++ % given.length]! })
+      const health = new Health({ caps: {}, random: () => chancesOf[drawn++ % chancesOf.length]! })
       let nowMs = 0
       for (let time = 0; time < 5; time++) health.begin(1, nowMs).end({ verdict: 'broken' }, nowMs)
       for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {

@@ -11,54 +11,54 @@ const FAILURES_TO_OPEN = 5
 /** A credential counts as refused after so many forbidden answers in a row. */
 const FORBIDDEN_TO_BLOCK = 5
 
-const evenly = (): number => 0.5
-const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: evenly, ...parts })
+const middle = (): number => 0.5
+const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: middle, ...parts })
 
-function alarmed(): { readonly health: Health; readonly alarms: readonly string[] } {
+function healthWithAlarms(): { readonly health: Health; readonly alarms: readonly string[] } {
   const alarms: string[] = []
-  const onCredentialOff = (): void => void alarms.push('credential_bad')
+  const onCredentialRefused = (): void => void alarms.push('credential_bad')
   const onQuotaSpent = (): void => void alarms.push('quota_spent')
-  const onWellAgain = (): void => void alarms.push('well_again')
-  return { health: healthOf({ onCredentialRefused: onCredentialOff, onQuotaSpent, onRecovered: onWellAgain }), alarms }
+  const onRecovered = (): void => void alarms.push('well_again')
+  return { health: healthOf({ onCredentialRefused, onQuotaSpent, onRecovered }), alarms }
 }
 
-/** Makes calls one after another, each of which ends at once. */
+/** Makes calls one after another, each of which ends at once, with a failure by default. */
 function fail(
   health: Health,
   times: number,
-  { atMs = 0, ...fate }: Partial<AttemptResult> & { atMs?: number } = {},
+  { atMs = 0, ...result }: Partial<AttemptResult> & { atMs?: number } = {},
 ): void {
-  for (let time = 0; time < times; time++) health.begin(1, atMs).end({ verdict: 'broken', ...fate }, atMs)
+  for (let time = 0; time < times; time++) health.begin(1, atMs).end({ verdict: 'broken', ...result }, atMs)
 }
 
-const well: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
+const success: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
 
 describe('a breaker', () => {
   test('opens after five failures in a row, not after four', () => {
     const health = healthOf()
     fail(health, FAILURES_TO_OPEN - 1)
-    health.begin(1, 0).end(well, 0)
+    health.begin(1, 0).end(success, 0)
     fail(health, FAILURES_TO_OPEN - 1)
     expect(health.stateFor(1, 0)).toBe('available')
     fail(health, 1)
     expect(health.stateFor(1, 0)).toBe('broken')
   })
 
-  test('opens when half of twenty within ten seconds failed', () => {
+  test('opens when half of twenty calls within ten seconds failed', () => {
     const health = healthOf()
     for (let call = 0; call < 19; call++) {
       expect(health.stateFor(1, call * 100)).toBe('available')
-      health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'too_slow' } : well, call * 100)
+      health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'too_slow' } : success, call * 100)
     }
     expect(health.stateFor(1, 1_900)).toBe('available')
     health.begin(1, 1_900).end({ verdict: 'broken' }, 1_900)
     expect(health.stateFor(1, 1_900)).toBe('broken')
   })
 
-  test('forgets what is older than ten seconds', () => {
+  test('forgets failures that are older than ten seconds', () => {
     const health = healthOf()
     for (let call = 0; call < 100; call++) {
-      health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'broken' } : well, call * 600)
+      health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'broken' } : success, call * 600)
     }
     expect(health.stateFor(1, 60_000)).toBe('available')
   })
@@ -75,7 +75,7 @@ describe('a breaker', () => {
       fail(health, 1, { atMs: nowMs })
     }
     nowMs += 60_000
-    health.begin(1, nowMs).end(well, nowMs)
+    health.begin(1, nowMs).end(success, nowMs)
     fail(health, FAILURES_TO_OPEN, { atMs: nowMs })
     expect(health.availableInMs(1, nowMs)).toBeCloseTo(1_000)
   })
@@ -83,7 +83,7 @@ describe('a breaker', () => {
   test.each([
     [0, 800],
     [1, 1_200],
-  ])('is early or late by a fifth at most (chance %p)', (chance, ms) => {
+  ])('closes earlier or later by a fifth at most (random number %p)', (chance, ms) => {
     const health = healthOf({ random: () => chance })
     fail(health, FAILURES_TO_OPEN)
     expect(health.availableInMs(1, 0)).toBeCloseTo(ms)
@@ -107,10 +107,10 @@ describe('a breaker', () => {
     const health = healthOf()
     const before = [1, 2, 3].map(() => health.begin(1, 0))
     fail(health, FAILURES_TO_OPEN)
-    before[0]!.end(well, 500)
+    before[0]!.end(success, 500)
     expect(health.stateFor(1, 500)).toBe('broken')
     before[1]!.end({ verdict: 'broken' }, 800)
-    // Longer, but not twice as long.
+    // The breaker stays open longer, but not twice as long.
     expect(health.availableInMs(1, 800)).toBeCloseTo(1_000)
     expect(health.stateFor(1, 1_800)).toBe('available')
   })
@@ -125,7 +125,7 @@ describe('a breaker', () => {
   })
 
   test.each<AttemptVerdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])(
-    '%s counts as an answer',
+    'counts the verdict %s as an answer',
     verdict => {
       const health = healthOf()
       fail(health, FAILURES_TO_OPEN - 1)
@@ -139,10 +139,10 @@ describe('a breaker', () => {
 describe('a limit of the upstream', () => {
   test('blocks until its time, whatever other calls are refused meanwhile', () => {
     const health = healthOf()
-    const turns = [1, 2, 3].map(() => health.begin(1, 0))
-    turns[0]!.end({ verdict: 'rate_limited', retryAfterMs: 9_000 }, 0)
-    turns[1]!.end({ verdict: 'rate_limited', retryAfterMs: 3_000 }, 0)
-    turns[2]!.end({ verdict: 'rate_limited' }, 0)
+    const uses = [1, 2, 3].map(() => health.begin(1, 0))
+    uses[0]!.end({ verdict: 'rate_limited', retryAfterMs: 9_000 }, 0)
+    uses[1]!.end({ verdict: 'rate_limited', retryAfterMs: 3_000 }, 0)
+    uses[2]!.end({ verdict: 'rate_limited' }, 0)
     expect(health.stateFor(1, 8_999)).toBe('rate_limited')
     expect(health.stateFor(1, 9_000)).toBe('available')
   })
@@ -152,12 +152,12 @@ describe('a limit of the upstream', () => {
     let nowMs = 0
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
       // Attempts that are refused together count as one refusal.
-      const turns = [1, 2, 3].map(() => health.begin(1, nowMs))
-      for (const turn of turns) turn.end({ verdict: 'rate_limited' }, nowMs)
+      const uses = [1, 2, 3].map(() => health.begin(1, nowMs))
+      for (const use of uses) use.end({ verdict: 'rate_limited' }, nowMs)
       expect(health.availableInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
       nowMs += seconds * 1_000
     }
-    health.begin(1, nowMs).end(well, nowMs)
+    health.begin(1, nowMs).end(success, nowMs)
     health.begin(1, nowMs).end({ verdict: 'rate_limited' }, nowMs)
     expect(health.availableInMs(1, nowMs)).toBeCloseTo(1_000)
   })
@@ -169,22 +169,22 @@ describe('a limit of the upstream', () => {
   })
 
   test('of a quota blocks for longer, and calls onQuotaSpent', () => {
-    const { health, alarms } = alarmed()
+    const { health, alarms } = healthWithAlarms()
     health.begin(1, 0).end({ verdict: 'quota_spent' }, 0)
     expect([health.stateFor(1, 0), health.availableInMs(1, 0)]).toEqual(['quota_spent', 60_000])
     health.begin(1, 60_000).end({ verdict: 'quota_spent' }, 60_000)
     expect(health.availableInMs(1, 60_000)).toBe(120_000)
-    health.begin(1, 200_000).end(well, 200_000)
+    health.begin(1, 200_000).end(success, 200_000)
     expect(alarms).toEqual(['quota_spent', 'well_again'])
   })
 })
 
 test('a refused credential is blocked, reported once, probed every five minutes, and used again when it works', () => {
-  const { health, alarms } = alarmed()
+  const { health, alarms } = healthWithAlarms()
   const before = health.begin(1, 0)
   const refused = [1, 2].map(() => health.begin(1, 0))
-  for (const turn of refused) turn.end({ verdict: 'credential_bad' }, 0)
-  before.end(well, 1_000)
+  for (const use of refused) use.end({ verdict: 'credential_bad' }, 0)
+  before.end(success, 1_000)
   expect(health.stateFor(1, 299_999)).toBe('credential_bad')
   expect(health.stateFor(1, 300_000)).toBe('available')
   const probe = health.begin(1, 300_000)
@@ -192,16 +192,16 @@ test('a refused credential is blocked, reported once, probed every five minutes,
   probe.end({ verdict: 'credential_bad' }, 300_000)
   expect(health.stateFor(1, 599_999)).toBe('credential_bad')
   expect(alarms).toEqual(['credential_bad'])
-  health.begin(1, 600_000).end(well, 600_000)
+  health.begin(1, 600_000).end(success, 600_000)
   expect(health.stateFor(1, 600_000)).toBe('available')
   expect(alarms).toEqual(['credential_bad', 'well_again'])
 })
 
 test('a single 403 does not block the channel; several in a row without a success do', () => {
-  const { health, alarms } = alarmed()
+  const { health, alarms } = healthWithAlarms()
   for (let round = 0; round < 10; round++) {
     fail(health, FORBIDDEN_TO_BLOCK - 1, { verdict: 'forbidden' })
-    health.begin(1, 0).end(well, 0)
+    health.begin(1, 0).end(success, 0)
   }
   expect(health.stateFor(1, 0)).toBe('available')
   fail(health, FORBIDDEN_TO_BLOCK, { verdict: 'forbidden' })
@@ -222,65 +222,65 @@ describe('active calls', () => {
     ['a 429', { verdict: 'rate_limited', retryAfterMs: 1 }],
     ['a timeout', { verdict: 'too_slow' }],
     ['an overload error', { verdict: 'broken', isOverloaded: true }],
-  ])('are limited to a fifth less after %s, once for all that were refused together', (_, fate) => {
+  ])('are limited to a fifth less after %s, once for all calls that were refused together', (_, result) => {
     const health = healthOf()
-    const turns = begin(health, 100)
-    for (const turn of turns.slice(0, 4)) turn.end(fate, 0)
+    const uses = begin(health, 100)
+    for (const use of uses.slice(0, 4)) use.end(result, 0)
     expect(health.snapshot(10).limit).toBe(80)
     expect(health.stateFor(1, 10)).toBe('busy')
-    for (const turn of turns.slice(4, 40)) turn.end({ verdict: 'left' }, 0)
+    for (const use of uses.slice(4, 40)) use.end({ verdict: 'left' }, 0)
     expect(health.stateFor(1, 10)).toBe('available')
   })
 
-  test('the limit grows while calls succeed, is at least one, and is removed after a quiet minute', () => {
+  test('have a limit that grows while calls succeed, is at least one, and is removed after a quiet minute', () => {
     const health = healthOf()
-    const turns = begin(health, 3)
+    const uses = begin(health, 3)
     for (let nowMs = 0; nowMs < 1_000; nowMs += 10) {
       health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 1 }, nowMs)
     }
     expect(health.snapshot(2_000).limit).toBe(1)
-    for (const turn of turns) turn.end({ verdict: 'left' }, 2_000)
-    for (let nowMs = 2_000; nowMs < 3_000; nowMs += 10) health.begin(1, nowMs).end(well, nowMs)
+    for (const use of uses) use.end({ verdict: 'left' }, 2_000)
+    for (let nowMs = 2_000; nowMs < 3_000; nowMs += 10) health.begin(1, nowMs).end(success, nowMs)
     expect(health.snapshot(3_000).limit).toBeGreaterThan(1)
     expect(health.snapshot(61_000).limit).toBe(null)
   })
 
-  test('three calls that overload the channel set no limit: their number is not the cause', () => {
+  test('get no limit when three of them overload the channel: their number is not the cause', () => {
     const health = healthOf()
     begin(health, 2)
     fail(health, 20, { verdict: 'rate_limited', retryAfterMs: 1 })
     expect(health.snapshot(10).limit).toBe(null)
   })
 
-  test('the limit falls when first contents come much later than usual, but not below eight', () => {
+  test('have a limit that falls when first contents come much later than usual, but not below eight', () => {
     const health = healthOf()
-    for (let nowMs = 0; nowMs < 60_000; nowMs += 500) health.begin(1, nowMs).end(well, nowMs)
-    let turns = begin(health, 40, 60_000)
+    for (let nowMs = 0; nowMs < 60_000; nowMs += 500) health.begin(1, nowMs).end(success, nowMs)
+    let uses = begin(health, 40, 60_000)
     for (let nowMs = 60_000; nowMs < 75_000; nowMs += 500) {
-      turns.shift()!.end({ verdict: 'answered', firstContentMs: 60_000 }, nowMs)
-      turns.push(health.begin(1, nowMs))
+      uses.shift()!.end({ verdict: 'answered', firstContentMs: 60_000 }, nowMs)
+      uses.push(health.begin(1, nowMs))
     }
     const { limit } = health.snapshot(75_000)
     expect(limit).toBeLessThan(40)
     expect(limit).toBeGreaterThanOrEqual(8)
-    turns = []
+    uses = []
   })
 
   test('are at most as many as the operator allows', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
-    const turns = begin(health, 3)
+    const uses = begin(health, 3)
     expect(health.stateFor(1, 0)).toBe('concurrency_capped')
-    turns[0]!.end({ verdict: 'left' }, 0)
-    turns[0]!.end({ verdict: 'left' }, 0)
+    uses[0]!.end({ verdict: 'left' }, 0)
+    uses[0]!.end({ verdict: 'left' }, 0)
     expect([health.stateFor(1, 0), health.activeCalls]).toEqual(['available', 2])
   })
 
-  test('are removed after a time when they are never ended', () => {
+  test('are no longer counted after a time when they are never ended', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
-    const lost = begin(health, 3)
+    const unended = begin(health, 3)
     expect(health.stateFor(1, bounds.callMsMax)).toBe('concurrency_capped')
     expect(health.stateFor(1, bounds.channelUseMsMax)).toBe('available')
-    lost[0]!.end({ verdict: 'broken' }, bounds.channelUseMsMax)
+    unended[0]!.end({ verdict: 'broken' }, bounds.channelUseMsMax)
     expect(health.snapshot(bounds.channelUseMsMax)).toMatchObject({ activeCalls: 0, lost: 3, lastFailure: null })
   })
 })
@@ -298,40 +298,40 @@ describe('the time to first content', () => {
   test('does not decay while a call is waiting for its first content', () => {
     const health = healthOf()
     health.begin(1, 0).end({ verdict: 'answered', firstContentMs: 8_000 }, 0)
-    const turn = health.begin(1, 300_000)
+    const use = health.begin(1, 300_000)
     expect(health.expectedMs(300_000)).toBe(8_000)
-    turn.noteAnswer({ firstContentMs: 500 }, 300_500)
+    use.noteAnswer({ firstContentMs: 500 }, 300_500)
     expect(health.expectedMs(300_500)).toBeCloseTo(500, -1)
   })
 })
 
 test('upstream limits count when they are received, and not minutes later', () => {
   const health = healthOf()
-  const turn = health.begin(1, 0)
-  turn.noteAnswer({ firstContentMs: 10, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
+  const use = health.begin(1, 0)
+  use.noteAnswer({ firstContentMs: 10, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
   expect(health.blockedBy(1, 10)).toBe('upstream_limit')
-  turn.end(well, 300_000)
+  use.end(success, 300_000)
   expect(health.blockedBy(1, 300_000)).toBeUndefined()
 })
 
 describe('a clock that jumps ten minutes', () => {
   const jumpMs = 600_000
-  const damaged = (nowMs: number): Health => {
+  const blockedHealth = (nowMs: number): Health => {
     const health = healthOf({ caps: { requestsPerMinute: 60 } })
     fail(health, FAILURES_TO_OPEN, { atMs: nowMs })
     health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 5_000 }, nowMs)
     health
       .begin(1, nowMs)
-      .end({ ...well, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, nowMs)
+      .end({ ...success, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, nowMs)
     begin(health, 60, nowMs)
     return health
   }
 
   test.each([jumpMs, -jumpMs])('by %p ms leaves nothing blocked for longer than its time', ms => {
-    const health = damaged(1_000_000)
+    const health = blockedHealth(1_000_000)
     const nowMs = 1_000_000 + ms
     expect(health.availableInMs(1, nowMs)).toBeLessThanOrEqual(5_000)
-    for (let call = 0; call < 20; call++) health.begin(1, nowMs + call).end(well, nowMs + call)
+    for (let call = 0; call < 20; call++) health.begin(1, nowMs + call).end(success, nowMs + call)
     expect(health.blockedBy(1, nowMs + 1_000)).toBeUndefined()
     fail(health, FAILURES_TO_OPEN, { atMs: nowMs + 1_000 })
     expect(health.breakerOpenMs(nowMs + 1_000)).toBeLessThanOrEqual(1_200)

@@ -7,13 +7,13 @@ import type { ChannelCaps } from './operator-caps.ts'
 
 const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: () => 0.5, ...parts })
 
-const well: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
+const success: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
 
-describe('caps', () => {
-  const asked = (health: Health, caps: number, nowMs: number): number => {
+describe('caps of the operator', () => {
+  const callUntilCapped = (health: Health, caps: number, nowMs: number): number => {
     let taken = 0
     while (taken <= caps && health.stateFor(10, nowMs) === 'available') {
-      health.begin(10, nowMs).end(well, nowMs)
+      health.begin(10, nowMs).end(success, nowMs)
       taken++
     }
     return taken
@@ -21,21 +21,21 @@ describe('caps', () => {
 
   test('of requests and of tokens allow a burst of the whole cap and refill evenly', () => {
     const requests = healthOf({ caps: { requestsPerMinute: 60 } })
-    expect(asked(requests, 100, 0)).toBe(60)
+    expect(callUntilCapped(requests, 100, 0)).toBe(60)
     expect(requests.stateFor(10, 0)).toBe('requests_capped')
     expect(requests.cappedMs(10, 0)).toBeCloseTo(1_000)
-    expect(asked(requests, 100, 10_000)).toBe(10)
+    expect(callUntilCapped(requests, 100, 10_000)).toBe(10)
     const tokens = healthOf({ caps: { tokensPerMinute: 600 } })
-    expect(asked(tokens, 100, 0)).toBe(60)
+    expect(callUntilCapped(tokens, 100, 0)).toBe(60)
     expect(tokens.stateFor(10, 0)).toBe('tokens_capped')
-    expect(asked(tokens, 100, 10_000)).toBe(10)
+    expect(callUntilCapped(tokens, 100, 10_000)).toBe(10)
   })
 
   test('count the tokens that were used in the end', () => {
     const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
-    const turn = health.begin(1_000, 0)
+    const use = health.begin(1_000, 0)
     expect(health.stateFor(500, 0)).toBe('tokens_capped')
-    turn.end({ verdict: 'answered', tokens: 300 }, 0)
+    use.end({ verdict: 'answered', tokens: 300 }, 0)
     expect([health.stateFor(700, 0), health.stateFor(701, 0)]).toEqual(['available', 'tokens_capped'])
     health.begin(600, 0).end({ verdict: 'broken' }, 0)
     expect(health.stateFor(700, 0)).toBe('available')
@@ -53,34 +53,34 @@ describe('caps', () => {
   })
 })
 
-describe('what an upstream tells of its limits', () => {
-  test('blocks the channel while nothing is left', () => {
+describe('the limits that an upstream reports', () => {
+  test('block the channel while nothing is left', () => {
     const health = healthOf()
-    const told = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
-    health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
+    const limits = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
+    health.begin(1, 0).end({ ...success, upstreamLimits: limits }, 0)
     expect([health.stateFor(1, 0), health.availableInMs(1, 0)]).toEqual(['upstream_limit', 20_000])
     expect(health.stateFor(1, 20_000)).toBe('available')
   })
 
-  test('admits a call as soon as one more is available, if the limit is known', () => {
+  test('admit a call as soon as one more is available, if the limit is known', () => {
     const health = healthOf()
-    const told = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
-    health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
+    const limits = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
+    health.begin(1, 0).end({ ...success, upstreamLimits: limits }, 0)
     expect(health.availableInMs(1, 0)).toBeCloseTo(1_000)
     expect(health.stateFor(1, 999)).toBe('upstream_limit')
     expect(health.stateFor(1, 1_001)).toBe('available')
   })
 
-  test('counts calls that began since the headers', () => {
+  test('include calls that began since the headers', () => {
     const health = healthOf()
-    const told = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
-    health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
+    const limits = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
+    health.begin(1, 0).end({ ...success, upstreamLimits: limits }, 0)
     expect([health.stateFor(300, 0), health.stateFor(302, 0)]).toEqual(['available', 'upstream_limit'])
     health.begin(200, 0)
     expect([health.stateFor(100, 0), health.stateFor(102, 0)]).toEqual(['available', 'upstream_limit'])
   })
 
-  test('is ignored while most of it is left, or when it is invalid', () => {
+  test('are ignored while most of a limit is left, or when a limit is invalid', () => {
     const health = healthOf()
     for (const row of [
       { limit: 4_000, remaining: 3_999, resetMs: 1_000 },
@@ -90,7 +90,7 @@ describe('what an upstream tells of its limits', () => {
       { remaining: 0, resetMs: 0 },
       { limit: 10 },
     ]) {
-      health.begin(1, 0).end({ ...well, upstreamLimits: [{ resource: 'requests', ...row }] }, 0)
+      health.begin(1, 0).end({ ...success, upstreamLimits: [{ resource: 'requests', ...row }] }, 0)
       expect([row, health.stateFor(1, 0)]).toEqual([row, 'available'])
     }
   })

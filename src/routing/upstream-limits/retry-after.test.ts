@@ -1,4 +1,4 @@
-// Tests how retry times are read, with values that real upstreams have sent.
+// Tests how retry times and limits are read, with values that real upstreams have sent.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -44,11 +44,11 @@ const unusable: readonly string[] = [
 ]
 
 describe('Retry-After', () => {
-  test.each([...usable])('%p is %p ms', (text, ms) => {
+  test.each([...usable])('%p means %p ms', (text, ms) => {
     expect(readRetryAfter(from({ 'retry-after': text }), NOW)).toBe(ms)
   })
 
-  test.each([...unusable])('%p is as if nothing was said', text => {
+  test.each([...unusable])('%p is ignored', text => {
     expect(readRetryAfter(from({ 'retry-after': text }), NOW)).toBeUndefined()
   })
 
@@ -59,16 +59,19 @@ describe('Retry-After', () => {
     expect(readRetryAfter(from({}), NOW)).toBeUndefined()
   })
 
-  test.each([-600_000, 600_000, -HOUR_MS * 9_999])('a clock of ours that is off by %p ms changes nothing', off => {
-    const headers = { 'date': httpDate(NOW), 'retry-after': httpDate(NOW + 8_000) }
-    expect(readRetryAfter(from(headers), NOW + off)).toBe(8_000)
-    expect(readRetryAfter(from({ 'retry-after': '8' }), NOW + off)).toBe(8_000)
-    // Without the upstream's own clock the wait is never more than an hour.
-    const blind = readRetryAfter(from({ 'retry-after': httpDate(NOW + 8_000) }), NOW + off)
-    expect(blind ?? 1).toBeWithin(0, HOUR_MS + 1)
-  })
+  test.each([-600_000, 600_000, -HOUR_MS * 9_999])(
+    'means the same when the clock of the gateway is off by %p ms',
+    offsetMs => {
+      const headers = { 'date': httpDate(NOW), 'retry-after': httpDate(NOW + 8_000) }
+      expect(readRetryAfter(from(headers), NOW + offsetMs)).toBe(8_000)
+      expect(readRetryAfter(from({ 'retry-after': '8' }), NOW + offsetMs)).toBe(8_000)
+      // Without the upstream's own clock the wait is never more than an hour.
+      const withoutDate = readRetryAfter(from({ 'retry-after': httpDate(NOW + 8_000) }), NOW + offsetMs)
+      expect(withoutDate ?? 1).toBeWithin(0, HOUR_MS + 1)
+    },
+  )
 
-  test('for any text, the wait is undefined or within an hour', () => {
+  test('with any text is ignored or within an hour', () => {
     const text = fc.oneof(fc.string(), fc.stringMatching(/^[0-9smhdGMT:, .-]{1,20}$/), fc.date().map(String))
     fc.assert(
       fc.property(text, text, fc.integer(), (after, date, now) => {
@@ -80,10 +83,10 @@ describe('Retry-After', () => {
   })
 })
 
-describe('limits that upstreams tell', () => {
+describe('the limits that upstreams report', () => {
   test.each<[string, Record<string, string>, unknown]>([
-    ['nothing', {}, undefined],
-    ['nothing of use', { 'x-ratelimit-limit-requests': '60' }, undefined],
+    ['no headers', {}, undefined],
+    ['no remaining amount', { 'x-ratelimit-limit-requests': '60' }, undefined],
     [
       'requests and tokens',
       {
@@ -120,7 +123,7 @@ describe('limits that upstreams tell', () => {
       [{ resource: 'tokens', remaining: 0, resetMs: 2_500 }],
     ],
     [
-      'garbage',
+      'invalid values',
       {
         'x-ratelimit-limit-requests': '1e400',
         'x-ratelimit-remaining-requests': '-5',
@@ -130,11 +133,11 @@ describe('limits that upstreams tell', () => {
       },
       [{ resource: 'tokens', remaining: 5 }],
     ],
-  ])('%s', (_, headers, told) => {
-    expect(readUpstreamLimits(from(headers)) as unknown).toEqual(told)
+  ])('are read: %s', (_, headers, limits) => {
+    expect(readUpstreamLimits(from(headers)) as unknown).toEqual(limits)
   })
 
-  test('a date without the clock of the upstream is compared with our clock, if it is given', () => {
+  test('have a date without the clock of the upstream compared with the clock of the gateway, if it is given', () => {
     const headers = {
       'anthropic-ratelimit-requests-remaining': '0',
       'anthropic-ratelimit-requests-reset': new Date(NOW + 5_000).toISOString(),

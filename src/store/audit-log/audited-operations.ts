@@ -13,7 +13,7 @@ import { auditPlans } from './plans.ts'
 
 /** The actor of a write, and where the request came from. */
 export interface AuditActor {
-  /** `usr_…`, or `cli`, or Weir itself. */
+  /** `usr_…`, or `tok_…` for a service token, or `cli`, or Weir itself. */
   readonly actor: string
   readonly address?: string
   /** `req_…` */

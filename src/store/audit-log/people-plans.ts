@@ -3,6 +3,8 @@
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
+import { auditList } from '../tables/columns.ts'
+import { serviceTokenColumns } from '../tables/service-tokens.ts'
 import type { AuditPlan } from './audit-plan.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
@@ -12,12 +14,19 @@ const MEMBER = 'SELECT account_id, rank, version FROM member WHERE account_id = 
 const INVITATION = `SELECT kind, role, account_id, rank, expires_ms, accepted_ms, revoked_ms, person_id, version
   FROM invitation WHERE id = ?1`
 const INVITATION_BY_DIGEST = `SELECT kind, role, account_id, rank, accepted_ms, person_id FROM invitation WHERE digest = unhex(?1)`
+const TOKEN = `SELECT ${auditList(serviceTokenColumns)} FROM service_token WHERE id = ?1`
 const SITE = "SELECT value, version FROM setting WHERE name = 'site' AND ?1 = 0"
 
 const personText = (id: number): string => textId('usr', id)
 const changedFields = (input: object, names: readonly string[]): { readonly changed?: readonly string[] } => {
   const changed = names.filter(name => (input as Record<string, unknown>)[name] !== undefined)
   return changed.length === 0 ? {} : { changed }
+}
+
+const tokenRow = {
+  row: TOKEN,
+  key: ({ id }: { readonly id: number }) => id,
+  target: ({ id }: { readonly id: number }) => textId('tok', id),
 }
 
 export const peoplePlans = {
@@ -121,5 +130,9 @@ export const peoplePlans = {
     key: ({ accountId, personId }) => [accountId, personId],
     target: ({ accountId, personId }) => `${textId('acc', accountId)} ${personText(personId)}`,
   }),
+  createServiceToken: plan('createServiceToken', { done: ['created'], ...tokenRow }),
+  setServiceToken: plan('setServiceToken', { done: ['set'], ...tokenRow }),
+  rotateServiceToken: plan('rotateServiceToken', { done: ['rotated'], ...tokenRow }),
+  revokeServiceToken: plan('revokeServiceToken', { done: ['revoked'], ...tokenRow }),
   setSite: plan('setSite', { done: ['set'], row: SITE, key: () => 0, target: () => 'site' }),
 } as const

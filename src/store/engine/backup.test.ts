@@ -1,5 +1,5 @@
-// A backup of any earlier version can be verified and restored: after a failed upgrade one needs the backup from
-// before.
+// A backup of any earlier schema can be verified and restored, because after a failed upgrade an operator needs the
+// backup from before the upgrade.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,14 +22,14 @@ afterAll(() => {
 describe.each(migrations.map(({ version }) => version))('a backup of schema %d', schema => {
   test('is verified, restored and migrated', async () => {
     const [backup, data] = [newFolder(), newFolder()]
-    const made = openWriter(join(backup, 'weir.db'))
-    migrate(made, { migrations: migrations.slice(0, schema) })
+    const db = openWriter(join(backup, 'weir.db'))
+    migrate(db, { migrations: migrations.slice(0, schema) })
     if (schema > 1) {
-      made.run("INSERT INTO account (id, name, kind, balance, created_ms) VALUES (77, 'a', 'prepaid', 5, 0)")
-      made.run('UPDATE account SET balance = -5 WHERE id = 4')
-      made.run("INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (9, 'top_up', 4, 77, 5, 0)")
+      db.run("INSERT INTO account (id, name, kind, balance, created_ms) VALUES (77, 'a', 'prepaid', 5, 0)")
+      db.run('UPDATE account SET balance = -5 WHERE id = 4')
+      db.run("INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (9, 'top_up', 4, 77, 5, 0)")
     }
-    made.close()
+    db.close()
     writeFileSync(join(backup, 'backup.json'), JSON.stringify({ schema }))
 
     const report = await verifyBackup(backup, { data, env: {} })

@@ -25,7 +25,7 @@ const tables = (): unknown[] =>
   db.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").values().flat()
 
 describe('the writer', () => {
-  test('survives power loss and waits at most five seconds for a lock', () => {
+  test('commits durably and waits at most five seconds for a lock', () => {
     expect(pragma('journal_mode')).toBe('wal')
     expect(pragma('synchronous')).toBe(2n) // FULL: a commit is on the disk when it returns
     expect(pragma('foreign_keys')).toBe(1n)
@@ -56,12 +56,12 @@ test('a reader cannot write', () => {
 describe('migrations', () => {
   test('create the schema in an empty file, and change nothing when run again', () => {
     migrate(db)
-    const made = tables()
-    expect(made).toEqual(expect.arrayContaining(['account', 'api_key', 'hold', 'record', 'setting', 'tier']))
+    const created = tables()
+    expect(created).toEqual(expect.arrayContaining(['account', 'api_key', 'hold', 'record', 'setting', 'tier']))
     expect(pragma('user_version')).toBe(BigInt(readMigrations().length))
     db.run("UPDATE tier SET qpm = 7 WHERE name = 'free'")
     migrate(db)
-    expect(tables()).toEqual(made)
+    expect(tables()).toEqual(created)
     expect(db.query("SELECT qpm FROM tier WHERE name = 'free'").get()).toEqual({ qpm: 7n })
   })
 
@@ -74,7 +74,7 @@ describe('migrations', () => {
     ])
   })
 
-  test('refuse a schema from a later version, and leave it alone', () => {
+  test('refuse a schema of a later version, and do not change it', () => {
     migrate(db)
     db.run('PRAGMA user_version = 999')
     expect(() => migrate(db)).toThrow(StoreError)
@@ -82,7 +82,7 @@ describe('migrations', () => {
     expect(pragma('user_version')).toBe(999n)
   })
 
-  test('run only what is missing, in order', () => {
+  test('that are missing run in order, and no others', () => {
     const sqlOf = (version: number): string => 'CREATE TABLE t'.concat(String(version), ' (id INTEGER)')
     const steps = [1, 2, 3].map(version => ({ version, name: String(version), sql: sqlOf(version) }))
     migrate(db, { migrations: steps.slice(0, 1) })
@@ -91,7 +91,7 @@ describe('migrations', () => {
     expect(pragma('user_version')).toBe(3n)
   })
 
-  test('are preceded by a backup, but not of an empty file, nor when there is nothing to do', () => {
+  test('are preceded by a backup, but not of an empty file, nor when no migration is missing', () => {
     const sql = 'CREATE TABLE first (id INTEGER)'
     const steps = [
       { version: 1, name: 'first', sql },
@@ -143,8 +143,8 @@ describe('migrations', () => {
     db.run("INSERT INTO hold VALUES (31, 'task', 11, 21, 40, 3, '{}')")
     const values = [30, 21, 11, 'd', 'p', 'm', 'p#1', 200, null, 'completed', 'house', 'reported', 0, 1, 2, 3, 4, 5]
     const more = [50, 0, 60, 1, '[]', '[]', '{}', 7, 9, 'u', 't']
-    const marks = [...values, ...more].map((_, index) => `?${index + 1}`).join()
-    db.run('INSERT INTO record VALUES ('.concat(marks, ')'), [...values, ...more])
+    const placeholders = [...values, ...more].map((_, index) => `?${index + 1}`).join()
+    db.run('INSERT INTO record VALUES ('.concat(placeholders, ')'), [...values, ...more])
     const old = db.query('SELECT * FROM record').get() as object
     migrate(db)
     const newColumns = { loss: null, came_hash: null, went_hash: null, asked: null, why: null }
@@ -173,7 +173,7 @@ describe('migrations', () => {
     expect(pragma('user_version')).toBe(1n)
   })
 
-  test('follow one another without a gap', () => {
+  test('must have numbers without a gap', () => {
     writeFileSync(join(folder, '0001-a.sql'), 'SELECT 1')
     writeFileSync(join(folder, '0003-c.sql'), 'SELECT 1')
     expect(() => readMigrations(folder)).toThrow('0003-c.sql must follow the one before it')

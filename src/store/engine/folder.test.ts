@@ -22,14 +22,14 @@ afterEach(() => rmSync(root, { recursive: true }))
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-describe('the folder', () => {
+describe('the data folder', () => {
   test('is created for its owner alone, and keeps its secrets', () => {
     const first = openFolder(folder, {})
     expect(modeOf(folder)).toBe(0o700)
     expect([modeOf(join(folder, 'pepper')), modeOf(join(folder, 'jwt-secret'))]).toEqual([0o600, 0o600])
-    const again = openFolder(folder, {})
-    expect(again.secrets.pepper.newest.reveal()).toBe(first.secrets.pepper.newest.reveal())
-    expect(again.secrets.jwt.newest.reveal()).toBe(first.secrets.jwt.newest.reveal())
+    const reopened = openFolder(folder, {})
+    expect(reopened.secrets.pepper.newest.reveal()).toBe(first.secrets.pepper.newest.reveal())
+    expect(reopened.secrets.jwt.newest.reveal()).toBe(first.secrets.jwt.newest.reveal())
     expect(first.secrets.pepper.newest.reveal()).not.toBe(first.secrets.jwt.newest.reveal())
     expect(first.secrets.pepper.newest.reveal().length).toBeGreaterThanOrEqual(43)
   })
@@ -42,7 +42,7 @@ describe('the folder', () => {
     expect(() => readFileSync(join(folder, 'pepper'))).toThrow('ENOENT')
   })
 
-  test('renames a secret file only when it is complete, so the rest of a killed start does no harm', () => {
+  test('renames a secret file only when it is complete, so that the partial file of a killed start does no harm', () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'pepper.123.part'), 'half')
     expect(openFolder(folder, {}).secrets.pepper.newest.reveal().length).toBeGreaterThanOrEqual(43)
@@ -56,7 +56,7 @@ describe('the folder', () => {
     expect(() => openFolder(folder, {})).toThrow('is damaged')
   })
 
-  test('makes a secret file private that others could read', () => {
+  test('makes a secret file private if other users could read it', () => {
     openFolder(folder, {})
     chmodSync(join(folder, 'pepper'), 0o644)
     openFolder(folder, {})
@@ -86,7 +86,7 @@ describe('the lock', () => {
     openFolder(folder, {})
     const program = `
       const { lockFolder } = await import(${JSON.stringify(join(import.meta.dir, 'lock.ts'))})
-      globalThis.kept = lockFolder(${JSON.stringify(folder)})
+      globalThis.lock = lockFolder(${JSON.stringify(folder)})
       console.log('locked')
       setInterval(() => {}, 1000)`
     const holder = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe', stderr: 'inherit' })
@@ -115,20 +115,36 @@ describe('a reader', () => {
       const digest = 'ab'.repeat(32)
       const bytes = Buffer.from(digest, 'hex')
       expect(reader.findKey(bytes)).toBeUndefined()
-      const about = { pepper: 'aabbccdd', suffix: 'x', name: 'mine', tier: 'free', existing: false }
-      run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
-      const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
-      const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
-      const rights = { allows: null, accountAllows: null, denies: null, requires: null, ...bounded }
-      const counted = { qpm: 20, limitsKeyId: 13, hasOwnLimit: false }
-      const found = { id: 13, accountId: 14, tier: 'free', ...counted, pricePerMille: 1_000, ...flags, ...rights }
+      const keyFields = { pepper: 'aabbccdd', suffix: 'x', name: 'mine', tier: 'free', existing: false }
+      run.createKey({
+        id: 13,
+        accountId: 14,
+        creditRef: 14,
+        digest,
+        ...keyFields,
+        qpm: null,
+        credit: '9007199254740993',
+      })
+      const flags = { revoked: false, strictCap: false, strict: false, keepsBodies: false, explains: false }
+      const accessFields = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
+      const rights = { allows: null, accountAllows: null, denies: null, requires: null, ...accessFields }
+      const limitFields = { qpm: 20, limitsKeyId: 13, hasOwnLimit: false }
+      const found = { id: 13, accountId: 14, tier: 'free', ...limitFields, pricePerMille: 1_000, ...flags, ...rights }
       expect(reader.findKey(bytes)).toEqual(found)
       const account = { keyName: 'mine', kind: 'prepaid', held: 0n, balance: 9_007_199_254_740_993n }
       expect(reader.accounts.findByKey(13, 0)).toMatchObject(account)
       expect(reader.accounts.findByKey(14, 0)).toBeUndefined()
       run.revokeKey({ id: 13 })
       expect(reader.findKey(bytes)).toEqual({ ...found, revoked: true })
-      run.createKey({ id: 15, accountId: 16, creditRef: 16, digest: 'cd'.repeat(32), ...about, qpm: 7, credit: '0' })
+      run.createKey({
+        id: 15,
+        accountId: 16,
+        creditRef: 16,
+        digest: 'cd'.repeat(32),
+        ...keyFields,
+        qpm: 7,
+        credit: '0',
+      })
       expect(reader.findKey(Buffer.from('cd'.repeat(32), 'hex'))!.qpm).toBe(7)
       expect(reader.setting('a')).toBeUndefined()
       run.setSetting({ name: 'a', value: "it's" })

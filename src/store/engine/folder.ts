@@ -31,7 +31,7 @@ export interface DataFolder {
 export interface GatewaySecrets {
   /** Part of the digest of every API key, so that a copy of the database alone does not help to guess keys. */
   readonly pepper: SecretRing
-  /** Signs management tokens. */
+  /** Signs session tokens. */
   readonly jwt: SecretRing
   /** Encrypts the stored content of callers. */
   readonly encryption: SecretRing

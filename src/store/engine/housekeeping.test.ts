@@ -31,11 +31,11 @@ test('bodies are swept once, and answers and vault rows until none are left', as
   const before = idAtMs(nowMs - bounds.idempotentAnswerMsMax)
   expect(seen.bodies).toBe(1)
   expect(seen.operations[0]).toEqual(['forgetAnswers', { before }])
-  const again = startHousekeeping([32, 5, 0, 7])
-  await again.housekeeping.sweep()
-  const names = again.seen.operations.map(operation => (operation as unknown[])[0])
+  const second = startHousekeeping([32, 5, 0, 7])
+  await second.housekeeping.sweep()
+  const names = second.seen.operations.map(operation => (operation as unknown[])[0])
   expect(names).toEqual([...Array(3).fill('forgetAnswers'), ...Array(2).fill('forgetKept'), 'forgetSessions'])
-  expect(again.seen.operations.at(-1)).toEqual(['forgetSessions', { nowMs }])
+  expect(second.seen.operations.at(-1)).toEqual(['forgetSessions', { nowMs }])
 })
 
 test('an unavailable ledger fails one sweep only', async () => {

@@ -11,6 +11,7 @@ import type { PriceInsert } from '../ledger/hold-types.ts'
 import type { LedgerOperations } from '../ledger/ledger-operations.ts'
 import type { LimitDebt } from '../ledger/limit-debts.ts'
 import type { PeopleOperations } from '../people/people.ts'
+import type { ServiceTokenOperations } from '../people/service-token-operations.ts'
 import type { RecordOperations } from '../records/record-operations.ts'
 import type { KeyOperations } from '../rules/key-operations.ts'
 import type { RuleOperations } from '../rules/rules.ts'
@@ -29,6 +30,7 @@ export interface Operations
     RecordOperations,
     RuleOperations,
     SecretOperations,
+    ServiceTokenOperations,
     TierOperations,
     WebhookOperations {
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
@@ -59,6 +61,7 @@ export const refusableOperations: ReadonlySet<OperationName> = new Set([
   'keepReferences',
   'learnFactors',
   'noteDebts',
+  'noteTokenUse',
   'trimLog',
   'redigestKeys',
   'reseal',

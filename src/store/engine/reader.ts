@@ -38,7 +38,7 @@ const callKeyColumns = {
   /** Ranges of addresses from which the key may be used; null: all. */
   addresses: ['k.addresses', list],
   /** A call that costs more than the available money is shortened to what the money covers. */
-  clamps: ['k.clamps', flag],
+  strictCap: ['k.strict_cap', flag],
   strict: ['k.strict', flag],
   keepsBodies: ['k.keeps_bodies OR a.keeps_bodies', flag],
   /** The key may see channels and upstream requests in the explain feature. */

@@ -12,7 +12,7 @@ export interface ScopedInput {
 export type ScopeCheck = (scope: Scope | null | undefined, accountId: number) => boolean
 
 export function buildScopeCheck(db: Database): ScopeCheck {
-  const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
+  const findAccess = db.query('SELECT 1 FROM account_access WHERE account_id = ?1 AND actor_id = ?2 AND rank >= ?3')
   return (scope, accountId) =>
-    scope === null || scope === undefined || findMember.get(accountId, scope.personId, scope.rank) !== null
+    scope === null || scope === undefined || findAccess.get(accountId, scope.actorId, scope.rank) !== null
 }

@@ -41,7 +41,7 @@ function open({ path, ballastBytes, databaseBytesMax, responsesBytesMax }: Write
          (SELECT coalesce(max(id), 0) FROM account), (SELECT coalesce(max(id), 0) FROM code),
          (SELECT coalesce(max(call_id), 0) FROM task), (SELECT coalesce(max(id), 0) FROM person),
          (SELECT coalesce(max(id), 0) FROM session), (SELECT coalesce(max(id), 0) FROM invitation),
-         (SELECT coalesce(max(id), 0) FROM webhook)) AS last`,
+         (SELECT coalesce(max(id), 0) FROM webhook), (SELECT coalesce(max(id), 0) FROM service_token)) AS last`,
     )
     .get() as { last: bigint }
   reply({ ready: { recovered, lastId: Number(last.last) } })

@@ -95,7 +95,7 @@ function buildRedeem(books: Books): HandlersOf<CodeOperations>['redeemCode'] {
   const giveCredit = buildGiveCredit(books)
   return function redeemCode({ digests, accountId, scope = null }) {
     const account = readAccount(accountId)
-    const inScope = scope === null || findScoped.get({ account: accountId, scope: scope.personId, rank: scope.rank })
+    const inScope = scope === null || findScoped.get({ account: accountId, scope: scope.actorId, rank: scope.rank })
     if (account === undefined || account.kind === 'operator' || inScope === null) return { done: 'account_unknown' }
     const [code] = digests.flatMap(digest => (find.get(Buffer.from(digest, 'hex')) as CodeRow | null) ?? [])
     if (code === undefined) return { done: 'code_unknown' }

@@ -58,6 +58,9 @@ export interface RecordRow extends RecordDraft, RecordUsage {
   readonly durationMs: number
 }
 
+/** A call that can reserve its money in slices reserves no more than this part of what is left at a time. */
+export const FUNDS_SHARE = 20n
+
 export interface HoldInput {
   readonly callId: number
   readonly kind: 'call' | 'task'
@@ -65,8 +68,8 @@ export interface HoldInput {
   readonly keyId: number
   readonly amount: MoneyText
   /**
-   * If less than this is available, the hold is refused with `count_first`: `amount` is based on an estimate, and
-   * counting the tokens exactly may lower it.
+   * If less than this is available, the hold is refused with `hold_less`, although the money would be enough: `amount`
+   * is a coarse bound, and a call that reserves its money in slices leaves more for others.
    */
   readonly wants: MoneyText
   readonly draft: RecordDraft
@@ -75,7 +78,7 @@ export interface HoldInput {
 
 export type HoldResult =
   | { readonly done: 'held' | 'account_unknown' | 'account_frozen' }
-  | { readonly done: 'balance_too_low' | 'count_first'; readonly available: MoneyText }
+  | { readonly done: 'balance_too_low' | 'hold_less'; readonly available: MoneyText }
   | { readonly done: 'budget_too_low'; readonly available: MoneyText; readonly budget: string }
   /** Another call has used this idempotency key. */
   | { readonly done: 'running' | 'other_body' | 'finished'; readonly callId: number }

@@ -52,7 +52,7 @@ const holdInput = (callId: number, name = 'a', more: { keyId?: number; print?: s
 const countOf = (table: 'idempotency' | 'kept_answer'): number =>
   Number((db.query(`SELECT count(*) AS n FROM ${table}`).get() as { n: bigint }).n)
 
-describe('a key', () => {
+describe('an idempotency key', () => {
   test('is free, then running, then finished, for its own request and caller', () => {
     const id = idAtMs(nowMs)
     expect(rows.findClaim(holdInput(id))).toBeUndefined()
@@ -71,7 +71,7 @@ describe('a key', () => {
     expect(() => rows.claim(holdInput(2))).toThrow('UNIQUE')
   })
 
-  test('that was released is free, and a second release reports nothing', () => {
+  test('that was released is free, and a second release returns false', () => {
     rows.claim(holdInput(1))
     expect([rows.release(1), rows.release(1)]).toEqual([true, false])
     expect(rows.findClaim(holdInput(2))).toBeUndefined()
@@ -99,19 +99,19 @@ describe('a key', () => {
   })
 })
 
-test('expired keys are deleted some at a time, and recent ones stay', () => {
-  const old = idAtMs(nowMs)
-  for (let at = 0; at < 100; at++) {
-    rows.claim(holdInput(old + at, `old ${at}`))
-    rows.finish(old + at, at % 2 === 0 ? 'AAAA' : null)
+test('expired idempotency keys are deleted some at a time, and recent ones stay', () => {
+  const oldest = idAtMs(nowMs)
+  for (let index = 0; index < 100; index++) {
+    rows.claim(holdInput(oldest + index, `old ${index}`))
+    rows.finish(oldest + index, index % 2 === 0 ? 'AAAA' : null)
   }
   nowMs += DAY_MS + 1_000
-  const young = idAtMs(nowMs)
-  rows.claim(holdInput(young, 'young'))
-  rows.finish(young, 'AAAA')
+  const recent = idAtMs(nowMs)
+  rows.claim(holdInput(recent, 'young'))
+  rows.finish(recent, 'AAAA')
   const counts: number[] = []
   for (let count = 1; count > 0; counts.push(count)) count = rows.deleteExpired(expiredBefore(nowMs))
   expect(counts).toEqual([32, 32, 32, 4, 0])
   expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([1, 1])
-  expect(rows.findClaim(holdInput(young + 1, 'young'))).toEqual({ done: 'finished', callId: young })
+  expect(rows.findClaim(holdInput(recent + 1, 'young'))).toEqual({ done: 'finished', callId: recent })
 })

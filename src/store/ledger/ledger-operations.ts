@@ -7,6 +7,7 @@ import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from './books.ts'
 import type { BudgetScope } from './budgets.ts'
 import type { CheckpointData, HoldInput, HoldResult, PostedKind, RecordRow } from './hold-types.ts'
+import { FUNDS_SHARE } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
 import { readAmount, readMoney } from './money-text.ts'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from './operator-accounts.ts'
@@ -37,6 +38,20 @@ const BALANCE_MAX = 2n ** 61n
 
 export interface LedgerOperations {
   hold: { input: HoldInput; result: HoldResult }
+  /**
+   * Reserves more for a running call. Where `amount` is a large part of what is left, less is granted, but not less
+   * than `least`, so that calls that run at the same time get a share each.
+   */
+  extend: {
+    input: { readonly callId: number; readonly amount: MoneyText; readonly least: MoneyText }
+    result:
+      | { done: 'extended'; granted: MoneyText }
+      | { done: 'balance_too_low'; available: MoneyText }
+      | { done: 'budget_too_low'; available: MoneyText; budget: string }
+      | { done: 'account_frozen' }
+      /** The call has no hold any more. */
+      | { done: 'settled' }
+  }
   /** Ends a call: charges `cost`, or less where money is short, releases the hold and writes the record. */
   settle: {
     input: {
@@ -86,6 +101,7 @@ export function ledgerOperations(books: Books): LedgerHandlers {
   )
   return {
     hold: buildHold(books),
+    extend: buildExtend(books),
     settle: ({ record, cost, idempotency }) => {
       const result = settle({ record, cost: readAmount(cost) })
       // A repeated settle releases the key too: the caller has got an error and may try again.
@@ -125,7 +141,7 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     if (account === undefined) return { done: 'account_unknown' }
     if (account.frozen_ms !== null) return { done: 'account_frozen' }
     const available = `${account.available}` as const
-    return { done: account.available < amount ? 'balance_too_low' : 'count_first', available }
+    return { done: account.available < amount ? 'balance_too_low' : 'hold_less', available }
   }
 
   return function hold(input) {
@@ -133,11 +149,14 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     const amount = readAmount(input.amount)
     const claimed = input.idempotency === undefined ? undefined : idempotency.findClaim(input)
     if (claimed !== undefined) return claimed
+    const wants = readAmount(input.wants)
     const room = budgets.remaining(input)
-    if (room !== undefined && amount > 0n && room.available < amount) {
-      return { done: 'budget_too_low', available: `${room.available}`, budget: room.budget }
+    if (room !== undefined && amount > 0n) {
+      const available = `${room.available}` as const
+      if (room.available < amount) return { done: 'budget_too_low', available, budget: room.budget }
+      if (room.available < wants) return { done: 'hold_less', available }
     }
-    if (reserve.run(accountId, amount, readAmount(input.wants)).changes === 0) return refusalOf(accountId, amount)
+    if (reserve.run(accountId, amount, wants).changes === 0) return refusalOf(accountId, amount)
     // From here on the hold must succeed.
     budgets.hold(input, amount)
     const held = insertHold.run(callId, input.kind, accountId, keyId, amount, JSON.stringify(input.draft))
@@ -145,6 +164,45 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     if (input.idempotency !== undefined) idempotency.claim(input)
     return { done: 'held' }
   }
+}
+
+function buildExtend({ db, budgets }: Books): LedgerHandlers['extend'] {
+  const findHold = db.query('SELECT amount, account_id, key_id FROM hold WHERE call_id = ?1')
+  const addToHold = db.query('UPDATE hold SET amount = amount + ?2 WHERE call_id = ?1')
+  const addToHeld = db.query('UPDATE account SET held = held + ?2 WHERE id = ?1 AND held + ?2 <= 2305843009213693952')
+  const readAccount = buildAccountReader(db)
+
+  return function extend({ callId, amount: amountText, least: leastText }) {
+    const hold = findHold.get(callId) as HoldRow | null
+    if (hold === null) return { done: 'settled' }
+    const [amount, least] = [readAmount(amountText), readAmount(leastText)]
+    const scope = { keyId: Number(hold.key_id), accountId: Number(hold.account_id) }
+    const account = readAccount(scope.accountId)!
+    if (account.frozen_ms !== null) return { done: 'account_frozen' }
+    const budget = budgets.remaining(scope)
+    if (budget !== undefined && budget.available < least) {
+      return { done: 'budget_too_low', available: `${budget.available}`, budget: budget.budget }
+    }
+    const isPostpaid = account.kind === 'postpaid'
+    if (!isPostpaid && account.available < least) {
+      return { done: 'balance_too_low', available: `${account.available}` }
+    }
+    const rooms = [...(isPostpaid ? [] : [account.available]), ...(budget === undefined ? [] : [budget.available])]
+    const granted = rooms.reduce((most, room) => grant(most, least, room / FUNDS_SHARE), amount)
+    if (addToHeld.run(scope.accountId, granted).changes === 0) {
+      return { done: 'balance_too_low', available: `${account.available}` }
+    }
+    // From here on the extension must succeed.
+    budgets.hold(scope, granted)
+    addToHold.run(callId, granted)
+    return { done: 'extended', granted: `${granted}` }
+  }
+}
+
+/** `amount`, but no more than the share of one call, and no less than `least`. */
+function grant(amount: bigint, least: bigint, share: bigint): bigint {
+  if (amount <= share) return amount
+  return share > least ? share : least
 }
 
 interface FinishedCall {

@@ -23,18 +23,18 @@ afterEach(() => {
 })
 
 const debt = (name: string, paidMs: number): LimitDebt => ({ name, paidMs, notedMs: 3 })
-const note = (...debts: LimitDebt[]) => books.run.noteDebts({ debts })
+const saveDebts = (...debts: LimitDebt[]) => books.run.noteDebts({ debts })
 
-test('a name has one row with the last date', () => {
-  note(debt('1 7', 5), debt('2 a1/openai/gpt-x', 6))
-  note(debt('1 7', 9))
+test('a limit debt has one row per name, with the last date', () => {
+  saveDebts(debt('1 7', 5), debt('2 a1/openai/gpt-x', 6))
+  saveDebts(debt('1 7', 9))
   expect(reader.limitDebts()).toEqual([debt('1 7', 9), debt('2 a1/openai/gpt-x', 6)])
 })
 
-test('rows that have been paid off for an hour are deleted, some at a time', () => {
+test('limit debts that have been paid off for an hour are deleted, some at a time', () => {
   const nowMs = 10 * HOUR_MS
-  note(...Array.from({ length: 1_500 }, (_, at) => debt(`1 ${at}`, nowMs - HOUR_MS - 1)))
-  note(debt('paid', nowMs - HOUR_MS), debt('owed', nowMs + 1))
+  saveDebts(...Array.from({ length: 1_500 }, (_, index) => debt(`1 ${index}`, nowMs - HOUR_MS - 1)))
+  saveDebts(debt('paid', nowMs - HOUR_MS), debt('owed', nowMs + 1))
   expect(books.run.forgetKept({ nowMs }).count).toBe(1_000)
   expect(books.run.forgetKept({ nowMs }).count).toBe(500)
   expect(books.run.forgetKept({ nowMs }).count).toBe(0)
@@ -43,10 +43,10 @@ test('rows that have been paid off for an hour are deleted, some at a time', () 
 
 test('a full table takes no new names, but its rows still change', () => {
   const debts = new LimitDebts(books.db)
-  const many = Array.from({ length: bounds.storedLimitUsesMax - 1 }, (_, at) => debt(String(at), 1))
+  const many = Array.from({ length: bounds.storedLimitUsesMax - 1 }, (_, index) => debt(String(index), 1))
   books.db.transaction(() => debts.save(many))()
   debts.save([debt('5', 2), debt('new', 2)])
-  const names = reader.limitDebts()
-  expect(names).toHaveLength(bounds.storedLimitUsesMax - 1)
-  expect(names.find(({ name }) => name === '5')).toEqual(debt('5', 2))
+  const stored = reader.limitDebts()
+  expect(stored).toHaveLength(bounds.storedLimitUsesMax - 1)
+  expect(stored.find(({ name }) => name === '5')).toEqual(debt('5', 2))
 })

@@ -8,12 +8,16 @@ import { memberOperations } from './member-operations.ts'
 import type { PeopleOperations } from './people.ts'
 import { peopleRows } from './people-rows.ts'
 import { personOperations } from './person-operations.ts'
+import type { ServiceTokenOperations } from './service-token-operations.ts'
+import { serviceTokenOperations } from './service-token-operations.ts'
 import { sessionOperations } from './session-operations.ts'
 
 /** The name of the row with all site settings that differ from their defaults. */
 export const SITE_SETTING = 'site'
 
-export function peopleOperations(books: Books): Pick<OperationHandlers, keyof PeopleOperations> {
+export function peopleOperations(
+  books: Books,
+): Pick<OperationHandlers, keyof PeopleOperations | keyof ServiceTokenOperations> {
   const people = peopleRows(books)
   return {
     ...personOperations(books, people),
@@ -21,6 +25,7 @@ export function peopleOperations(books: Books): Pick<OperationHandlers, keyof Pe
     ...factorOperations(books),
     ...invitationOperations(books, people),
     ...memberOperations(books, people),
+    ...serviceTokenOperations(books, people),
     ...siteOperations(books),
   }
 }

@@ -26,6 +26,19 @@ export interface SessionRow {
   readonly expiresMs: number
 }
 
+/** A service token, found by its text or by the text before its last rotation. */
+export interface ServiceTokenRow {
+  readonly id: number
+  readonly role: SiteRoleName
+  readonly accountId: number | null
+  readonly revoked: boolean
+  /** Null: it does not expire. */
+  readonly expiresMs: number | null
+  /** Set if the text is the one before the last rotation: until when it works. */
+  readonly untilMs: number | null
+  readonly usedMs: number | null
+}
+
 /** An open invitation. */
 export interface InvitationRow {
   readonly kind: 'join' | 'password'
@@ -46,6 +59,7 @@ export class PeopleReader {
   readonly #findRefresh
   readonly #findPending
   readonly #findInvitation
+  readonly #findToken
 
   constructor(db: Database) {
     this.#findByEmail = db.query<RawRow, [string]>(`${PERSON} WHERE p.email = ?1 AND p.removed_ms IS NULL`)
@@ -66,12 +80,31 @@ export class PeopleReader {
       `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
        AND expires_ms > ?2`,
     )
+    this.#findToken = db.query<RawRow, [Uint8Array]>(
+      `SELECT id, role, account_id, revoked_ms, expires_ms, used_ms, iif(digest = ?1, NULL, old_until_ms) AS until_ms
+       FROM service_token WHERE id = (SELECT id FROM service_token WHERE digest = ?1
+         UNION ALL SELECT id FROM service_token WHERE old_digest = ?1 LIMIT 1)`,
+    )
   }
 
   /** Finds an open invitation by the digest of its token, in hex. */
   invitation(digest: string, nowMs: number): InvitationRow | undefined {
     const row = this.#findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
     return row === null ? undefined : { kind: row.kind as InvitationRow['kind'], email: row.email as string }
+  }
+
+  serviceToken(digest: Uint8Array): ServiceTokenRow | undefined {
+    const row = this.#findToken.get(digest)
+    if (row === null) return undefined
+    return {
+      id: Number(row.id),
+      role: row.role as SiteRoleName,
+      accountId: numberOrNull(row.account_id),
+      revoked: row.revoked_ms !== null,
+      expiresMs: numberOrNull(row.expires_ms),
+      untilMs: numberOrNull(row.until_ms),
+      usedMs: numberOrNull(row.used_ms),
+    }
   }
 
   byEmail(email: string): SignInRow | undefined {
@@ -116,6 +149,8 @@ export class PeopleReader {
     return this.#findPending.get(personId)?.sealed as Uint8Array | undefined
   }
 }
+
+const numberOrNull = (value: RawRow[string] | undefined): number | null => (value == null ? null : Number(value))
 
 function signInRow(row: RawRow | null): SignInRow | undefined {
   if (row === null) return undefined

@@ -25,6 +25,14 @@ export interface Grant {
   readonly member: { readonly accountId: number; readonly rank: number } | null
 }
 
+/** What a person or a service token may do now. */
+interface ActorRights {
+  readonly role: SiteRoleName
+  readonly isToken: boolean
+  /** When a service token ends; null: never. */
+  readonly expiresMs: number | null
+}
+
 export type PeopleRows = ReturnType<typeof peopleRows>
 
 export function peopleRows(books: Books) {
@@ -38,8 +46,15 @@ export function peopleRows(books: Books) {
   const countOwners = db.query<{ count: bigint }, []>(
     "SELECT count(*) AS count FROM person WHERE role = 'owner' AND disabled = 0",
   )
+  const findToken = db.query<{ role: SiteRoleName; expires_ms: bigint | null }, [number, number]>(
+    `SELECT role, expires_ms FROM service_token
+     WHERE id = ?1 AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ?2)`,
+  )
   const findRank = db.query<{ rank: bigint }, [number, number]>(
     'SELECT rank FROM member WHERE account_id = ?1 AND person_id = ?2',
+  )
+  const findAccess = db.query<{ rank: bigint }, [number, number]>(
+    'SELECT rank FROM account_access WHERE account_id = ?1 AND actor_id = ?2',
   )
   const insert = db.query(
     'INSERT INTO person (id, email, name, role, password, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)',
@@ -48,13 +63,23 @@ export function peopleRows(books: Books) {
 
   const rankOf = (accountId: number, personId: number): number => Number(findRank.get(accountId, personId)?.rank ?? 0n)
 
-  /** The present role of an actor; undefined for a disabled or unknown person. */
-  function roleOf(actorId: number): SiteRoleName | undefined {
-    if (actorId === 0) return 'owner'
-    const row = find.get(actorId)
-    return row === null || row.disabled === 1n ? undefined : row.role
+  /** The rank of a person or of a service token in an account; 0: none. */
+  const accessRank = (accountId: number, actorId: number): number =>
+    Number(findAccess.get(accountId, actorId)?.rank ?? 0n)
+
+  /** The present rights of an actor; undefined for a disabled person, a token that is no longer valid, and nobody. */
+  function actor(actorId: number): ActorRights | undefined {
+    if (actorId === 0) return { role: 'owner', isToken: false, expiresMs: null }
+    const person = find.get(actorId)
+    if (person !== null) {
+      return person.disabled === 1n ? undefined : { role: person.role, isToken: false, expiresMs: null }
+    }
+    const token = findToken.get(actorId, books.nowMs())
+    if (token === null) return undefined
+    return { role: token.role, isToken: true, expiresMs: token.expires_ms === null ? null : Number(token.expires_ms) }
   }
 
+  const roleOf = (actorId: number): SiteRoleName | undefined => actor(actorId)?.role
   const isStaff = (actorId: number): boolean => isAtLeast(roleOf(actorId) ?? 'member', 'support')
   const accounts = accountRows(books)
 
@@ -62,20 +87,24 @@ export function peopleRows(books: Books) {
     find: (id: number) => find.get(id) ?? undefined,
     findByEmail: (email: string) => findByEmail.get(email) ?? undefined,
     rankOf,
-    roleOf,
+    actor,
+    isAtLeast,
     /** Whether an actor may know that the account exists. */
     sees: (actorId: number, accountId: number) =>
-      accounts.isCustomer(accountId) && (isStaff(actorId) || rankOf(accountId, actorId) > 0),
+      accounts.isCustomer(accountId) && (isStaff(actorId) || accessRank(accountId, actorId) > 0),
     hasOwner: () => countOwners.get()!.count > 0n,
     /** Whether the person is the only enabled owner. */
     isLastOwner: ({ role, disabled }: PersonRow) =>
       role === 'owner' && disabled === 0n && countOwners.get()!.count <= 1n,
-    /** An actor can grant no higher role than the own one, and membership only of accounts that the actor manages. */
+    /**
+     * An actor can grant no higher role than the own one, and membership only of accounts that the actor manages. Only
+     * people make owners: a service token that leaks must not leave an owner behind.
+     */
     mayGrant(actorId: number, { role, member }: Grant): boolean {
-      const actorRole = roleOf(actorId)
-      if (actorRole === undefined) return false
-      if (isAtLeast(actorRole, 'admin')) return isAtLeast(actorRole, role)
-      return role === 'member' && member !== null && rankOf(member.accountId, actorId) >= MANAGER_RANK
+      const rights = actor(actorId)
+      if (rights === undefined || (rights.isToken && role === 'owner')) return false
+      if (isAtLeast(rights.role, 'admin')) return isAtLeast(rights.role, role)
+      return role === 'member' && member !== null && accessRank(member.accountId, actorId) >= MANAGER_RANK
     },
     /** Whether an actor may change another person. */
     mayChange(actorId: number, { role }: PersonRow): boolean {

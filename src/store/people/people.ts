@@ -5,8 +5,8 @@ import type { MoneyText } from '../ledger/money-text.ts'
 export type SiteRoleName = 'owner' | 'admin' | 'support' | 'member'
 
 /**
- * The actor of an operation. The rights of the actor are read when the operation runs. 0 is the operator, who may do
- * everything.
+ * The actor of an operation: a person or a service token. The rights of the actor are read when the operation runs. 0 is
+ * the operator, who may do everything.
  */
 export interface ActorInput {
   readonly actorId: number

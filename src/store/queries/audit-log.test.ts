@@ -46,17 +46,17 @@ test('the whole log is checked, slice by slice', () => {
   expect(slices).toBeGreaterThan(1)
 })
 
-test('a known row is verified in every slice, and reported when it lies behind the last row', () => {
+test('a known row is verified in every slice, and reported when it is beyond the last row', () => {
   const { head } = checkAll()
   for (const seq of [1, 20_000, 20_001, ROWS]) {
     const { hash } = db.query('SELECT lower(hex(hash)) AS hash FROM audit WHERE seq = ?1').get(seq) as { hash: string }
     expect(checkAll({ seq, hash }).brokenAt).toBeNull()
-    expect(checkAll({ seq, hash: hash.replace(/./, one => (one === '0' ? '1' : '0')) }).brokenAt).toBe(seq)
+    expect(checkAll({ seq, hash: hash.replace(/./, digit => (digit === '0' ? '1' : '0')) }).brokenAt).toBe(seq)
   }
   expect(checkAll({ seq: ROWS + 1, hash: head!.hash }).brokenAt).toBe(ROWS + 1)
 })
 
-test('a changed row at the edges of slices and at the end is found', () => {
+test('a changed row is found at the edges of slices and at the end', () => {
   db.run('DROP TRIGGER audit_is_final')
   for (const seq of [20_000, 20_001, 40_001, ROWS]) {
     db.query("UPDATE audit SET actor = 'x' WHERE seq = ?1").run(seq)

@@ -5,9 +5,9 @@ import type { Database } from 'bun:sqlite'
 import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
 
-/** The accounts that an actor may see: those in which the person is a member with at least this rank. */
+/** The accounts that an actor, a person or a service token, may see: those in which the actor has at least this rank. */
 export interface Scope {
-  readonly personId: number
+  readonly actorId: number
   readonly rank: number
 }
 
@@ -76,10 +76,10 @@ export interface Page<T> {
 }
 
 export const scopeSql = (account: string): string =>
-  `${account} IN (SELECT account_id FROM member WHERE person_id = $scope AND rank >= $rank)`
+  `${account} IN (SELECT account_id FROM account_access WHERE actor_id = $scope AND rank >= $rank)`
 
 export const scopeValues = (scope: Scope | null): Record<string, SqlValue> =>
-  scope === null ? {} : { scope: scope.personId, rank: scope.rank }
+  scope === null ? {} : { scope: scope.actorId, rank: scope.rank }
 
 const EMPTY_PAGE: Page<never> = { rows: [], next: null }
 

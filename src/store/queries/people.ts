@@ -81,6 +81,7 @@ const invitationColumns = {
   accountId: ['i.account_id', nullable(number)],
   rank: ['i.rank', nullable(number)],
   byId: ['i.by_id', nullable(number)],
+  isByToken: ['EXISTS (SELECT 1 FROM service_token t WHERE t.id = i.by_id)', flag],
   madeMs: ['i.made_ms', number],
   expiresMs: ['i.expires_ms', number],
   acceptedMs: ['i.accepted_ms', nullable(number)],
@@ -132,7 +133,7 @@ export function peopleQueries(db: Database) {
      WHERE m.person_id = ?1 ORDER BY m.account_id LIMIT 1000`,
   )
   const findAccount = db.query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
-  const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
+  const findAccess = db.query('SELECT 1 FROM account_access WHERE account_id = ?1 AND actor_id = ?2 AND rank >= ?3')
   const findSite = db.query<SqlRow, []>("SELECT version FROM setting WHERE name = 'site'")
   const person = ({ id }: ById): PersonView | null => findOne(db, personPlan, { id, scope: null }) ?? null
   return {
@@ -154,7 +155,7 @@ export function peopleQueries(db: Database) {
     invitations: (ask: ListQuery) => listPage(db, invitationPlan, ask),
     invitation: ({ id }: ById) => findOne(db, invitationPlan, { id, scope: null }) ?? null,
     seesAccount: ({ id, scope }: ById & { readonly scope: Scope | null }) =>
-      (scope === null ? findAccount.get(id) : findMember.get(id, scope.personId, scope.rank)) !== null,
+      (scope === null ? findAccount.get(id) : findAccess.get(id, scope.actorId, scope.rank)) !== null,
     siteVersion: () => Number(findSite.get()?.version ?? 0n),
   }
 }

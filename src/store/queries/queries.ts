@@ -22,6 +22,8 @@ import type { PriceQueries } from './prices.ts'
 import { priceQueries } from './prices.ts'
 import type { RecordQueries } from './records.ts'
 import { recordQueries } from './records.ts'
+import type { ServiceTokenQueries } from './service-tokens.ts'
+import { serviceTokenQueries } from './service-tokens.ts'
 import type { StatisticsQueries } from './statistics.ts'
 import { statisticsQueries } from './statistics.ts'
 import type { TierQueries } from './tiers.ts'
@@ -40,6 +42,7 @@ export interface Queries
     PeopleQueries,
     PriceQueries,
     RecordQueries,
+    ServiceTokenQueries,
     StatisticsQueries,
     TierQueries,
     WebhookQueries {}
@@ -60,6 +63,7 @@ export const buildQueries = (db: Database): QueryHandlers => ({
   ...limitQueries(db),
   ...peopleQueries(db),
   ...recordQueries(db),
+  ...serviceTokenQueries(db),
   ...statisticsQueries(db),
   ...tierQueries(db),
   ...webhookQueries(db),

@@ -25,8 +25,8 @@ afterAll(async () => {
 const tier = (name: string) => worker.query('tier', { name })
 
 test('a query sees every row that was written before it', async () => {
-  for (let at = 0; at < 200; at++) {
-    const name = `t${at}`
+  for (let index = 0; index < 200; index++) {
+    const name = `t${index}`
     await writer.run('setTier', { name, isNew: true, qpm: 5, pricePerMille: 1_000 }, { actor: 'test' })
     expect(await tier(name)).toMatchObject({ name })
   }

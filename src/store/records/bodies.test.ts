@@ -1,4 +1,4 @@
-// The file of bodies: encrypted, limited in size, deleted in time, and never blocking a call.
+// Tests the file of bodies: encrypted, limited in size, deleted in time, and never blocking a call.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -23,20 +23,20 @@ const callId = idAtMs(nowMs)
 let folder: string
 let path: string
 let opened: BodyStore[]
-let troubles: string[]
+let errors: string[]
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'weir-bodies-'))
   path = join(folder, 'bodies.db')
   opened = []
-  troubles = []
+  errors = []
 })
 afterEach(async () => {
   for (const bodies of opened) await bodies.close()
   rmSync(folder, { recursive: true })
 })
 
-interface Opening {
+interface StoreOptions {
   readonly days?: number
   readonly secret?: string
   readonly ring?: SecretRing
@@ -44,26 +44,26 @@ interface Opening {
   readonly quota?: BodiesQuota
 }
 
-function open(options: Opening = {}): BodyStore {
+function open(options: StoreOptions = {}): BodyStore {
   const bodies = new BodyStore({
     path,
     encryption: options.ring ?? buildSecretRing(options.secret ?? 's'.repeat(43)),
     days: options.days ?? 30,
     ...(options.quota && { quota: options.quota }),
     dateMs: () => options.atMs ?? nowMs,
-    onError: detail => troubles.push(detail),
+    onError: detail => errors.push(detail),
   })
   opened.push(bodies)
   return bodies
 }
 
-const of = (call: number, accountId = 1): BodiesOwner => ({ callId: call, accountId })
+const ownerOf = (call: number, accountId = 1): BodiesOwner => ({ callId: call, accountId })
 const part = (text: string, truncated = false): BodyPart => ({ bytes: Buffer.from(text), truncated })
-const textOf = (kept: BodyPart | undefined): string => Buffer.from(kept!.bytes).toString()
+const textOf = (stored: BodyPart | undefined): string => Buffer.from(stored!.bytes).toString()
 
-const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
+const errorOf = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
 
-function count(): number {
+function countBodies(): number {
   const db = new Database(path, { readonly: true })
   try {
     return (db.query('SELECT count(*) AS n FROM body').get() as { n: number }).n
@@ -72,8 +72,8 @@ function count(): number {
   }
 }
 
-/** The fingerprints of the keys of all requests and answers. */
-function marks(): unknown[] {
+/** The fingerprints of the encryption keys of all requests and answers. */
+function fingerprints(): unknown[] {
   const db = new Database(path, { readonly: true })
   const sql = 'SELECT DISTINCT lower(hex(substr(request, 2, 4))), lower(hex(substr(answer, 2, 4))) FROM body'
   const found = db.query(sql).values()
@@ -92,25 +92,25 @@ describe('bodies', () => {
   test('are read as they were stored, also after a restart', async () => {
     const bodies = open()
     const view = Buffer.from('xx{"ask":"river"}xx').subarray(2, -2)
-    bodies.store(of(callId), { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
+    bodies.store(ownerOf(callId), { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
     for (const reader of [bodies, open()]) {
-      const kept = await reader.read(callId)
-      expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['{"ask":"river"}', 'data: Ω\n\n'])
-      expect([kept?.request.truncated, kept?.answer.truncated]).toEqual([false, true])
+      const stored = await reader.read(callId)
+      expect([textOf(stored?.request), textOf(stored?.answer)]).toEqual(['{"ask":"river"}', 'data: Ω\n\n'])
+      expect([stored?.request.truncated, stored?.answer.truncated]).toEqual([false, true])
       await bodies.close()
     }
-    expect(troubles).toEqual([])
+    expect(errors).toEqual([])
   })
 
-  test('are read by the id of their call alone', async () => {
+  test('are not found by the id of another call', async () => {
     const bodies = open()
-    bodies.store(of(callId), { request: part('a'), answer: part('b') })
+    bodies.store(ownerOf(callId), { request: part('a'), answer: part('b') })
     expect(await bodies.read(callId + 1)).toBeUndefined()
   })
 
   test('are encrypted on the disk', async () => {
     const bodies = open()
-    bodies.store(of(callId), { request: part('a very plain request'), answer: part('a very plain answer') })
+    bodies.store(ownerOf(callId), { request: part('a very plain request'), answer: part('a very plain answer') })
     await bodies.read(callId)
     const files = readdirSync(folder).map(name => readFileSync(join(folder, name)).toString('latin1'))
     expect(files.length).toBeGreaterThan(0)
@@ -121,74 +121,77 @@ describe('bodies', () => {
 
   test('cannot be read with another key, and the error says so', async () => {
     const bodies = open()
-    bodies.store(of(callId), { request: part('a'), answer: part('b') })
+    bodies.store(ownerOf(callId), { request: part('a'), answer: part('b') })
     await bodies.close()
-    expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain(
+    expect(await errorOf(open({ secret: 't'.repeat(43) }).read(callId))).toContain(
       'an encryption key that is not configured',
     )
   })
 
-  test('are encrypted with the newest key while others are stored', async () => {
+  test('are encrypted again with the newest key while others are stored', async () => {
     const ring = buildSecretRing('s'.repeat(43))
     const bodies = open({ ring })
-    for (let at = 0; at < 100; at++) bodies.store(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
+    for (let index = 0; index < 100; index++)
+      bodies.store(ownerOf(callId + index), { request: part(`a${index}`), answer: part(`b${index}`) })
     await bodies.read(callId)
     const [old] = ring.fingerprints as [string]
-    expect(marks()).toEqual([[old, old]])
+    expect(fingerprints()).toEqual([[old, old]])
     ring.replace([new Secret('t'.repeat(43)), ring.newest])
     bodies.renewSecrets()
-    const [one, other] = [bodies.reseal(), bodies.reseal()]
-    bodies.store(of(callId + 100), { request: part('a100'), answer: part('b100') })
-    await Promise.all([one, other])
+    const [first, second] = [bodies.reseal(), bodies.reseal()]
+    bodies.store(ownerOf(callId + 100), { request: part('a100'), answer: part('b100') })
+    await Promise.all([first, second])
     expect(textOf((await bodies.read(callId + 100))?.request)).toBe('a100')
-    expect(marks()).toEqual([[ring.newestFingerprint, ring.newestFingerprint]])
+    expect(fingerprints()).toEqual([[ring.newestFingerprint, ring.newestFingerprint]])
     ring.replace([ring.newest])
     bodies.renewSecrets()
-    const kept = await bodies.read(callId + 99)
-    expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['a99', 'b99'])
+    const stored = await bodies.read(callId + 99)
+    expect([textOf(stored?.request), textOf(stored?.answer)]).toEqual(['a99', 'b99'])
     await bodies.close()
     expect(textOf((await open({ ring }).read(callId))?.answer)).toBe('b0')
   })
 
-  test('are encrypted with the newest key also when it has changed meanwhile', async () => {
+  test('are encrypted again with the newest key also when it changes meanwhile', async () => {
     const ring = buildSecretRing('s'.repeat(43))
     const bodies = open({ ring })
-    for (let at = 0; at < 100; at++) bodies.store(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
+    for (let index = 0; index < 100; index++)
+      bodies.store(ownerOf(callId + index), { request: part(`a${index}`), answer: part(`b${index}`) })
     ring.replace([new Secret('t'.repeat(43)), ring.newest])
     bodies.renewSecrets()
     const resealed = bodies.reseal()
     ring.replace([new Secret('u'.repeat(43)), ...ring.all])
     bodies.renewSecrets()
     await resealed
-    expect(marks()).toEqual([[ring.newestFingerprint, ring.newestFingerprint]])
+    expect(fingerprints()).toEqual([[ring.newestFingerprint, ring.newestFingerprint]])
   })
 
-  test('need no encrypting when there are none', async () => {
+  test('are not encrypted again when there are none', async () => {
     await open().reseal()
     expect(existsSync(path)).toBe(false)
   })
 
-  test('are cut where they are too long, each, and compressed', async () => {
+  test('are each cut if they are too long, and compressed', async () => {
     const bodies = open()
     const long = { bytes: new Uint8Array(3 * MEGABYTE).fill(120), truncated: false }
-    bodies.store(of(callId), { request: long, answer: part('short') })
-    const kept = (await bodies.read(callId))!
-    expect([kept.request.bytes.length, kept.request.truncated]).toEqual([bounds.storedBodyBytesMax, true])
-    expect([textOf(kept.answer), kept.answer.truncated]).toEqual(['short', false])
+    bodies.store(ownerOf(callId), { request: long, answer: part('short') })
+    const stored = (await bodies.read(callId))!
+    expect([stored.request.bytes.length, stored.request.truncated]).toEqual([bounds.storedBodyBytesMax, true])
+    expect([textOf(stored.answer), stored.answer.truncated]).toEqual(['short', false])
     await bodies.close()
     expect(statSync(path).size).toBeLessThan(100_000)
   })
 
-  test('are dropped and counted when too many come at once, and kept again afterwards', async () => {
+  test('are dropped and counted when too many come at once, and stored again afterwards', async () => {
     const bodies = open()
     const megabyte = { bytes: crypto.getRandomValues(new Uint8Array(65_536)), truncated: false }
     const long = { bytes: Buffer.concat(Array.from({ length: 16 }, () => megabyte.bytes)), truncated: false }
-    for (let at = 0; at < 20; at++) bodies.store(of(callId + at, at % 2), { request: long, answer: part('') })
+    for (let index = 0; index < 20; index++)
+      bodies.store(ownerOf(callId + index, index % 2), { request: long, answer: part('') })
     expect(bodies.dropped).toBe(4)
-    expect(troubles).toEqual(['too many bodies wait to be written'])
-    await bodies.read(callId) // behind all of them
-    expect(count()).toBe(16)
-    bodies.store(of(callId + 100), { request: long, answer: part('') })
+    expect(errors).toEqual(['too many bodies wait to be written'])
+    await bodies.read(callId) // is answered after all of them are written
+    expect(countBodies()).toBe(16)
+    bodies.store(ownerOf(callId + 100), { request: long, answer: part('') })
     expect((await bodies.read(callId + 100))?.request.bytes.length).toBe(MEGABYTE)
     expect(bodies.dropped).toBe(4)
   })
@@ -196,32 +199,32 @@ describe('bodies', () => {
   test('are deleted when they expire, however many, and not earlier', async () => {
     const bodies = open()
     const old = { request: part('old'), answer: part('old') }
-    for (let at = 0; at < 250; at++) bodies.store(of(callId + at), old)
-    const young = idAtMs(nowMs + 2 * DAY_MS)
-    bodies.store(of(young), { request: part('new'), answer: part('new') })
-    await bodies.read(young)
+    for (let index = 0; index < 250; index++) bodies.store(ownerOf(callId + index), old)
+    const recent = idAtMs(nowMs + 2 * DAY_MS)
+    bodies.store(ownerOf(recent), { request: part('new'), answer: part('new') })
+    await bodies.read(recent)
     await bodies.close()
     const early = open({ atMs: nowMs + 30 * DAY_MS - 1 })
     early.deleteExpired()
-    await early.read(young)
-    expect(count()).toBe(251)
+    await early.read(recent)
+    expect(countBodies()).toBe(251)
     await early.close()
     open({ atMs: nowMs + 30 * DAY_MS + 1 }).deleteExpired()
-    await until(() => count() === 1, 'the old ones are gone')
+    await until(() => countBodies() === 1, 'the expired bodies are deleted')
   })
 
-  test('are not kept for zero days', () => {
-    open({ days: 0 }).store(of(callId), { request: part('a'), answer: part('b') })
+  test('are not stored if they are kept for zero days', () => {
+    open({ days: 0 }).store(ownerOf(callId), { request: part('a'), answer: part('b') })
     expect(existsSync(path)).toBe(false)
   })
 
-  test('that cannot be written are counted, and nothing else happens', async () => {
+  test('that cannot be written are counted as dropped', async () => {
     writeFileSync(path, 'this is no database, and it is long enough to be seen as none'.repeat(20))
     const bodies = open()
-    bodies.store(of(callId), { request: part('a'), answer: part('b') })
-    await until(() => bodies.dropped === 1, 'it is counted')
-    expect(troubles).toHaveLength(1)
-    expect(await refusal(bodies.read(callId))).toContain('not a database')
+    bodies.store(ownerOf(callId), { request: part('a'), answer: part('b') })
+    await until(() => bodies.dropped === 1, 'the body is counted as dropped')
+    expect(errors).toHaveLength(1)
+    expect(await errorOf(bodies.read(callId))).toContain('not a database')
   })
 })
 
@@ -230,7 +233,7 @@ const noise = (bytes: number): BodyPart => ({ bytes: crypto.getRandomValues(new 
 
 describe('the stored bytes', () => {
   const quota = { ofAccountBytesMax: 100_000, bytesMax: 250_000 }
-  const keptOf = (): string => {
+  const storedBodies = (): string => {
     const db = new Database(path, { readonly: true })
     try {
       const rows = db.query('SELECT account_id AS a, call_id - ?1 AS c FROM body_owner ORDER BY call_id').all(callId)
@@ -244,63 +247,69 @@ describe('the stored bytes', () => {
 
   test('of one account are limited: its oldest bodies are deleted, and none of other accounts', async () => {
     const bodies = open({ quota })
-    bodies.store(of(callId, 1), { request: noise(30_000), answer: part('') })
-    for (let at = 1; at <= 12; at++) bodies.store(of(callId + at, 2), { request: noise(30_000), answer: part('') })
+    bodies.store(ownerOf(callId, 1), { request: noise(30_000), answer: part('') })
+    for (let index = 1; index <= 12; index++)
+      bodies.store(ownerOf(callId + index, 2), { request: noise(30_000), answer: part('') })
     await bodies.read(callId)
-    expect(keptOf()).toBe('1:0 2:10 2:11 2:12')
+    expect(storedBodies()).toBe('1:0 2:10 2:11 2:12')
     expect([bodies.replaced, bodies.dropped]).toEqual([9, 0])
   })
 
   test('of all accounts are limited: the largest account loses its oldest bodies', async () => {
     const bodies = open({ quota })
-    for (let at = 0; at < 12; at++) {
-      const accountId = at === 0 ? 1 : 2 + (at % 3)
-      bodies.store(of(callId + at, accountId), { request: noise(at === 0 ? 10_000 : 32_000), answer: part('') })
+    for (let index = 0; index < 12; index++) {
+      const accountId = index === 0 ? 1 : 2 + (index % 3)
+      bodies.store(ownerOf(callId + index, accountId), {
+        request: noise(index === 0 ? 10_000 : 32_000),
+        answer: part(''),
+      })
     }
     await bodies.read(callId)
-    const kept = keptOf()
-    expect(kept).toStartWith('1:0 ')
-    expect(kept.split(' ')).toHaveLength(8)
+    const stored = storedBodies()
+    expect(stored).toStartWith('1:0 ')
+    expect(stored.split(' ')).toHaveLength(8)
   })
 
-  test('are counted again after a restart, and lowered by deletions', async () => {
+  test('are counted again after a restart, and reduced by deletions', async () => {
     const first = open({ quota })
-    for (let at = 0; at < 3; at++) first.store(of(callId + at), { request: noise(30_000), answer: part('') })
+    for (let index = 0; index < 3; index++)
+      first.store(ownerOf(callId + index), { request: noise(30_000), answer: part('') })
     await first.close()
     const bodies = open({ quota })
     await bodies.erase([callId + 1])
-    bodies.store(of(callId + 3), { request: noise(30_000), answer: part('') })
+    bodies.store(ownerOf(callId + 3), { request: noise(30_000), answer: part('') })
     await bodies.read(callId)
-    expect(keptOf()).toBe('1:0 1:2 1:3')
-    bodies.store(of(callId + 4), { request: noise(30_000), answer: part('') })
+    expect(storedBodies()).toBe('1:0 1:2 1:3')
+    bodies.store(ownerOf(callId + 4), { request: noise(30_000), answer: part('') })
     await bodies.read(callId)
-    expect(keptOf()).toBe('1:2 1:3 1:4')
+    expect(storedBodies()).toBe('1:2 1:3 1:4')
   })
 
-  test('that wait to be written are shared: one account leaves room for another', async () => {
+  test('that wait to be written are limited per account, so that one account leaves room for another', async () => {
     const bodies = open()
-    for (let at = 0; at < 20; at++) bodies.store(of(callId + at, 1), { request: noise(65_536), answer: noise(65_536) })
-    const much = { request: part('x'.repeat(MEGABYTE)), answer: part('') }
-    for (let at = 0; at < 20; at++) bodies.store(of(callId + 100 + at, 1), much)
+    for (let index = 0; index < 20; index++)
+      bodies.store(ownerOf(callId + index, 1), { request: noise(65_536), answer: noise(65_536) })
+    const large = { request: part('x'.repeat(MEGABYTE)), answer: part('') }
+    for (let index = 0; index < 20; index++) bodies.store(ownerOf(callId + 100 + index, 1), large)
     const dropped = bodies.dropped
     expect(dropped).toBeGreaterThan(10)
-    bodies.store(of(callId + 200, 2), much)
+    bodies.store(ownerOf(callId + 200, 2), large)
     expect(bodies.dropped).toBe(dropped)
     expect((await bodies.read(callId + 200))?.request.bytes.length).toBe(MEGABYTE)
   })
 
-  test('of a file of the first schema are all taken over', async () => {
-    const written = open()
-    written.store(of(callId), { request: part('asked'), answer: part('told') })
-    await written.close()
+  test('of a file of the first schema are migrated', async () => {
+    const first = open()
+    first.store(ownerOf(callId), { request: part('asked'), answer: part('told') })
+    await first.close()
     const db = new Database(path)
     db.run('DROP TABLE body_owner')
     db.run('PRAGMA user_version = 1')
     db.close()
     const bodies = open({ quota })
     expect(textOf((await bodies.read(callId))?.request)).toBe('asked')
-    bodies.store(of(callId + 1, 7), { request: part('a'), answer: part('b') })
+    bodies.store(ownerOf(callId + 1, 7), { request: part('a'), answer: part('b') })
     await bodies.read(callId)
-    expect(keptOf()).toBe('0:0 7:1')
+    expect(storedBodies()).toBe('0:0 7:1')
   })
 })

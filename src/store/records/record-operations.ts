@@ -85,7 +85,7 @@ export function recordOperations({ db, nowMs }: Books): HandlersOf<RecordOperati
     orderDeletion({ accountId, keyId, endUser, from, before, author, scope }) {
       if (hasTooMany(accountId, scope)) return { done: 'too_many' }
       const values = { account: accountId, key: keyId, endUser, from, before, author, now: nowMs() }
-      const row = order.get({ ...values, scope: scope?.personId ?? null, rank: scope?.rank ?? null })
+      const row = order.get({ ...values, scope: scope?.actorId ?? null, rank: scope?.rank ?? null })
       return row === null ? { done: 'unknown' } : { done: 'ordered', id: Number((row as { id: bigint }).id) }
     },
     keepRecordsFrom({ id }) {

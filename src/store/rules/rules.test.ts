@@ -1,4 +1,4 @@
-// Rules on a real file: written, changed, removed, read back unchanged, and passed to the listeners.
+// Tests rules on a real file: written, changed, removed, read back unchanged, and passed to the listeners.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -14,12 +14,12 @@ import { RulesReader } from './rules-reader.ts'
 
 let books: TestBooks
 let seal: Seal
-let troubles: string[]
+let errors: string[]
 beforeEach(() => {
   books = openTestBooks()
   books.account(11, '0')
   seal = new Seal(buildSecretRing(randomBytes(32).toString('hex')))
-  troubles = []
+  errors = []
 })
 afterEach(() => books.close())
 
@@ -43,20 +43,20 @@ const route = (name: string, ...models: readonly string[]): RouteRow => ({
 })
 const setRoute = (row: RouteRow) => books.run.setRoute({ ...row, author })
 const setChannel = (change: ChannelChange) => books.run.setChannels({ changes: [change], author })
-const openBook = (by = seal): LiveRules =>
-  new LiveRules({ reader: new RulesReader(books.db), seal: by, onError: detail => void troubles.push(detail) })
+const openRules = (ringSeal = seal): LiveRules =>
+  new LiveRules({ reader: new RulesReader(books.db), seal: ringSeal, onError: detail => void errors.push(detail) })
 function rules(): Rules {
-  const book = openBook()
-  book.reload()
-  return book.current
+  const liveRules = openRules()
+  liveRules.reload()
+  return liveRules.current
 }
 
 /** Characters that have a meaning in SQL, LIKE and JSON. */
-const nasty = `a'b"c%d_e;--\\ ${'é'}/*x*/`
+const specialCharacters = `a'b"c%d_e;--\\ ${'é'}/*x*/`
 
 describe('a limit', () => {
   test('is read as it was written', () => {
-    const full = { keyId: 1_011, accountId: 11, tier: 'pro', model: nasty, per: ['key', 'model'] } as const
+    const full = { keyId: 1_011, accountId: 11, tier: 'pro', model: specialCharacters, per: ['key', 'model'] } as const
     expect(setLimit()).toEqual({ done: 'added', id: 1 })
     expect(setLimit(full)).toEqual({ done: 'added', id: 2 })
     expect(setLimit({ resource: 'concurrency', span: null, amount: 8 })).toEqual({ done: 'added', id: 3 })
@@ -88,21 +88,21 @@ describe('a limit', () => {
     expect(setLimit({ keyId: 11 })).toEqual({ done: 'key_unknown' })
     expect(setLimit({ accountId: 1_011 })).toEqual({ done: 'account_unknown' })
     expect(setLimit({ accountId: 1 })).toEqual({ done: 'account_unknown' }) // revenue
-    expect(setLimit({ tier: nasty })).toEqual({ done: 'tier_unknown' })
+    expect(setLimit({ tier: specialCharacters })).toEqual({ done: 'tier_unknown' })
     expect(setLimit({ keyId: 1_011, tier: 'free' })).toEqual({ done: 'for_nobody' })
     expect(rules().limits).toEqual([])
   })
 
   test.each([
-    ['of nothing', { amount: 0 }],
-    ['below nothing', { amount: -1 }],
+    ['of zero', { amount: 0 }],
+    ['below zero', { amount: -1 }],
     ['without a window', { span: null }],
-    ['of places with a window', { resource: 'concurrency' }],
-    ['of something else', { resource: 'money' as never }],
-    ['of another window', { span: 'hour' as never }],
-    ['per something else', { per: ['tier' as never] }],
-    ['per in another order', { per: ['model', 'key'] }],
-  ] as const)('%s cannot be written, whoever tries', (_name, more) => {
+    ['of concurrency with a window', { resource: 'concurrency' }],
+    ['of an unknown resource', { resource: 'money' as never }],
+    ['of an unknown window', { span: 'hour' as never }],
+    ['per an unknown subject', { per: ['tier' as never] }],
+    ['per subjects in another order', { per: ['model', 'key'] }],
+  ] as const)('%s is refused by the database', (_name, more) => {
     expect(() => setLimit(more)).toThrow('CHECK constraint failed')
     expect(rules().limits).toEqual([])
   })
@@ -122,18 +122,22 @@ describe('a limit', () => {
 
 describe('a model route', () => {
   test('is read as it was written, and replaced as a whole', () => {
-    setRoute(route(nasty, nasty, 'b/c'))
+    setRoute(route(specialCharacters, specialCharacters, 'b/c'))
     const other: RouteRow = { name: 'x', policy: 'cheapest', members: [{ model: 'y/z', priority: 3, weight: 0 }] }
     setRoute(other)
-    expect(rules().routes).toEqual([route(nasty, nasty, 'b/c'), other])
-    setRoute({ ...route(nasty, 'd/e'), policy: 'fastest' })
-    expect(rules().routes[0]).toEqual({ ...route(nasty, 'd/e'), policy: 'fastest' })
-    expect([nasty, nasty].map(name => books.run.removeRoute({ name }).done)).toEqual(['removed', 'unknown'])
+    expect(rules().routes).toEqual([route(specialCharacters, specialCharacters, 'b/c'), other])
+    setRoute({ ...route(specialCharacters, 'd/e'), policy: 'fastest' })
+    expect(rules().routes[0]).toEqual({ ...route(specialCharacters, 'd/e'), policy: 'fastest' })
+    expect([specialCharacters, specialCharacters].map(name => books.run.removeRoute({ name }).done)).toEqual([
+      'removed',
+      'unknown',
+    ])
     expect(rules().routes).toEqual([other])
   })
 
   test('is refused when there are too many', () => {
-    for (let at = 0; at < bounds.modelRoutesMax; at++) expect(setRoute(route(`r${at}`, 'a/b')).done).toBe('set')
+    for (let index = 0; index < bounds.modelRoutesMax; index++)
+      expect(setRoute(route(`r${index}`, 'a/b')).done).toBe('set')
     expect(setRoute(route('more', 'a/b'))).toEqual({ done: 'too_many' })
     expect(setRoute(route('r5', 'c/d'))).toEqual({ done: 'set' })
   })
@@ -167,14 +171,14 @@ describe('the rules of a channel', () => {
   })
 
   test('can be set for a channel with any name', () => {
-    setChannel({ channel: nasty, weight: 5 })
-    setChannel({ channel: nasty, priority: 2 })
-    expect(rules().channels).toEqual([{ ...plain, channel: nasty, weight: 5, priority: 2 }])
+    setChannel({ channel: specialCharacters, weight: 5 })
+    setChannel({ channel: specialCharacters, priority: 2 })
+    expect(rules().channels).toEqual([{ ...plain, channel: specialCharacters, weight: 5, priority: 2 }])
   })
 
   test('have an encrypted proxy that can be decrypted for this channel only', () => {
-    const secret = `http://joe:${nasty}@proxy`
-    const sealed = openBook().sealProxy('p#1', new Secret(secret))
+    const secret = `http://joe:${specialCharacters}@proxy`
+    const sealed = openRules().sealProxy('p#1', new Secret(secret))
     setChannel({ channel: 'p#1', proxy: sealed })
     setChannel({ channel: 'p#1', weight: 4 })
     const [row] = rules().channels
@@ -188,11 +192,11 @@ describe('the rules of a channel', () => {
   })
 
   test('disable the channel and report it when the key of the proxy is lost; other fields stay', () => {
-    setChannel({ channel: 'p#1', weight: 4, proxy: openBook().sealProxy('p#1', new Secret('http://proxy')) })
-    const book = openBook(new Seal(buildSecretRing('another')))
-    book.reload()
-    expect(book.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
-    expect(troubles).toEqual([expect.stringContaining('the proxy of p#1: The stored value was sealed with')])
+    setChannel({ channel: 'p#1', weight: 4, proxy: openRules().sealProxy('p#1', new Secret('http://proxy')) })
+    const liveRules = openRules(new Seal(buildSecretRing('another')))
+    liveRules.reload()
+    expect(liveRules.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
+    expect(errors).toEqual([expect.stringContaining('the proxy of p#1: The stored value was sealed with')])
     setChannel({ channel: 'p#1', weight: 6 })
     expect(rules().channels[0]).toMatchObject({ weight: 6, disabled: false })
   })
@@ -213,78 +217,78 @@ test('the author and time of a change are stored with the rule', () => {
   setRoute(route('x', 'a/b'))
   setChannel({ channel: 'p#1' })
   books.nowMs += 1_000
-  books.run.setLimit({ ...limit({ amount: 6 }), author: nasty })
-  books.run.setRoute({ ...route('x', 'a/b'), author: nasty })
-  books.run.setChannels({ changes: [{ channel: 'p#1' }], author: nasty })
+  books.run.setLimit({ ...limit({ amount: 6 }), author: specialCharacters })
+  books.run.setRoute({ ...route('x', 'a/b'), author: specialCharacters })
+  books.run.setChannels({ changes: [{ channel: 'p#1' }], author: specialCharacters })
   for (const table of ['limit_rule', 'model_route', 'channel']) {
     const row = books.db.query('SELECT author, changed_ms AS ms FROM '.concat(table)).get()
-    expect(row).toEqual({ author: nasty, ms: BigInt(books.nowMs) })
+    expect(row).toEqual({ author: specialCharacters, ms: BigInt(books.nowMs) })
   }
 })
 
 describe('the live rules', () => {
   test('are passed to a listener at once and after each change, but not when nothing has changed', () => {
-    const told: number[] = []
-    const book = openBook()
-    book.subscribe(({ limits }) => void told.push(limits.length))
-    book.reload()
+    const notified: number[] = []
+    const liveRules = openRules()
+    liveRules.subscribe(({ limits }) => void notified.push(limits.length))
+    liveRules.reload()
     setLimit()
-    book.reload()
-    book.reload()
+    liveRules.reload()
+    liveRules.reload()
     books.run.removeLimit({ id: 1 })
-    book.reload()
-    expect(told).toEqual([0, 0, 1, 0])
+    liveRules.reload()
+    expect(notified).toEqual([0, 0, 1, 0])
   })
 
   test('are passed to all listeners, also when one of them fails', () => {
-    const book = openBook()
-    let told = 0
-    book.subscribe(({ limits }) => {
+    const liveRules = openRules()
+    let notified = 0
+    liveRules.subscribe(({ limits }) => {
       if (limits.length > 0) throw new Error('oops')
     })
-    book.subscribe(() => void told++)
+    liveRules.subscribe(() => void notified++)
     setLimit()
-    expect(() => book.reload()).toThrow('oops')
-    expect([told, book.current.limits.length]).toEqual([2, 1])
+    expect(() => liveRules.reload()).toThrow('oops')
+    expect([notified, liveRules.current.limits.length]).toEqual([2, 1])
   })
 
   test('keep the same object and secret for a channel that has not changed', () => {
-    const book = openBook()
+    const liveRules = openRules()
     for (const channel of ['p#1', 'p#2']) {
-      setChannel({ channel, proxy: book.sealProxy(channel, new Secret(`http://${channel[2]}`)) })
+      setChannel({ channel, proxy: liveRules.sealProxy(channel, new Secret(`http://${channel[2]}`)) })
     }
-    book.reload()
-    const [one, two] = book.current.channels
-    setChannel({ channel: 'p#2', proxy: book.sealProxy('p#2', new Secret('http://new')) })
+    liveRules.reload()
+    const [first, second] = liveRules.current.channels
+    setChannel({ channel: 'p#2', proxy: liveRules.sealProxy('p#2', new Secret('http://new')) })
     setLimit()
-    book.reload()
-    expect(book.current.channels[0]).toBe(one!)
-    expect(book.current.channels[1]).not.toBe(two!)
+    liveRules.reload()
+    expect(liveRules.current.channels[0]).toBe(first!)
+    expect(liveRules.current.channels[1]).not.toBe(second!)
   })
 
   test.each([
     ['an unknown policy', 'dearest', '[{"model":"a/b","priority":0,"weight":1}]'],
-    ['no JSON', 'balanced', '[{'],
-    ['no list', 'balanced', '{"model":"a/b"}'],
+    ['invalid JSON', 'balanced', '[{'],
+    ['an object instead of a list', 'balanced', '{"model":"a/b"}'],
     ['no members', 'balanced', '[]'],
     ['a member that is null', 'balanced', '[null]'],
     ['a member without a model', 'balanced', '[{"priority":0,"weight":1}]'],
     ['a negative weight', 'balanced', '[{"model":"a/b","priority":0,"weight":-1}]'],
   ])('stay as they were while a route has %s', (_name, policy, members) => {
-    const book = openBook()
-    const told: Rules[] = []
-    book.subscribe(rules => void told.push(rules))
+    const liveRules = openRules()
+    const notified: Rules[] = []
+    liveRules.subscribe(rules => void notified.push(rules))
     setRoute(route('good', 'a/b'))
-    book.reload()
+    liveRules.reload()
     const insert = `INSERT INTO model_route (name, policy, members, author, changed_ms)
       VALUES ('b''ad', ?1, ?2, 'x', 0)`
     books.db.query(insert).run(policy, members)
     setLimit()
-    book.reload()
-    expect(book.problem).toContain(`The route "b'ad" cannot be read.`)
-    expect([told.length, book.current.limits, book.current.routes.length]).toEqual([2, [], 1])
+    liveRules.reload()
+    expect(liveRules.problem).toContain(`The route "b'ad" cannot be read.`)
+    expect([notified.length, liveRules.current.limits, liveRules.current.routes.length]).toEqual([2, [], 1])
     books.run.removeRoute({ name: "b'ad" })
-    book.reload()
-    expect([book.problem, told.length, book.current.limits.length]).toEqual([undefined, 3, 1])
+    liveRules.reload()
+    expect([liveRules.problem, notified.length, liveRules.current.limits.length]).toEqual([undefined, 3, 1])
   })
 })

@@ -1,4 +1,4 @@
-// Values of all tables are encrypted with the newest key, and no change of another writer is lost.
+// Tests that values of all tables are encrypted again with the newest key, and that no change of another writer is lost.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -11,11 +11,11 @@ import { resealedWriter, resealSome, resealStart } from './resealed-rows.ts'
 import type { SealedColumn } from './secret-marks.ts'
 import { countSealed, pepperedTables, sealedColumns } from './secret-marks.ts'
 
-const [old, fresh] = ['o'.repeat(40), 'f'.repeat(40)]
-const before = new Seal(buildSecretRing(old))
-const both = buildSecretRing(fresh, old)
-const [newest, older] = both.fingerprints as [string, string]
-const seal = new Seal(both)
+const [oldSecret, newSecret] = ['o'.repeat(40), 'f'.repeat(40)]
+const oldSeal = new Seal(buildSecretRing(oldSecret))
+const ring = buildSecretRing(newSecret, oldSecret)
+const [newest, older] = ring.fingerprints as [string, string]
+const seal = new Seal(ring)
 const resealing = { columns: sealedColumns, seal, newest }
 
 let db: Database
@@ -25,16 +25,16 @@ beforeEach(() => {
 })
 afterEach(() => db.close())
 
-const keep = (id: number, text = `words of ${id}`, by = before): void => {
-  const place = { table: 'kept_answer', row: id, column: 'sealed' }
-  db.query('INSERT OR REPLACE INTO kept_answer VALUES (?1, ?2)').run(id, by.seal(place, Buffer.from(text)))
+const storeAnswer = (id: number, text = `words of ${id}`, withSeal = oldSeal): void => {
+  const location = { table: 'kept_answer', row: id, column: 'sealed' }
+  db.query('INSERT OR REPLACE INTO kept_answer VALUES (?1, ?2)').run(id, withSeal.seal(location, Buffer.from(text)))
 }
-const wordsOf = (id: number): string => {
+const openAnswer = (id: number): string => {
   const { sealed } = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1').get(id) as { sealed: Uint8Array }
   return `${fingerprintIn(sealed)} ${seal.open({ table: 'kept_answer', row: id, column: 'sealed' }, sealed)}`
 }
 
-/** Encrypts all values; `between` runs between reading and writing. */
+/** Encrypts all values again; `between` runs between reading and writing. */
 function resealAll(between: (rows: readonly ResealedRow[]) => void = () => {}): number {
   const write = resealedWriter(db, sealedColumns)
   let count = 0
@@ -63,7 +63,10 @@ const columns = (): readonly Column[] =>
 
 describe('the lists of digests and encrypted columns have', () => {
   /** Digests of long random tokens, which need no pepper. */
-  const opaque = ['refresh.digest', 'recovery_code.digest', 'invitation.digest']
+  const opaque = [
+    ...['refresh.digest', 'recovery_code.digest', 'invitation.digest'],
+    ...['service_token.digest', 'service_token.old_digest'],
+  ]
   const peppered = ['api_key.digest', 'api_key.old_digest', 'code.digest']
   /** Columns of bytes that are not encrypted values. */
   const others = [...peppered, ...opaque, 'idempotency.fingerprint', 'audit.hash']
@@ -81,7 +84,7 @@ describe('the lists of digests and encrypted columns have', () => {
       const found = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all()
       const info = found as { name: string; pk: bigint }[]
       expect([table, info.filter(({ pk }) => pk > 0n).map(({ name }) => name)]).toEqual([table, [...key]])
-      for (const name of [column, ...row]) expect(info.map(one => one.name)).toContain(name)
+      for (const name of [column, ...row]) expect(info.map(sealedColumn => sealedColumn.name)).toContain(name)
     }
   })
 
@@ -101,71 +104,72 @@ function fillRow(table: string): void {
   const valueOf = ({ name, type }: Column): string | number | Buffer => {
     const column = sealed.find(one => one.column === name)
     if (column !== undefined)
-      return before.seal(
-        placeIn(
+      return oldSeal.seal(
+        locationOf(
           column,
           column.row.map(one => plain.get(one)),
         ),
-        words(column),
+        plainText(column),
       )
     return type === 'BLOB' ? Buffer.alloc(32) : plain.get(name)!
   }
   const names = info.map(({ name }) => name)
-  const sql = `INSERT INTO ${table} (${names.join()}) VALUES (${names.map((_, at) => `?${at + 1}`).join()})`
+  const sql = `INSERT INTO ${table} (${names.join()}) VALUES (${names.map((_, index) => `?${index + 1}`).join()})`
   db.query(sql).run(...info.map(valueOf))
 }
 
-const words = ({ table, column }: SealedColumn): Buffer => Buffer.from(`words of ${table}.${column}`)
-const placeIn = ({ table, column, sealedIn = table }: SealedColumn, row: readonly unknown[]) => ({
+const plainText = ({ table, column }: SealedColumn): Buffer => Buffer.from(`words of ${table}.${column}`)
+const locationOf = ({ table, column, sealedIn = table }: SealedColumn, row: readonly unknown[]) => ({
   table: sealedIn,
   row: row.join('/'),
   column,
 })
 
-test('every table is read, whatever its primary key is', () => {
+test('the values of every table are encrypted again, whatever its primary key is', () => {
   db.run('PRAGMA foreign_keys = OFF')
   db.run('PRAGMA ignore_check_constraints = ON')
   for (const table of new Set(sealedColumns.map(one => one.table))) fillRow(table)
-  const sum = (mark: string): number => Object.values(countSealed(db)[mark] ?? {}).reduce((all, one) => all + one, 0)
+  const sum = (fingerprint: string): number =>
+    Object.values(countSealed(db)[fingerprint] ?? {}).reduce((all, one) => all + one, 0)
   expect([sum(older), sum(newest)]).toEqual([sealedColumns.length, 0])
   expect(resealAll()).toBe(sealedColumns.length)
   expect([sum(older), sum(newest)]).toEqual([0, sealedColumns.length])
   for (const column of sealedColumns) {
     const [found] = db.query(`SELECT ${column.column}, ${column.row.join()} FROM ${column.table}`).values()
     const [sealed, ...row] = found as [Uint8Array, ...unknown[]]
-    expect(seal.open(placeIn(column, row), sealed)).toEqual(words(column))
+    expect(seal.open(locationOf(column, row), sealed)).toEqual(plainText(column))
   }
   expect(resealAll()).toBe(0)
 })
 
 test('a row that changes meanwhile keeps its change', () => {
-  for (let id = 1; id <= 100; id++) keep(id)
+  for (let id = 1; id <= 100; id++) storeAnswer(id)
   const changed = new Set<number>()
   resealAll(rows => {
     const [id] = rows[0]?.key ?? []
     if (typeof id !== 'number') return
-    keep(id, 'another answer')
+    storeAnswer(id, 'another answer')
     changed.add(id)
     db.query('DELETE FROM kept_answer WHERE call_id = ?1').run(id + 1)
   })
-  for (const id of changed) expect(wordsOf(id)).toBe(`${older} another answer`)
+  for (const id of changed) expect(openAnswer(id)).toBe(`${older} another answer`)
   expect(changed.size).toBeGreaterThan(1)
 })
 
-test('any number of rows, of any size, some of them damaged', () => {
+test('any number of rows of any size is encrypted again, except for damaged ones', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(400_000), fc.boolean()), { maxLength: 80 }), sizes => {
       db.run('DELETE FROM kept_answer')
-      sizes.forEach(([size], at) => keep(at + 1, 'x'.repeat(size)))
-      sizes.forEach(([, isDamaged], at) => {
-        if (isDamaged) damage(at + 1)
+      sizes.forEach(([size], index) => storeAnswer(index + 1, 'x'.repeat(size)))
+      sizes.forEach(([, isDamaged], index) => {
+        if (isDamaged) damage(index + 1)
       })
-      const whole = sizes.filter(([, isDamaged]) => !isDamaged).length
-      expect(resealAll()).toBe(whole)
+      const intact = sizes.filter(([, isDamaged]) => !isDamaged).length
+      expect(resealAll()).toBe(intact)
       const counted = countSealed(db)
       expect([counted[newest]?.kept_answer ?? 0, counted[older]?.kept_answer ?? 0]).toEqual([
-        whole,
-        sizes.length - whole,
+        intact,
+        sizes.length - intact,
       ])
     }),
     { numRuns: 12 },

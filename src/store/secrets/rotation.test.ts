@@ -14,22 +14,25 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(path, { recursive: true }))
 
-test.each(['pepper', 'jwt', 'encryption'] as const)('%s', async kind => {
-  const folder = openFolder(path, {})
-  const file = join(path, { pepper: 'pepper', jwt: 'jwt-secret', encryption: 'encryption-key' }[kind])
-  const [before, changes] = [readFileSync(file, 'utf8').trim(), [] as string[]]
-  const rotation = new Rotation({
-    folder,
-    writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
-    bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
-    readMarks: () => [],
-    carriedDays: 30,
-    dateMs: Date.now,
-    pause: () => Promise.resolve(),
-    onChanged: changed => changes.push(changed),
-    onError: () => {},
-  })
-  expect(await rotation.rotate(kind, { actor: 'test' }).catch((fault: unknown) => fault)).toBeInstanceOf(Refusal)
-  expect([readFileSync(file, 'utf8').trim(), folder.secrets[kind].newest.reveal()]).toEqual([before, before])
-  expect([folder.secrets[kind].all.length, changes]).toEqual([1, []])
-})
+test.each(['pepper', 'jwt', 'encryption'] as const)(
+  'a refused rotation of the %s secret changes nothing',
+  async kind => {
+    const folder = openFolder(path, {})
+    const file = join(path, { pepper: 'pepper', jwt: 'jwt-secret', encryption: 'encryption-key' }[kind])
+    const [before, changes] = [readFileSync(file, 'utf8').trim(), [] as string[]]
+    const rotation = new Rotation({
+      folder,
+      writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
+      bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
+      readMarks: () => [],
+      carriedDays: 30,
+      dateMs: Date.now,
+      pause: () => Promise.resolve(),
+      onChanged: changed => changes.push(changed),
+      onError: () => {},
+    })
+    expect(await rotation.rotate(kind, { actor: 'test' }).catch((fault: unknown) => fault)).toBeInstanceOf(Refusal)
+    expect([readFileSync(file, 'utf8').trim(), folder.secrets[kind].newest.reveal()]).toEqual([before, before])
+    expect([folder.secrets[kind].all.length, changes]).toEqual([1, []])
+  },
+)

@@ -1,4 +1,4 @@
-// A range is split into pieces without gaps and overlaps, of spans that are still kept.
+// Tests that a range is split into pieces without gaps and overlaps, of spans that are still stored.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -15,13 +15,13 @@ test('the pieces cover the range, which is at least as wide as the requested one
       const [fromMs, beforeMs] = [NOW_MS - Math.max(one, other) - 1, NOW_MS - Math.min(one, other)]
       const { pieces, finest, ...range } = splitIntoSpans({ fromMs, beforeMs, nowMs: NOW_MS, keeps: keepMs[cut] })
       expect([range.fromMs <= fromMs, range.beforeMs >= beforeMs]).toEqual([true, true])
-      let at = range.fromMs
+      let positionMs = range.fromMs
       for (const { span, from, before } of pieces) {
-        expect(msOfSpan(span, from)).toBe(at)
+        expect(msOfSpan(span, from)).toBe(positionMs)
         expect(before).toBeGreaterThan(from)
-        at = msOfSpan(span, before)
+        positionMs = msOfSpan(span, before)
       }
-      expect(at).toBe(range.beforeMs)
+      expect(positionMs).toBe(range.beforeMs)
       for (const { span } of pieces) expect(spans.indexOf(span)).toBeGreaterThanOrEqual(spans.indexOf(finest))
       expect(keepMs[cut][finest]).toBeGreaterThanOrEqual(NOW_MS - fromMs)
       expect(pieces.reduce((sum, { from, before }) => sum + before - from, 0)).toBeLessThan(250)

@@ -1,4 +1,4 @@
-// A statistics file that cannot be opened: it is replaced only where it is damaged, because the sums of deleted records
+// Tests a statistics file that cannot be opened: it is replaced only if it is damaged, because the sums of deleted records
 // exist nowhere else.
 
 import { Database } from 'bun:sqlite'
@@ -37,12 +37,12 @@ test('a locked file is left as it is', () => {
 })
 
 test('a file that is not a database is renamed', () => {
-  const words = 'no database at all, '.repeat(100)
-  writeFileSync(path, words)
+  const content = 'no database at all, '.repeat(100)
+  writeFileSync(path, content)
   const file = new StatisticsFile(path)
   expect(file.mark()).toBeUndefined()
   file.close()
-  expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(words)
+  expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(content)
 })
 
 test('a file that turns out to be damaged is renamed, and a new one is created', () => {

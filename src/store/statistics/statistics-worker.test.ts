@@ -1,4 +1,4 @@
-// The worker of the statistics: requests that fail, and requests that wait when it is closed.
+// Tests the worker of the statistics: requests that fail, and requests that wait when the worker is closed.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -29,7 +29,7 @@ const open = (database: string): StatisticsWorker =>
 
 const errorOf = (work: Promise<void>): Promise<string> => work.then(String, (fault: Error) => fault.message)
 
-test('a request resolves when its work is done, with the progress known', async () => {
+test('a request resolves when its work is done, and the progress is known then', async () => {
   const worker = open('weir.db')
   await worker.ready()
   expect(worker.progress).toEqual({ seq: 0, scanned: 1 })

@@ -13,7 +13,7 @@ export const keyColumns = {
   tier: ['tier', text, 'update', 'audit'],
   /** The key's own limit; null: its tier's. */
   qpm: ['qpm', nullable(number), 'update', 'audit'],
-  clamps: ['clamps', flag, 'update', 'audit'],
+  strictCap: ['strict_cap', flag, 'update', 'audit'],
   keepsBodies: ['keeps_bodies', flag, 'update', 'audit'],
   strict: ['strict', flag, 'update', 'audit'],
   explains: ['explains', flag, 'update', 'audit'],

@@ -1,4 +1,4 @@
-// The descriptions of columns match the tables that the migrations create, and what is written by one is read by it.
+// Tests that the descriptions of columns match the tables that the migrations create, and that rows are read as written.
 
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
@@ -17,16 +17,19 @@ import {
   storedChannelColumns,
   tierColumns,
 } from './rules.ts'
+import { hiddenTokenColumns, serviceTokenColumns } from './service-tokens.ts'
 
 const db = new Database(':memory:', { strict: true, safeIntegers: true })
 migrate(db)
 afterAll(() => db.close())
 
 const keys = { ...keyColumns, ...hiddenKeyColumns }
+const serviceTokens = { ...serviceTokenColumns, ...hiddenTokenColumns }
 const channels = { ...channelColumns, ...storedChannelColumns, ...authorColumns }
 const tables: readonly (readonly [table: string, columns: Columns])[] = [
   ['api_key', keys],
   ['account', accountColumns],
+  ['service_token', serviceTokens],
   ['budget', budgetColumns],
   ['record', fullRecordColumns],
   ['transfer', transferColumns],
@@ -55,12 +58,13 @@ test.each(tables)('%s has all columns of its description', (table, columns) => {
 test.each([
   ['api_key', keys],
   ['account', accountColumns],
+  ['service_token', serviceTokens],
 ] as const)('a new row of %s has a value for each column without a default', (table, columns: Columns) => {
-  const given = Object.values(columns)
+  const written = Object.values(columns)
     .filter(([, , ...marks]) => marks.includes('insert') || marks.includes('update'))
     .map(([sql]) => sql)
   const needed = columnsOf(table).filter(column => column.notnull === 1n && column.dflt_value === null)
-  expect(needed.map(({ name }) => name).filter(name => !given.includes(name))).toEqual([])
+  expect(needed.map(({ name }) => name).filter(name => !written.includes(name))).toEqual([])
 })
 
 test('every column of a record is described', () => {
@@ -72,10 +76,11 @@ test('every column of a record is described', () => {
   )
 })
 
-describe('a version rises with each column that people may change', () => {
+describe('a change of each column that people may edit raises the version:', () => {
   test.each([
     ['api_key', keyColumns],
     ['account', accountColumns],
+    ['service_token', serviceTokenColumns],
   ] as const)('%s', (table, columns: Columns) => {
     const trigger = db
       .query<{ sql: string }, [string]>(
@@ -83,13 +88,13 @@ describe('a version rises with each column that people may change', () => {
       )
       .get(table)!
     const [, list = ''] = /UPDATE OF ([^]*?) ON /.exec(trigger.sql)!
-    const raised = list.split(',').map(name => name.trim())
+    const raising = list.split(',').map(name => name.trim())
     const changeable = Object.values(columns).filter(([, , ...marks]) => marks.includes('update'))
-    expect(changeable.map(([sql]) => sql).filter(sql => !raised.includes(sql))).toEqual([])
+    expect(changeable.map(([sql]) => sql).filter(sql => !raising.includes(sql))).toEqual([])
   })
 })
 
-test('nothing secret is in the audit log', () => {
+test('no secret column is in the audit log', () => {
   for (const [, columns] of tables) {
     const audited = auditList(columns).split(', ')
     expect(['digest', 'pepper', 'credential', 'proxy'].filter(name => audited.includes(name))).toEqual([])
@@ -115,7 +120,7 @@ test('a key is read as it was inserted, and as it was changed', () => {
   const find = db.query<SqlRow, []>(`SELECT ${selectList(keyColumns)} FROM api_key WHERE id = 21`)
   const read = rowReader(keyColumns)
   const { digest: _, ...shown } = key
-  const fresh = { ...shown, qpm: null, clamps: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
+  const fresh = { ...shown, qpm: null, strictCap: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
   expect(read(find.get()!)).toMatchObject(fresh)
   const current = db.query<SqlRow, []>('SELECT * FROM api_key WHERE id = 21').get()!
   rowUpdater(db, 'api_key', keyColumns)(21, current, { qpm: 7, strict: false, allows: null, expiresMs: 9 })
@@ -150,7 +155,7 @@ test('a record is read as it was inserted', () => {
   })
 })
 
-test('each change by people is in the audit log, but for secrets and for who made it and when', () => {
+test('each column that people may edit is in the audit log, except for secrets, the author and the time', () => {
   const unlogged = tables.flatMap(([, columns]) =>
     Object.values(columns)
       .filter(([, , ...marks]) => marks.includes('update') && !marks.includes('audit'))

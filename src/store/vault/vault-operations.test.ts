@@ -1,4 +1,4 @@
-// The vault on a real file: rows belong to an account, replace older ones, are limited per account, and expire.
+// Tests the vault on a real file: rows belong to an account, replace older ones, are limited per account, and expire.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
@@ -26,7 +26,7 @@ afterEach(() => {
 
 const count = (table: string): number =>
   Number((books.db.query('SELECT count(*) AS n FROM '.concat(table)).get() as { n: bigint }).n)
-const sealedOf = (text: string): string => Buffer.from(text).toString('base64')
+const base64Of = (text: string): string => Buffer.from(text).toString('base64')
 const textOf = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes ?? []).toString()
 
 function response(id: string, more: Partial<OperationInput<'keepResponse'>> = {}): OperationInput<'keepResponse'> {
@@ -41,29 +41,37 @@ function response(id: string, more: Partial<OperationInput<'keepResponse'>> = {}
     previousId: null,
     createdMs: nowMs,
     expiresMs: nowMs + 1_000,
-    sealed: sealedOf('words'),
+    sealed: base64Of('words'),
     ...more,
   }
 }
 
-const one = (id: string, accountId = alice) => reader.response({ accountId, id }, nowMs)
+const findResponse = (id: string, accountId = alice) => reader.response({ accountId, id }, nowMs)
 
 describe('a response', () => {
   test('is found by its own account only, also when another account has the same id', () => {
     books.run.keepResponse(response('resp_1', { previousId: 'resp_0' }))
-    expect(one('resp_1')).toMatchObject({ status: 'completed', model: 'p/m', previousId: 'resp_0', bytes: 5 })
-    expect(one('resp_1', bob)).toBeUndefined()
+    expect(findResponse('resp_1')).toMatchObject({ status: 'completed', model: 'p/m', previousId: 'resp_0', bytes: 5 })
+    expect(findResponse('resp_1', bob)).toBeUndefined()
     expect(books.run.dropResponse({ accountId: bob, id: 'resp_1' })).toEqual({ done: 'unknown' })
-    books.run.keepResponse(response('resp_1', { accountId: bob, sealed: sealedOf('of bob') }))
-    expect([textOf(one('resp_1')?.sealed), textOf(one('resp_1', bob)?.sealed)]).toEqual(['words', 'of bob'])
+    books.run.keepResponse(response('resp_1', { accountId: bob, sealed: base64Of('of bob') }))
+    expect([textOf(findResponse('resp_1')?.sealed), textOf(findResponse('resp_1', bob)?.sealed)]).toEqual([
+      'words',
+      'of bob',
+    ])
     expect(books.run.dropResponse({ accountId: alice, id: 'resp_1' })).toEqual({ done: 'dropped' })
-    expect([one('resp_1'), count('kept_response')]).toEqual([undefined, 1])
+    expect([findResponse('resp_1'), count('kept_response')]).toEqual([undefined, 1])
   })
 
   test('that is stored again replaces the one before', () => {
     books.run.keepResponse(response('resp_1', { status: 'queued' }))
     books.run.keepResponse(response('resp_1', { channel: 'p#1', upstreamId: 'resp_up', sealed: null }))
-    expect(one('resp_1')).toMatchObject({ status: 'completed', channel: 'p#1', upstreamId: 'resp_up', sealed: null })
+    expect(findResponse('resp_1')).toMatchObject({
+      status: 'completed',
+      channel: 'p#1',
+      upstreamId: 'resp_up',
+      sealed: null,
+    })
     expect(count('kept_response')).toBe(1)
   })
 
@@ -71,9 +79,9 @@ describe('a response', () => {
     books.run.keepResponse(response('resp_1', { status: 'queued' }))
     const change = (status: 'in_progress' | 'completed' | 'cancelled', sealed: string | null = null) =>
       books.run.changeResponse({ accountId: alice, id: 'resp_1', status, sealed }).done
-    const done = [change('in_progress'), change('completed', sealedOf('whole')), change('cancelled')]
+    const done = [change('in_progress'), change('completed', base64Of('whole')), change('cancelled')]
     expect(done).toEqual(['changed', 'changed', 'over'])
-    expect([one('resp_1')?.status, textOf(one('resp_1')?.sealed)]).toEqual(['completed', 'whole'])
+    expect([findResponse('resp_1')?.status, textOf(findResponse('resp_1')?.sealed)]).toEqual(['completed', 'whole'])
     const other = { accountId: bob, id: 'resp_1', status: 'failed' as const, sealed: null }
     expect(books.run.changeResponse(other)).toEqual({ done: 'unknown' })
   })
@@ -81,7 +89,7 @@ describe('a response', () => {
   test('without content and without an upstream id is not stored', () => {
     expect(() => books.run.keepResponse(response('resp_1', { sealed: null }))).toThrow('CHECK')
     expect(() => books.run.keepResponse(response('resp_1', { upstreamId: 'resp_up' }))).toThrow('CHECK')
-    expect(one('resp_1')).toBeUndefined()
+    expect(findResponse('resp_1')).toBeUndefined()
   })
 
   test('that was in progress at a crash has failed, unless its upstream continues', () => {
@@ -89,16 +97,20 @@ describe('a response', () => {
     books.run.keepResponse(response('theirs', { status: 'in_progress', channel: 'p#1', upstreamId: 'x' }))
     books.run.keepResponse(response('over'))
     books.recover()
-    expect(['ours', 'theirs', 'over'].map(id => one(id)?.status)).toEqual(['failed', 'in_progress', 'completed'])
+    expect(['ours', 'theirs', 'over'].map(id => findResponse(id)?.status)).toEqual([
+      'failed',
+      'in_progress',
+      'completed',
+    ])
   })
 
   test('is not found after it has expired, and expired rows are deleted some at a time', () => {
-    for (let at = 0; at < 70; at++) books.run.keepResponse(response(`resp_${at}`))
+    for (let index = 0; index < 70; index++) books.run.keepResponse(response(`resp_${index}`))
     books.run.keepResponse(response('young', { expiresMs: nowMs + 1_001 }))
     const sweep = (): number => books.run.forgetKept({ nowMs }).count
     expect(sweep()).toBe(0)
     nowMs += 1_000
-    expect([one('resp_1'), one('young')?.id]).toEqual([undefined, 'young'])
+    expect([findResponse('resp_1'), findResponse('young')?.id]).toEqual([undefined, 'young'])
     expect([sweep(), sweep(), sweep(), sweep()]).toEqual([32, 32, 6, 0])
     expect(count('kept_response')).toBe(1)
   })
@@ -107,15 +119,17 @@ describe('a response', () => {
 describe('the quota of an account', () => {
   test('limits its bytes: its oldest rows are deleted, and never those of another account', () => {
     const sealed = Buffer.alloc(bounds.storedResponseBytesMax).toString('base64')
-    const fit = bounds.storedResponsesBytesMax / bounds.storedResponseBytesMax
+    const fitCount = bounds.storedResponsesBytesMax / bounds.storedResponseBytesMax
     books.db.run('PRAGMA synchronous = OFF')
     books.run.keepResponse(response('of bob', { accountId: bob }))
-    for (let at = 0; at < fit + 2; at++) books.run.keepResponse(response(`resp_${at}`, { sealed }))
-    expect([one('resp_0'), one('resp_1')]).toEqual([undefined, undefined])
-    expect([one('resp_2')?.id, one(`resp_${fit + 1}`)?.id, one('of bob', bob)?.id]).toEqual([
-      ...['resp_2', `resp_${fit + 1}`, 'of bob'],
-    ])
-    expect(count('kept_response')).toBe(fit + 1)
+    for (let index = 0; index < fitCount + 2; index++) books.run.keepResponse(response(`resp_${index}`, { sealed }))
+    expect([findResponse('resp_0'), findResponse('resp_1')]).toEqual([undefined, undefined])
+    expect([
+      findResponse('resp_2')?.id,
+      findResponse(`resp_${fitCount + 1}`)?.id,
+      findResponse('of bob', bob)?.id,
+    ]).toEqual([...['resp_2', `resp_${fitCount + 1}`, 'of bob']])
+    expect(count('kept_response')).toBe(fitCount + 1)
   })
 
   test('is counted correctly after replacing, deleting, expiry, a rollback and a restart', () => {
@@ -123,35 +137,35 @@ describe('the quota of an account', () => {
       "INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, x'00')",
     )
     let rows = new VaultTable(books.db, 'kept_reasoning', { rowsMax: 4, bytesMax: 100 })
-    const keep = (id: string, bytes: number, expiresMs = nowMs + 10): void => {
+    const storeRow = (id: string, bytes: number, expiresMs = nowMs + 10): void => {
       rows.drop({ accountId: alice, id })
       insert.run(alice, id, expiresMs, bytes)
       rows.addRow(alice, bytes)
     }
-    const there = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
-    for (const id of ['a', 'b', 'c', 'd', 'e']) keep(id, 10)
-    expect(there()).toEqual(['b', 'c', 'd', 'e'])
-    keep('b', 60) // and is the newest now
-    keep('f', 10)
-    expect(there()).toEqual(['d', 'e', 'b', 'f'])
-    keep('g', 40)
-    expect(there()).toEqual(['f', 'g']) // all five have 130 bytes, and without d and e still 110
+    const storedIds = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
+    for (const id of ['a', 'b', 'c', 'd', 'e']) storeRow(id, 10)
+    expect(storedIds()).toEqual(['b', 'c', 'd', 'e'])
+    storeRow('b', 60) // b is the newest now
+    storeRow('f', 10)
+    expect(storedIds()).toEqual(['d', 'e', 'b', 'f'])
+    storeRow('g', 40)
+    expect(storedIds()).toEqual(['f', 'g']) // all five would have 130 bytes, and without d and e still 110
     rows.drop({ accountId: alice, id: 'f' })
     rows.drop({ accountId: alice, id: 'g' })
-    keep('h', 100, nowMs)
+    storeRow('h', 100, nowMs)
     expect(rows.deleteExpired(nowMs)).toBe(1)
-    for (const id of ['i', 'j', 'k']) keep(id, 30)
+    for (const id of ['i', 'j', 'k']) storeRow(id, 30)
     const rolledBack = books.db.transaction(() => {
-      keep('never', 10)
+      storeRow('never', 10)
       throw new Error('rolled back')
     })
     expect(rolledBack).toThrow('rolled back')
     rows.reset()
-    keep('l', 10)
-    expect(there()).toEqual(['i', 'j', 'k', 'l'])
+    storeRow('l', 10)
+    expect(storedIds()).toEqual(['i', 'j', 'k', 'l'])
     rows = new VaultTable(books.db, 'kept_reasoning', { rowsMax: 4, bytesMax: 100 })
-    keep('m', 10)
-    expect(there()).toEqual(['j', 'k', 'l', 'm'])
+    storeRow('m', 10)
+    expect(storedIds()).toEqual(['j', 'k', 'l', 'm'])
   })
 })
 
@@ -160,40 +174,40 @@ describe('the total of all accounts', () => {
     books.db.query(
       "INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, x'00')",
     )
-  const there = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
+  const storedIds = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
   const open = (allBytesMax: number): VaultTable =>
     new VaultTable(books.db, 'kept_reasoning', { rowsMax: 100, bytesMax: 1_000, allBytesMax })
-  const keep = (rows: VaultTable, accountId: number, id: string, bytes = 10): void => {
+  const storeRow = (rows: VaultTable, accountId: number, id: string, bytes = 10): void => {
     insert().run(accountId, id, nowMs + 10, bytes)
     rows.addRow(accountId, bytes)
   }
 
   test('is limited: the oldest rows of the largest account are deleted', () => {
     let rows = open(50)
-    for (const id of ['a1', 'a2', 'a3']) keep(rows, alice, id)
-    for (const id of ['b1', 'b2']) keep(rows, bob, id)
-    keep(rows, 13, 'c1')
-    expect(there()).toEqual(['a2', 'a3', 'b1', 'b2', 'c1'])
-    keep(rows, bob, 'b3')
-    expect(there()).toEqual(['a2', 'a3', 'b2', 'c1', 'b3'])
+    for (const id of ['a1', 'a2', 'a3']) storeRow(rows, alice, id)
+    for (const id of ['b1', 'b2']) storeRow(rows, bob, id)
+    storeRow(rows, 13, 'c1')
+    expect(storedIds()).toEqual(['a2', 'a3', 'b1', 'b2', 'c1'])
+    storeRow(rows, bob, 'b3')
+    expect(storedIds()).toEqual(['a2', 'a3', 'b2', 'c1', 'b3'])
     // Rows of another process are counted too, and rolled-back rows are not.
     rows = open(50)
     const rolledBack = books.db.transaction(() => {
-      keep(rows, 13, 'never', 40)
+      storeRow(rows, 13, 'never', 40)
       throw new Error('rolled back')
     })
     expect(rolledBack).toThrow('rolled back')
     rows.reset()
     rows.drop({ accountId: 13, id: 'c1' })
-    keep(rows, alice, 'a4')
-    expect(there().length).toBe(5)
-    keep(rows, alice, 'a5')
-    expect(there()).not.toContain('a2')
-    expect(there()).toContain('b2')
+    storeRow(rows, alice, 'a4')
+    expect(storedIds().length).toBe(5)
+    storeRow(rows, alice, 'a5')
+    expect(storedIds()).not.toContain('a2')
+    expect(storedIds()).toContain('b2')
   })
 
   test('shrinks some rows at a time after the limit was lowered, also without writes', () => {
-    for (let at = 0; at < 90; at++) keep(open(1_000), at % 2 === 0 ? alice : bob, `r${at}`)
+    for (let index = 0; index < 90; index++) storeRow(open(1_000), index % 2 === 0 ? alice : bob, `r${index}`)
     const rows = open(100)
     expect([
       rows.deleteExpired(nowMs),
@@ -201,13 +215,13 @@ describe('the total of all accounts', () => {
       rows.deleteExpired(nowMs),
       rows.deleteExpired(nowMs),
     ]).toEqual([32, 32, 16, 0])
-    expect(there()).toEqual(Array.from({ length: 10 }, (_none, at) => `r${80 + at}`))
+    expect(storedIds()).toEqual(Array.from({ length: 10 }, (_none, index) => `r${80 + index}`))
   })
 })
 
 test('reasoning state and files are replaced by newer ones, belong to an account, and expire', () => {
   const reasoning = (sealed: string, accountId = alice) =>
-    books.run.keepReasoning({ accountId, id: 'call_1', expiresMs: nowMs + 10, sealed: sealedOf(sealed) })
+    books.run.keepReasoning({ accountId, id: 'call_1', expiresMs: nowMs + 10, sealed: base64Of(sealed) })
   reasoning('old')
   reasoning('new')
   reasoning('of bob', bob)
@@ -253,7 +267,7 @@ describe('a task', () => {
     books.recover()
     expect([reader.dueTasks(nowMs + 4, 10).length, reader.dueTasks(nowMs + 5, 10)[0]?.upstreamId]).toEqual([0, 'up-7'])
     books.run.settle({ record: recordOf(7, alice), cost: '100' })
-    expect(change(7, { status: 'succeeded', dueMs: null, sealed: sealedOf('{}') })).toBe('changed')
+    expect(change(7, { status: 'succeeded', dueMs: null, sealed: base64Of('{}') })).toBe('changed')
     expect(change(7, { status: 'failed', dueMs: null })).toBe('over')
     expect(change(8, {})).toBe('unknown')
     expect(reader.task({ accountId: alice, id: 'cgt-7' })).toMatchObject({ status: 'succeeded', dueMs: null })
@@ -295,12 +309,12 @@ describe('a task', () => {
     books.db.run('PRAGMA synchronous = OFF')
     expect(books.run.createTask(task(7)).done).toBe('created')
     expect(books.run.createTask(task(8, { id: 'cgt-7' })).done).toBe('exists')
-    for (let at = 1; at < bounds.tasksOpenMax; at++) books.run.createTask(task(100 + at))
+    for (let index = 1; index < bounds.tasksOpenMax; index++) books.run.createTask(task(100 + index))
     expect(books.run.createTask(task(9)).done).toBe('too_many')
     expect(books.run.createTask(task(10, { accountId: bob })).done).toBe('created')
     books.db.run("UPDATE task SET due_ms = NULL, status = 'failed'")
     const first = (): unknown => books.db.query('SELECT min(call_id) FROM task WHERE account_id = 11').values()[0]
-    for (let at = 0; at < bounds.tasksOpenMax; at++) books.run.createTask(task(10_000 + at))
+    for (let index = 0; index < bounds.tasksOpenMax; index++) books.run.createTask(task(10_000 + index))
     expect([count('task'), first()]).toEqual([bounds.storedTasksMax + 1, [7n]])
     books.db.run("UPDATE task SET due_ms = NULL, status = 'failed' WHERE call_id = 10000")
     books.run.createTask(task(20_000))
@@ -313,8 +327,8 @@ test('a token factor is learned from batches, and new samples still count', () =
     books.run.learnFactors({ factors: [{ model: 'p/m', n, mean, m2: n / 100 }] })
   learn(10, 1)
   learn(30, 2)
-  const learned = reader.factors().get('p/m')!
-  expect([learned.n, learned.mean, learned.m2]).toEqual([40, 1.75, expect.closeTo(0.4 + (10 * 30) / 40, 9)])
+  const factor = reader.factors().get('p/m')!
+  expect([factor.n, factor.mean, factor.m2]).toEqual([40, 1.75, expect.closeTo(0.4 + (10 * 30) / 40, 9)])
   learn(bounds.countSamplesMax, 2)
   expect(reader.factors().get('p/m')!.n).toBe(bounds.countSamplesMax / 2)
 })
@@ -329,7 +343,7 @@ test('a record stores its losses and hashes, or null', () => {
   expect(row(8)).toEqual({ loss: null, came_hash: null, went_hash: null })
 })
 
-test('every look-up uses an index', () => {
+test('every lookup uses an index', () => {
   const plans = (
     [
       'SELECT * FROM kept_response WHERE account_id = 1 AND id = 2 AND expires_ms > 3',

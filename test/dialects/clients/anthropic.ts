@@ -2,12 +2,12 @@
 
 import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-0'
-import type { Client, Reply, Session, Wish } from './client.ts'
+import type { AskOptions, Client, Reply, Session } from './client.ts'
 import { apiFault, citySchema, echoSchema, namedClass } from './client.ts'
 
 type Params = Anthropic.MessageCreateParamsNonStreaming
 
-function paramsOf({ model, turns, tools, schema, thinking }: Wish): Params {
+function paramsOf({ model, turns, tools, schema, thinking }: AskOptions): Params {
   return {
     model,
     max_tokens: 4_000,
@@ -24,7 +24,7 @@ function replyOf({ content, stop_reason: stop, usage }: Anthropic.Message): Repl
     text: content.map(block => (block.type === 'text' ? block.text : '')).join(''),
     thoughts: content.map(block => (block.type === 'thinking' ? block.thinking : '')).join(''),
     calls: content.flatMap(block =>
-      block.type === 'tool_use' ? [{ id: block.id, name: block.name, given: block.input }] : [],
+      block.type === 'tool_use' ? [{ id: block.id, name: block.name, input: block.input }] : [],
     ),
     finish: stop === 'tool_use' ? 'calls' : stop === 'end_turn' ? 'stop' : 'other',
     usage: {
@@ -39,8 +39,8 @@ function replyOf({ content, stop_reason: stop, usage }: Anthropic.Message): Repl
 
 type Growing = { -readonly [K in keyof Anthropic.Message]: Anthropic.Message[K] }
 
-/** As a program does that reads the events itself, and believes their order. */
-async function gather(stream: AsyncIterable<Anthropic.RawMessageStreamEvent>, wish: Wish): Promise<Reply> {
+/** Assembles the events like a program that reads them itself and relies on their order. */
+async function gather(stream: AsyncIterable<Anthropic.RawMessageStreamEvent>, ask: AskOptions): Promise<Reply> {
   let message: Growing | undefined
   let isOver = false
   const inputs: string[] = []
@@ -52,11 +52,11 @@ async function gather(stream: AsyncIterable<Anthropic.RawMessageStreamEvent>, wi
       message.content = [...message.content, { ...event.content_block } as Anthropic.ContentBlock]
     } else if (event.type === 'content_block_delta') {
       growBlock(message.content[event.index], event, inputs)
-      if (event.delta.type === 'text_delta') wish.heard?.()
+      if (event.delta.type === 'text_delta') ask.onContent?.()
     } else if (event.type === 'message_delta') {
       const { usage, delta } = event
-      const told = Object.fromEntries(Object.entries(usage).filter(([, count]) => count !== null))
-      message = { ...message, stop_reason: delta.stop_reason, usage: { ...message.usage, ...told } }
+      const reported = Object.fromEntries(Object.entries(usage).filter(([, count]) => count !== null))
+      message = { ...message, stop_reason: delta.stop_reason, usage: { ...message.usage, ...reported } }
     } else if (event.type === 'message_stop') isOver = true
   }
   if (message === undefined || !isOver) throw new Error('the stream ended before message_stop')
@@ -92,11 +92,11 @@ function connect({ messages }: Anthropic): Session {
       const blocks = results.map(({ id, text }) => ({ type: 'tool_result', tool_use_id: id, content: text }))
       return [{ role: 'user', content: blocks }]
     },
-    async ask(way, wish) {
-      const params = paramsOf(wish)
-      const options = wish.signal ? { signal: wish.signal } : {}
+    async ask(way, ask) {
+      const params = paramsOf(ask)
+      const options = ask.signal ? { signal: ask.signal } : {}
       if (way === 'plain') return replyOf(await messages.create(params, options))
-      if (way === 'stream') return gather(await messages.create({ ...params, stream: true }, options), wish)
+      if (way === 'stream') return gather(await messages.create({ ...params, stream: true }, options), ask)
       return replyOf(await messages.stream(params, options).finalMessage())
     },
     fault: error => apiFault(error as InstanceType<typeof Anthropic.APIError>),
@@ -107,11 +107,11 @@ const client = (name: string, Sdk: typeof Anthropic, raises: Client['raises']): 
   name,
   dialect: 'anthropic-messages',
   raises,
-  tellsRequestId: true,
+  hasRequestId: true,
   connect: (baseURL, apiKey) => connect(new Sdk({ apiKey, baseURL, maxRetries: 0 })),
 })
 
-/** The new one has more classes, all of which are the named ones too. */
+/** The new SDK has more error classes, which extend the named ones. */
 const own: Readonly<Record<number, string>> = {
   408: 'RequestTimeoutError',
   412: 'PreconditionFailedError',

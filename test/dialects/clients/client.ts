@@ -1,60 +1,60 @@
-// What the suite asks of an official SDK. A client is one object; a new one is one file here and one line in list.ts.
+// The interface of an official SDK in this suite. A new client is one file here and one line in list.ts.
 
 import type { Dialect } from '../upstreams.ts'
 
-/** In one piece, event by event as they come, or through the SDK's own collector of streams. */
+/** A plain answer, a stream event by event, or a stream through the SDK's own helper. */
 export const ways = ['plain', 'stream', 'helper'] as const
 export type Way = (typeof ways)[number]
 
 export interface Client {
   readonly name: string
-  /** The dialect that it speaks to the gateway. */
+  /** The dialect between the client and the gateway. */
   readonly dialect: Dialect
-  /** The class of error that it raises for each status. */
+  /** The error class that it raises for a status. */
   readonly raises: (status: number) => string
-  /** Whether an error tells the id of its request. */
-  readonly tellsRequestId: boolean
-  /** Its collector of streams drops what is newer than it: thoughts and their state. */
-  readonly helperForgets?: boolean
+  /** Whether its errors have the request id. */
+  readonly hasRequestId: boolean
+  /** Its stream helper drops fields that it does not know: thoughts and their state. */
+  readonly helperDropsThoughts?: boolean
   connect(url: string, key: string): Session
 }
 
 export interface Session {
-  /** A turn of the user, as the SDK wants it. */
+  /** A turn of the user in the format of the SDK. */
   user(text: string, more?: { readonly picture?: string; readonly marked?: boolean }): unknown
-  /** The turns that answer calls. */
+  /** The turns with the results of tool calls. */
   results(results: readonly Result[]): readonly unknown[]
-  ask(way: Way, wish: Wish): Promise<Reply>
+  ask(way: Way, wish: AskOptions): Promise<Reply>
   fault(error: unknown): Fault
 }
 
-export interface Wish {
+export interface AskOptions {
   readonly model: string
   readonly turns: readonly unknown[]
-  /** Names; each takes a city. */
+  /** Names of tools; each takes a city. */
   readonly tools?: readonly string[]
   /** The answer must be an object of `echoSchema`. */
   readonly schema?: boolean
   readonly thinking?: boolean
   readonly signal?: AbortSignal
-  /** Called with each piece of a stream that says something. */
-  readonly heard?: () => void
+  /** Called for each event of a stream that has content. */
+  readonly onContent?: () => void
 }
 
 export interface Reply {
   readonly text: string
   readonly thoughts: string
-  readonly calls: readonly SaidCall[]
+  readonly calls: readonly ReplyCall[]
   readonly finish: 'stop' | 'calls' | 'other'
-  readonly usage: Counted
-  /** The turns that a program puts behind its own to go on. */
+  readonly usage: TokenUsage
+  /** The turns that a program appends to continue the conversation. */
   readonly turns: readonly unknown[]
 }
 
-export interface SaidCall {
+export interface ReplyCall {
   readonly id: string
   readonly name: string
-  readonly given: unknown
+  readonly input: unknown
 }
 
 export interface Result {
@@ -63,12 +63,12 @@ export interface Result {
   readonly text: string
 }
 
-/** Tokens, read out of the SDK's own fields in the SDK's own sense of them: `input` has all that was read. */
-export interface Counted {
+/** Tokens, read from the fields of the SDK; `input` includes cached tokens. */
+export interface TokenUsage {
   readonly input: number
   readonly cached: number
   readonly output: number
-  /** Undefined where the SDK has no place for it. */
+  /** Undefined if the SDK has no such field. */
   readonly reasoning?: number | undefined
 }
 
@@ -102,11 +102,11 @@ const classes: Readonly<Record<number, string>> = {
   429: 'RateLimitError',
 }
 
-/** As the SDKs of OpenAI and Anthropic name their errors. */
+/** The error classes of the SDKs of OpenAI and Anthropic. */
 export const namedClass = (status: number): string =>
   classes[status] ?? (status >= 500 ? 'InternalServerError' : 'APIError')
 
-/** Of an error as the SDKs of OpenAI and Anthropic raise them. */
+/** Reads an error of the SDKs of OpenAI and Anthropic. */
 export function apiFault(error: Error & { status?: number | undefined; requestID?: string | null | undefined }): Fault {
   const { status, requestID } = error
   return { kind: error.constructor.name, status, message: messageOf(error), requestId: requestID ?? undefined }

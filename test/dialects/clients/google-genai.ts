@@ -1,11 +1,11 @@
-// Google's SDK of today. Its collector of streams is a chat that keeps its own history.
+// Google's current SDK. Its stream helper is a chat that keeps its own history.
 
 import type { Content, GenerateContentConfig, GenerateContentResponse, Part } from '@google/genai'
 import { ApiError, GoogleGenAI } from '@google/genai'
-import type { Client, Reply, Session, Wish } from './client.ts'
+import type { AskOptions, Client, Reply, Session } from './client.ts'
 import { citySchema, echoSchema, messageOf } from './client.ts'
 
-function configOf({ tools, schema, thinking, signal }: Wish): GenerateContentConfig {
+function configOf({ tools, schema, thinking, signal }: AskOptions): GenerateContentConfig {
   const declared = (name: string) => ({ name, parametersJsonSchema: citySchema })
   return {
     ...(tools && { tools: [{ functionDeclarations: tools.map(declared) }] }),
@@ -15,13 +15,13 @@ function configOf({ tools, schema, thinking, signal }: Wish): GenerateContentCon
   }
 }
 
-/** What came in however many pieces. */
+/** The reply from the parts of one or more responses. */
 export function replyOfParts(
   parts: readonly Part[],
   { finish, usage }: { finish: string | undefined; usage: GenerateContentResponse['usageMetadata'] },
 ): Reply {
   const calls = parts.flatMap(({ functionCall: call }) =>
-    call ? [{ id: call.id ?? '', name: call.name!, given: call.args ?? {} }] : [],
+    call ? [{ id: call.id ?? '', name: call.name!, input: call.args ?? {} }] : [],
   )
   const spoken = (thought: boolean) => parts.filter(part => (part.thought ?? false) === thought)
   return {
@@ -49,11 +49,11 @@ function replyOf(responses: readonly GenerateContentResponse[]): Reply {
   return replyOfParts(parts, { finish: last?.candidates?.[0]?.finishReason, usage: last?.usageMetadata })
 }
 
-async function gather(stream: AsyncIterable<GenerateContentResponse>, wish: Wish): Promise<Reply> {
+async function gather(stream: AsyncIterable<GenerateContentResponse>, ask: AskOptions): Promise<Reply> {
   const responses: GenerateContentResponse[] = []
   for await (const response of stream) {
     responses.push(response)
-    if (response.candidates?.[0]?.content?.parts?.some(part => part.text)) wish.heard?.()
+    if (response.candidates?.[0]?.content?.parts?.some(part => part.text)) ask.onContent?.()
   }
   return replyOf(responses)
 }
@@ -70,14 +70,14 @@ function connect({ models, chats }: GoogleGenAI): Session {
       })
       return [{ role: 'user', parts: results.map(part) }]
     },
-    async ask(way, wish) {
-      const { model } = wish
-      const config = configOf(wish)
-      const contents = wish.turns as Content[]
+    async ask(way, ask) {
+      const { model } = ask
+      const config = configOf(ask)
+      const contents = ask.turns as Content[]
       if (way === 'plain') return replyOf([await models.generateContent({ model, contents, config })])
-      if (way === 'stream') return gather(await models.generateContentStream({ model, contents, config }), wish)
+      if (way === 'stream') return gather(await models.generateContentStream({ model, contents, config }), ask)
       const chat = chats.create({ model, config, history: contents.slice(0, -1) })
-      const reply = await gather(await chat.sendMessageStream({ message: contents.at(-1)!.parts! }), wish)
+      const reply = await gather(await chat.sendMessageStream({ message: contents.at(-1)!.parts! }), ask)
       return { ...reply, turns: chat.getHistory().slice(contents.length) }
     },
     fault(error) {
@@ -91,6 +91,6 @@ export const genai: Client = {
   name: 'Google GenAI',
   dialect: 'gemini',
   raises: () => 'ApiError',
-  tellsRequestId: false,
+  hasRequestId: false,
   connect: (baseUrl, apiKey) => connect(new GoogleGenAI({ apiKey, httpOptions: { baseUrl } })),
 }

@@ -1,4 +1,4 @@
-// Every client of the suite. The first of each dialect stands for it in the published matrix.
+// All clients of the suite. The first client of each dialect represents it in the published matrix.
 
 import { anthropic, anthropic0 } from './anthropic.ts'
 import type { Client } from './client.ts'

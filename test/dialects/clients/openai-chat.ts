@@ -1,13 +1,13 @@
-// OpenAI's SDKs on chat completions, at our own prefix and at Ark's.
+// OpenAI's SDKs on chat completions, at the endpoints of OpenAI and of Ark.
 
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import type { Dialect } from '../upstreams.ts'
-import type { Client, Reply, SaidCall, Session, Wish } from './client.ts'
+import type { AskOptions, Client, Reply, ReplyCall, Session } from './client.ts'
 import { apiFault, citySchema, echoSchema, namedClass, parsed } from './client.ts'
 
 type Params = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming
-/** With the fields that Ark and others add to it. */
+/** With the fields that Ark and others add. */
 type Message = OpenAI.Chat.ChatCompletionMessage & { reasoning_content?: string; encrypted_content?: string }
 type Delta = OpenAI.Chat.ChatCompletionChunk.Choice.Delta & Pick<Message, 'reasoning_content' | 'encrypted_content'>
 
@@ -20,7 +20,7 @@ export interface Place {
 const openai: Place = { dialect: 'openai-chat', prefix: '/v1', thinking: { reasoning_effort: 'low' } }
 const ark: Place = { dialect: 'ark', prefix: '/api/v3', thinking: { thinking: { type: 'enabled' } } }
 
-function paramsOf({ model, turns, tools, schema, thinking }: Wish, place: Place): Params {
+function paramsOf({ model, turns, tools, schema, thinking }: AskOptions, place: Place): Params {
   const format = { type: 'json_schema', json_schema: { name: 'echo', schema: echoSchema, strict: true } } as const
   return {
     model,
@@ -31,9 +31,9 @@ function paramsOf({ model, turns, tools, schema, thinking }: Wish, place: Place)
   } as Params
 }
 
-const callOf = (call: OpenAI.Chat.ChatCompletionMessageToolCall): SaidCall => {
+const callOf = (call: OpenAI.Chat.ChatCompletionMessageToolCall): ReplyCall => {
   if (call.type !== 'function') throw new Error(`a call of the type ${call.type}`)
-  return { id: call.id, name: call.function.name, given: parsed(call.function.arguments) }
+  return { id: call.id, name: call.function.name, input: parsed(call.function.arguments) }
 }
 
 function replyOf(completion: { choices: OpenAI.ChatCompletion['choices']; usage?: OpenAI.CompletionUsage }): Reply {
@@ -56,8 +56,8 @@ function replyOf(completion: { choices: OpenAI.ChatCompletion['choices']; usage?
   }
 }
 
-/** As a program does that reads the chunks itself. */
-async function gather(stream: AsyncIterable<OpenAI.Chat.ChatCompletionChunk>, wish: Wish): Promise<Reply> {
+/** Assembles the chunks like a program that reads them itself. */
+async function gather(stream: AsyncIterable<OpenAI.Chat.ChatCompletionChunk>, ask: AskOptions): Promise<Reply> {
   const message: Message = { role: 'assistant', content: null, refusal: null }
   const calls: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = []
   let finish: OpenAI.ChatCompletion.Choice['finish_reason'] | null = null
@@ -75,7 +75,7 @@ async function gather(stream: AsyncIterable<OpenAI.Chat.ChatCompletionChunk>, wi
       calls[index].function.arguments += part?.arguments ?? ''
     }
     finish = choice.finish_reason ?? finish
-    if (delta.content) wish.heard?.()
+    if (delta.content) ask.onContent?.()
   }
   if (finish === null) throw new Error('the stream ended without a reason')
   if (calls.length > 0) message.tool_calls = calls
@@ -94,12 +94,12 @@ function connect(client: OpenAI, place: Place): Session {
       ],
     }),
     results: results => results.map(({ id, text }) => ({ role: 'tool', tool_call_id: id, content: text })),
-    async ask(way, wish) {
-      const params = paramsOf(wish, place)
-      const options = wish.signal ? { signal: wish.signal } : {}
+    async ask(way, ask) {
+      const params = paramsOf(ask, place)
+      const options = ask.signal ? { signal: ask.signal } : {}
       if (way === 'plain') return replyOf((await completions.create(params, options)) as OpenAI.ChatCompletion)
       const streamed = { ...params, stream: true, stream_options: { include_usage: true } } as const
-      if (way === 'stream') return gather(await completions.create(streamed, options), wish)
+      if (way === 'stream') return gather(await completions.create(streamed, options), ask)
       return replyOf(await completions.stream(streamed, options).finalChatCompletion())
     },
     fault: error => apiFault(error as InstanceType<typeof OpenAI.APIError>),
@@ -110,11 +110,11 @@ const client = (name: string, Sdk: typeof OpenAI, place: Place): Client => ({
   name,
   dialect: place.dialect,
   raises: namedClass,
-  tellsRequestId: true,
+  hasRequestId: true,
   connect: (url, apiKey) => connect(new Sdk({ apiKey, baseURL: url + place.prefix, maxRetries: 0 }), place),
 })
 
-/** The two differ in types that mean the same here. */
+/** The types of the two versions differ, but not in what is used here. */
 const Six = OpenAI6 as unknown as typeof OpenAI
 
 export const openaiChat = client('openai 7, chat', OpenAI, openai)

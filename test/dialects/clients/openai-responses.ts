@@ -1,14 +1,14 @@
-// OpenAI's SDKs on responses. State is carried by the program, as agents do that keep nothing at the provider.
+// OpenAI's SDKs on responses. The program carries the state, like agents that store nothing at the provider.
 
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import type { Client, Reply, Session, Wish } from './client.ts'
+import type { AskOptions, Client, Reply, Session } from './client.ts'
 import { apiFault, citySchema, echoSchema, namedClass, parsed } from './client.ts'
 
 type Params = OpenAI.Responses.ResponseCreateParamsNonStreaming
 type Response = OpenAI.Responses.Response
 
-function paramsOf({ model, turns, tools, schema, thinking }: Wish): Params {
+function paramsOf({ model, turns, tools, schema, thinking }: AskOptions): Params {
   const format = { type: 'json_schema', name: 'echo', schema: echoSchema, strict: true } as const
   const tool = (name: string) => ({ type: 'function', name, parameters: citySchema, strict: false }) as const
   return {
@@ -21,7 +21,7 @@ function paramsOf({ model, turns, tools, schema, thinking }: Wish): Params {
   }
 }
 
-/** What the SDK's collector adds for programs is not part of the wire. */
+/** Removes fields that the SDK's stream helper adds; they are not part of the wire format. */
 function withoutParsed(item: object): object {
   const keep = (key: string, value: unknown): unknown =>
     key === 'parsed' || key === 'parsed_arguments' ? undefined : value
@@ -35,7 +35,7 @@ function replyOf(response: Response): Reply {
   return {
     text: response.output_text,
     thoughts: thoughts.join(''),
-    calls: calls.map(item => ({ id: item.call_id, name: item.name, given: parsed(item.arguments) })),
+    calls: calls.map(item => ({ id: item.call_id, name: item.name, input: parsed(item.arguments) })),
     finish: status !== 'completed' ? 'other' : calls.length > 0 ? 'calls' : 'stop',
     usage: {
       input: usage?.input_tokens ?? -1,
@@ -47,18 +47,18 @@ function replyOf(response: Response): Reply {
   }
 }
 
-/** As a program does that shows the text as it comes and takes the last event for the truth. */
-async function gather(stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>, wish: Wish): Promise<Reply> {
+/** Assembles the stream like a program that shows the deltas and takes the response of the last event. */
+async function gather(stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>, ask: AskOptions): Promise<Reply> {
   let text = ''
   let last: Response | undefined
   for await (const event of stream) {
     if (event.type === 'response.output_text.delta') text += event.delta
     if (event.type === 'response.completed' || event.type === 'response.incomplete') last = event.response
-    if (event.type === 'response.output_text.delta') wish.heard?.()
+    if (event.type === 'response.output_text.delta') ask.onContent?.()
   }
   if (last === undefined) throw new Error('the stream ended without its last event')
-  const said = last.output.flatMap(item => (item.type === 'message' ? item.content : []))
-  const whole = said.map(part => (part.type === 'output_text' ? part.text : '')).join('')
+  const content = last.output.flatMap(item => (item.type === 'message' ? item.content : []))
+  const whole = content.map(part => (part.type === 'output_text' ? part.text : '')).join('')
   if (whole !== text) throw new Error(`the pieces ${JSON.stringify(text)} are not the whole ${JSON.stringify(whole)}`)
   return replyOf({ ...last, output_text: whole })
 }
@@ -73,11 +73,11 @@ function connect({ responses }: OpenAI): Session {
       ],
     }),
     results: results => results.map(({ id, text }) => ({ type: 'function_call_output', call_id: id, output: text })),
-    async ask(way, wish) {
-      const params = paramsOf(wish)
-      const options = wish.signal ? { signal: wish.signal } : {}
+    async ask(way, ask) {
+      const params = paramsOf(ask)
+      const options = ask.signal ? { signal: ask.signal } : {}
       if (way === 'plain') return replyOf(await responses.create(params, options))
-      if (way === 'stream') return gather(await responses.create({ ...params, stream: true }, options), wish)
+      if (way === 'stream') return gather(await responses.create({ ...params, stream: true }, options), ask)
       return replyOf(await responses.stream({ ...params, stream: true }, options).finalResponse())
     },
     fault: error => apiFault(error as InstanceType<typeof OpenAI.APIError>),
@@ -88,7 +88,7 @@ const client = (name: string, Sdk: typeof OpenAI): Client => ({
   name,
   dialect: 'openai-responses',
   raises: namedClass,
-  tellsRequestId: true,
+  hasRequestId: true,
   connect: (url, apiKey) => connect(new Sdk({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })),
 })
 

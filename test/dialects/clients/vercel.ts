@@ -1,4 +1,4 @@
-// Vercel's AI SDK with four of its providers. Its own loop over tools is not used: the suite goes step by step.
+// Vercel's AI SDK with four of its providers. The suite runs tool loops itself instead of the loop of the SDK.
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
@@ -7,7 +7,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet } from 'ai'
 import { APICallError, generateText, jsonSchema, Output, streamText, tool } from 'ai'
 import type { Dialect } from '../upstreams.ts'
-import type { Client, Reply, Session, Wish } from './client.ts'
+import type { AskOptions, Client, Reply, Session } from './client.ts'
 import { citySchema, echoSchema, messageOf } from './client.ts'
 
 type Options = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>
@@ -18,7 +18,7 @@ interface Vendor {
   model(url: string, key: string): (id: string) => LanguageModel
   readonly always?: Options
   readonly thinking: Options
-  /** How a part is marked for the prompt cache, where it can be. */
+  /** The mark of a part for the prompt cache, if the provider has one. */
   readonly mark?: Options
 }
 
@@ -65,11 +65,11 @@ const vendors: Readonly<Record<string, Vendor>> = {
 const toolSet = (names: readonly string[]): ToolSet =>
   Object.fromEntries(names.map(name => [name, tool({ inputSchema: jsonSchema<{ city?: string }>(citySchema) })]))
 
-function settingsOf({ turns, tools, schema, thinking, signal }: Wish, vendor: Vendor) {
+function settingsOf({ turns, tools, schema, thinking, signal }: AskOptions, vendor: Vendor) {
   return {
     messages: turns as ModelMessage[],
     maxRetries: 0,
-    // The Anthropic provider would ask for as much as no model here gives.
+    // By default the Anthropic provider asks for more output tokens than any model here has.
     maxOutputTokens: 2_000,
     ...(tools && { tools: toolSet(tools) }),
     ...(schema && { output: Output.object({ schema: jsonSchema<{ echo: string }>(echoSchema) }) }),
@@ -78,7 +78,7 @@ function settingsOf({ turns, tools, schema, thinking, signal }: Wish, vendor: Ve
   }
 }
 
-interface Said {
+interface SdkResult {
   readonly text: string
   readonly reasoningText: string | undefined
   readonly toolCalls: readonly { toolCallId: string; toolName: string; input: unknown }[]
@@ -87,27 +87,27 @@ interface Said {
   readonly response: { readonly messages: readonly unknown[] }
 }
 
-const replyOf = (said: Said): Reply => ({
-  text: said.text,
-  thoughts: said.reasoningText ?? '',
-  calls: said.toolCalls.map(call => ({ id: call.toolCallId, name: call.toolName, given: call.input })),
-  finish: said.finishReason === 'tool-calls' ? 'calls' : said.finishReason === 'stop' ? 'stop' : 'other',
+const replyOf = (result: SdkResult): Reply => ({
+  text: result.text,
+  thoughts: result.reasoningText ?? '',
+  calls: result.toolCalls.map(call => ({ id: call.toolCallId, name: call.toolName, input: call.input })),
+  finish: result.finishReason === 'tool-calls' ? 'calls' : result.finishReason === 'stop' ? 'stop' : 'other',
   usage: {
-    input: said.usage.inputTokens ?? -1,
-    cached: said.usage.inputTokenDetails.cacheReadTokens ?? 0,
-    output: said.usage.outputTokens ?? -1,
-    reasoning: said.usage.outputTokenDetails.reasoningTokens,
+    input: result.usage.inputTokens ?? -1,
+    cached: result.usage.inputTokenDetails.cacheReadTokens ?? 0,
+    output: result.usage.outputTokens ?? -1,
+    reasoning: result.usage.outputTokenDetails.reasoningTokens,
   },
-  turns: said.response.messages,
+  turns: result.response.messages,
 })
 
-async function streamed(model: LanguageModel, wish: Wish, vendor: Vendor): Promise<Reply> {
+async function streamed(model: LanguageModel, options: AskOptions, vendor: Vendor): Promise<Reply> {
   let fault: unknown
-  const result = streamText({ model, ...settingsOf(wish, vendor), onError: ({ error }) => void (fault ??= error) })
+  const result = streamText({ model, ...settingsOf(options, vendor), onError: ({ error }) => void (fault ??= error) })
   let text = ''
   for await (const part of result.fullStream) {
     if (part.type === 'text-delta') text += part.text
-    if (part.type === 'text-delta') wish.heard?.()
+    if (part.type === 'text-delta') options.onContent?.()
     if (part.type === 'abort') throw new Error('aborted')
   }
   if (fault !== undefined) throw fault
@@ -120,9 +120,9 @@ async function streamed(model: LanguageModel, wish: Wish, vendor: Vendor): Promi
   return replyOf({ text, reasoningText, toolCalls, finishReason, usage, response })
 }
 
-async function collected(model: LanguageModel, wish: Wish, vendor: Vendor): Promise<Reply> {
+async function collected(model: LanguageModel, options: AskOptions, vendor: Vendor): Promise<Reply> {
   let fault: unknown
-  const result = streamText({ model, ...settingsOf(wish, vendor), onError: ({ error }) => void (fault ??= error) })
+  const result = streamText({ model, ...settingsOf(options, vendor), onError: ({ error }) => void (fault ??= error) })
   await result.consumeStream({ onError: error => void (fault ??= error) })
   if (fault !== undefined) throw fault
   const [step] = await result.steps
@@ -146,10 +146,10 @@ const connect = (vendor: Vendor, model: (id: string) => LanguageModel): Session 
     })
     return [{ role: 'tool', content: results.map(part) }]
   },
-  async ask(way, wish) {
-    if (way === 'stream') return streamed(model(wish.model), wish, vendor)
-    if (way === 'helper') return collected(model(wish.model), wish, vendor)
-    return replyOf(await generateText({ model: model(wish.model), ...settingsOf(wish, vendor) }))
+  async ask(way, options) {
+    if (way === 'stream') return streamed(model(options.model), options, vendor)
+    if (way === 'helper') return collected(model(options.model), options, vendor)
+    return replyOf(await generateText({ model: model(options.model), ...settingsOf(options, vendor) }))
   },
   fault(error) {
     const isCall = APICallError.isInstance(error)
@@ -166,7 +166,7 @@ const client = (vendor: Vendor): Client => ({
   name: vendor.name,
   dialect: vendor.dialect,
   raises: () => 'APICallError',
-  tellsRequestId: true,
+  hasRequestId: true,
   connect: (url, key) => connect(vendor, vendor.model(url, key)),
 })
 

@@ -1,51 +1,80 @@
-// Who may ask what, as the rows of the table say it: for everybody, what is expected. npm run docs writes it down in
-// matrix.json, so that whoever changes it sees what they have changed.
+// Which actor may use which endpoint, derived from the rows of the endpoint table. npm run docs writes it to
+// matrix.json, so that a change shows in the diff.
 
 import type { AccountRole, EndpointAccess, SiteRole } from '../../../src/management/actor.ts'
-import { accountRoles, siteRoles } from '../../../src/management/actor.ts'
+import { accountRoles, isForPeople, siteRoles } from '../../../src/management/actor.ts'
 import { describedEndpoints } from '../../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 
-/** Those of an account are of the account that everything is tried on; a stranger manages another one. */
-export const everybody = [
+/** Roles of an account are those of the account under test; a stranger manages another account. */
+const personNames = [
   ...(['nobody', 'key', 'expired', 'disabled'] as const),
   ...(['stranger', 'viewer', 'developer', 'manager', 'support', 'admin', 'owner'] as const),
 ] as const
 
-export type Somebody = (typeof everybody)[number]
+type PersonName = (typeof personNames)[number]
 
-/** `may`: whatever is answered, it is not refused for who asks. */
+/** Service tokens, and the person with the same rights. Tokens that have ended have the rights of an ended session. */
+export const tokenRights = {
+  tokenExpired: 'expired',
+  tokenRevoked: 'expired',
+  tokenRotated: 'expired',
+  tokenStranger: 'stranger',
+  tokenViewer: 'viewer',
+  tokenDeveloper: 'developer',
+  tokenManager: 'manager',
+  tokenSupport: 'support',
+  tokenAdmin: 'admin',
+  tokenOwner: 'owner',
+} as const satisfies Readonly<Record<string, PersonName>>
+
+export type TokenName = keyof typeof tokenRights
+const tokenNames = Object.keys(tokenRights) as TokenName[]
+
+export type ActorName = PersonName | TokenName
+
+export const actorNames: readonly ActorName[] = [...personNames, ...tokenNames]
+
+/** `may`: the request is not refused because of its actor, whatever the answer is. */
 export type Verdict = 'may' | '401' | '403' | '404'
 
-export type Row = Readonly<Record<Somebody, Verdict>>
+export type Row = Readonly<Record<ActorName, Verdict>>
 
 export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${path}`
 
 const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
   (names as readonly string[]).includes(name)
 
-function expected(who: EndpointAccess, somebody: Somebody, { method, params }: WebEndpoint): Verdict {
+function expected(who: EndpointAccess, actor: PersonName, { method, params }: WebEndpoint): Verdict {
   if (who === 'nobody') return 'may'
-  if (isOf(['nobody', 'key', 'expired', 'disabled'], somebody)) return '401'
-  if (who === 'person') return 'may'
-  const role: SiteRole = isOf(siteRoles, somebody) ? somebody : 'member'
+  if (isOf(['nobody', 'key', 'expired', 'disabled'], actor)) return '401'
+  if (who === 'person' || who === 'actor') return 'may'
+  const role: SiteRole = isOf(siteRoles, actor) ? actor : 'member'
   const isAtLeast = (least: SiteRole): boolean => siteRoles.indexOf(role) >= siteRoles.indexOf(least)
   if ('site' in who) return isAtLeast(who.site) ? 'may' : '403'
   if (isAtLeast(method === 'GET' ? 'support' : 'admin')) return 'may'
-  // A list is everybody's, with what is theirs in it.
+  // Everybody may read a list; it holds only their own rows.
   if (method === 'GET' && params === undefined) return 'may'
-  const rank = isOf(accountRoles, somebody) ? accountRoles.indexOf(somebody satisfies AccountRole) : -1
+  const rank = isOf(accountRoles, actor) ? accountRoles.indexOf(actor satisfies AccountRole) : -1
   return rank >= accountRoles.indexOf(who.account) ? 'may' : '404'
 }
 
-type Exceptions = Readonly<Record<string, Partial<Row> & { readonly because: string }>>
+type PeopleRow = Readonly<Record<PersonName, Verdict>>
 
-const nobodySignedIn = (verdict: Verdict): Partial<Row> =>
+/** A service token may do what a person with its rights may, except what is for people only. */
+function tokenVerdict(who: EndpointAccess, token: TokenName, row: PeopleRow): Verdict {
+  const verdict = row[tokenRights[token]]
+  return verdict === '401' || !isForPeople(who) ? verdict : '403'
+}
+
+type Exceptions = Readonly<Record<string, Partial<PeopleRow> & { readonly because: string }>>
+
+const nobodySignedIn = (verdict: Verdict): Partial<PeopleRow> =>
   Object.fromEntries(
-    everybody.filter(one => !isOf(['nobody', 'key', 'expired', 'disabled'], one)).map(one => [one, verdict]),
+    personNames.filter(actor => !isOf(['nobody', 'key', 'expired', 'disabled'], actor)).map(actor => [actor, verdict]),
   )
 
-/** Where who may ask is not all that decides. Each says why. */
+/** Endpoints where more than the role decides. Each says why. */
 export const exceptions: Exceptions = {
   'POST /api/web/me/second-factor/confirm': {
     ...nobodySignedIn('404'),
@@ -87,16 +116,18 @@ export const exceptions: Exceptions = {
 export const expectedRows: ReadonlyMap<string, Row> = new Map(
   describedEndpoints.map(row => {
     const { because: _, ...otherwise } = exceptions[nameOf(row)] ?? { because: '' }
-    const verdicts = everybody.map(somebody => [somebody, expected(row.who, somebody, row)] as const)
-    return [nameOf(row), { ...(Object.fromEntries(verdicts) as Row), ...otherwise }]
+    const verdicts = personNames.map(actor => [actor, expected(row.who, actor, row)] as const)
+    const ofPeople = { ...(Object.fromEntries(verdicts) as PeopleRow), ...otherwise }
+    const ofTokens = tokenNames.map(token => [token, tokenVerdict(row.who, token, ofPeople)] as const)
+    return [nameOf(row), { ...ofPeople, ...(Object.fromEntries(ofTokens) as Record<TokenName, Verdict>) }]
   }),
 )
 
-/** As it is kept in matrix.json. */
+/** The content of matrix.json. */
 export function writeRoleMatrix(): string {
   const lines = [...expectedRows].map(([name, row]) => {
-    const grouped = Object.entries(Object.groupBy(everybody, somebody => row[somebody]))
-    const cells = grouped.map(([verdict, own]) => `"${verdict}": ${JSON.stringify(own!.join(' '))}`)
+    const grouped = Object.entries(Object.groupBy(actorNames, actor => row[actor]))
+    const cells = grouped.map(([verdict, actors]) => `"${verdict}": ${JSON.stringify(actors!.join(' '))}`)
     return `  ${JSON.stringify(name)}: { ${cells.join(', ')} }`
   })
   return `{\n${lines.join(',\n')}\n}\n`

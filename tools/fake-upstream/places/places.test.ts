@@ -1,4 +1,4 @@
-// Places that are at fault before anything is said: each as a client of plain sockets sees it.
+// Tests addresses that fail before any HTTP is sent, with a client of plain sockets.
 
 import { describe, expect, test } from 'bun:test'
 import { X509Certificate } from 'node:crypto'
@@ -8,18 +8,18 @@ import { connect as connectTls } from 'node:tls'
 import { addressFaults } from '../faults.ts'
 import type { FaultyAddress } from './place.ts'
 
-async function withPlace<T>(name: string, look: (place: FaultyAddress) => Promise<T>): Promise<T> {
-  const place = await addressFaults.find(fault => fault.name === name)!.open()
+async function withFaultyAddress<T>(name: string, check: (address: FaultyAddress) => Promise<T>): Promise<T> {
+  const address = await addressFaults.find(fault => fault.name === name)!.open()
   try {
-    return await look(place)
+    return await check(address)
   } finally {
-    await place.stop()
+    await address.stop()
   }
 }
 
 const portOf = ({ origin }: FaultyAddress): number => Number(new URL(origin).port)
 
-/** What comes of connecting: `connected`, the error's code, or nothing within the time. */
+/** The result of connecting: `connected`, the code of the error, or `no answer` after the time. */
 function reach(port: number, withinMs: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const socket = connect(port, '127.0.0.1', () => resolve('connected'))
@@ -31,8 +31,8 @@ function reach(port: number, withinMs: number): Promise<string> {
   })
 }
 
-/** Why a client that trusts the place's authority refuses it. */
-function shake({ origin, authority }: FaultyAddress): Promise<string> {
+/** The error of a TLS client that trusts the authority of the address. */
+function tlsResult({ origin, authority }: FaultyAddress): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const port = Number(new URL(origin).port)
   const socket = connectTls({ port, host: '127.0.0.1', ca: authority }, () => resolve('trusted'))
@@ -40,60 +40,60 @@ function shake({ origin, authority }: FaultyAddress): Promise<string> {
   return promise.finally(() => socket.destroy())
 }
 
-describe('an address', () => {
-  test('refuses, and keeps its port from others', async () => {
-    await withPlace('a port that nobody listens on', async place => {
-      expect(await reach(portOf(place), 5_000)).toBe('ECONNREFUSED')
-      const taken = addressFaults.find(({ id }) => id === 'F6')!.open({ port: portOf(place) })
+describe('a faulty address', () => {
+  test('refuses connections, and others cannot listen on its port', async () => {
+    await withFaultyAddress('a port that nobody listens on', async address => {
+      expect(await reach(portOf(address), 5_000)).toBe('ECONNREFUSED')
+      const taken = addressFaults.find(({ id }) => id === 'F6')!.open({ port: portOf(address) })
       await expect(taken).rejects.toThrow()
     })
   })
 
-  test('does not answer', async () => {
-    await withPlace('a full accept queue', async place => {
-      expect(await reach(portOf(place), 300)).toBe('no answer')
+  test('with a full accept queue does not answer', async () => {
+    await withFaultyAddress('a full accept queue', async address => {
+      expect(await reach(portOf(address), 300)).toBe('no answer')
     })
   })
 
-  test('takes the connection and says nothing', async () => {
-    await withPlace('a handshake that does not come', async place => {
-      expect(await reach(portOf(place), 5_000)).toBe('connected')
-      expect(place.origin).toStartWith('https://')
+  test('accepts the connection and sends nothing', async () => {
+    await withFaultyAddress('a handshake that does not come', async address => {
+      expect(await reach(portOf(address), 5_000)).toBe('connected')
+      expect(address.origin).toStartWith('https://')
     })
   })
 })
 
-describe('a name', () => {
+describe('a faulty host name', () => {
   const lookUp = async (nameServer: string, name: string): Promise<string> => {
     const resolver = new Resolver({ timeout: 100, tries: 1 })
     resolver.setServers([nameServer])
     return await resolver.resolve4(name).then(String, (fault: { code: string }) => fault.code)
   }
 
-  test('does not exist, or nobody says', async () => {
-    await withPlace('a name that does not exist', async ({ nameServer, origin }) => {
+  test('does not exist, or its name server does not answer', async () => {
+    await withFaultyAddress('a name that does not exist', async ({ nameServer, origin }) => {
       expect(await lookUp(nameServer!, new URL(origin).hostname)).toMatch(/ENOTFOUND$/)
     })
-    await withPlace('a name server that is silent', async ({ nameServer, origin }) => {
+    await withFaultyAddress('a name server that is silent', async ({ nameServer, origin }) => {
       expect(await lookUp(nameServer!, new URL(origin).hostname)).toMatch(/TIMEOUT$/)
     })
   })
 })
 
-describe('a certificate', () => {
-  test('has what is wrong with it, and nothing else', async () => {
-    const seen = ['an expired certificate', "another host's certificate", 'a certificate that vouches for itself']
-    const told = await Promise.all(seen.map(name => withPlace(name, shake)))
-    expect(told).toEqual(['CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT'])
+describe('a faulty certificate', () => {
+  test('has exactly one defect', async () => {
+    const names = ['an expired certificate', "another host's certificate", 'a certificate that vouches for itself']
+    const results = await Promise.all(names.map(name => withFaultyAddress(name, tlsResult)))
+    expect(results).toEqual(['CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT'])
   })
 
-  test('is of an authority that vouches for hosts', async () => {
-    await withPlace('an expired certificate', async ({ authority }) => {
+  test('is issued by an authority that may issue certificates', async () => {
+    await withFaultyAddress('an expired certificate', async ({ authority }) => {
       expect(new X509Certificate(authority!).ca).toBe(true)
     })
   })
 
-  test('is not shown where TLS is not spoken', async () => {
-    expect(await withPlace('no TLS at all', shake)).not.toBe('trusted')
+  test('is not sent by an address without TLS', async () => {
+    expect(await withFaultyAddress('no TLS at all', tlsResult)).not.toBe('trusted')
   })
 })

@@ -1,0 +1,103 @@
+// Finds the actor of a management request by its bearer token: the token of a session (JWT), or a service token (wst-…).
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { networkOf } from '../../http/address/caller-address.ts'
+import { AttemptCounter, refuseDuringWait } from '../../identity/attempt-limits.ts'
+import { keyPrefix } from '../../identity/key-format.ts'
+import { digestServiceToken, parseServiceToken, serviceTokenPrefix } from '../../identity/service-token-format.ts'
+import { ADDRESS_RATE } from '../../identity/sign-in-limits.ts'
+import type { Writer } from '../../store/engine/writer.ts'
+import type { ServiceTokenRow } from '../../store/people/people-reader.ts'
+import type { Actor } from '../actor.ts'
+import { tokenActor } from '../actor.ts'
+import type { SessionCheckParts } from './session-check.ts'
+import { buildSessionCheck } from './session-check.ts'
+import { hasSessionCookie } from './sessions.ts'
+
+export interface BearerRequest {
+  readonly path: string
+  header(name: string): string | undefined
+  address(): string
+}
+
+export interface BearerCheckParts extends SessionCheckParts {
+  readonly writer: Pick<Writer, 'run'>
+  nowMs(): number
+}
+
+/** Throws if the request has no valid token. */
+export type CheckBearer = (request: BearerRequest) => Promise<Actor>
+
+/** The text of a bearer token; undefined if there is none. */
+function bearerOf(authorization: string | undefined): string | undefined {
+  const [scheme, token] = (authorization ?? '').split(' ')
+  return scheme?.toLowerCase() === 'bearer' && token ? token : undefined
+}
+
+/** Whether a request says that it has a service token. It proves nothing. */
+export const bearsServiceToken = (authorization: string | undefined): boolean =>
+  bearerOf(authorization)?.startsWith(serviceTokenPrefix) === true
+
+const invalid = (detail: string, hint: string): Refusal => new Refusal('token_invalid', detail, { hint })
+
+export function buildBearerCheck(parts: BearerCheckParts): CheckBearer {
+  const checkSession = buildSessionCheck(parts)
+  const checkServiceToken = buildServiceTokenCheck(parts)
+  return async function checkBearer(request) {
+    const authorization = request.header('authorization')
+    const token = bearerOf(authorization)
+    if (bearsServiceToken(authorization)) return checkServiceToken(token!, request)
+    const actor = token === undefined ? undefined : await checkSession(token)
+    if (actor !== undefined) return actor
+    if (token?.startsWith(keyPrefix)) throw invalid('an API key', 'An API key (wk-…) is for calls to models only.')
+    throw new Refusal('token_invalid', request.path)
+  }
+}
+
+function buildServiceTokenCheck({ reader, dateMs, nowMs, ...parts }: BearerCheckParts) {
+  const attempts = new AttemptCounter(ADDRESS_RATE, nowMs)
+  const noteUse = buildNoteUse(parts)
+  return function checkServiceToken(sent: string, request: BearerRequest): Actor {
+    const network = networkOf(request.address())
+    refuseDuringWait(attempts.waitMs(network))
+    if (hasSessionCookie(request.header('cookie'))) {
+      throw invalid('both', 'Send either a service token or the cookie of a session, not both.')
+    }
+    const text = parseServiceToken(sent)
+    const row = text && reader.people.serviceToken(digestServiceToken(text))
+    if (row === undefined) {
+      // Only an unknown text is a guess. A token that has ended must not stop other programs at the same address.
+      attempts.count(network)
+      throw invalid('unknown', 'This service token does not exist.')
+    }
+    const problem = problemOf(row, dateMs())
+    if (problem !== undefined) throw invalid(`service token ${row.id}`, problem)
+    noteUse(row, dateMs())
+    return tokenActor(row.id, row.role, row.accountId)
+  }
+}
+
+/** Why a token is not valid now, for whoever has its text. */
+function problemOf({ revoked, expiresMs, untilMs }: ServiceTokenRow, dateNowMs: number): string | undefined {
+  if (revoked) return 'This service token was revoked.'
+  if (expiresMs !== null && dateNowMs >= expiresMs) return 'This service token has expired.'
+  return untilMs !== null && dateNowMs >= untilMs ? 'This service token was rotated: use its new text.' : undefined
+}
+
+/**
+ * Stores the time of the last use of a token, at most once a minute. The request does not wait for it, and a time that
+ * could not be written is lost: the next use is written instead.
+ */
+function buildNoteUse({ writer }: Pick<BearerCheckParts, 'writer'>): (row: ServiceTokenRow, usedMs: number) => void {
+  const writing = new Set<number>()
+  return function noteUse({ id, usedMs: lastMs }, usedMs) {
+    const isRecent = lastMs !== null && usedMs - lastMs < bounds.tokenUseNotedMsMin
+    if (isRecent || writing.has(id)) return
+    writing.add(id)
+    void writer
+      .run('noteTokenUse', { id, usedMs })
+      .catch(() => {})
+      .finally(() => writing.delete(id))
+  }
+}

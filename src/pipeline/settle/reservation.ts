@@ -1,0 +1,144 @@
+// Reserves money in slices while an answer arrives, for a call whose highest possible cost is not small against the
+// funds. No token is passed on that the hold does not cover. When the funds are used up, the call ends.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Nanos } from '../../base/money/money.ts'
+import { nanos } from '../../base/money/money.ts'
+import { outputTokens } from '../../base/money/usage.ts'
+import type { ExtendOutcome, Ledger } from '../../billing/ledger.ts'
+import { refusalOfHold } from '../../billing/ledger.ts'
+import type { CallSize } from '../../billing/price.ts'
+import { affordableOutput, estimateTokens, upperBound } from '../../billing/price.ts'
+import type { MoneyText } from '../../store/ledger/money-text.ts'
+import { readMoney } from '../../store/ledger/money-text.ts'
+import { estimateUsage } from '../60-cost.ts'
+import type { Exchange, Hold, Reservation } from '../exchange.ts'
+import { outcomeOf } from './ending.ts'
+import { hiddenTokens } from './hidden-reasoning.ts'
+
+/** How many output tokens one slice covers: fewer where the funds are small, because others need money too. */
+export const sliceTokens = { most: 4_096, least: 64 } as const
+
+/** Where the funds do not cover the smallest slice, so few tokens are still worth an answer. */
+export const LAST_TOKENS_MIN = 16
+
+/** Our estimate of the tokens of a text may be this much too low. */
+const ESTIMATE_MARGIN = 1.25
+
+export interface Reservations {
+  /** Called when an attempt begins: how much the hold covers depends on the price of its candidate. */
+  begin(hold: Hold, exchange: Exchange): void
+  /**
+   * Undefined if the hold covers what has arrived. Otherwise a promise that resolves when it does. Reserves the next
+   * slice in time. Throws when the funds are used up; then the call is stopped.
+   */
+  cover(exchange: Exchange): Promise<void> | undefined
+  /** The same from a timer, for a model that reasons unseen: nothing arrives, and tokens are used. */
+  check(exchange: Exchange): void
+}
+
+/** The size of a call with so many output tokens in all. */
+export const sizedFor = (size: CallSize, tokens: number): CallSize => ({
+  ...size,
+  outputTokensMax: tokens,
+  thoughtTokensMax: 0,
+  choices: 1,
+})
+
+/** The most output tokens that all choices together can have. */
+export const outputTokensOf = ({ outputTokensMax, thoughtTokensMax = 0, choices }: CallSize): number =>
+  (outputTokensMax + thoughtTokensMax) * choices
+
+export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations {
+  async function extend(exchange: Exchange, reservation: Reservation, used: number): Promise<void> {
+    const { size, price } = exchange.attempt.candidate!
+    const most = outputTokensOf(size)
+    const missing = (more: number): Nanos => {
+      const needed = upperBound(sizedFor(size, Math.min(most, Math.max(used, reservation.tokens) + more)), price)
+      return nanos(needed > reservation.amount ? needed - reservation.amount : 0n)
+    }
+    try {
+      const least = missing(LAST_TOKENS_MIN)
+      const extended = await ledger.extend(exchange.callId, missing(sliceTokens.most), least)
+      if (extended.done === 'extended') return addTo(reservation, exchange, extended.granted)
+      reservation.refusal = refusalOfExtension(extended, least)
+      // Unseen reasoning is used up when it is noticed, so that what is left pays for a part of it.
+      if (!('available' in extended) || hiddenIn(exchange) === 0) return
+      const rest = readMoney(extended.available)
+      const taken = rest > 0n ? await ledger.extend(exchange.callId, rest, rest) : extended
+      if (taken.done === 'extended') addTo(reservation, exchange, taken.granted)
+    } catch (fault) {
+      reservation.refusal = fault instanceof Refusal ? fault : new Refusal('storage_away', `extension: ${fault}`)
+    }
+  }
+
+  function cover(exchange: Exchange): Promise<void> | undefined {
+    const { reservation } = exchange.settlement
+    if (reservation === undefined) return undefined
+    const used = usedTokens(exchange)
+    if (used + reservation.reserveAtTokens < reservation.tokens) return undefined
+    if (reservation.refusal === undefined && reservation.tokens < outputTokensOf(exchange.attempt.candidate!.size)) {
+      reservation.extending ??= extend(exchange, reservation, used).finally(() => (reservation.extending = undefined))
+    }
+    if (used <= reservation.tokens) return undefined
+    if (reservation.extending !== undefined) return reservation.extending.then(() => cover(exchange))
+    if (reservation.refusal === undefined) return undefined // all that the call may use is reserved
+    stopCall(exchange, reservation.refusal)
+    throw reservation.refusal
+  }
+
+  return {
+    begin({ amount, slices }, exchange) {
+      if (slices === undefined) return
+      const reservation = (exchange.settlement.reservation ??= { amount, tokens: 0, reserveAtTokens: 0 })
+      noteCoverage(reservation, exchange, 0)
+    },
+    cover,
+    check(exchange) {
+      try {
+        cover(exchange)?.catch(() => {})
+      } catch {
+        // The call is stopped, and ends where it waits for its upstream.
+      }
+    },
+  }
+}
+
+function addTo(reservation: Reservation, exchange: Exchange, granted: MoneyText): void {
+  reservation.amount = nanos(reservation.amount + readMoney(granted))
+  noteCoverage(reservation, exchange, reservation.tokens)
+}
+
+/** Half of a slice is left when the next one is reserved, so that the answer need not wait for it. */
+function noteCoverage(reservation: Reservation, { attempt: { candidate } }: Exchange, before: number): void {
+  const { size, price } = candidate!
+  reservation.tokens = affordableOutput(sizedFor(size, outputTokensOf(size)), price, reservation.amount)
+  reservation.reserveAtTokens = Math.ceil((reservation.tokens - before) / 2)
+}
+
+/** The tokens that have arrived, or that the model may have used unseen: rather too many than too few. */
+function usedTokens(exchange: Exchange): number {
+  const { usage, outputBytes, reportedBytes } = exchange.attempt.meter
+  const reported = usage === undefined ? 0 : outputTokens(usage)
+  const counted =
+    reported === 0 // some upstreams report the input alone until the end
+      ? outputTokens(estimateUsage(exchange, outputBytes))
+      : estimateTokens(outputBytes - reportedBytes)
+  const known = reported + Math.ceil(counted * ESTIMATE_MARGIN)
+  return known + hiddenIn(exchange, known)
+}
+
+/** Tokens of unseen reasoning beyond those that are known. */
+const hiddenIn = (exchange: Exchange, known = 0): number =>
+  hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
+
+function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' }>, least: Nanos): Refusal {
+  if (extended.done === 'settled') return new Refusal('gateway_fault', 'the hold of a running call is gone')
+  return refusalOfHold(extended, least, 'The answer ends here because the funds are used up.')!
+}
+
+function stopCall({ lifetime: { stop } }: Exchange, refusal: Refusal): void {
+  const isFunds = refusal.code === 'balance_too_low' || refusal.code === 'budget_too_low'
+  const outcome = isFunds || refusal.code === 'account_frozen' ? 'out_of_funds' : outcomeOf(refusal)
+  stop.stop({ outcome, refusal })
+}

@@ -1,0 +1,134 @@
+// One person against all others at the management interface: many requests at once, slow queries, large bodies without
+// authentication, endless writes.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { bounds } from '../../src/base/bounds.ts'
+import { Refusal } from '../../src/base/errors.ts'
+import { QueryWorker } from '../../src/store/queries/query-worker.ts'
+import type { DeskApp } from '../management/desk-app.ts'
+import { openDeskApp } from '../management/desk-app.ts'
+import { openDatabase } from '../support/database.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Person } from '../support/people.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
+import { rawRequest } from '../support/raw.ts'
+
+const codeOf = (queries: Promise<unknown>): Promise<unknown> =>
+  queries.then(
+    () => 'answered',
+    (fault: unknown) => (fault instanceof Refusal ? fault.code : fault),
+  )
+
+describe('a query that takes too long', () => {
+  let app: DeskApp
+  let worker: QueryWorker
+
+  beforeAll(async () => {
+    app = await openDeskApp()
+    const path = join(app.folder, 'weir.db')
+    const db = openDatabase(path)
+    db.run('PRAGMA legacy_alter_table = ON')
+    db.run('ALTER TABLE tier RENAME TO tier_before')
+    // The query takes some seconds and no more: a terminated thread runs on until its query ends.
+    db.run(`CREATE VIEW tier AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000000)
+      SELECT 'x' AS name, 1 AS qpm, 1000 AS price_per_mille, 1 AS account_qpm, 1 AS account_concurrency, 1 AS version
+      FROM n WHERE i < 0`)
+    db.close()
+    worker = new QueryWorker(path, { msMax: 1_000 })
+  })
+  afterAll(async () => {
+    worker.close()
+    await app.stop()
+  })
+
+  const slowQuery = (): Promise<unknown> =>
+    worker.query('tiers', { scope: null, filters: {}, sort: 'name', descending: false, limit: 1 })
+
+  test('fails alone: the queries behind it are answered', async () => {
+    const queries = [slowQuery(), worker.query('siteVersion', {}), worker.query('siteVersion', {})]
+    expect(await Promise.all(queries.map(codeOf))).toEqual(['storage_away', 'answered', 'answered'])
+  })
+
+  test('does not delay twenty of its kind for the sum of their times: most of them are refused as overloaded', async () => {
+    const startMs = performance.now()
+    const queries = await Promise.all(Array.from({ length: 20 }, () => codeOf(slowQuery())))
+    expect([...new Set(queries)].sort()).toEqual(['overloaded', 'storage_away'])
+    expect(queries.filter(code => code === 'storage_away').length).toBeLessThan(4)
+    expect(performance.now() - startMs).toBeLessThan(10_000)
+  })
+
+  test('is refused at once when the queue of queries is full', async () => {
+    const queries = Array.from({ length: bounds.queriesMax + 1 }, slowQuery)
+    expect(await codeOf(slowQuery())).toBe('overloaded')
+    worker.close()
+    const codes = await Promise.all(queries.map(codeOf))
+    expect(new Set(codes)).toEqual(new Set(['storage_away']))
+  })
+})
+
+describe('the management interface', () => {
+  let harness: Harness
+  let owner: Person
+  let member: Person
+
+  beforeAll(async () => {
+    harness = await startHarness()
+    owner = await setUpOwner(harness)
+    member = await addPerson(harness, owner.ask)
+  })
+  afterAll(() => harness.stop())
+
+  test('answers others while one person sends 300 requests at once', async () => {
+    const flood = Array.from({ length: 300 }, () => member.ask('GET', 'web/keys'))
+    const others = await Promise.all(Array.from({ length: 10 }, () => owner.ask('GET', 'web/accounts')))
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 200))
+    const answers = await Promise.all(flood)
+    expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual([200, 429])
+    const refused = answers.find(({ status }) => status === 429)!
+    expect([refused.error.code, refused.headers.get('retry-after')]).toEqual(['rate_limit_exceeded', '1'])
+    expect((await member.ask('GET', 'web/keys')).status).toBe(200)
+  })
+
+  test('limits the writes of a person, so that nobody fills the audit log', async () => {
+    const writer = await addPerson(harness, owner.ask)
+    let status = 0
+    // Writes that are refused count as well, and are fast.
+    for (let tried = 0; status !== 429 && tried < bounds.personWritesPerMinuteMax * 2; tried++) {
+      status = (await writer.ask('PATCH', 'web/me', { role: 'owner' })).status
+    }
+    expect(status).toBe(429)
+    expect((await writer.ask('PATCH', 'web/me', { name: 'Another' })).status).toBe(429)
+    expect((await writer.ask('GET', 'web/me')).status).toBe(200)
+    expect((await member.ask('PATCH', 'web/me', { name: 'Another' })).status).toBe(200)
+  })
+
+  describe('refuses a body without authentication', () => {
+    const limit = bounds.anonymousBodyBytesMax
+    const head = (lines: readonly string[]): string =>
+      ['POST /api/auth/sign-in HTTP/1.1', 'host: weir', 'content-type: application/json', ...lines, '', ''].join('\r\n')
+
+    test('whose Content-Length is too large', async () => {
+      // The body is never sent: a server that waits for it does not answer.
+      const answer = await rawRequest(harness.url, head([`content-length: ${limit + 1}`]))
+      expect(answer.status).toBe(413)
+    })
+
+    test('whose chunks are too large together', async () => {
+      const piece = Buffer.concat([Buffer.from('400\r\n'), Buffer.alloc(0x400, 32), Buffer.from('\r\n')])
+      const pieces = Array.from({ length: limit / 0x400 + 1 }, () => piece)
+      // The chunked body has no end, either.
+      const sent = Buffer.concat([Buffer.from(head(['transfer-encoding: chunked'])), ...pieces])
+      expect((await rawRequest(harness.url, sent)).status).toBe(413)
+    })
+
+    test('that is compressed, however small', async () => {
+      const packed = gzipSync('{}')
+      const lines = [`content-length: ${packed.length}`, 'content-encoding: gzip']
+      const answer = await rawRequest(harness.url, Buffer.concat([Buffer.from(head(lines)), packed]))
+      expect([answer.status, answer.body.toString()]).toEqual([415, expect.stringContaining('encoding_refused')])
+    })
+  })
+})

@@ -1,0 +1,270 @@
+// No codec drops anything silently: an unknown field or part, anywhere in a request or an answer of any dialect, is reported
+// as lost, refused, or carried.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Refusal } from '../../src/base/errors.ts'
+import type { Call } from '../../src/protocols/neutral/call.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
+import type { Harness } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+import { rawCallers, requestOf } from './raw-callers.ts'
+import { plainJson, streamedJson } from './reasons.ts'
+import { richRequest } from './rich-requests.ts'
+import { openTranslation, translateStream, translateWhole } from './test-translation.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+type Json = Record<string, unknown>
+
+/** Fields whose content belongs to the caller or the model, or is carried as a whole. */
+const OPAQUE = new RegExp(
+  [
+    ...['metadata', 'labels', 'logit_bias', 'schema', 'parameters', 'input_schema', 'responseSchema', 'args', 'input'],
+    ...['response', 'extra_content', 'usage', 'usageMetadata', 'logprobs', 'logprobsResult', 'annotations'],
+    ...['citations', 'safetySettings', 'caller', 'stop_details', 'diagnostics', 'thread', 'container'],
+  ]
+    .map(name => `\\.${name}$`)
+    .join('|'),
+)
+/** A response repeats these fields of the request. */
+const ECHO = /^(\.response)?\.(reasoning|text)$/
+/** Names from OPAQUE that are read at the top level: the input of a request, and the response of an event. */
+const READ = /^\.(input|response)$/
+
+type Path = readonly (string | number)[]
+
+interface Place {
+  readonly path: Path
+  readonly isList: boolean
+}
+
+/** The paths of all objects and lists of objects. */
+function* places(value: unknown, isAnswer: boolean, path: Path = []): Iterable<Place> {
+  if (typeof value !== 'object' || value === null) return
+  const at = path.map(step => (typeof step === 'number' ? '' : `.${step}`)).join('')
+  if (isAnswer && ECHO.test(at)) return
+  if (path.length > 0 && OPAQUE.test(at) && !READ.test(at)) return
+  if (!Array.isArray(value)) yield { path, isList: false }
+  else if (value.some(one => typeof one === 'object' && one !== null)) yield { path, isList: true }
+  for (const [name, inner] of Object.entries(value)) {
+    yield* places(inner, isAnswer, [...path, Array.isArray(value) ? Number(name) : name])
+  }
+}
+
+/** A copy with an unknown field or part at this place. */
+function withUnknown(value: unknown, { path, isList }: Place): Json {
+  const copy = structuredClone(value) as Json
+  let at = copy as unknown as Record<string | number, unknown>
+  for (const step of path) at = at[step] as typeof at
+  if (isList) (at as unknown as unknown[]).push({ type: 'x_unheard', x_unheard: { deep: 1 } })
+  else at.x_unheard = { deep: 1 }
+  return copy
+}
+
+/** Lists to which no unknown part is added: another member would be another choice, tool or message. */
+const NO_LIST = /^(choices|candidates|messages|contents|safetySettings|stop|tool_calls|functionDeclarations)$/
+
+const placesOf = (value: unknown, isAnswer: boolean): readonly Place[] =>
+  [...places(value, isAnswer)].filter(({ path, isList }) => !isList || !NO_LIST.test(String(path.at(-1))))
+
+const pairs = dialects.flatMap(from => dialects.filter(to => to !== from).map(to => [from, to] as const))
+
+function lossesOfRequest(from: Dialect, to: Dialect, json: Json): readonly string[] | 'refused' {
+  const losses = new Losses()
+  try {
+    const call = { json, dialect: from, stream: false, choices: 1, recall: () => [] } as unknown as Call
+    const input = protocols[from].codec.readConversation(call)
+    losses.addAll(input.lostFields)
+    protocols[to].codec.writeConversation(input, {
+      model: 'm',
+      traits: {},
+      outputTokensMax: 4_096,
+      cap: undefined,
+      capField: 'max_tokens',
+      askUsage: false,
+      origin: 'o',
+      media: new Map(),
+      notes: { losses, renamed: new Map() },
+    })
+  } catch (fault) {
+    if (fault instanceof Refusal) return 'refused'
+    throw fault
+  }
+  return losses.codes
+}
+
+/** Whether the unknown field was refused or reported as lost, by its name or with its parent. */
+const isReported = (losses: readonly string[] | 'refused', before: readonly string[]): boolean =>
+  losses === 'refused' || losses.some(code => code.includes('unheard') || !before.includes(code))
+
+describe.each(pairs)('a request of %s to an upstream of %s', (from, to) => {
+  // Without a forced tool: if one tool must be called, the others need not be sent.
+  const { stream: _stream, tool_choice: _choice, ...plain } = richRequest[from]('p/m') as Json
+  const auto = { toolConfig: { functionCallingConfig: { mode: 'AUTO' } } }
+  const request = { ...plain, ...(from === 'gemini' ? auto : {}) }
+
+  test('reports, refuses or carries an unknown field anywhere', () => {
+    const before = lossesOfRequest(from, to, structuredClone(request)) as readonly string[]
+    expect(before).not.toBe('refused' as never)
+    const found = placesOf(request, false)
+    expect(found.length).toBeGreaterThan(10)
+    const unreported = found.filter(
+      place => !isReported(lossesOfRequest(from, to, withUnknown(request, place)), before),
+    )
+    expect(unreported.map(({ path }) => path.join('.'))).toEqual([])
+  })
+})
+
+const folder = join(import.meta.dir, 'golden', 'upstream')
+const wholeOf = (dialect: Dialect): Json => JSON.parse(readFileSync(join(folder, `${dialect}.json`), 'utf8')) as Json
+const eventsOf = (dialect: Dialect): readonly string[] =>
+  readFileSync(join(folder, `${dialect}.sse`), 'utf8')
+    .split(/\r?\n\r?\n/)
+    .filter(event => event.includes('data:'))
+
+/** The losses that the translation of an answer reports. */
+function lossesOfAnswer(from: Dialect, to: Dialect, input: Json | string): readonly string[] {
+  const translation = openTranslation(from, to)
+  if (typeof input === 'string') translateStream(from, translation, [Buffer.from(input)])
+  else translateWhole(translation, input)
+  return translation.translation.ask.losses.codes
+}
+
+describe.each(pairs)('an answer of %s to a caller of %s', (from, to) => {
+  test('reports or carries an unknown field anywhere', () => {
+    const whole = wholeOf(from)
+    const before = lossesOfAnswer(from, to, whole)
+    const found = placesOf(whole, true)
+    expect(found.length).toBeGreaterThan(4)
+    const unreported = found.filter(place => !isReported(lossesOfAnswer(from, to, withUnknown(whole, place)), before))
+    expect(unreported.map(({ path }) => path.join('.'))).toEqual([])
+  })
+
+  test('reports or carries an unknown field in any event', () => {
+    const events = eventsOf(from)
+    const before = lossesOfAnswer(from, to, `${events.join('\n\n')}\n\n`)
+    const unreported: string[] = []
+    events.forEach((event, at) => {
+      const [head, data] = event.split(/data: ?/) as [string, string]
+      if (!data.startsWith('{')) return
+      const json = JSON.parse(data) as Json
+      for (const place of placesOf(json, true)) {
+        const changed = `${head}data: ${JSON.stringify(withUnknown(json, place))}`
+        const losses = lossesOfAnswer(from, to, `${events.with(at, changed).join('\n\n')}\n\n`)
+        if (!isReported(losses, before)) unreported.push(`${String(json.type ?? at)}: ${place.path.join('.')}`)
+      }
+    })
+    expect(unreported).toEqual([])
+  })
+})
+
+describe('at a gateway', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startDialects()
+    key = await harness.key({ credit: '1000', qpm: 100_000 })
+  })
+  afterAll(() => harness.stop())
+
+  async function ask(caller: Dialect, upstream: Dialect, input: Json | readonly (Json | string)[]) {
+    const stream = Array.isArray(input)
+    harness.upstream.plan(stream ? streamedJson(input as Json[]) : plainJson(input as Json))
+    const answer = await rawRequest(harness.url, requestOf(caller, key, { model: modelOf(upstream), stream }))
+    await harness.idle()
+    return { answer, body: String(answer.body), losses: String(harness.records().at(-1)!.loss ?? '').split(',') }
+  }
+
+  /** Fields that vendors add to the chat dialect: each is carried, irrelevant, or reported as lost. */
+  const vendors: readonly (readonly [place: 'top' | 'choice' | 'message', fields: Json, lost: readonly string[]])[] = [
+    ['top', { related_questions: ['Why?'] }, ['answer.related_questions']],
+    ['top', { images: [{ image_url: 'https://a.example/1.png' }] }, ['answer.images']],
+    ['top', { videos: [{ url: 'https://a.example/1.mp4' }] }, ['answer.videos']],
+    ['top', { system_fingerprint: 'fp_1', provider: 'X', time_info: { queue_time: 1 } }, []],
+    ['top', { x_groq: { id: 'req_1' }, base_resp: { status_code: 0, status_msg: '' }, input_sensitive: false }, []],
+    ['top', { input_sensitive: true }, ['answer.input_sensitive']],
+    ['top', { prompt_filter_results: [{ content_filter_results: { hate: { filtered: false } } }] }, []],
+    [
+      'top',
+      { prompt_filter_results: [{ content_filter_results: { jailbreak: { detected: true } } }] },
+      ['answer.content_filter_results'],
+    ],
+    ['choice', { native_finish_reason: 'STOP', content_filter_results: { hate: { filtered: false } } }, []],
+    ['choice', { content_filter_results: { hate: { filtered: true } } }, ['answer.content_filter_results']],
+    ['choice', { moderation_hit_type: 'violence' }, ['answer.choices.moderation_hit_type']],
+    ['message', { executed_tools: [{ type: 'search' }] }, ['answer.message.executed_tools']],
+    ['message', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }, []],
+    [
+      'message',
+      { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.encrypted', data: 'x' }] },
+      ['answer.message.reasoning_details'],
+    ],
+  ]
+
+  test.each(vendors)(
+    'fields that a vendor adds to the %s of chat are carried or reported: %j',
+    async (place, fields, lost) => {
+      const at = (name: string): Json => (place === name ? fields : {})
+      const message = { role: 'assistant', content: 'Hi', ...at('message') }
+      const choice = { index: 0, finish_reason: 'stop', ...at('choice') }
+      const whole = { id: 'c', ...at('top'), choices: [{ ...choice, message }] }
+      const streamed = [{ id: 'c', ...at('top'), choices: [{ ...choice, delta: message }] }, '[DONE]']
+      for (const input of [whole, streamed]) {
+        const { losses, answer, body } = await ask('gemini', 'openai-chat', input)
+        expect([answer.status, losses]).toEqual([200, lost.length === 0 ? [''] : [...lost]])
+        if (place === 'message' && 'reasoning' in fields) expect(body.split('Hm.').length).toBe(2)
+        const native = await ask('openai-chat', 'openai-chat', input)
+        const sent = input === whole ? whole : streamed[0]
+        expect(native.body).toContain(JSON.stringify(sent))
+      }
+    },
+  )
+
+  test('thoughts in reasoning_details only are carried', async () => {
+    const message = { content: 'Hi', reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm.' }] }
+    const { body } = await ask('gemini', 'openai-chat', { choices: [{ index: 0, finish_reason: 'stop', message }] })
+    expect(body).toContain('"text":"Hm.","thought":true')
+  })
+
+  test('a tool call in message_start is carried', async () => {
+    const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
+    const caller = { type: 'code_execution_20250825', tool_id: 'srvtoolu_1' }
+    const head = { id: 'm', type: 'message', role: 'assistant', model: 'm' }
+    const start = (block: Json) => ({ type: 'message_start', message: { ...head, content: [block], usage: {} } })
+    const end = [{ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: {} }, { type: 'message_stop' }]
+    const { body, losses } = await ask('openai-chat', 'anthropic-messages', [start(tool), ...end])
+    expect(body).toContain('"function":{"arguments":"{\\"a\\":1}"}')
+    expect([body.includes('"finish_reason":"tool_calls"'), losses]).toEqual([true, ['']])
+    const called = await ask('openai-chat', 'anthropic-messages', [start({ ...tool, caller }), ...end])
+    expect(called.losses).toEqual(['answer.tool_use.caller'])
+  })
+
+  test('requests with losses are refused under strict', async () => {
+    const post = (path: string, body: Json): Promise<Response> =>
+      fetch(harness.url + path, {
+        method: 'POST',
+        headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'x-weir-translate': 'strict' },
+        body: JSON.stringify(body),
+      })
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const hidden = { type: 'redacted_thinking', data: 'x' }
+    const thought = { role: 'assistant', content: [hidden, { type: 'text', text: 'a' }] }
+    const thinking = { max_tokens: 9, messages: [...messages, thought, ...messages] }
+    const fileData = { fileUri: 'https://a.example/1.mp4', mimeType: 'video/mp4' }
+    const mediaResolution = { level: 'MEDIA_RESOLUTION_LOW' }
+    const film = { contents: [{ role: 'user', parts: [{ fileData, mediaResolution }] }] }
+    const rows: readonly (readonly [string, Dialect, Json, string])[] = [
+      ['/v1/chat/completions', 'anthropic-messages', { messages, prompt_cache_key: 'k' }, 'prompt_cache_key'],
+      ['/v1/messages', 'openai-chat', thinking, 'reasoning_state'],
+      ['/v1/messages', 'ark', thinking, 'reasoning_state'],
+      [rawCallers.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],
+    ]
+    for (const [path, upstream, body, code] of rows) {
+      const answer = await post(path, { ...(path.includes('v1beta') ? {} : { model: modelOf(upstream) }), ...body })
+      expect([path, answer.status, await answer.text()]).toEqual([path, 400, expect.stringContaining(code)])
+    }
+  })
+})

@@ -1,0 +1,208 @@
+// Calls whose money is reserved in slices: what is held while the answer arrives, when more is reserved, and how an
+// answer ends whose funds are used up. Official clients of every dialect are in test/dialects/out-of-funds.test.ts.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { answer, pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
+import { openDatabase } from '../support/database.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, until } from '../support/gateway.ts'
+import { model, openCall, startHasty } from './caller.ts'
+import { done, finish, piece, role, sends, usageOnly } from './wire.ts'
+
+// openai/gpt-4o-mini: $0.15 in and $0.60 out for a million tokens, answers of up to 16,384 tokens.
+const [IN, OUT] = [150, 600]
+const USD = 1_000_000_000
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHasty()
+})
+afterAll(() => harness.stop())
+
+const bodyOf = (more: object = {}): string => JSON.stringify({ model, messages: hello, ...more })
+const nanosOf = (usd: string): number => Math.round(Number(usd) * USD)
+
+function held(): number {
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
+  try {
+    return (db.query('SELECT coalesce(sum(amount), 0) AS n FROM hold').get() as { n: number }).n
+  } finally {
+    db.close()
+  }
+}
+
+/** Texts of so many tokens by the gateway's estimate: four bytes a token. */
+const textOf = (tokens: number): string => 'word'.repeat(tokens)
+
+/** A stream of these pieces, each of which is sent when the test opens its gate. */
+function planGated(pieces: readonly string[]): { readonly open: () => void } {
+  const gates = pieces.map(() => Promise.withResolvers<void>())
+  let next = 0
+  harness.upstream.plan(
+    pausedStream(
+      ['Hi', ...pieces],
+      gates.map(({ promise }) => promise),
+      { usage: { input: 9, output: 9 } },
+    ),
+  )
+  return { open: () => gates[next++]!.resolve() }
+}
+
+describe('a stream whose highest cost is more than a twentieth of the funds', () => {
+  test('holds its input and a slice, reserves the next slice in time, and is charged what it used', async () => {
+    const key = await harness.key({ credit: '0.02' }) // a twentieth is 1,666 tokens of output
+    const { open } = planGated([textOf(1_000), textOf(1_000)])
+    const body = bodyOf({ stream: true })
+    const caller = openCall(harness, key, body)
+    await caller.until(({ text }) => text.includes('Hi'), 'the first piece is there')
+    const first = held()
+    expect(first).toBeWithin(body.length * IN + 1_600 * OUT, body.length * IN + 1_700 * OUT)
+    open()
+    await until(() => held() > first, 'the next slice is reserved')
+    expect(held()).toBeLessThan(0.003 * USD)
+    open()
+    await caller.whole()
+    expect(caller.text).toEndWith('data: [DONE]\n\n')
+    expect(caller.text).not.toContain('weir_stop')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', cost: 9 * IN + 9 * OUT, shortfall: 0 })
+    expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
+  })
+
+  test('passes the upstream’s bytes unchanged', async () => {
+    const key = await harness.key({ credit: '0.02' })
+    const own =
+      role({ vendor: { a: 1 } }) + piece('Hel', { 'x-extra': [1] }) + piece('lo') + finish() + usageOnly(7, 5) + done
+    harness.upstream.plan(sends(own))
+    const response = await chat(harness, key, bodyOf({ stream: true, stream_options: { include_usage: true } }))
+    expect(await response.text()).toBe(own)
+  })
+
+  test('ends where the money ends: legally, with the reason, and never below zero', async () => {
+    const key = await harness.key({ credit: '0.001' })
+    harness.upstream.plan(streamed(Array.from({ length: 3_000 }, (_, at) => `w${at} `)))
+    const response = await chat(harness, key, bodyOf({ stream: true, stream_options: { include_usage: true } }))
+    const text = await response.text()
+    expect(text).toEndWith('data: [DONE]\n\n')
+    const events = text
+      .split('\n\n')
+      .filter(one => one.startsWith('data: {'))
+      .map(one => JSON.parse(one.slice(6)))
+    const last = events.findLast(one => one.choices.length > 0)
+    expect(last).toMatchObject({ weir_stop: 'balance_too_low', choices: [{ finish_reason: 'length' }] })
+    const { usage } = events.at(-1)
+    await harness.idle()
+    const record = harness.records().at(-1)!
+    expect(record).toMatchObject({ outcome: 'out_of_funds', rule: 'out_of_funds', status: 200, shortfall: 0 })
+    expect(record).toMatchObject({ output_tokens: usage.completion_tokens, usage_source: 'estimated' })
+    const { balance } = await harness.balance(key)
+    // Within the smallest slice: less than 64 tokens are left.
+    expect(nanosOf(balance)).toBeWithin(0, 500 * OUT)
+  })
+
+  test('stops the upstream', async () => {
+    const key = await harness.key({ credit: '0.0005' })
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    harness.upstream.plan(
+      pausedStream(
+        ['Hi', textOf(4_000), 'never'],
+        gates.map(({ promise }) => promise),
+      ),
+    )
+    const caller = openCall(harness, key, bodyOf({ stream: true }))
+    await caller.until(({ text }) => text.includes('Hi'), 'the first piece is there')
+    gates[0]!.resolve()
+    await caller.whole()
+    await until(() => harness.upstream.openSockets === 0, 'the connection to the upstream is closed')
+    expect(caller.text).toContain('"weir_stop":"balance_too_low"')
+    expect(caller.text).not.toContain('wordword')
+    gates[1]!.resolve()
+  })
+
+  test('is ended by a budget as well, with its own code', async () => {
+    const key = await harness.key({ credit: '100' })
+    await harness.weir('budgets set', { scope: key, span: 'month', amount: '0.001' })
+    harness.upstream.plan(streamed(Array.from({ length: 3_000 }, (_, at) => `w${at} `)))
+    const response = await chat(harness, key, bodyOf({ stream: true }))
+    expect(await response.text()).toContain('"weir_stop":"budget_too_low"')
+  })
+
+  test('is refused for a key with strictCap', async () => {
+    const key = await harness.key({ credit: '0.001' })
+    await harness.weir('keys set', { key, 'strict-cap': 'on' })
+    expect((await chat(harness, key, bodyOf({ stream: true }))).status).toBe(402)
+  })
+
+  test('is refused if not even sixteen tokens are covered', async () => {
+    const body = bodyOf({ stream: true })
+    const key = await harness.key({ credit: ((body.length * IN + 15 * OUT) / USD).toFixed(9) })
+    expect((await chat(harness, key, body)).status).toBe(402)
+    const enough = await harness.key({ credit: ((body.length * IN + 16 * OUT) / USD).toFixed(9) })
+    harness.upstream.plan(answer('Hello', { usage: { input: 2, output: 2 } }))
+    expect((await chat(harness, enough, body)).status).toBe(200)
+  })
+})
+
+describe('a plain call', () => {
+  test('is streamed by the upstream and collected, with the usage that was reported', async () => {
+    const key = await harness.key({ credit: '0.02' })
+    harness.upstream.plan(answer('Hello, river', { usage: { input: 7, output: 5 } }))
+    const response = await chat(harness, key, bodyOf())
+    const json = (await response.json()) as Record<string, unknown>
+    expect(JSON.parse(harness.upstream.requests.at(-1)!.body.toString())).toMatchObject({
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    expect(json).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ message: { content: 'Hello, river' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 7, completion_tokens: 5 },
+    })
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 0, cost: 7 * IN + 5 * OUT })
+  })
+
+  test('is sent as it is where its highest cost is a small part of the funds', async () => {
+    const key = await harness.key({ credit: '100' })
+    await (await chat(harness, key, bodyOf())).text()
+    expect(harness.upstream.requests.at(-1)!.body.toString()).toBe(bodyOf().replace('openai/', ''))
+  })
+
+  test('has what the funds cover, and a header with the reason', async () => {
+    const key = await harness.key({ credit: '0.001' })
+    harness.upstream.plan(streamed(Array.from({ length: 3_000 }, (_, at) => `w${at} `)))
+    const response = await chat(harness, key, bodyOf())
+    expect(response.headers.get('x-weir-stop')).toBe('balance_too_low')
+    const json = (await response.json()) as { choices: { message: { content: string } }[] }
+    expect(json).toMatchObject({ choices: [{ finish_reason: 'length' }] })
+    expect(json.choices[0]!.message.content).toStartWith('w0 w1 w2 ')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'out_of_funds', status: 200, shortfall: 0, streamed: 0 })
+  })
+
+  test('can be repeated with its idempotency key and costs nothing then, also if it was cut', async () => {
+    const key = await harness.key({ credit: '0.001' })
+    harness.upstream.plan(streamed(Array.from({ length: 3_000 }, (_, at) => `w${at} `)))
+    const send = (): Promise<Response> => chat(harness, key, bodyOf(), { 'idempotency-key': 'once' })
+    const [first, second] = [await (await send()).text(), await (await send()).text()]
+    expect(second).toBe(first)
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'replayed', cost: 0 })
+  })
+})
+
+test('twenty calls at once share a little money: none is refused, and the balance never falls below zero', async () => {
+  const key = await harness.key({ credit: '0.02', qpm: 1_000 })
+  harness.upstream.planModel('gpt-4o-mini', answer('Hello, river', { usage: { input: 7, output: 5 } }))
+  const calls = Array.from({ length: 20 }, async (_, at) => {
+    const response = await chat(harness, key, bodyOf({ stream: at % 2 === 0 }))
+    await response.text()
+    return response.status
+  })
+  expect(new Set(await Promise.all(calls))).toEqual(new Set([200]))
+  harness.upstream.planModel('gpt-4o-mini', undefined)
+  await harness.idle()
+  expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
+  expect(nanosOf((await harness.balance(key)).balance)).toBe(0.02 * USD - 20 * (7 * IN + 5 * OUT))
+})
