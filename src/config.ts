@@ -5,6 +5,7 @@ import { bounds } from './base/bounds.ts'
 import type { LogLevel } from './base/log.ts'
 import { isLogLevel } from './base/log.ts'
 import { Secret } from './base/secrets/secret.ts'
+import type { LocalServerPorts } from './features/local-servers/local-servers.ts'
 import type { TrustedProxies } from './http/address/caller-address.ts'
 import { parseTrustedProxies } from './http/address/caller-address.ts'
 import { InvalidAddress } from './http/address/operator-address.ts'
@@ -30,6 +31,8 @@ export interface Config {
   /** The origin whose browser pages may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
+  /** The servers of models that are looked for on this machine. */
+  readonly localServers: LocalServerPorts
   /** How long new calls are accepted after the signal to stop. */
   readonly drainDelayMs: number
   /** How long active calls may last after the signal to stop. */
@@ -100,6 +103,7 @@ export function readConfig(env: Environment): Config {
     proxy: parseProxy(text('WEIR_PROXY', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
+    localServers: parseLocalServers(text('WEIR_LOCAL_SERVERS', 'on')),
     drainDelayMs: readInteger(env, 'WEIR_DRAIN_DELAY_SECONDS', { byDefault: 5, max: 3_600 }) * 1_000,
     callsMax: readInteger(env, 'WEIR_CALLS_MAX', { byDefault: 10_000, max: 1_000_000, min: 1 }),
     memoryBytesMax: readInteger(env, 'WEIR_MEMORY_MB', { byDefault: 0, max: 16_777_216 }) * MEGABYTE || undefined,
@@ -124,6 +128,22 @@ export function readConfig(env: Environment): Config {
 function parseSwitch(text: string, name: string): boolean {
   if (text !== 'on' && text !== 'off') throw new ConfigError(`${name} must be on or off.`)
   return text === 'on'
+}
+
+function parseLocalServers(text: string): LocalServerPorts {
+  if (text === 'on') return 'usual'
+  if (text === 'off') return 'none'
+  const ports = new Map<string, number>()
+  for (const part of text.split(',')) {
+    const [, provider, port] = /^\s*([a-z0-9-]+)=(\d{1,5})\s*$/.exec(part) ?? []
+    if (provider === undefined || Number(port) < 1 || Number(port) > 65_535) {
+      throw new ConfigError(
+        'WEIR_LOCAL_SERVERS must be on, off, or providers with ports such as ollama=11434,vllm=8001.',
+      )
+    }
+    ports.set(provider, Number(port))
+  }
+  return ports
 }
 
 function parsePrivateHosts(text: string): PrivateHosts {

@@ -23,11 +23,15 @@ import { watchGateway } from './boot/gateway-status.ts'
 import { readCatalogue } from './boot/load-catalogue.ts'
 import type { Store } from './boot/open-store.ts'
 import { openStore } from './boot/open-store.ts'
+import { buildPublishModels } from './boot/publish-models.ts'
 import type { Runtime } from './boot/runtime.ts'
 import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { openMetrics } from './boot/start-metrics.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { buildListModels } from './features/channel-tests/list-models.ts'
+import { ListedModels } from './features/listed-models/listed-models.ts'
+import { LocalServers } from './features/local-servers/local-servers.ts'
 import type { HttpClient } from './http/client/http-client.ts'
 import { openHttpClient } from './http/client/http-client.ts'
 import { openDecodeQueue } from './http/server/body.ts'
@@ -44,6 +48,7 @@ import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
 import { buildBearerCheck } from './management/web/bearer-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
+import { buildSendUpstreamQuery } from './pipeline/attempt/upstream-query.ts'
 import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
@@ -171,6 +176,17 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const answersHeldBytesMax = answersHeldBytes(config)
+  const { localServers, listedModels } = openDiscovery({
+    config,
+    catalogue,
+    prices,
+    store,
+    upstreams,
+    deadlines,
+    log,
+    world,
+  })
+  opened.push(localServers, listedModels)
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
     catalogue,
     prices,
@@ -178,6 +194,10 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     ledger: countingLedger,
     reservations,
     store,
+    async refreshModels(code) {
+      const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
+      return changes.includes(true)
+    },
     activeCalls: underWay,
     gate,
     deadlines,
@@ -246,6 +266,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
+  localServers.start(server.port)
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
   drain.connect({
@@ -272,6 +293,19 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
       return underWay.size
     },
     drain: (delayMs = 0) => drain.begin(delayMs),
+  }
+}
+
+type DiscoverySources = Omit<GatewayParts, 'opened' | 'createdByFile'> & Pick<CallParts, 'deadlines' | 'log'>
+
+/** What finds models that no provider file lists. */
+function openDiscovery({ config, catalogue, prices, store, upstreams, deadlines, log, world }: DiscoverySources) {
+  const listModels = buildListModels(buildSendUpstreamQuery(upstreams.send, deadlines))
+  const shared = { catalogue, listModels, log, nowMs: world.clock.nowMs }
+  const publish = buildPublishModels({ catalogue, prices, store })
+  return {
+    localServers: new LocalServers({ ...shared, ports: config.localServers, everyMs: world.localServersEveryMs }),
+    listedModels: new ListedModels({ ...shared, everyMs: world.listedModelsEveryMs, publish }),
   }
 }
 

@@ -18,7 +18,12 @@ export interface WeirHome {
 }
 
 export function makeWeirHome(bench: Workbench): WeirHome {
-  const env = { WEIR_DATA: join(bench.folder, 'data'), WEIR_DRAIN_SECONDS: '2', WEIR_DRAIN_DELAY_SECONDS: '0' }
+  const env = {
+    WEIR_DATA: join(bench.folder, 'data'),
+    WEIR_LOCAL_SERVERS: 'off',
+    WEIR_DRAIN_SECONDS: '2',
+    WEIR_DRAIN_DELAY_SECONDS: '0',
+  }
   const options = ['--tier', 'pro', '--credit', '100000', '--qpm', '100000']
   const command = [join(root, 'bin', 'weir'), 'keys', 'create', ...options]
   return { env, keys: Array.from({ length: KEYS }, () => read(command, env)) }

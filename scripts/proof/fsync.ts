@@ -58,6 +58,7 @@ async function traceCalls(atOnce: number): Promise<Traced> {
     WEIR_DEMO: 'off',
     LOG_LEVEL: 'error',
     WEIR_BALLAST_MB: '0',
+    WEIR_LOCAL_SERVERS: 'off',
     OPENAI_API_KEY: 'sk-fsync',
     OPENAI_BASE_URL: `${upstream.url}/v1`,
   }

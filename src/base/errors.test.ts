@@ -10,7 +10,8 @@ const rows = Object.entries(errorRows) as [ErrorCode, (typeof errorRows)[ErrorCo
 const statuses: Readonly<Record<number, readonly ErrorCode[]>> = {
   400: [
     ...(['json_invalid', 'json_too_deep', 'body_not_object', 'encoding_invalid', 'body_in_pieces'] as const),
-    ...(['field_duplicate', 'field_missing', 'field_invalid', 'model_malformed', 'service_unpriced'] as const),
+    ...(['field_duplicate', 'field_missing', 'field_invalid', 'model_malformed', 'model_ambiguous'] as const),
+    'service_unpriced',
   ],
   401: ['key_missing', 'key_invalid', 'token_invalid'],
   402: ['balance_too_low'],

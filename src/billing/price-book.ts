@@ -1,10 +1,12 @@
 // The current prices, each with the version that a call is billed by. A version is a row that never changes: a shipped
 // price becomes a new row when it differs from the last shipped row of its model; a price of an operator is a row that
-// overrides the shipped price; and its withdrawal is a row as well.
+// overrides the shipped price; and its withdrawal is a row as well. A price of an operator for a pattern (`relay/*`) is
+// the price of all models that match it and have none of their own.
 
 import { assert } from '../base/assert.ts'
 import type { Price } from '../base/money/price.ts'
 import { parsePrice, priceText } from '../base/money/price.ts'
+import { matchesGlob } from '../base/text/glob.ts'
 import type { PriceVersion } from '../store/engine/reader.ts'
 import type { Writer } from '../store/engine/writer.ts'
 import type { PriceInsert } from '../store/ledger/hold-types.ts'
@@ -20,6 +22,8 @@ export interface CurrentPrice {
 export interface PriceBook {
   /** Undefined: the price is unknown. */
   current(model: string): CurrentPrice | undefined
+  /** The models that an operator has priced one by one. */
+  operatorModels(): Iterable<string>
   /** Adds a row that was written while the gateway runs. Throws and changes nothing if its price cannot be read. */
   add(row: PriceRow): void
   /** The rows that have to be written before ship() can be called with these prices. */
@@ -62,12 +66,19 @@ export function shippedTexts(prices: ReadonlyMap<string, Price>): ReadonlyMap<st
 export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): PriceBook {
   const shippedPrices = new Map<string, CurrentPrice>()
   const operatorPrices = new Map<string, CurrentPrice>()
+  /** The longest pattern first, because it is the most exact one. */
+  let patternPrices: readonly (readonly [pattern: string, price: CurrentPrice])[] = []
 
   let shipped = first
   let revision = 0
 
   function add({ version, model, origin, price: text }: PriceRow): void {
-    if (origin === 'withdrawn') {
+    if (isPattern(model)) {
+      const others = patternPrices.filter(([pattern]) => pattern !== model)
+      const added =
+        origin === 'withdrawn' ? [] : [[model, { version, price: parsePriceRow(model, version, text) }] as const]
+      patternPrices = [...others, ...added].sort(([a], [b]) => b.length - a.length || (a < b ? -1 : 1))
+    } else if (origin === 'withdrawn') {
       operatorPrices.delete(model)
     } else if (origin === 'operator') {
       operatorPrices.set(model, { version, price: parsePriceRow(model, version, text) })
@@ -86,9 +97,13 @@ export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly
     revision++
   }
 
+  const findPattern = (model: string): CurrentPrice | undefined =>
+    patternPrices.find(([pattern]) => matchesGlob(pattern, model))?.[1]
+
   ship(first, rows)
   return {
-    current: model => operatorPrices.get(model) ?? shippedPrices.get(model),
+    current: model => operatorPrices.get(model) ?? shippedPrices.get(model) ?? findPattern(model),
+    operatorModels: () => operatorPrices.keys(),
     add,
     replaceShipped: ship,
     listMissing(prices, author) {
@@ -122,6 +137,8 @@ export async function openPriceBook({ shipped, rows, writer, author }: PriceBook
   const fresh = prices.map((row, index) => ({ ...row, version: versions[index]! }))
   return buildPriceBook(shipped, [...rows, ...fresh])
 }
+
+export const isPattern = (model: string): boolean => model.includes('*')
 
 /** Parses the price of a row. Throws if it is invalid. */
 export function parsePriceRow(model: string, version: number, text: string): Price {

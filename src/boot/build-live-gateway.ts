@@ -91,7 +91,7 @@ export function buildLiveGateway({
     async listModels(id) {
       const { channel, provider } = find(id)
       try {
-        return await listModels(provider, channel)
+        return (await listModels(provider, channel)).ids
       } catch (fault) {
         throw fault instanceof ModelListUnavailable ? refusal('upstream_unusable', fault.message) : fault
       }

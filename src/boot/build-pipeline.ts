@@ -62,7 +62,8 @@ import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
-import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { Catalogue, FoundProviders } from '../upstreams/catalogue.ts'
+import type { Model } from '../upstreams/provider.ts'
 import { buildLiveGateway } from './build-live-gateway.ts'
 import type { Store } from './open-store.ts'
 import type { Runtime } from './runtime.ts'
@@ -75,6 +76,7 @@ export interface CallParts {
   readonly prices: PriceBook
   readonly upstreams: Pick<HttpClient, 'send'>
   readonly store: Store
+  readonly refreshModels: Stages['refreshModels']
   readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
@@ -128,6 +130,7 @@ export function buildCalls(parts: CallParts) {
     references,
     idempotency: buildIdempotencyCheck({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ targets, prices, dateMs }),
+    refreshModels: parts.refreshModels,
     previousResponses,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
@@ -296,9 +299,11 @@ function buildChoice(parts: CallParts) {
     retries: new RetryBudget(),
   })
   store.rules.subscribe(rules => targets.setRules(rules))
+  catalogue.setFound('prices', pricedModels(prices))
   store.connect({
     price(row) {
       prices.add(row)
+      catalogue.setFound('prices', pricedModels(prices))
       targets.forget()
     },
     running: buildLiveGateway({
@@ -319,6 +324,18 @@ function buildChoice(parts: CallParts) {
     })
   const standing = (id: string) => targets.healthOf(id)?.snapshot(clock.nowMs()).state
   return { targets, channelPicker, waitQueues, channels, standing }
+}
+
+/** Models that a provider file need not list, because an operator has set their prices. */
+function pricedModels(prices: Pick<PriceBook, 'operatorModels'>): FoundProviders {
+  const found = new Map<string, { readonly models: Model[] }>()
+  for (const name of prices.operatorModels()) {
+    const slash = name.indexOf('/')
+    const [provider, id] = [name.slice(0, slash), name.slice(slash + 1)]
+    if (!found.has(provider)) found.set(provider, { models: [] })
+    found.get(provider)!.models.push({ id })
+  }
+  return found
 }
 
 /** Reads the price version that a task was admitted with. The task is billed by it, also when it is old. */

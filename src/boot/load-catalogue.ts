@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import type { Catalogue, CatalogueParts } from '../upstreams/catalogue.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
+import { updateFolders } from './provider-update.ts'
 
 const SHIPPED_PROVIDERS = join(import.meta.dir, '..', '..', 'providers')
 
@@ -14,8 +15,9 @@ type Signing = NonNullable<CatalogueParts['signing']>
 export type ProviderFile = CatalogueParts['files'][number]
 
 /** A provider in a later folder replaces one with the same id. */
-export const providerFolders = (config: Pick<Config, 'providerFolders'>): readonly string[] => [
+export const providerFolders = (config: Pick<Config, 'dataFolder' | 'providerFolders'>): readonly string[] => [
   SHIPPED_PROVIDERS,
+  ...updateFolders(config.dataFolder),
   ...config.providerFolders,
 ]
 
@@ -29,6 +31,8 @@ export function readProviderFolder(folder: string): readonly ProviderFile[] {
     throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
   }
 }
+
+export const readShippedProviders = (): readonly ProviderFile[] => readProviderFolder(SHIPPED_PROVIDERS)
 
 export function readCatalogue(config: Config, builtInUrl: string | undefined, signing?: Signing): Catalogue {
   const files = providerFolders(config).flatMap(readProviderFolder)

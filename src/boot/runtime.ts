@@ -36,6 +36,10 @@ export interface Runtime {
   readonly silence?: SilenceTimes
   /** The interval at which due tasks are looked for. */
   readonly tasksEveryMs: number
+  /** The interval at which local servers and their models are looked for. */
+  readonly localServersEveryMs: number
+  /** The interval at which the prices in providers' lists of models are read again. */
+  readonly listedModelsEveryMs: number
   readonly bodyBounds: BodyBounds
   /** The most bytes of one stream event. */
   readonly eventBytesMax: number
@@ -62,6 +66,8 @@ export const defaultRuntime: Runtime = {
   clock: systemClock,
   tasksEveryMs: 1_000,
   webhooksEveryMs: 1_000,
+  localServersEveryMs: 60_000,
+  listedModelsEveryMs: 3_600_000,
   bodyBounds: defaultBodyBounds,
   eventBytesMax: bounds.frameBytesMax,
   passwordCost,

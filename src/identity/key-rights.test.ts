@@ -11,7 +11,7 @@ const all: KeyRights = { allows: null, accountAllows: null, denies: null, requir
 
 function isAllowed(rights: Partial<KeyRights>, model: string, requested = model): boolean {
   try {
-    checkModelAllowed({ ...all, ...rights }, requested, model)
+    checkModelAllowed({ ...all, ...rights }, { requested, names: requested === model ? [model] : [requested, model] })
     return true
   } catch (fault) {
     expect(fault).toBeInstanceOf(Refusal)
@@ -45,6 +45,15 @@ test('patterns match the requested name and the own name of a model, also to den
   expect(isAllowed({ allows: ['clever'] }, 'openai/gpt-4o', 'smart')).toBe(false)
   expect(isAllowed({ denies: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(false)
   expect(isAllowed({ allows: ['*'], denies: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+})
+
+test('a spelling that the caller has chosen can forbid a model, but not allow it', () => {
+  const check = (rights: Partial<KeyRights>): void =>
+    checkModelAllowed({ ...all, ...rights }, { requested: 'gpt-5-latest', names: ['openai/gpt-5', 'gpt-5'] })
+  expect(() => check({ allows: ['*-latest'] })).toThrow('model_forbidden')
+  expect(() => check({ allows: ['gpt-5'], denies: ['*-latest'] })).toThrow('model_forbidden')
+  expect(() => check({ denies: ['gpt-5'] })).toThrow('model_forbidden')
+  expect(() => check({ allows: ['gpt-5'] })).not.toThrow()
 })
 
 test('a channel must have every tag that the key requires', () => {

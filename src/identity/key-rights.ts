@@ -55,15 +55,23 @@ export interface KeyRights {
   readonly requires: readonly string[] | null
 }
 
-/** Throws if the key may not use a model. Patterns match the requested name or the model's own name. */
+/** The names of a model that patterns are compared with. */
+export interface RestrictedModel {
+  /** The name in the request. It can only forbid: a spelling that callers choose freely must not allow anything. */
+  readonly requested: string
+  /** `<provider>/<model>`, the names without a provider, and the name that an operator has defined for the model. */
+  readonly names: readonly string[]
+}
+
+/** Throws if the key may not use a model. */
 export function checkModelAllowed(
   { allows, accountAllows, denies }: KeyRights,
-  requestedName: string,
-  model: string,
+  { requested, names }: RestrictedModel,
 ): void {
-  const matches = (pattern: string): boolean => matchesGlob(pattern, requestedName) || matchesGlob(pattern, model)
-  const isAllowed = (allows === null || allows.some(matches)) && (accountAllows === null || accountAllows.some(matches))
-  const isDenied = denies?.some(matches)
+  const allow = (pattern: string): boolean => names.some(name => matchesGlob(pattern, name))
+  const deny = (pattern: string): boolean => matchesGlob(pattern, requested) || allow(pattern)
+  const isAllowed = (allows === null || allows.some(allow)) && (accountAllows === null || accountAllows.some(allow))
+  const isDenied = denies?.some(deny)
   if (isAllowed && !isDenied) return
   throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }

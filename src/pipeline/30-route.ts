@@ -44,8 +44,9 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
   function priceOf({ provider, model, upstreamProtocol, option }: Target, request: RouteRequest): CurrentOrFree {
     const { protocol, call } = request
     const { serviceClass, units, services = [] } = call
-    if (provider.free || model.free || protocol.free) return undefined
+    if (protocol.free) return undefined
     const current = prices.current(option.name)
+    if (current === undefined && (provider.free || model.free)) return undefined
     if (current === undefined) throw new Refusal('price_unknown', option.name)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
@@ -64,7 +65,7 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
 
   function candidateFor(target: Target, request: RouteRequest, permit: Permit): Candidate {
     const { call, protocol } = request
-    checkModelAllowed(permit.caller, call.model, target.option.name)
+    checkModelAllowed(permit.caller, { requested: call.model, names: target.names })
     const current = priceOf(target, request)
     const withoutSearch =
       call.searchesMax > 0 && current !== undefined && !isSearchPriced(current.price, target.provider.included)

@@ -1,6 +1,8 @@
 // Runs the stages of one call in order, and catches errors in one place. Every path settles the call.
 
 import type { ListNode } from '../base/collections/linked-list.ts'
+import type { ErrorCode } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/server/body.ts'
 import type { Gate } from '../limits/gate.ts'
@@ -67,6 +69,8 @@ export interface Stages {
   readonly idempotency: IdempotencyCheck
   readonly targets: Pick<Targets, 'namesOf'>
   readonly route: RouteCall
+  /** Looks for new models after routing has failed. Resolves to whether routing may succeed now. */
+  refreshModels(code: ErrorCode): Promise<boolean>
   readonly previousResponses: PreviousResponseFinder
   readonly references: Pick<ReferenceCheck, 'narrow'>
   readonly hold: HoldCall
@@ -136,7 +140,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = call
         exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
-        named = stages.targets.namesOf(call.model)
+        named = stages.targets.namesOf(call.model, caller)
       } catch (fault) {
         countRefused(stages.limitRate, caller, fault)
         throw fault
@@ -153,7 +157,8 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const { permit } = exchange
       const findRoute = (routed: Call): Route =>
         stages.route(permit, { call: routed, protocol, storedAt: stages.previousResponses.storedAt(previous) })
-      const found = findRoute(call)
+      const routed = findOrRefresh(() => findRoute(call), stages)
+      const found = routed instanceof Promise ? await routed : routed
       setRoute(exchange, found)
       timings.pass(routeNote(found.candidates[0]!))
       setRoute(exchange, stages.references.narrow(found, call, { protocol }))
@@ -186,6 +191,19 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       timings.fail(limitReason(fault))
       return await replies.refuse(exchange, fault)
     }
+  }
+}
+
+/** A local server may have got the model just now. */
+function findOrRefresh(find: () => Route, { refreshModels }: Stages): Route | Promise<Route> {
+  try {
+    return find()
+  } catch (fault) {
+    if (!(fault instanceof Refusal)) throw fault
+    return refreshModels(fault.code).then(isChanged => {
+      if (!isChanged) throw fault
+      return find()
+    })
   }
 }
 

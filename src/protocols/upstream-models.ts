@@ -13,6 +13,10 @@ interface Listing {
 
 export interface ModelIdPage {
   readonly ids: readonly string[]
+  /** Who owns the models, as OpenAI's format says it. */
+  readonly owners?: readonly string[]
+  /** The whole rows, by id. */
+  readonly rows?: ReadonlyMap<string, Readonly<Record<string, unknown>>>
   /** The query parameter that asks for the next page. Undefined: this was the last page. */
   readonly next?: string
 }
@@ -27,8 +31,15 @@ function idsIn(list: unknown, read: (row: Row) => unknown): readonly string[] | 
 
 /** OpenAI's format, which most servers use. Some servers send the array without the object around it. */
 function readOpenai(json: unknown): ModelIdPage | undefined {
-  const ids = idsIn(isObject(json) ? json.data : json, ({ id }) => id)
-  return ids && { ids }
+  const rows = isObject(json) ? json.data : json
+  const ids = idsIn(rows, ({ id }) => id)
+  if (ids === undefined) return undefined
+  const objects = (rows as readonly unknown[]).filter(isObject)
+  return {
+    ids,
+    owners: idsIn(rows, row => row.owned_by) ?? [],
+    rows: new Map(objects.map(row => [String(row.id), row])),
+  }
 }
 
 function readAnthropic(json: unknown): ModelIdPage | undefined {

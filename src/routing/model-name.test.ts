@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
-import { parseModelName } from './model-name.ts'
+import { checkModelName, parseModelName } from './model-name.ts'
 
 test.each([
   ['openai/gpt-4o', 'openai', 'gpt-4o'],
@@ -27,6 +27,14 @@ test.each([
   expect(fault).toMatchObject({ code: 'model_malformed', extras: { param: 'model' } })
   // The caller's text may be anything, so the log does not repeat it.
   if (text.length > 5) expect((fault as Refusal).message).not.toContain(text)
+})
+
+test.each(['gpt-4o', 'openai/gpt-4o', 'a/b/c', 'x'])('%s may be the name of a model', text => {
+  expect(() => checkModelName(text)).not.toThrow()
+})
+
+test.each(['', '/', '/gpt-4o', 'openai/', 'gpt 4o', 'é', 'x'.repeat(257)])('%p cannot be the name of a model', text => {
+  expect(() => checkModelName(text)).toThrow('model_malformed')
 })
 
 test('the longest model name has 256 characters', () => {

@@ -38,6 +38,7 @@ import type { Endpoint, EndpointKind, EndpointRequest, EndpointResult } from './
 import type { PathGroup } from './endpoints.ts'
 import { errorDialectOf, findPathGroup } from './endpoints.ts'
 import { buildRefuseEarly } from './overload-refusal.ts'
+import { buildVersionPrefix } from './version-prefix.ts'
 
 export interface DispatchParts {
   readonly endpoints: readonly Endpoint[]
@@ -78,6 +79,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   const byPath = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) byPath.set(endpoint.path, [...(byPath.get(endpoint.path) ?? []), endpoint])
   const groupsByPath = new Map(Array.from(byPath.keys(), path => [path, findPathGroup(path)]))
+  const withVersion = buildVersionPrefix(parts.endpoints)
   const refuseEarly = buildRefuseEarly(parts)
   const wildcards = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
@@ -127,6 +129,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   }
 
   return async function answerArrival(arrival) {
+    if (!groupsByPath.has(arrival.path)) arrival.path = withVersion(arrival.path)
     const group = groupsByPath.get(arrival.path) ?? findPathGroup(arrival.path)
     const context = buildContext(parts.mintId(), group)
     const cors = group.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined

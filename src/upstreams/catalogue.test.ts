@@ -132,3 +132,38 @@ test('a credential that was set for one origin is used for no other origin', () 
     expect(() => catalogue.checkChannel({ ...row, origin })).toThrow(UnusableChannel)
   }
 })
+
+describe('a local server', () => {
+  const local = { baseUrl: 'http://127.0.0.1:9/v1', keyless: true, localServer: {} }
+  const files = [{ name: 'acme.json', text: JSON.stringify({ ...base, ...local }) }]
+  const found = new Map([['acme', { baseUrl: 'http://127.0.0.1:7/v1', models: [{ id: 'river' }] }]])
+
+  test('gets a channel where it was found, and keeps it; it is gone with the server', () => {
+    const catalogue = buildCatalogue({ files, env: {}, builtInUrl: undefined })
+    expect(catalogue.channelsOf('acme')).toEqual([])
+    catalogue.setFound('x', found)
+    const [channel] = catalogue.channelsOf('acme')
+    expect(channel).toMatchObject({ id: 'acme#open', baseUrl: 'http://127.0.0.1:7/v1' })
+    expect([...catalogue.providers.get('acme')!.models.keys()]).toEqual(['river'])
+    catalogue.configure({ providers: [], stored: [] })
+    expect(catalogue.channelsOf('acme')[0]).toBe(channel!)
+    catalogue.setFound('x', new Map())
+    expect(catalogue.channelsOf('acme')).toEqual([])
+    expect(catalogue.providers.get('acme')!.models.size).toBe(0)
+  })
+
+  test('that is configured stays where it is', () => {
+    const catalogue = buildCatalogue({ files, env: { ACME_URL: 'http://127.0.0.1:8/v1' }, builtInUrl: undefined })
+    catalogue.setFound('x', found)
+    expect(catalogue.channelsOf('acme')).toMatchObject([{ baseUrl: 'http://127.0.0.1:8/v1' }])
+  })
+
+  test('cannot be defined at run time, so that nobody probes the ports of this machine', () => {
+    const catalogue = buildCatalogue({ files, env: {}, builtInUrl: undefined })
+    const other = JSON.stringify({ ...base, ...local, id: 'other' })
+    expect(() => catalogue.readDefinition(other)).toThrow('"localServer"')
+    const moved = JSON.stringify({ ...base, ...local, baseUrl: 'http://127.0.0.1:22/v1' })
+    catalogue.configure({ providers: [{ id: 'acme', definition: moved }] as never, stored: [] })
+    expect(catalogue.localChannel('acme', 'http://127.0.0.1:22/v1')).toBeUndefined()
+  })
+})

@@ -16,7 +16,9 @@ import type { Channels, ProviderChannels } from './channels.ts'
 import { openChannels } from './channels.ts'
 import type { ChannelParts, ProviderAddress, ProviderSource } from './environment-channels.ts'
 import { addressOf, buildEnvironmentChannels } from './environment-channels.ts'
-import type { Provider } from './provider.ts'
+import type { ModelIndex } from './model-index.ts'
+import { buildModelIndex } from './model-index.ts'
+import type { Model, Provider } from './provider.ts'
 import { ProviderFileError, parseProvider } from './provider.ts'
 import type { SigningParts } from './signing.ts'
 import { channelAddress, openStoredChannel, UnusableChannel } from './stored-channels.ts'
@@ -41,8 +43,24 @@ export interface ConfiguredUpstreams {
   readonly stored: readonly StoredChannel[]
 }
 
+/** Models and servers that no file and no operator names, by provider. */
+export type FoundProviders = ReadonlyMap<string, FoundProvider>
+
+export interface FoundProvider {
+  /** The address of a server without a key, which gets a channel unless one is configured. */
+  readonly baseUrl?: string
+  readonly models: readonly Model[]
+}
+
 export interface Catalogue extends Channels {
+  /** With the models that were found. */
   readonly providers: ReadonlyMap<string, Provider>
+  /** What names without a provider mean. Another object after each change that concerns it. */
+  readonly index: ModelIndex
+  /** The channel that a local server gets when it is found at this address. Undefined for another provider. */
+  localChannel(providerId: string, baseUrl: string): Channel | undefined
+  /** Replaces what one source has found, from the next lookup on. */
+  setFound(source: string, found: FoundProviders): void
   /** Every known price, by the model name that callers use. */
   prices(): ReadonlyMap<string, Price>
   /** The prices as they would be with these provider definitions. */
@@ -90,18 +108,43 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
   let sources: ReadonlyMap<string, ProviderSource> = shipped
   let providers: ReadonlyMap<string, Provider> = new Map()
   let problems: ReadonlyMap<string, string> = new Map()
+  let configured: ConfiguredUpstreams = { providers: [], stored: [] }
+  let index: { readonly madeFrom: readonly unknown[]; readonly value: ModelIndex } | undefined
+  let isIndexChecked = false
+  const found = new Map<string, FoundProviders>()
+  const foundServers = new FoundServers(parts)
 
-  function configure(configured: ConfiguredUpstreams): void {
+  function configure(newlyConfigured: ConfiguredUpstreams): void {
+    configured = newlyConfigured
     const read = providerReader.readAll(configured.providers)
     const opened = channelOpener.openAll(configured.stored, read.sources)
     sources = read.sources
-    providers = providersIn(sources)
+    providers = withFoundModels(providersIn(sources), [...found.values()])
     problems = new Map([...read.problems, ...opened.problems])
     channels.setProviders(
       [...sources.values()].map(source => {
-        return fleetOf(source, providerReader.environmentChannels(source, shippedChannels), opened)
+        const fleet = fleetOf(source, providerReader.environmentChannels(source, shippedChannels), opened)
+        const baseUrl = [...found.values()].flatMap(one => one.get(source.provider.id)?.baseUrl ?? []).at(0)
+        const isFound = fleet.listed.length === 0 && baseUrl !== undefined
+        const server = isFound ? foundServers.channelAt(source, baseUrl) : undefined
+        return server === undefined ? fleet : { ...fleet, listed: [server] }
       }),
     )
+    isIndexChecked = false
+  }
+
+  /** The same index as before, unless a provider has changed, or has got its first or lost its last channel. */
+  function currentIndex(): ModelIndex {
+    if (index !== undefined && isIndexChecked) return index.value
+    const madeFrom = [...providers.values()].flatMap(provider => [
+      provider,
+      channels.channelsOf(provider.id).length > 0,
+    ])
+    const isSame =
+      index?.madeFrom.length === madeFrom.length && madeFrom.every((part, at) => part === index!.madeFrom[at])
+    if (!isSame) index = { madeFrom, value: buildModelIndex({ providers, channelsOf: channels.channelsOf }) }
+    isIndexChecked = true
+    return index!.value
   }
 
   function addressFor(providerId: string, baseUrl: string | null): ProviderAddress {
@@ -110,9 +153,24 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     return channelAddress(baseUrl, source, parts)
   }
 
-  configure({ providers: [], stored: [] })
+  configure(configured)
   return {
     ...channels,
+    setRules(rows) {
+      channels.setRules(rows)
+      isIndexChecked = false
+    },
+    get index() {
+      return currentIndex()
+    },
+    localChannel(providerId, baseUrl) {
+      const source = sources.get(providerId)
+      return source && foundServers.channelAt(source, baseUrl)
+    },
+    setFound(source, newlyFound) {
+      found.set(source, newlyFound)
+      configure(configured)
+    },
     get providers() {
       return providers
     },
@@ -120,7 +178,8 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
       return problems
     },
     prices: () => pricesOf(providers),
-    pricesWith: definitions => pricesOf(providersIn(providerReader.readAll(definitions).sources)),
+    pricesWith: definitions =>
+      pricesOf(withFoundModels(providersIn(providerReader.readAll(definitions).sources), [...found.values()])),
     configure,
     fileOf: id => shipped.get(id)?.file,
     shippedOrigin: id => providerReader.originOf(shipped.get(id)),
@@ -143,6 +202,45 @@ function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, P
 
 const providersIn = (sources: ReadonlyMap<string, ProviderSource>): ReadonlyMap<string, Provider> =>
   new Map([...sources].map(([id, { provider }]) => [id, provider]))
+
+/** A model of the provider file stays as it is there. */
+function withFoundModels(
+  providers: ReadonlyMap<string, Provider>,
+  sources: readonly FoundProviders[],
+): ReadonlyMap<string, Provider> {
+  const merged = new Map(providers)
+  for (const [id, { models }] of sources.flatMap(found => [...found])) {
+    const provider = merged.get(id)
+    const added = models.filter(model => !provider?.models.has(model.id))
+    if (provider === undefined || added.length === 0) continue
+    merged.set(id, {
+      ...provider,
+      models: new Map([...provider.models, ...added.map(model => [model.id, model] as const)]),
+    })
+  }
+  return merged
+}
+
+/** The channels of servers that were found without being configured. An unchanged server keeps its channel. */
+class FoundServers {
+  readonly #parts: ChannelParts
+  readonly #channels = new Map<string, Channel | undefined>()
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts
+  }
+
+  channelAt(source: ProviderSource, baseUrl: string): Channel | undefined {
+    const { id, baseUrlEnv, localServer } = source.provider
+    if (localServer === undefined) return undefined
+    const key = `${id} ${baseUrl}`
+    if (!this.#channels.has(key)) {
+      const env = { ...this.#parts.env, [baseUrlEnv]: baseUrl }
+      this.#channels.set(key, buildEnvironmentChannels(source, { ...this.#parts, env })[0])
+    }
+    return this.#channels.get(key)
+  }
+}
 
 function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
   const prices = new Map<string, Price>()

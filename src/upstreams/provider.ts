@@ -6,6 +6,10 @@ import { noTraits } from '../base/money/model-traits.ts'
 import type { Price } from '../base/money/price.ts'
 import { canBeFree, parseIncluded, parsePrice } from '../base/money/price.ts'
 import { parseOperatorAddress } from '../http/address/operator-address.ts'
+import type { MakerPattern } from './makers.ts'
+import { readMakerPattern } from './makers.ts'
+import type { ModelListFields } from './model-list.ts'
+import { readModelListFields } from './model-list.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isSigningMethod } from './signing.ts'
@@ -56,6 +60,12 @@ export interface DialectPaths {
   readonly stream: string
 }
 
+/** How a server on the machine of the gateway is recognised. */
+export interface LocalServer {
+  /** The `owned_by` of all of its models. Another program at the port of the server writes something else. */
+  readonly ownedBy?: string
+}
+
 export interface Provider {
   readonly id: string
   readonly name: string
@@ -87,12 +97,20 @@ export interface Provider {
   readonly included: readonly string[]
   /** Properties of its data handling, such as `eu` or `no-training`. Default none. */
   readonly tags: readonly string[]
+  /** Where its own list of models has their prices. Default: it has none. */
+  readonly modelList?: ModelListFields
+  /** Who made its models, and how its ids become the makers' own names. Default: the makers are not known. */
+  readonly makers: readonly MakerPattern[]
+  /** Names that people still use for a model that took the place of another, each with the id of the new model. */
+  readonly formerNames: ReadonlyMap<string, string>
   /** Whether it serves models that are not listed here (a local server, an aggregator). Default false. */
   readonly openModels: boolean
   /** Whether all its models are free, as on a self-hosted server. Default false. */
   readonly free: boolean
   /** Whether it needs no key; then a channel exists as soon as the base URL variable is set. Default false. */
   readonly keyless: boolean
+  /** The gateway looks for this server on its own machine, at the port of its base URL. */
+  readonly localServer?: LocalServer
   /** Whether this process itself answers, at an address that is known after its start. Default false. */
   readonly builtIn: boolean
   readonly models: ReadonlyMap<string, Model>
@@ -119,9 +137,13 @@ const PROVIDER_FIELDS = [
   'times',
   'included',
   'tags',
+  'makers',
+  'modelList',
+  'formerNames',
   'openModels',
   'free',
   'keyless',
+  'localServer',
   'builtIn',
   'models',
 ]
@@ -184,6 +206,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
   const times = parseTimeouts(json.times ?? {}, { defaults: defaultTimeouts, of: 'provider', fail })
+  const models = parseModels(json.models, { free, traits, times, dialects: Object.keys(speaks) }, fail)
   return {
     id,
     name: checkName(string('name')),
@@ -201,11 +224,15 @@ function readProvider(json: Json, fail: Fail): Provider {
     times,
     included: parseIncluded(json.included ?? [], '"included"', fail),
     tags: parseTags(json.tags ?? [], fail),
+    makers: parseMakers(json.makers ?? {}, fail),
+    ...(json.modelList !== undefined && { modelList: parseModelList(json.modelList, fail) }),
+    formerNames: parseFormerNames(json.formerNames ?? {}, models, fail),
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),
+    ...(json.localServer !== undefined && { localServer: parseLocalServer(json, baseUrl, fail) }),
     builtIn: flag('builtIn'),
-    models: parseModels(json.models, { free, traits, times, dialects: Object.keys(speaks) }, fail),
+    models,
   }
 }
 
@@ -219,6 +246,14 @@ function checkAddress(text: string, fail: Fail): void {
   } catch (fault) {
     fail(`"baseUrl" ${(fault as Error).message}`)
   }
+}
+
+function parseLocalServer(json: Json, baseUrl: string, fail: Fail): LocalServer {
+  const { ownedBy } = readObject(json.localServer, { what: '"localServer"', known: ['ownedBy'] }, fail)
+  if (ownedBy !== undefined && typeof ownedBy !== 'string') fail('"localServer.ownedBy" must be a string')
+  const isLocal = json.keyless === true && /^http:\/\/127\.0\.0\.1:\d+(\/|$)/.test(baseUrl)
+  if (!isLocal) fail('"localServer" needs "keyless" and a "baseUrl" that begins with http://127.0.0.1:<port>')
+  return typeof ownedBy === 'string' ? { ownedBy } : {}
 }
 
 function parseAliases(value: unknown, fail: Fail): readonly string[] {
@@ -279,6 +314,41 @@ function parseTags(value: unknown, fail: Fail): readonly string[] {
   return isList
     ? (value as string[])
     : fail('"tags" must be a list of words of at most 40 lower-case letters, digits and dashes')
+}
+
+const MAKERS_MAX = 200
+
+function parseMakers(value: unknown, fail: Fail): readonly MakerPattern[] {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const entries = isMap ? Object.entries(value) : fail('"makers" must be an object of patterns such as "openai/*"')
+  if (entries.length > MAKERS_MAX) fail(`"makers" may have at most ${MAKERS_MAX} patterns`)
+  return entries.map(([pattern, target]) => {
+    try {
+      return readMakerPattern(pattern, target)
+    } catch (fault) {
+      return fail(`"makers": ${(fault as Error).message}`)
+    }
+  })
+}
+
+function parseModelList(value: unknown, fail: Fail): ModelListFields {
+  try {
+    return readModelListFields(value)
+  } catch (fault) {
+    return fail(`"modelList" ${(fault as Error).message}`)
+  }
+}
+
+function parseFormerNames(value: unknown, models: ReadonlyMap<string, Model>, fail: Fail): ReadonlyMap<string, string> {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const entries = isMap ? Object.entries(value) : fail('"formerNames" must be an object of names and model ids')
+  return new Map(
+    entries.map(([name, id]): [string, string] => {
+      if (!isVisible(name)) fail('"formerNames": a name must have 1 to 200 visible ASCII characters')
+      const isListed = typeof id === 'string' && models.has(id)
+      return [name, isListed ? id : fail(`"formerNames": "${name}" must be the id of a listed model`)]
+    }),
+  )
 }
 
 /** Each dialect has one path, or two if streams have their own. */

@@ -19,12 +19,16 @@ export function readStoredProvider(text: string, shipped: ReadonlyMap<string, Pr
   if (!hasEnvironment && /[{}]/.test(provider.baseUrl)) {
     throw new ProviderFileError(`${SOURCE_NAME}: "baseUrl" may contain only the variables of the shipped file`)
   }
+  if (provider.localServer !== undefined && replaced?.localServer === undefined) {
+    throw new ProviderFileError(`${SOURCE_NAME}: "localServer" is allowed only where the shipped file has it`)
+  }
   return { provider, file: SOURCE_NAME, hasEnvironment }
 }
 
 const signingMethods = ({ sign }: Provider): readonly string[] => Object.values(sign)
 
-function sharesEnvironment(provider: Provider, replaced: Provider): boolean {
+/** Whether both have the same address and get their keys in the same way. */
+export function sharesEnvironment(provider: Provider, replaced: Provider): boolean {
   const names = ['baseUrl', 'keyEnv', 'baseUrlEnv', 'keyless'] as const
   if (names.some(name => provider[name] !== replaced[name])) return false
   return signingMethods(provider).every(method => signingMethods(replaced).includes(method))

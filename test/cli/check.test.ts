@@ -67,7 +67,11 @@ const river = {
 async function realFolder(): Promise<void> {
   const { openStore } = await import('../../src/boot/open-store.ts')
   const { readConfig } = await import('../../src/config.ts')
-  await (await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), { writeLog: () => {} })).close()
+  await (
+    await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }), {
+      writeLog: () => {},
+    })
+  ).close()
 }
 
 function sql(text: string): void {
@@ -262,7 +266,7 @@ test('reports several problems at once, and exits with 1', async () => {
 
 test('does not report the port of the gateway that runs on the same data folder', async () => {
   const data = freshFolder()
-  const served = await serve(data, { WEIR_BALLAST_MB: '0' })
+  const served = await serve(data, { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' })
   const port = new URL(served.url).port
   const { code, stdout } = await weir(data, 'check', { PORT: port, WEIR_CALLS_MAX: '100' })
   expect([code, stdout]).toEqual([0, expect.stringContaining('Weir can start with these settings.')])

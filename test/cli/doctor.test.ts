@@ -30,14 +30,14 @@ let findings: readonly CheckFinding[] = []
 
 async function start(folder?: string): Promise<void> {
   harness = await startHarness({
-    env: { METRICS_PORT: '0', WEIR_MEMORY_MB: '1000', WEIR_BALLAST_MB: '0' },
+    env: { METRICS_PORT: '0', WEIR_MEMORY_MB: '1000', WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' },
     world: { memoryBytes: () => memory * 1000 * MIB },
     ...(folder !== undefined && { folder }),
   })
 }
 
 const readFacts = (folder = harness.folder): Promise<DoctorFacts> =>
-  collectFacts(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), Date.now())
+  collectFacts(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }), Date.now())
 
 /** The ids of the checks that have findings. */
 async function findingIds(facts?: DoctorFacts): Promise<readonly string[]> {
@@ -284,7 +284,7 @@ describe('the command line', () => {
 
   test('prints the findings of weir doctor with the command to run, and exits with 1 if there are any', async () => {
     const folder = freshFolder()
-    const served = await serve(folder, { WEIR_BALLAST_MB: '0', METRICS_PORT: '0' })
+    const served = await serve(folder, { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', METRICS_PORT: '0' })
     const first = await weir(folder, 'doctor')
     expect([first.code, first.stderr]).toEqual([1, ''])
     expect(first.stdout).toContain(

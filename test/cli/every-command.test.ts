@@ -2,7 +2,10 @@
 // A new command needs a line here.
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { providerData } from '../../scripts/write-provider-data.ts'
 import { cliCommands } from '../../src/cli/commands/commands.ts'
 import { describeCommands, helpLines } from '../../src/cli/help.ts'
 import { weir } from '../front/weir-process.ts'
@@ -63,6 +66,12 @@ async function makeCall() {
 async function useOtherDataFolder() {
   process.env.WEIR_DATA = join(harness.folder, 'again')
   return {}
+}
+
+async function writeProviderData() {
+  const data = join(harness.folder, 'providers.json')
+  writeFileSync(data, providerData())
+  return { data, sha256: createHash('sha256').update(providerData()).digest('hex') }
 }
 
 async function findChannels() {
@@ -131,6 +140,7 @@ const lines: readonly Line[] = [
   { command: 'routes list' },
   { command: 'routes remove small' },
   { command: 'channels list' },
+  { command: 'providers update {data} --sha256 {sha256}', prepare: writeProviderData },
   { command: 'channels set {one} --weight 3', prepare: findChannels },
   { command: 'channels move {one} {two}' },
   { command: 'channels reset {two}' },

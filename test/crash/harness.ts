@@ -132,6 +132,7 @@ class Run {
       env: {
         PORT: '0',
         WEIR_DATA: data,
+        WEIR_LOCAL_SERVERS: 'off',
         WEIR_DEMO: 'off',
         LOG_LEVEL: 'error',
         WEIR_CHECKPOINT_SECONDS: String(CHECKPOINT_SECONDS),

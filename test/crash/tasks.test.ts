@@ -29,6 +29,7 @@ test('tasks survive a SIGKILL of the gateway at any moment, and are charged once
     HOST: '127.0.0.1',
     PORT: '0',
     WEIR_DATA: folder,
+    WEIR_LOCAL_SERVERS: 'off',
     WEIR_BALLAST_MB: '0',
     LOG_LEVEL: 'error',
     WEIR_PROVIDERS: providers,

@@ -54,7 +54,9 @@ async function restart(aheadMs = 0, everyMs = 10): Promise<void> {
 /** Stops the gateway and changes its store, to produce the state after a crash. */
 async function whileDown(change: (store: Store) => Promise<unknown>): Promise<void> {
   await harness.stop()
-  const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'error' }))
+  const store = await openStore(
+    readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', LOG_LEVEL: 'error' }),
+  )
   await change(store)
   await store.close()
 }

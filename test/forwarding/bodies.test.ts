@@ -218,8 +218,10 @@ describe('the operator', () => {
     expect([none.code, none.stdout]).toEqual([1, ''])
     expect(none.stderr).toContain('No bodies are stored')
     await harness.gateway.drain()
-    expect(await weir(harness.folder, `bodies ${idOf(answer)}`, { WEIR_BALLAST_MB: '0' })).toEqual(shown)
-    const env = { WEIR_BALLAST_MB: '0', WEIR_ENCRYPTION_KEY: 'another'.repeat(6) }
+    expect(
+      await weir(harness.folder, `bodies ${idOf(answer)}`, { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }),
+    ).toEqual(shown)
+    const env = { WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', WEIR_ENCRYPTION_KEY: 'another'.repeat(6) }
     const wrong = await weir(harness.folder, `bodies ${idOf(answer)}`, env)
     expect([wrong.code, wrong.stdout]).toEqual([1, ''])
     expect(wrong.stderr).toStartWith('weir: The encryption key in use does not fit the data: ')

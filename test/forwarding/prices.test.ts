@@ -8,6 +8,7 @@ import { plain, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
+import { chat, hello } from '../support/gateway.ts'
 import { model, openCall, startHasty } from './caller.ts'
 import { done, finish, piece, role, usageOnly } from './wire.ts'
 
@@ -105,4 +106,44 @@ test('a malformed price is refused, and the old one stays', async () => {
   } finally {
     await harness.stop()
   }
+})
+
+test('a price for a pattern is that of every model without one of its own, also of new ones', async () => {
+  const priceAt = (input: string, output: string): string => JSON.stringify({ input, output })
+  await withFolder(async folder => {
+    const first = await startHasty({ folder })
+    const key = await first.key()
+    const ask = (harness: Harness, name: string): Promise<Response> =>
+      chat(harness, key, { model: name, messages: hello, max_tokens: 20 })
+    const costOf = async (harness: Harness, name: string): Promise<unknown> => {
+      harness.upstream.plan(plain('hi', { usage }))
+      expect((await ask(harness, name)).status).toBe(200)
+      await harness.idle()
+      return harness.records().at(-1)!.cost
+    }
+    const cost = (input: number, output: number): number => 7 * input * 1_000 + 5 * output * 1_000
+    expect((await ask(first, 'openai/gpt-99')).status).toBe(404)
+    await first.weir('prices set', { model: 'openai/*', price: priceAt('1', '2') })
+    expect(await costOf(first, 'openai/gpt-99')).toBe(cost(1, 2))
+    expect(await costOf(first, model)).toBe(cost(0.15, 0.6)) // a price of its own
+    expect((await ask(first, 'gpt-99')).status).toBe(404) // nobody has said that there is such a model
+    await first.weir('prices set', { model: 'openai/gpt-9*', price: priceAt('3', '4') })
+    expect(await costOf(first, 'openai/gpt-99')).toBe(cost(3, 4)) // the longer pattern
+    await first.weir('prices set', { model: 'openai/gpt-99', price: priceAt('5', '6') })
+    expect(await costOf(first, 'gpt-99')).toBe(cost(5, 6))
+    expect(await (await fetch(`${first.url}/v1/models`)).text()).toContain('"id":"gpt-99"')
+    await first.stop()
+
+    const second = await startHasty({ folder })
+    expect(await costOf(second, 'gpt-99')).toBe(cost(5, 6))
+    await second.weir('prices withdraw', { model: 'openai/gpt-99' })
+    expect((await ask(second, 'gpt-99')).status).toBe(404)
+    expect(await costOf(second, 'openai/gpt-99')).toBe(cost(3, 4))
+    await second.weir('prices withdraw', { model: 'openai/gpt-9*' })
+    expect(await costOf(second, 'openai/gpt-99')).toBe(cost(1, 2))
+    await second.weir('prices withdraw', { model: 'openai/*' })
+    expect((await ask(second, 'openai/gpt-99')).status).toBe(404)
+    expect((await second.weir('audit')).findings).toEqual([])
+    await second.stop()
+  })
 })

@@ -206,7 +206,7 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
       const keyError = (await faultOf(create({}, 'wk-no'))) as InstanceType<Sdk['APIError']>
       expect([keyError.type, keyError.code, keyError.param]).toEqual(['authentication_error', 'invalid_api_key', null])
       const modelError = (await faultOf(create({ model: 'nothing' }))) as InstanceType<Sdk['APIError']>
-      expect([modelError.status, modelError.code, modelError.param]).toEqual([400, 'model_malformed', 'model'])
+      expect([modelError.status, modelError.code, modelError.param]).toEqual([404, 'model_not_found', 'model'])
     })
   })
 })

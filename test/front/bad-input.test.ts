@@ -209,7 +209,7 @@ describe('a model name', () => {
   })
   const malformed = (model: string): Row => ({ body: goodBody({ model }), status: 400, code: 'model_malformed' })
   check({
-    'without a slash': malformed('gpt-4o-mini'),
+    'without a provider': unknown('gpt-9000'),
     'empty': malformed(''),
     'a slash alone': malformed('/'),
     'no provider': malformed('/gpt-4o-mini'),
@@ -223,7 +223,6 @@ describe('a model name', () => {
     'a provider called __proto__': unknown('__proto__/x'),
     'a provider called constructor': unknown('constructor/name'),
     'a model called __proto__': unknown('openai/__proto__'),
-    'a provider in capitals': unknown('OpenAI/gpt-4o-mini'),
     'an address for a provider': unknown('http://127.0.0.1:1/x'),
     'a way out of the folder': unknown('../openai/gpt-4o-mini'),
     'of a provider without a channel': {

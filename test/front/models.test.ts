@@ -69,7 +69,7 @@ describe('a model by its name', () => {
     },
   )
 
-  test.each(['/v1/models/', '/v1/models/demo', '/v1/models/echo', '/v1/models/demo%252Fecho', '/v1/models/__proto__'])(
+  test.each(['/v1/models/', '/v1/models/demo', '/v1/models/ech', '/v1/models/demo%252Fecho', '/v1/models/__proto__'])(
     'is not found at %s',
     async path => {
       expectChatError(await get(path), 404)
@@ -89,14 +89,16 @@ describe('the list of models', () => {
   })
 
   test('holds only models that can be called, none of a provider without a channel', async () => {
-    const providers = new Set((await list()).map(entry => entry.id.split('/')[0]))
+    const providers = new Set((await list()).map(entry => entry.owned_by as string))
     expect([...providers].sort()).toEqual(['demo', 'openai'])
     expectChatError(await get('/v1/models/groq/llama-3.3-70b-versatile'), 404)
   })
 
-  test('holds each model once, in one form with the public data and its prices', async () => {
-    const ids = (await list()).map(entry => entry.id)
-    expect(new Set(ids).size).toBe(ids.length)
+  test('holds each model once with its provider, as the public data and the prices do, and once without', async () => {
+    const all = (await list()).map(entry => entry.id)
+    expect(new Set(all).size).toBe(all.length)
+    const ids = all.filter(id => id.includes('/'))
+    expect(all.slice(ids.length)).toEqual(ids.map(id => id.replace(/^[^/]*\//, '')))
     const { data } = (await jsonOf('/api/public/models')) as { data: readonly Card[] }
     expect(data.map(model => model.id)).toEqual(ids)
     const pricing = (await jsonOf('/api/public/pricing')) as Pricing

@@ -52,7 +52,7 @@ describe('these settings apply:', () => {
     const served = await serve(freshFolder(), env)
     const answer = await rawRequest(served.url, ask('GET', '/v1/models'))
     const { data } = JSON.parse(answer.body.toString()) as { data: { id: string }[] }
-    expect(data.map(model => model.id)).toEqual(['brook/trout'])
+    expect(data.map(model => model.id)).toEqual(['brook/trout', 'trout'])
     expect(await stopServed(served)).toBe(0)
   })
 })

@@ -16,7 +16,14 @@ type Environment = Readonly<Record<string, string>>
 const start = (args: readonly string[], folder: string, env: Environment, typed?: string, program = WEIR) =>
   Bun.spawn([program, ...args], {
     ...(typed !== undefined && { stdin: new Blob([typed]) }),
-    env: { PATH: process.env.PATH, WEIR_DATA: folder, PORT: '0', WEIR_DRAIN_DELAY_SECONDS: '0', ...env },
+    env: {
+      PATH: process.env.PATH,
+      WEIR_DATA: folder,
+      WEIR_LOCAL_SERVERS: 'off',
+      PORT: '0',
+      WEIR_DRAIN_DELAY_SECONDS: '0',
+      ...env,
+    },
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -64,7 +71,7 @@ export const serve = (folder: string, env: Environment = {}, program = WEIR): Pr
 export async function serveByNpm(folder: string, env: Environment = {}): Promise<Served> {
   const child = Bun.spawn(['npm', 'start'], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, HOME: folder, WEIR_DATA: folder, PORT: '0', ...env },
+    env: { PATH: process.env.PATH, HOME: folder, WEIR_DATA: folder, WEIR_LOCAL_SERVERS: 'off', PORT: '0', ...env },
     stdout: 'pipe',
     stderr: 'pipe',
     detached: true,

@@ -51,7 +51,7 @@ export interface MadeCall extends Partial<RecordRow> {
 
 export async function openDeskApp(): Promise<DeskApp> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-desk-'))
-  const env = { WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'error' }
+  const env = { WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off', LOG_LEVEL: 'error' }
   const store = await openStore(readConfig(env))
   const { writer, mintId } = store
   const answer = buildWebApp(store.management)

@@ -36,10 +36,10 @@ test.each(cases)('%s %s %j', async (method, path, body, status, texts) => {
 test('a price that no call could meet is refused, over the web and on the command line', async () => {
   const price = { input: '1', output: '2' }
   const names = [
-    ['demo/*', 'not for a pattern'],
-    ['relay/x', 'there is no provider "relay"'],
-    ['opnai/gpt-4o-mini', 'did you mean "openai"?'],
-    ['openai/gpt-4o-mimi', 'did you mean "openai/gpt-4o-mini"?'],
+    ['*/gpt-4o-mini', 'the provider must be named; only the model may contain *'],
+    ['relay/x', 'there is no provider "relay"; providers: anthropic, ark, '],
+    ['relay/*', 'there is no provider "relay"; providers: anthropic, ark, '],
+    ['opnai/gpt-4o-mini', 'did you mean "openai"?; providers: anthropic, ark, '],
   ] as const
   for (const [model, text] of names) {
     const { status, error } = await ask('PUT', `web/prices/${model}`, { price })
@@ -48,6 +48,17 @@ test('a price that no call could meet is refused, over the web and on the comman
     expect(await result.catch((fault: Error) => fault.message)).toContain(text)
   }
   expect((await ask('PUT', 'web/prices/openai/gpt-4o-mini', { price })).status).toBe(200)
+})
+
+test('a price that may have another effect than was meant is set with a warning', async () => {
+  const price = JSON.stringify({ input: '1', output: '2' })
+  const set = async (model: string): Promise<unknown> => (await harness.weir('prices set', { model, price })).warnings
+  expect(await set('openai/gpt-4o-mini')).toEqual([])
+  expect(await set('openai/gpt-4o-mimi')).toEqual([
+    'OpenAI does not list "gpt-4o-mimi". Calls to it are now sent there, at this price. ' +
+      'Did you mean "openai/gpt-4o-mini"?',
+  ])
+  expect(await set('demo/*')).toEqual(['Models that match and have a price of their own keep it: 6.'])
 })
 
 test('the error for an unknown tier lists the existing ones', async () => {

@@ -91,7 +91,7 @@ const refusals: Record<string, readonly [stage: string, code: string, ask: () =>
     () => fetch(`${harness.url}/v1/${CANARY}`, { headers: { authorization: `Bearer ${key}` } }),
   ],
   'no JSON': ['read', 'json_invalid', () => chat(harness, key, `{"model": ${CANARY}`)],
-  'no name of a model': ['read', 'model_malformed', () => call({ model: CANARY })],
+  'no name of a model': ['read', 'model_malformed', () => call({ model: `${CANARY}/` })],
   'too many': [
     ...(['rate_limit', 'qpm_exceeded'] as const),
     async () => {

@@ -245,10 +245,10 @@ describe('bad input', () => {
     ['a model that is a file', transcriptions, type, `${file.replace('"file"', '"model"')}--b--`, 400, 'field_invalid'],
     ['a model with a boundary in it', transcriptions, type, `${file}${bounded}--b--`, 400, 'field_invalid'],
     [
-      'a model without a provider',
+      'a model without a name',
       transcriptions,
       type,
-      `${file}${field('model', 'whisper-1')}--b--`,
+      `${file}${field('model', 'openai/')}--b--`,
       400,
       'model_malformed',
     ],

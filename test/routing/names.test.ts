@@ -41,7 +41,7 @@ test('a pattern stands for many models', async () => {
 
 test('an unknown name is a 404', async () => {
   const answer = await upstreams.call(key, 'smart')
-  expect([answer.status, ((await answer.json()) as ErrorAnswer).error.code]).toEqual([400, 'model_malformed'])
+  expect([answer.status, ((await answer.json()) as ErrorAnswer).error.code]).toEqual([404, 'model_not_found'])
 })
 
 test('a route applies to the next call, and so does its removal', async () => {
@@ -50,7 +50,7 @@ test('a route applies to the next call, and so does its removal', async () => {
   await upstreams.setRoute('smart', 'far/echo')
   expect(routeOf(await upstreams.call(key, 'smart'))).toContain('far→echo')
   await upstreams.weir('routes remove', { name: 'smart' })
-  expect((await upstreams.call(key, 'smart')).status).toBe(400)
+  expect((await upstreams.call(key, 'smart')).status).toBe(404)
 })
 
 interface ErrorAnswer {

@@ -45,7 +45,7 @@ async function keysOf(calls: number, named = model): Promise<ReadonlySet<string>
 
 describe('a route', () => {
   test('applies to the next call, changes for the one after it, and is gone for the last', async () => {
-    expect(await codeOf(call('smart'))).toEqual([400, 'model_malformed'])
+    expect(await codeOf(call('smart'))).toEqual([404, 'model_not_found'])
     await operate('routes set', { name: 'smart', members: [model] })
     const answer = await call('smart')
     expect(answer.status).toBe(200)
@@ -53,7 +53,7 @@ describe('a route', () => {
     await operate('routes set', { name: 'smart', members: ['demo/echo'] })
     expect((await call('smart')).headers.get('x-pipeline-route')).toContain('echo')
     await operate('routes remove', { name: 'smart' })
-    expect(await codeOf(call('smart'))).toEqual([400, 'model_malformed'])
+    expect(await codeOf(call('smart'))).toEqual([404, 'model_not_found'])
   })
 
   test('falls back if its first members have no channel', async () => {

@@ -50,7 +50,14 @@ export async function openRuleOperator(): Promise<RuleOperator> {
   writeProviders(providers)
   const logs: string[] = []
   const opened = (env: Record<string, string>): Promise<Store> => {
-    const config = { WEIR_DATA: folder, WEIR_PROVIDERS: providers, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'debug', ...env }
+    const config = {
+      WEIR_DATA: folder,
+      WEIR_PROVIDERS: providers,
+      WEIR_BALLAST_MB: '0',
+      WEIR_LOCAL_SERVERS: 'off',
+      LOG_LEVEL: 'debug',
+      ...env,
+    }
     return openStore(readConfig(config), { writeLog: line => void logs.push(line) })
   }
   let store = await opened(keys)

@@ -29,7 +29,7 @@ export interface Funded<Name extends string> {
 /** The caller removes the folder. */
 export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name, Funds>>): Promise<Funded<Name>> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-'))
-  const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }))
+  const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }))
   const keys: Partial<Record<Name, string>> = {}
   for (const name in wanted) keys[name] = await fundKey(store, wanted[name])
   await store.close()

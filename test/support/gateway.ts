@@ -55,6 +55,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     WEIR_DATA: folder,
     LOG_LEVEL: 'debug',
     WEIR_BALLAST_MB: '0',
+    // Servers on the machine of the tests are not looked for.
+    WEIR_LOCAL_SERVERS: 'off',
     // Each channel is tried once. Tests of retries on the same channel set WEIR_ATTEMPTS themselves.
     WEIR_ATTEMPTS: String(Math.min(3, (options.upstreamKeys ?? '').split(',').length)),
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,

@@ -10,7 +10,7 @@ afterAll(cleanUp)
 
 test('a crash loses no delivery of a webhook', async () => {
   const folder = freshFolder()
-  const env = { WEIR_PRIVATE_HOSTS: '127.0.0.1', WEIR_BALLAST_MB: '0' }
+  const env = { WEIR_PRIVATE_HOSTS: '127.0.0.1', WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }
   const receiver = startReceiver()
   receiver.answer = () => new Promise<Response>(() => {}) // accepts the request, and never answers
   const first = await serve(folder, env)

@@ -34,8 +34,10 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
       ),
   }),
   'prices set': defineCommand({
-    usage: 'prices set <provider/model> <JSON or file>',
-    description: 'set the price of a model; it replaces the price of the provider file',
+    usage: 'prices set <provider/model or provider/*> <JSON or file>',
+    description:
+      'set the price of a model; it replaces the price of the provider file. With * in the model: the price of all ' +
+      'models that match and have none of their own',
     positionals: ['model', 'price'],
     ask: async ({ model, price }, send) => send('PUT', pricePath(model), { price: readPrice(price) }),
   }),

@@ -10,6 +10,7 @@ import { configFileRows } from './config-file.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
+import { providerRows } from './providers.ts'
 import { recordRows } from './records.ts'
 import { remoteRows } from './remote.ts'
 import { ruleRows } from './rules.ts'
@@ -35,6 +36,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...ruleRows,
   ...channelRows,
   ...configFileRows,
+  ...providerRows,
   ...webhookRows,
   ...secretRows,
   ...systemRows,
@@ -60,7 +62,7 @@ export const commandGroups: readonly (readonly [title: string, words: readonly s
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
   ['Calls', ['records', 'record', 'bodies']],
-  ['Rules and channels', ['limits', 'routes', 'channels']],
+  ['Rules and channels', ['limits', 'routes', 'channels', 'providers']],
   ['Configuration as code', ['apply', 'export']],
   ['Notifications', ['webhooks']],
   ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'rotate']],

@@ -16,7 +16,14 @@ import { fixedHeaders } from '../../upstreams/request-signature.ts'
 /** The upstream does not list its models; the message says why. */
 export class ModelListUnavailable extends Error {}
 
-export type ListModels = (provider: Provider, channel: Channel) => Promise<readonly string[]>
+export interface UpstreamModels {
+  readonly ids: readonly string[]
+  readonly owners: ReadonlySet<string>
+  /** What the list says of each model, where it says more than ids. */
+  readonly rows: ReadonlyMap<string, Readonly<Record<string, unknown>>>
+}
+
+export type ListModels = (provider: Provider, channel: Channel, msMax?: number) => Promise<UpstreamModels>
 
 /** Leaves out names that could not be called, and stops at a limit. */
 export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
@@ -25,7 +32,7 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
     next: string | undefined,
     to: UpstreamChannel,
   ): Promise<ModelIdPage> {
-    const { provider, channel } = to
+    const { provider, channel, msMax } = to
     const { dialect } = listing
     const request: OutgoingRequest = {
       method: 'GET',
@@ -37,7 +44,7 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
       },
       body: new Uint8Array(),
     }
-    const asking = { provider, channel, dialect, bytesMax: bounds.modelListBytesMax, msMax: bounds.modelListMsMax }
+    const asking = { provider, channel, dialect, bytesMax: bounds.modelListBytesMax, msMax }
     const { status, body } = await askWhole(asking, request)
     const clean = (message: string): string => scrubUpstreamError({ status, message }, channel).message.slice(0, 300)
     if (status !== 200) {
@@ -50,16 +57,19 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
     return page
   }
 
-  return async function listModels(provider, channel) {
+  return async function listModels(provider, channel, msMax = bounds.modelListMsMax) {
     const listing = findUpstreamModelList(provider.speaks)
     if (listing === undefined)
       throw new ModelListUnavailable(`It is unknown at which address ${provider.name} lists its models.`)
-    const ids = new Set<string>()
+    const [ids, owners] = [new Set<string>(), new Set<string>()]
+    const rows = new Map<string, Readonly<Record<string, unknown>>>()
     let next: string | undefined
     try {
       for (let pages = 0; pages < bounds.modelListPagesMax && ids.size < bounds.modelsListedMax; pages++) {
-        const page = await pageOf(listing, next, { provider, channel })
+        const page = await pageOf(listing, next, { provider, channel, msMax })
         for (const id of page.ids) if (isCallable(id) && ids.size < bounds.modelsListedMax) ids.add(id)
+        for (const [id, row] of page.rows ?? []) if (ids.has(id)) rows.set(id, row)
+        for (const owner of page.owners ?? []) if (owners.size < OWNERS_MAX) owners.add(owner)
         if (page.next === undefined || page.next === next) break
         next = page.next
       }
@@ -67,13 +77,17 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
       if (!(fault instanceof UpstreamQueryFailed)) throw fault
       throw new ModelListUnavailable(scrubUpstreamError({ status: 0, message: fault.message }, channel).message)
     }
-    return [...ids].sort()
+    return { ids: [...ids].sort(), owners, rows }
   }
 }
 
 interface UpstreamChannel {
   readonly provider: Provider
   readonly channel: Channel
+  readonly msMax: number
 }
+
+/** Callers only want to know whether there is one owner, and which. */
+const OWNERS_MAX = 10
 
 const isCallable = (id: string): boolean => /^[\x21-\x7e]{1,200}$/.test(id)

@@ -9,6 +9,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { BodyType } from '../../http/server/body.ts'
+import type { RestrictedModel } from '../../identity/key-rights.ts'
 import { checkModelAllowed, mayUseChannel } from '../../identity/key-rights.ts'
 import type { Gate } from '../../limits/gate.ts'
 import { GateLease } from '../../limits/gate.ts'
@@ -227,17 +228,17 @@ export class FileService {
   /** Whether the key may call a model of the provider, by its own name or by an allowed alias. */
   #mayCall(caller: Caller, { id, models, openModels }: Provider): boolean {
     const { allows, accountAllows, requires } = caller
-    const own = [...models.keys()].map(model => ({ asked: `${id}/${model}`, name: `${id}/${model}` }))
+    const own = [...models.keys()].map(model => ({ requested: `${id}/${model}`, names: [`${id}/${model}`] }))
     const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
     const named = patterns.flatMap(pattern => {
       // A provider without a list of models accepts any name.
       const asked = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
       const found = orUndefined(() => this.#parts.targets.modelTargets(asked, requires)) ?? []
-      return found.flatMap(({ provider, name }) => (provider.id === id ? [{ asked, name }] : []))
+      return found.flatMap(({ provider, names }) => (provider.id === id ? [{ requested: asked, names }] : []))
     })
     const isOpen = allows === null && accountAllows === null && openModels
-    const isAllowed = ({ asked, name }: { asked: string; name: string }): boolean =>
-      orUndefined(() => checkModelAllowed(caller, asked, name) ?? true) === true
+    const isAllowed = (model: RestrictedModel): boolean =>
+      orUndefined(() => checkModelAllowed(caller, model) ?? true) === true
     return isOpen || own.some(isAllowed) || named.some(isAllowed)
   }
 

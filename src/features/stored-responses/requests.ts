@@ -18,7 +18,7 @@ import type { Protocol, RequestHead } from '../../protocols/protocol.ts'
 import { invalid, missing, readOptional, requireModel } from '../../protocols/request/checks.ts'
 import { readJsonObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
-import { parseModelName } from '../../routing/model-name.ts'
+import { checkModelName } from '../../routing/model-name.ts'
 import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { Background, BackgroundRun } from './background.ts'
 import type { ConversationCompaction } from './compaction.ts'
@@ -145,7 +145,7 @@ function buildCompact({ responses, previousResponses, compaction, dateMs }: Stor
     const { requestId } = ask
     const { accountId } = ask.caller!
     const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
-    parseModelName(requireModel(requestJson))
+    checkModelName(requireModel(requestJson))
     const previous = readOptional(requestJson, 'previous_response_id', 'text')
     const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
     if (previous !== undefined && stored === undefined) throw unknownResponse(previous)

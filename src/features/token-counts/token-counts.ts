@@ -95,7 +95,7 @@ export function buildCountCall(parts: CountCallParts): CountCall {
     const read = dialect.readCall(await ask.readBody(), ask)
     // A key may not count with a model that it may not call, because a count may show the text to a provider.
     const [target] = selectUsable(targets.modelTargets(read.model, caller.requires), found => {
-      checkModelAllowed(caller, read.model, found.name)
+      checkModelAllowed(caller, { requested: read.model, names: found.names })
       return found
     })
     const { provider, model } = target!

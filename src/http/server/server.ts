@@ -8,8 +8,8 @@ export interface Arrival {
    * All headers, with names in lower case. One call of the runtime reads them all, which is faster than one for each.
    */
   readonly headers: Readonly<Record<string, string>>
-  /** Percent-decoded once. The runtime has resolved dot segments. */
-  readonly path: string
+  /** Percent-decoded once. The runtime has resolved dot segments. Dispatch may replace it by the path that it means. */
+  path: string
   /** The query string, without the question mark. */
   readonly search: string
   query(name: string): string | null
@@ -74,7 +74,7 @@ export function listen(options: ListenOptions): HttpServer {
 class BunArrival implements Arrival {
   readonly request: Request
   readonly headers: Readonly<Record<string, string>>
-  readonly path: string
+  path: string
   readonly search: string
   readonly #server: Bun.Server<undefined>
   readonly #answeredSeconds: number

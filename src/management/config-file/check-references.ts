@@ -6,7 +6,7 @@ import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { ChannelSettings, LimitRow, RouteRow } from '../../store/rules/rules.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { ProviderFileError, parseProvider } from '../../upstreams/provider.ts'
-import { BadPrice, modelProblem, patternProblem, readPrice } from '../prices/price-changes.ts'
+import { BadPrice, patternProblem, providerProblem, readPrice } from '../prices/price-changes.ts'
 import { checkSetting } from '../services/channel-checks.ts'
 import { memberProblem } from '../services/rule-check.ts'
 import { accountEvents } from '../webhooks/events.ts'
@@ -87,7 +87,7 @@ export function checkPrice({ fields, ...entry }: FileEntry, report: Report): boo
 
 export function checkPriceModel(entry: FileEntry, providers: ReadonlyMap<string, Provider>, report: Report): void {
   const model = String(entry.fields.model)
-  const problem = patternProblem(model) ?? modelProblem(model, { providers })
+  const problem = patternProblem(model) ?? providerProblem(model, { providers })
   if (problem !== undefined) report(entry, ['model'], `${problem}${problem.endsWith('?') ? '' : '.'}`)
 }
 

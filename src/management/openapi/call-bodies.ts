@@ -4,7 +4,7 @@
 import type { JsonSchema } from './operation.ts'
 import { count, flag, listOf, openObject, refTo, text } from './operation.ts'
 
-const model = text('The model as `<provider>/<model>`, or a model name that the operator defined.', {
+const model = text('The model: `<provider>/<model>`, its name alone, or a name that the operator defined.', {
   examples: ['demo/echo'],
 })
 const stream = flag('True: the answer comes as server-sent events.')

@@ -70,7 +70,13 @@ const BODY_CODES: readonly ErrorCode[] = [
   ...(['body_in_pieces', 'content_type_unsupported', 'encoding_unsupported', 'overloaded'] as const),
 ]
 const LIMIT_CODES: readonly ErrorCode[] = ['qpm_exceeded', 'rpd_exceeded', 'explained_too_often']
-const MODEL_CODES: readonly ErrorCode[] = ['model_malformed', 'model_forbidden', 'provider_unknown', 'model_unknown']
+const MODEL_CODES: readonly ErrorCode[] = [
+  'model_malformed',
+  'model_ambiguous',
+  'model_forbidden',
+  'provider_unknown',
+  'model_unknown',
+]
 
 /** `managed`: errors that only the management interface returns. */
 function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorCode[] {

@@ -38,7 +38,9 @@ const [openaiChat, responses, anthropic] = ['openai-chat', 'openai-responses', '
 const call = { tag: 'Calls', generates: true, forwarded: true, streams: true } as const
 const other = { tag: 'Other calls', forwarded: true } as const
 
-const inPath = [pathParameter('model', 'The model as `<provider>/<model>`; the slash may be written as `/` or `%2F`.')]
+const inPath = [
+  pathParameter('model', 'The model: its name, or `<provider>/<model>`; the slash may be written as `/` or `%2F`.'),
+]
 const asEvents = queryParameter('alt', {
   type: 'string',
   enum: ['sse', 'json'],

@@ -15,7 +15,7 @@ export function writeLlmsText({ info, paths }: OpenApi): string {
 
 ## Call a model
 
-The model is named \`<provider>/<model>\`, for example \`demo/echo\`. \`GET /v1/models\` lists all models, without a key.
+The model is named \`<provider>/<model>\`, for example \`demo/echo\`, or without a provider: \`echo\`. \`GET /v1/models\` lists all models, without a key.
 
     curl $WEIR/v1/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
       -d '{"model":"demo/echo","messages":[{"role":"user","content":"Hello"}]}'

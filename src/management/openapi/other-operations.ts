@@ -21,7 +21,7 @@ interface OtherRow {
   readonly more?: Readonly<Record<string, OpenApiResponse>>
 }
 
-const ofModel = pathParameter('model', 'The model as `<provider>/<model>`. It may contain more slashes.')
+const ofModel = pathParameter('model', 'The model as the list names it. It may contain slashes.')
 const listed = { tag: 'Models and keys' } as const
 const unknown = { parameters: [ofModel], codes: ['model_unknown'] } as const
 const pages: readonly Parameter[] = [

@@ -3,7 +3,9 @@
 
 import type { Price } from '../../base/money/price.ts'
 import { canBeFree, parsePrice, priceText } from '../../base/money/price.ts'
+import { matchesGlob } from '../../base/text/glob.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
+import { isPattern } from '../../billing/price-book.ts'
 import { parseModelName } from '../../routing/model-name.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
 import type { OperationResult } from '../../store/engine/operations.ts'
@@ -44,7 +46,7 @@ type Parts = Pick<ManagementParts, 'writer' | 'onPriceAdded'>
 type Author = AuditActor & Partial<ExpectedVersion>
 type PriceSubject = { readonly model: string; readonly author: string }
 
-/** The price applies at once. A price that no call could ever use is refused. */
+/** The price applies at once. A price of a provider that does not exist is refused, because no call could use it. */
 export async function setPrice(
   parts: Parts & Pick<ManagementParts, 'catalogue' | 'liveGateway'>,
   { price, ...subject }: PriceSubject & { readonly price: Price },
@@ -53,29 +55,36 @@ export async function setPrice(
   // Without a running gateway the model is not checked: the terminal may have other provider files in its environment.
   const isKnown = parts.liveGateway() !== undefined
   const problem =
-    patternProblem(subject.model) ?? (isKnown ? modelProblem(subject.model, parts.catalogue()) : undefined)
+    patternProblem(subject.model) ?? (isKnown ? providerProblem(subject.model, parts.catalogue()) : undefined)
   if (problem !== undefined) throw new BadPrice(problem)
   return await addPrice(parts, { ...subject, origin: 'operator', price: priceText(price) }, by)
 }
 
 export const patternProblem = (name: string): string | undefined =>
-  name.includes('*') ? 'a price is for one model, not for a pattern; set a price for each model' : undefined
+  isPattern(name.slice(0, name.indexOf('/'))) ? 'the provider must be named; only the model may contain *' : undefined
 
-/** Explains why a price for this model would have no effect; undefined if it has one. */
-export function modelProblem(name: string, { providers }: Pick<Catalogue, 'providers'>): string | undefined {
+export function providerProblem(name: string, { providers }: Pick<Catalogue, 'providers'>): string | undefined {
+  const id = name.slice(0, name.indexOf('/'))
+  if (providers.has(id)) return undefined
+  const near = nearestName(id, providers.keys())
+  const suggestion = near === undefined ? '' : `; did you mean "${near}"?`
+  return `there is no provider "${id}"${suggestion}; providers: ${[...providers.keys()].join(', ')}`
+}
+
+/** What an operator should know before a price is set: it may have another effect than was meant. */
+export function priceWarnings(name: string, { providers }: Pick<Catalogue, 'providers'>): readonly string[] {
   const slash = name.indexOf('/')
   const [id, model] = [name.slice(0, slash), name.slice(slash + 1)]
   const provider = providers.get(id)
-  const suggest = (name: string, names: Iterable<string>, prefix = ''): string => {
-    const near = nearestName(name, names)
-    return near === undefined ? '' : `; did you mean "${prefix}${near}"?`
+  if (provider === undefined) return []
+  if (isPattern(model)) {
+    const priced = [...provider.models.values()].filter(known => known.price && matchesGlob(model, known.id)).length
+    return priced === 0 ? [] : [`Models that match and have a price of their own keep it: ${priced}.`]
   }
-  if (provider === undefined) {
-    const all = `; providers: ${[...providers.keys()].join(', ')}`
-    return `there is no provider "${id}"${suggest(id, providers.keys()) || all}`
-  }
-  if (provider.openModels || provider.models.has(model)) return undefined
-  return `${provider.name} has no model "${model}"${suggest(model, provider.models.keys(), `${id}/`)}`
+  if (provider.openModels || provider.models.has(model)) return []
+  const near = nearestName(model, provider.models.keys())
+  const suggestion = near === undefined ? '' : ` Did you mean "${id}/${near}"?`
+  return [`${provider.name} does not list "${model}". Calls to it are now sent there, at this price.${suggestion}`]
 }
 
 export const withdrawPrice = (parts: Parts, subject: PriceSubject, by: Author): Promise<PriceAdded> =>

@@ -103,17 +103,20 @@ test('public data lists model names of the operator as soon as they exist, with 
   })
   const ids = (): unknown => data.listed.map(({ id }) => id)
   const models = ['paid/dear', 'paid/plain', 'own/local']
-  expect(ids()).toEqual(models)
+  const bareNames = ['dear', 'plain', 'local']
+  expect(ids()).toEqual([...models, ...bareNames])
   const routes = [route('smart', 'paid/no', 'own/local', 'paid/dear'), route('gone', 'paid/no'), route('x-*', 'paid/*')]
   rules.current = { ...noRules, routes: [...routes, route('paid/plain', 'own/local'), route('again', 'smart')] }
-  expect(ids()).toEqual([...models, 'smart', 'again'])
+  expect(ids()).toEqual([...models, 'smart', 'again', ...bareNames])
   const [smart] = data.listed.slice(3)
   expect(smart).toMatchObject({ id: 'smart', name: 'smart', provider: 'own', contextTokens: 8_000 })
   expect(smart).not.toHaveProperty('outputTokensMax')
   expect(JSON.parse(data.modelById('smart')!)).toMatchObject({ id: 'smart', object: 'model' })
   expect(JSON.parse(data.models.body).names).toMatchObject([{ id: 'smart', contextTokens: 8_000 }, { id: 'again' }])
+  rules.current = { ...noRules, routes: [route('plain', 'own/local')] }
+  expect(ids()).toEqual([...models, 'plain', 'dear', 'local'])
   rules.current = noRules
-  expect(ids()).toEqual(models)
+  expect(ids()).toEqual([...models, ...bareNames])
 })
 
 test('public data does not list a provider without a usable channel', () => {
@@ -124,7 +127,7 @@ test('public data does not list a provider without a usable channel', () => {
   const row = { ...catalogue.rulesOf(channel!.id), disabled: true }
   catalogue.setRules([row])
   rules.current = { ...noRules, channels: [row] }
-  expect(data.listed.map(({ id }) => id)).toEqual(['paid/dear', 'paid/plain'])
+  expect(data.listed.map(({ id }) => id)).toEqual(['paid/dear', 'paid/plain', 'dear', 'plain'])
   expect(rowsOf(data.providers).map(({ id }) => id)).toEqual(['paid'])
   catalogue.setRules([])
 })

@@ -40,7 +40,7 @@ export interface SiteInfo {
 }
 
 export interface PublicParts {
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'index'>
   readonly prices: Pick<PriceBook, 'current' | 'revision'>
   readonly rules: Pick<LiveRules, 'current'>
   site(): SiteInfo
@@ -54,7 +54,7 @@ export function buildPublicData(parts: PublicParts): PublicData {
   const [site, tiers] = [lastKnown(parts.site), lastKnown(parts.tiers)]
   const publicModels = cached(
     () => buildPublicModels(parts),
-    () => [prices.revision, rules.current],
+    () => [prices.revision, rules.current, parts.catalogue.index],
   )
   const statuses = (): string =>
     [...parts.catalogue.providers.keys()].map(id => providerStatus(standingsOf(id, parts))).join()
@@ -142,7 +142,7 @@ function buildPublicModels(parts: PublicParts): PublicModels {
   const offers = [...parts.catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
   const models = offers.map(listedModel)
   const names = listedNames(parts.rules.current.routes, models)
-  const listed = [...models, ...names]
+  const listed = [...models, ...names, ...listedBareNames(parts, models, names)]
   const cards = new Map(listed.map(model => [model.id, modelCard(model)]))
   const ids = [...cards.keys()]
   return {
@@ -196,8 +196,8 @@ function offersOf(provider: Provider, { catalogue, prices }: PublicParts): reado
   if (catalogue.channelsOf(provider.id).length === 0) return []
   return [...provider.models.values()].flatMap(model => {
     const id = `${provider.id}/${model.id}`
+    const price = prices.current(id)?.price
     const free = provider.free || model.free === true
-    const price = free ? undefined : prices.current(id)?.price
     return free || price !== undefined ? [{ id, provider, model, price }] : []
   })
 }
@@ -218,31 +218,44 @@ function listedModel({ id, provider, model }: OfferedModel): ListedModel {
   }
 }
 
-/**
- * The model names that the operator defined, without patterns. Each name has the traits of its first model and the
- * smallest sizes of all of its models.
- */
+/** The model names that the operator defined, without patterns. */
 function listedNames(routes: readonly RouteRow[], models: readonly ListedModel[]): readonly ListedModel[] {
   const names = compileAliases(routes)
   const byId = new Map(models.map(model => [model.id, model]))
   return routes.flatMap(({ name }) => {
     const members = names.resolve(name)!.members.flatMap(({ model }) => byId.get(model) ?? [])
-    if (members.length === 0 || name.includes('*') || byId.has(name)) return []
-    const smallest = (sizes: readonly (number | undefined)[]): number | undefined =>
-      sizes.every(size => size !== undefined) ? Math.min(...sizes) : undefined
-    const { contextTokens: _context, outputTokensMax: _output, ...first } = members[0]!
-    const contextTokens = smallest(members.map(member => member.contextTokens))
-    const outputTokensMax = smallest(members.map(member => member.outputTokensMax))
-    return [
-      {
-        ...first,
-        id: name,
-        name,
-        ...(contextTokens !== undefined && { contextTokens }),
-        ...(outputTokensMax !== undefined && { outputTokensMax }),
-      },
-    ]
+    return members.length === 0 || name.includes('*') || byId.has(name) ? [] : [listedName(name, members)]
   })
+}
+
+/** The names without a provider, except those that the operator has given to something else. */
+function listedBareNames(
+  { catalogue, rules }: PublicParts,
+  models: readonly ListedModel[],
+  names: readonly ListedModel[],
+): readonly ListedModel[] {
+  const aliases = compileAliases(rules.current.routes)
+  const byId = new Map([...models, ...names].map(model => [model.id, model]))
+  return [...catalogue.index.bareNames()].flatMap(([name, meant]) => {
+    const members = meant.flatMap(model => byId.get(model.name) ?? [])
+    return members.length === 0 || byId.has(name) || aliases.resolve(name) ? [] : [listedName(name, members)]
+  })
+}
+
+/** A name has the traits of its first model and the smallest sizes of all of its models. */
+function listedName(name: string, members: readonly ListedModel[]): ListedModel {
+  const smallest = (sizes: readonly (number | undefined)[]): number | undefined =>
+    sizes.every(size => size !== undefined) ? Math.min(...sizes) : undefined
+  const { contextTokens: _context, outputTokensMax: _output, ...first } = members[0]!
+  const contextTokens = smallest(members.map(member => member.contextTokens))
+  const outputTokensMax = smallest(members.map(member => member.outputTokensMax))
+  return {
+    ...first,
+    id: name,
+    name,
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(outputTokensMax !== undefined && { outputTokensMax }),
+  }
 }
 
 function modelCard({ id, name, provider, passthroughDialects }: ListedModel): object {

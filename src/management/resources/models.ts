@@ -112,7 +112,7 @@ const modelRows = ({ catalogue }: ManagementParts): readonly Row[] =>
 
 function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<typeof Model> {
   const current = parts.liveGateway()?.prices.current(id)
-  const free = provider.free || model.free === true
+  const free = (provider.free || model.free === true) && current === undefined
   const channels = parts
     .catalogue()
     .channelsOf(provider.id)

@@ -6,7 +6,8 @@ import { priceSchema } from '../../base/money/price.ts'
 import { timeText } from '../../base/time.ts'
 import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
+import { BadPrice, isModelName, priceWarnings, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
+import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
@@ -164,15 +165,19 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PUT',
       path: '/api/web/prices/{model*}',
       who: { site: 'admin' },
-      summary: 'Set your own price of a model. It replaces the shipped price from the next call on.',
+      summary:
+        'Set your own price of a model. It replaces the shipped price from the next call on. For a pattern such as ' +
+        'relay/*: the price of the models of this provider that have none of their own.',
       params,
       changes: ({ model }) => [`prices/${model}`],
       body: z.strictObject({ price: writtenPrice }),
-      answer: ModelPrice,
+      answer: ModelPrice.extend({ warnings }),
       async run({ params: { model }, body, by }) {
         const price = parsePriceField(body)
+        const noted = priceWarnings(model, parts.catalogue())
         requireDone(await refuseBadModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
-        return show(parts, model)
+        const { body: row, version } = await show(parts, model)
+        return { body: { ...row, warnings: noted }, version }
       },
     }),
     endpoint({

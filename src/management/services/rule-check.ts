@@ -109,9 +109,14 @@ function matchesSomething(pattern: string, { rules, catalogue }: RuleParts): boo
   const head = pattern.split('*')[0]!
   return (
     rules.current.routes.some(({ name }) => matchesGlob(pattern, name) || matchesGlob(name, pattern)) ||
-    [...catalogue().providers.values()].some(({ id, models, openModels }) => {
+    [...catalogue().providers.values()].some(provider => {
+      const { id, models, openModels } = provider
       const isOpen = openModels && (head.startsWith(`${id}/`) || (pattern !== head && `${id}/`.startsWith(head)))
-      return isOpen || [...models.keys()].some(model => matchesGlob(pattern, `${id}/${model}`))
+      const namesOf = (model: string): readonly string[] => [
+        `${id}/${model}`,
+        ...catalogue().index.bareNamesOf(provider, model),
+      ]
+      return isOpen || [...models.keys()].some(model => namesOf(model).some(name => matchesGlob(pattern, name)))
     })
   )
 }

@@ -9,7 +9,7 @@ import type { Price } from '../../base/money/price.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
-import { mayUseChannel } from '../../identity/key-rights.ts'
+import { checkModelAllowed, mayUseChannel } from '../../identity/key-rights.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { findProtocol } from '../../protocols/protocols.ts'
 import type { ChannelOption, TargetOption } from '../../routing/choice/target-option.ts'
@@ -17,11 +17,11 @@ import { Health } from '../../routing/health/health.ts'
 import type { ChannelCaps } from '../../routing/health/operator-caps.ts'
 import type { ModelAliases, ResolvedModel } from '../../routing/model-aliases.ts'
 import { compileAliases } from '../../routing/model-aliases.ts'
-import type { ModelName } from '../../routing/model-name.ts'
-import { parseModelName } from '../../routing/model-name.ts'
+import { checkModelName, parseModelName } from '../../routing/model-name.ts'
 import type { ChannelRow, MemberRow, PolicyName, Rules } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
+import type { IndexedModel, ModelIndex } from '../../upstreams/model-index.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
 import { selectUsable } from './usable.ts'
 
@@ -34,6 +34,8 @@ export interface TargetChannel extends ChannelOption {
 
 /** A model at a provider, and its channels. */
 export interface ModelTarget {
+  /** The names that a key's rights are compared with. */
+  readonly names: readonly string[]
   readonly provider: Provider
   readonly model: Model
   readonly channels: readonly TargetChannel[]
@@ -60,7 +62,7 @@ export interface TargetGroup {
 export interface ModelNames {
   /** The first model of the name. */
   readonly model: string
-  /** The requested name, and its models without the fallbacks. */
+  /** The requested name, and its models with all their names, without the fallbacks that an operator has configured. */
   readonly names: readonly string[]
 }
 
@@ -93,6 +95,9 @@ export class Targets {
   #groups = new Map<string, TargetGroup>()
   #channels = new Map<string, readonly TargetChannel[]>()
   #aliases: ModelAliases = compileAliases([])
+  #resolved = new Map<string, Resolution>()
+  /** The index that the cached names and groups were built with. */
+  #index: ModelIndex | undefined
 
   constructor(parts: TargetsParts) {
     this.#parts = parts
@@ -101,7 +106,13 @@ export class Targets {
   /** Applies to new calls; running calls keep what they have. The health of unchanged channels stays. */
   setRules({ routes }: Pick<Rules, 'routes'>): void {
     this.#aliases = compileAliases(routes)
+    this.#index = this.#parts.catalogue.index // built here, so that no call waits for it
+    this.#clear()
+  }
+
+  #clear(): void {
     this.#groups = new Map()
+    this.#resolved = new Map()
     this.#channels = new Map()
     this.#renewHealths()
   }
@@ -125,31 +136,107 @@ export class Targets {
   /** Called after a price change, because targets are compared by price. */
   forget(): void {
     this.#groups = new Map()
+    this.#resolved = new Map()
   }
 
   healthOf(channelId: string): Health | undefined {
     return this.#healths.get(channelId)?.health
   }
 
-  /** Throws where the text is not a valid model name. The model need not exist. */
-  namesOf(asked: string): ModelNames {
-    const resolved = this.#aliases.resolve(asked)
-    const first = resolved?.members[0]
-    if (first === undefined) {
-      if (resolved === undefined) parseModelName(asked)
-      return { model: asked, names: [asked] }
+  /**
+   * Throws where the text is not a valid model name. The model need not exist: routing refuses the name, after the call
+   * was counted.
+   */
+  namesOf(asked: string, rights: KeyRights): ModelNames {
+    const resolved = this.#resolve(asked)
+    if (typeof resolved === 'function') return { model: asked, names: [asked] }
+    const { members, limitNames, isAlias } = resolved
+    if (isAlias || members.length === 1) return limitNames
+    // Any model that the key may use may answer, so a limit of each of them counts the call.
+    const usable = members.filter(member => this.#mayUse(member, rights, asked))
+    return usable.length === 0 || usable.length === members.length ? limitNames : buildLimitNames(asked, usable)
+  }
+
+  #mayUse({ model, names }: NamedMember, rights: KeyRights, requested: string): boolean {
+    try {
+      checkModelAllowed(rights, { requested, names })
+      return this.#channelsFor(model, this.#findModel(model).provider, rights.requires).length > 0
+    } catch (fault) {
+      if (!(fault instanceof Refusal)) throw fault
+      return false
     }
-    const { members } = resolved!
-    const own = members.flatMap(({ model, priority }) => (priority === first.priority ? [model] : []))
-    return { model: first.model, names: [asked, ...own] }
+  }
+
+  /**
+   * What a name means: first what an operator has defined, then a model of a provider, then a name without one. For a
+   * name without a meaning, the function that says why.
+   */
+  #resolve(asked: string): Resolution | (() => Refusal) {
+    const { index } = this.#parts.catalogue
+    if (index !== this.#index) {
+      this.#clear() // providers, models or channels have changed
+      this.#index = index
+    }
+    const known = this.#resolved.get(asked)
+    if (known !== undefined) return known
+    const alias = this.#aliases.resolve(asked)
+    if (alias === undefined) checkModelName(asked)
+    const meaning = alias ?? this.#meaningOf(asked)
+    if (typeof meaning === 'function') return meaning
+    const { policy, members: rows } = meaning
+    const isAlias = alias !== undefined
+    const members = rows.map((row): NamedMember => {
+      const names = this.#namesOf(row.model)
+      return { ...row, names: isAlias ? [asked, ...names] : names }
+    })
+    const counted = isAlias ? members.filter(({ priority }) => priority === members[0]?.priority) : members
+    const resolution = { policy, members, isAlias, limitNames: buildLimitNames(asked, counted) }
+    if (this.#resolved.size >= bounds.targetGroupsMax) this.#resolved.clear()
+    this.#resolved.set(asked, resolution)
+    return resolution
+  }
+
+  #requireMeaning(asked: string): Resolution {
+    const resolved = this.#resolve(asked)
+    if (typeof resolved === 'function') throw resolved()
+    return resolved
+  }
+
+  /** `<provider>/<model>`, and the names without a provider, except those that an operator has given to other models. */
+  #namesOf(model: string): readonly string[] {
+    const { providers, index } = this.#parts.catalogue
+    const { provider: id, model: modelId } = parseModelName(model)
+    const provider = providers.get(id)
+    const bareNames = provider === undefined ? [] : index.bareNamesOf(provider, modelId)
+    return [model, ...bareNames.filter(name => this.#aliases.resolve(name) === undefined)]
+  }
+
+  /** A function where no model has this name, or models of several makers. */
+  #meaningOf(asked: string): ResolvedModel | (() => Refusal) {
+    const { catalogue, prices } = this.#parts
+    const exact = exactModel(catalogue, prices, asked)
+    if (exact !== undefined && catalogue.channelsOf(exact.provider.id).length > 0) return singleModel(asked)
+    const { index } = catalogue
+    const models = index.find(asked)?.filter(({ hasChannel }) => exact === undefined || hasChannel) ?? []
+    if (models.length === 0) {
+      return exact === undefined ? () => unknownModel(asked, catalogue) : singleModel(asked)
+    }
+    if (index.makersOf(models).length > 1) return () => ambiguousModel(asked, models)
+    const members = models.slice(0, bounds.routeMembersMax).map(({ name, isMakers }) => ({
+      model: name,
+      priority: isMakers ? 0 : 1,
+      weight: 1,
+    }))
+    return { policy: DEFAULT_POLICY, members }
   }
 
   /** Uses only channels that have all the required tags. Throws where none can serve the model. */
   find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): TargetGroup {
+    const resolution = this.#requireMeaning(asked)
     const key = `${protocol.name} ${asked} ${requires?.join() ?? ''}`
     const known = this.#groups.get(key)
     if (known !== undefined) return known
-    const group = this.#buildGroup(asked, protocol, requires)
+    const group = this.#buildGroup(asked, resolution, protocol, requires)
     if (this.#groups.size >= bounds.targetGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
@@ -157,13 +244,14 @@ export class Targets {
 
   /** The models of a name in any dialect, each with its own name. Throws where no channel can serve any of them. */
   modelTargets(asked: string, requires: KeyRights['requires']): readonly (ModelTarget & { readonly name: string })[] {
-    const { members } = this.#aliases.resolve(asked) ?? singleModel(asked)
-    return selectUsable(members, ({ model }) => ({ ...this.#modelTargetOf(model, requires), name: model }))
+    const { members } = this.#requireMeaning(asked)
+    return selectUsable(members, member => ({ ...this.#modelTargetOf(member, requires), name: member.model }))
   }
 
   /** For explanations: each model with its channels, or with the reason why it is left out. */
   explain(asked: string, protocol: Protocol): readonly ExplainedTarget[] {
-    const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
+    const resolved = this.#resolve(asked)
+    if (typeof resolved === 'function') return [{ model: asked, refused: resolved().code, channels: [] }]
     return resolved.members.map(member => {
       const { model } = member
       try {
@@ -175,19 +263,23 @@ export class Targets {
     })
   }
 
-  #buildGroup(asked: string, protocol: Protocol, requires: KeyRights['requires']): TargetGroup {
-    const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
-    const targets = [...selectUsable(resolved.members, member => this.#targetFor(member, protocol, requires))]
+  #buildGroup(
+    asked: string,
+    { policy, members }: Resolution,
+    protocol: Protocol,
+    requires: KeyRights['requires'],
+  ): TargetGroup {
+    const targets = [...selectUsable(members, member => this.#targetFor(member, protocol, requires))]
     targets.sort(({ option: one }, { option: other }) => one.priority - other.priority)
-    return { requestedModel: asked, policy: resolved.policy, targets, options: targets.map(({ option }) => option) }
+    return { requestedModel: asked, policy, targets, options: targets.map(({ option }) => option) }
   }
 
   #targetFor(
-    { model: name, priority, weight }: MemberRow,
+    { model: name, names, priority, weight }: NamedMember,
     protocol: Protocol,
     requires: KeyRights['requires'],
   ): Target {
-    const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
+    const { provider, model } = this.#findModel(name)
     const upstreamProtocol = dialectFor(provider, model, protocol)
     if (upstreamProtocol === undefined)
       throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
@@ -201,12 +293,20 @@ export class Targets {
       price: typicalCost(price),
       channels,
     }
-    return { provider, model, upstreamProtocol, channels, option }
+    return { names, provider, model, upstreamProtocol, channels, option }
   }
 
-  #modelTargetOf(name: string, requires: KeyRights['requires']): ModelTarget {
-    const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
-    return { provider, model, channels: this.#channelsFor(name, provider, requires) }
+  #modelTargetOf({ model: name, names }: NamedMember, requires: KeyRights['requires']): ModelTarget {
+    const { provider, model } = this.#findModel(name)
+    return { names, provider, model, channels: this.#channelsFor(name, provider, requires) }
+  }
+
+  /** Throws where the provider or the model does not exist. */
+  #findModel(name: string): FoundModel {
+    const { catalogue, prices } = this.#parts
+    const found = exactModel(catalogue, prices, name)
+    if (found === undefined) throw unknownModel(name, catalogue)
+    return found
   }
 
   #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly TargetChannel[] {
@@ -301,13 +401,59 @@ function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined)
   return vectors !== undefined && other?.vectors !== undefined
 }
 
-/** Throws where the provider or the model does not exist. */
-export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): FoundModel {
-  const provider = providers.get(name.provider)
-  if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
-  const model = provider.models.get(name.model) ?? (provider.openModels ? { id: name.model } : undefined)
-  if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
-  return { provider, model }
+/**
+ * The model with this name at its provider; undefined if there is none. A model that the provider file does not list can
+ * be called if the provider takes any model, or if an operator has set its price.
+ */
+function exactModel(
+  { providers }: Pick<Catalogue, 'providers'>,
+  prices: TargetsParts['prices'],
+  name: string,
+): FoundModel | undefined {
+  const slash = name.indexOf('/')
+  const provider = providers.get(name.slice(0, Math.max(0, slash)))
+  if (provider === undefined) return undefined
+  const id = name.slice(slash + 1)
+  const isOpen = provider.openModels || prices.current(name) !== undefined
+  const model = provider.models.get(id) ?? (isOpen ? { id } : undefined)
+  return model && { provider, model }
+}
+
+const SHOWN_MODELS_MAX = 5
+
+function unknownModel(asked: string, { providers, index }: Pick<Catalogue, 'providers' | 'index'>): Refusal {
+  const near = index.nearest(asked, SHOWN_MODELS_MAX)
+  const hint = near.length > 0 ? `Similar: ${near.join(', ')}.` : 'GET /v1/models lists the models.'
+  const slash = asked.indexOf('/')
+  const isProvider = slash < 0 || providers.has(asked.slice(0, slash))
+  return new Refusal(isProvider ? 'model_unknown' : 'provider_unknown', asked, { param: 'model', hint })
+}
+
+function ambiguousModel(asked: string, models: readonly IndexedModel[]): Refusal {
+  const hint = `It may be: ${models.map(({ name }) => name).join(', ')}.`
+  return new Refusal('model_ambiguous', asked, { param: 'model', hint })
+}
+
+/** A model that a name stands for. */
+interface NamedMember extends MemberRow {
+  /** The names that a key's rights are compared with. */
+  readonly names: readonly string[]
+}
+
+/** The first model, and the names of all models. */
+function buildLimitNames(asked: string, members: readonly NamedMember[]): ModelNames {
+  const names = new Set([asked, ...members.flatMap(member => member.names)])
+  return { model: members[0]?.model ?? asked, names: [...names] }
+}
+
+/** What a requested name means. */
+interface Resolution {
+  readonly policy: PolicyName
+  readonly members: readonly NamedMember[]
+  /** Whether an operator has defined the name. */
+  readonly isAlias: boolean
+  /** For a key that may use all of the models. */
+  readonly limitNames: ModelNames
 }
 
 interface FoundModel {

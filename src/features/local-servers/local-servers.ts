@@ -1,0 +1,164 @@
+// Finds servers of models on this machine at their usual ports, and keeps the lists of their models up to date: at the
+// start, at an interval, and when a call names a model that is not known. A server that the operator has configured is
+// not looked for, but its models are listed, too.
+
+import { bounds } from '../../base/bounds.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import type { Catalogue, FoundProvider, FoundProviders } from '../../upstreams/catalogue.ts'
+import type { Provider } from '../../upstreams/provider.ts'
+import type { ListModels } from '../channel-tests/list-models.ts'
+import { ModelListUnavailable } from '../channel-tests/list-models.ts'
+
+/** Which servers are looked for: those at their usual ports, none, or these providers at these ports. */
+export type LocalServerPorts = 'usual' | 'none' | ReadonlyMap<string, number>
+
+export interface LocalServersParts {
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'localChannel' | 'setFound'>
+  readonly listModels: ListModels
+  readonly ports: LocalServerPorts
+  readonly everyMs: number
+  readonly log: Log
+  nowMs(): number
+}
+
+const SOURCE = 'servers'
+
+/** The errors of calls that a newly found server or model may answer. */
+const UNSERVED: readonly ErrorCode[] = ['model_unknown', 'provider_unknown', 'no_channel']
+
+export class LocalServers {
+  readonly #parts: LocalServersParts
+  #found: FoundProviders = new Map()
+  #ownPort = 0
+  #timer: ReturnType<typeof setInterval> | undefined
+  #refreshing: Promise<boolean> | undefined
+  #refreshedMs = -Infinity
+  #closed = false
+
+  constructor(parts: LocalServersParts) {
+    this.#parts = parts
+  }
+
+  /** `ownPort`: the port of this gateway, which is not taken for a server of models. */
+  start(ownPort: number): void {
+    this.#ownPort = ownPort
+    this.#warnOfUnknown()
+    this.#timer = setInterval(() => void this.#refresh(), this.#parts.everyMs)
+    this.#timer.unref()
+    void this.#refresh()
+  }
+
+  /** After a call was refused: looks again, unless it was just done. Resolves to whether something has changed. */
+  async refreshFor(code: ErrorCode): Promise<boolean> {
+    if (!UNSERVED.includes(code)) return false
+    const isRecent = this.#parts.nowMs() - this.#refreshedMs < bounds.localServersGapMs
+    if (this.#refreshing === undefined && (isRecent || this.#candidates().length === 0)) return false
+    return await this.#refresh()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearInterval(this.#timer)
+  }
+
+  #warnOfUnknown(): void {
+    const { catalogue, ports, log } = this.#parts
+    const servers = [...catalogue.providers.values()].flatMap(one => (one.localServer === undefined ? [] : [one.id]))
+    for (const provider of typeof ports === 'string' ? [] : ports.keys()) {
+      if (servers.includes(provider)) continue
+      log.warn('WEIR_LOCAL_SERVERS names a provider that is no local server', { provider, allowed: servers.join() })
+    }
+  }
+
+  /** Looks at all servers at once, or joins the search that is running. */
+  #refresh(): Promise<boolean> {
+    this.#refreshing ??= this.#refreshAll().finally(() => {
+      this.#refreshing = undefined
+      this.#refreshedMs = this.#parts.nowMs()
+    })
+    return this.#refreshing
+  }
+
+  async #refreshAll(): Promise<boolean> {
+    const results = await Promise.all(
+      this.#candidates().map(async candidate => [candidate.provider.id, await this.#look(candidate)] as const),
+    )
+    const found: FoundProviders = new Map(
+      results.flatMap(([id, server]) => (server === undefined ? [] : [[id, server] as const])),
+    )
+    if (this.#closed || isSame(found, this.#found)) return false
+    this.#logChanges(found)
+    this.#found = found
+    this.#parts.catalogue.setFound(SOURCE, found)
+    return true
+  }
+
+  #logChanges(found: FoundProviders): void {
+    const { log } = this.#parts
+    for (const [provider, { baseUrl, models }] of found) {
+      if (baseUrl !== undefined && this.#found.get(provider)?.baseUrl !== baseUrl)
+        log.info('found a local server', { provider, address: baseUrl, models: models.length })
+    }
+    for (const [provider, { baseUrl }] of this.#found) {
+      if (baseUrl !== undefined && !found.has(provider)) log.info('a local server is gone', { provider })
+    }
+  }
+
+  /** The servers to look at: configured ones, and those that may be at a port of this machine. */
+  #candidates(): readonly Candidate[] {
+    const { catalogue, ports } = this.#parts
+    if (ports === 'none') return []
+    return [...catalogue.providers.values()].flatMap((provider): readonly Candidate[] => {
+      if (provider.localServer === undefined) return []
+      const isConfigured =
+        catalogue.channelsOf(provider.id).length > 0 && this.#found.get(provider.id)?.baseUrl === undefined
+      if (isConfigured) return [{ provider }]
+      const baseUrl = this.#addressOf(provider)
+      return baseUrl === undefined ? [] : [{ provider, baseUrl }]
+    })
+  }
+
+  #addressOf({ id, baseUrl }: Provider): string | undefined {
+    const { ports } = this.#parts
+    const url = new URL(baseUrl)
+    const port = typeof ports === 'string' ? Number(url.port) : ports.get(id)
+    if (port === undefined || port === this.#ownPort) return undefined
+    url.port = String(port)
+    return url.href
+  }
+
+  /** The models of a server. Undefined: no server of this kind answers. A configured server keeps its last list. */
+  async #look({ provider, baseUrl }: Candidate): Promise<FoundProvider | undefined> {
+    const { catalogue, listModels } = this.#parts
+    const channel =
+      baseUrl === undefined ? catalogue.channelsOf(provider.id)[0] : catalogue.localChannel(provider.id, baseUrl)
+    if (channel === undefined) return undefined
+    try {
+      const { ids, owners } = await listModels(provider, channel, bounds.localServerMsMax)
+      const { ownedBy } = provider.localServer!
+      const isOther = [...owners].some(owner => ownedBy !== undefined && owner !== ownedBy)
+      // A gateway lists its models with their providers. It must not become a provider of itself.
+      const isGateway = ids.some(id => id.startsWith(`${provider.id}/`))
+      if (baseUrl !== undefined && (isOther || isGateway)) return undefined
+      return {
+        ...(baseUrl !== undefined && { baseUrl }),
+        models: ids.slice(0, bounds.localModelsMax).map(id => ({ id })),
+      }
+    } catch (fault) {
+      if (!(fault instanceof ModelListUnavailable)) throw fault
+      return baseUrl === undefined ? this.#found.get(provider.id) : undefined
+    }
+  }
+}
+
+interface Candidate {
+  readonly provider: Provider
+  /** Where it may be found; undefined: it is configured. */
+  readonly baseUrl?: string
+}
+
+const isSame = (one: FoundProviders, other: FoundProviders): boolean => textOf(one) === textOf(other)
+
+const textOf = (found: FoundProviders): string =>
+  JSON.stringify([...found].map(([id, { baseUrl, models }]) => [id, baseUrl, models.map(model => model.id)]))
