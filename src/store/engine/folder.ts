@@ -1,6 +1,6 @@
 // Opens the data folder, which has mode 0700 and contains the databases, the lock, the control socket and the secrets.
 
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { EnvironmentVariables } from '../secrets/secret-files.ts'
@@ -101,13 +101,22 @@ export function openFolder(path: string, env: EnvironmentVariables, replacesLost
   }
 }
 
-/** Creates the folder where it is missing. Returns its absolute path. */
+/** Creates the folder where it is missing, and checks that it can be written. Returns its absolute path. */
 export function createFolder(path: string): string {
   const folder = resolve(path)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (fault) {
     throw new FolderError(`The data folder ${folder} cannot be created: ${(fault as Error).message}`)
+  }
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch (fault) {
+    const [message, user] = [(fault as Error).message, process.getuid?.() ?? '<user>']
+    throw new FolderError(
+      `The data folder ${folder} cannot be written: ${message}. ` +
+        `Give it to the user that runs Weir (chown ${user} ${folder}), or set WEIR_DATA to another folder.`,
+    )
   }
   return folder
 }

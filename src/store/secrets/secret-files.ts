@@ -58,12 +58,18 @@ function parseRing(texts: readonly string[]): SecretRing {
   return ring
 }
 
+/** Somebody has run a command as another user, such as root, who then owns the files that it created. */
+const foreignFileText = (file: string): string =>
+  `This user may not read ${file}. Give the data folder to the user that runs Weir: ` +
+  `chown -R ${process.getuid?.() ?? '<user>'} ${dirname(file)}`
+
 /** Reads the secrets of a file. */
 export function readSecretFile(file: string): SecretRing {
   try {
     const text = readFileSync(file, 'utf8').trim()
     return parseRing(text === '' ? [] : text.split('\n').map(line => line.trim()))
   } catch (fault) {
+    if ((fault as { code?: string }).code === 'EACCES') throw new FolderError(foreignFileText(file))
     if (!(fault instanceof InvalidSecrets)) throw fault
     throw new FolderError(
       `The secret in ${file} is damaged: ${fault.message}. Restore it from a backup: what was made with it needs it.`,
