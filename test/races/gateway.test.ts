@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { streamed } from '../../tools/fake-upstream/answers.ts'
 import { readBooks } from '../crash/books.ts'
 import { judgeBooks } from '../crash/laws.ts'
 import { closedGate } from '../support/closed-gate.ts'
@@ -94,6 +95,13 @@ async function callAtOnce({ key, enough: covered }: FundedRun): Promise<void> {
   await harness.idle()
 }
 
+/** A key whose calls hold their highest possible cost, or are refused. */
+async function strictKey(options: Parameters<Harness['key']>[0]): Promise<string> {
+  const key = await harness.key(options)
+  await harness.weir('keys set', { key, 'strict-cap': 'on' })
+  return key
+}
+
 const someOf = (most: number): number => 1 + Math.floor(Math.random() * most)
 
 /** Money for so many calls, and not quite for one more. */
@@ -105,8 +113,32 @@ test(
     const amount = await holdOfOneCall()
     for (let round = 0; round < ROUNDS; round++) {
       const covered = someOf(SERVED_MAX)
-      await callAtOnce({ key: await harness.key({ credit: fundsFor(covered, amount), qpm: 100_000 }), enough: covered })
+      await callAtOnce({ key: await strictKey({ credit: fundsFor(covered, amount), qpm: 100_000 }), enough: covered })
     }
+  },
+  MS_MAX,
+)
+
+test(
+  'five hundred callers that are paid in slices share what there is, and never spend more',
+  async () => {
+    harness.upstream.planModel(MODEL, streamed(Array.from({ length: 40 }, () => 'four more words of it ')))
+    for (let round = 0; round < ROUNDS; round++) {
+      const key = await harness.key({ credit: asUsd(BigInt(1 + someOf(400)) * 10_000n), qpm: 100_000 })
+      const { balance: before } = await harness.balance(key)
+      const spentBefore = query('SELECT coalesce(sum(cost), 0) FROM record')[0]!
+      const statuses = await Promise.all(
+        Array.from({ length: CALLERS }, async () => (await callUntilDecided(key)).status),
+      )
+      expect(statuses.filter(status => status !== 200 && status !== 402)).toEqual([])
+      expect(statuses).toContain(200)
+      await harness.idle()
+      const { balance, held } = await harness.balance(key)
+      const spent = query('SELECT coalesce(sum(cost), 0) FROM record')[0]! - spentBefore
+      expect({ held, isNegative: balance.startsWith('-') }).toEqual({ held: '0.00', isNegative: false })
+      expect(Math.round((Number(before) - Number(balance)) * 1e9)).toBe(Number(spent))
+    }
+    harness.upstream.planModel(MODEL, undefined)
   },
   MS_MAX,
 )
@@ -117,7 +149,7 @@ test.each(['key', 'account'])(
     const amount = await holdOfOneCall()
     for (let round = 0; round < ROUNDS; round++) {
       const covered = someOf(SERVED_MAX)
-      const key = await harness.key({ qpm: 100_000 })
+      const key = await strictKey({ qpm: 100_000 })
       const { id: account } = await harness.weir('accounts show', { account: key })
       const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(covered, amount) }
       await harness.weir('budgets set', budget)
