@@ -40,7 +40,14 @@ type Rule = (item: Case) => string | undefined
 
 export const CRASHED = 'gateway_crash'
 const REPLAYED = 'replayed'
+const OUT_OF_FUNDS = 'out_of_funds'
 const crashed = ({ records }: Case): boolean => records[0]?.outcome === CRASHED
+
+/** An answer that ended because the funds were used up costs what its caller got, and nobody else anything. */
+function cutCharge(call: ObservedCall, charged: bigint, shortfall: bigint): string | undefined {
+  if (charged > 0n && charged <= maxChargeFor(call) && shortfall === 0n) return undefined
+  return `ended for want of money, charged ${charged} of at most ${maxChargeFor(call)}, shortfall ${shortfall}`
+}
 
 const callLaws: Readonly<Record<string, Rule>> = {
   'G1, G16: what reached the upstream was held or recorded first': ({ call, records }) =>
@@ -50,6 +57,7 @@ const callLaws: Readonly<Record<string, Rule>> = {
 
   'G3: a whole answer was charged for exactly its usage': ({ call, records, charged, shortfall }) => {
     if (call.ended !== 'whole' || records[0]?.outcome === REPLAYED) return undefined
+    if (records[0]?.outcome === OUT_OF_FUNDS) return cutCharge(call, charged, shortfall)
     if (call.usage === undefined) return 'got an answer that the upstream did not give'
     const cost = costOf(call.usage)
     if (records[0]?.outcome !== 'completed') return `is whole and recorded as ${records[0]?.outcome ?? 'nothing'}`

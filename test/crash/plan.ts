@@ -61,19 +61,27 @@ export function planOfTag(seed: number, tag: string): CallPlan | undefined {
 /** Many small pieces: what a checkpoint may charge for them is far below the hold. */
 const LONG_PIECES: readonly string[] = Array.from({ length: 40 }, () => 'w ')
 
+/** An answer of several slices: 400 tokens, of which a poor account can pay some. */
+const SLICED_PIECES: readonly string[] = Array.from({ length: 80 }, () => 'wordwordwordwordword')
+const SLICED_TOKENS = 400
+
 export function planCall(seed: number, call: number): CallPlan {
   const next = buildRandom(Math.imul(seed, 0x01000193) ^ Math.imul(call, 0x9e3779b1))
   const below = (bound: number): number => Math.floor(next() * bound)
   const chance = (mille: number): boolean => below(1_000) < mille
   const stream = chance(500)
-  const outputMax = 16 + below(48)
+  const shortOutputMax = 16 + below(48)
   const input = 5 + below(60)
   const key = keyOfMille(below(1_000))
   // A provider that ignores the cap is rare; where the caller has nothing, its excess is the operator's loss.
-  const output = chance(key === poorKey ? 200 : 20) ? outputMax * 100 : 1 + below(outputMax)
+  const shortOutput = chance(key === poorKey ? 200 : 20) ? shortOutputMax * 100 : 1 + below(shortOutputMax)
   const slow = stream && chance(300)
   const long = stream && chance(20) // past its first checkpoint, if the gateway lives that long
-  const pieces = long ? LONG_PIECES : Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
+  const shortPieces = Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
+  const sliced = key >= 2 && chance(400)
+  const pieces = sliced ? SLICED_PIECES : long ? LONG_PIECES : shortPieces
+  const outputMax = sliced ? 2_000 : shortOutputMax
+  const output = sliced ? SLICED_TOKENS : shortOutput
   return {
     tag: tagOf(call),
     key,

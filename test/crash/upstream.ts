@@ -36,7 +36,7 @@ function answerByPlan(seed: number, log: EventLog): Script {
     if (plan.fails) {
       log.write({ kind: 'refused', tag })
       yield* jsonAnswer(503, chatWire.error({ message: 'Not today.', type: 'server_error' }))
-    } else if (plan.stream) yield* streamed(plan, request, log)
+    } else if (isRecord(body) && body.stream === true) yield* streamed(plan, request, log)
     else {
       log.write({ kind: 'said', tag, usage: plan.usage })
       yield* jsonAnswer(200, chatWire.plain(replyOf(plan, request)))
@@ -67,6 +67,6 @@ function replyOf(plan: CallPlan, request: ReceivedRequest): Reply {
     model: MODEL,
     choices: [{ index: 0, pieces: plan.pieces, finish: 'stop' }],
     usage: { input, output, cached },
-    wantsUsage: plan.stream,
+    wantsUsage: true,
   }
 }
