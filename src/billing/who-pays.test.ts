@@ -198,8 +198,19 @@ describe('for any call,', () => {
     expect(() => decideCharge(finishedCall('gateway_crash', '<', reported))).toThrow('recovery')
   })
 
-  test('every outcome has a last rule without a condition, and every rule has its own id', () => {
-    for (const outcome of Object.keys(outcomes)) expect(chargeRules.some(rule => rule.outcome === outcome)).toBe(true)
+  test('the rules of each outcome cover every call, and every rule has its own id', () => {
+    // A pair of complementary conditions covers every call as well.
+    const complete = [
+      ['always'],
+      ['unanswered', 'answered'],
+      ['reported', 'unreported', 'empty'],
+      ['reported', 'unreported'],
+    ]
+    for (const outcome of Object.keys(outcomes)) {
+      const conditions = chargeRules.filter(rule => rule.outcome === outcome).map(({ when }) => when)
+      const isComplete = complete.some(needed => needed.every(when => conditions.some(one => one === when)))
+      expect([outcome, isComplete]).toEqual([outcome, true])
+    }
     expect(new Set(chargeRules.map(({ id }) => id)).size).toBe(chargeRules.length)
   })
 })

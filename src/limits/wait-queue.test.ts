@@ -77,7 +77,7 @@ describe('no call waits for ever:', () => {
     stop.stop(gone)
     expect(queues.size('g')).toBe(1)
     expect(await newResults()).toEqual([['a1', gone]])
-    expect(queues.wait('g', 1, { stop, withinMs: 1 })).rejects.toBe(gone)
+    await expect(queues.wait('g', 1, { stop, withinMs: 1 })).rejects.toBe(gone)
     queues.wakeNext('g')
     expect(await newResults()).toEqual([['a2', 'turn']])
     expect(deadlines.size).toBe(0)

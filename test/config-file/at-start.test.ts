@@ -142,8 +142,8 @@ test('what the file describes is marked and refused elsewhere, until a later fil
     expect([where, (await ask(method, where, body)).status]).toEqual([where, 200])
   }
   // The command line is refused in the same way, and so is another file; the same file changes nothing.
-  expect(one.manage('PATCH', '/api/web/tiers/gold', { qpm: 1 })).rejects.toThrow('is in the file of WEIR_CONFIG')
-  expect(apply(one, 'tiers: [{name: gold, qpm: 1}]')).rejects.toThrow('is in the file of WEIR_CONFIG')
+  await expect(one.manage('PATCH', '/api/web/tiers/gold', { qpm: 1 })).rejects.toThrow('is in the file of WEIR_CONFIG')
+  await expect(apply(one, 'tiers: [{name: gold, qpm: 1}]')).rejects.toThrow('is in the file of WEIR_CONFIG')
 
   const later = await start('tiers: [{name: gold, qpm: 901}]', env)
   const askAgain = await askAsOwner(later)

@@ -10,7 +10,6 @@ const secret = new Secret(canary)
 test.each<[string, () => string]>([
   ['String', () => String(secret)],
   ['a template', () => `${secret}`],
-  ['concatenation', () => `${secret}`],
   ['JSON', () => JSON.stringify({ deep: [{ secret }] })],
   ['inspect', () => inspect({ deep: { secret } }, { showHidden: true, depth: 9 })],
   ['format', () => format('%s %o %j', secret, secret, secret)],

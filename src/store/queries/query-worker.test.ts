@@ -35,7 +35,7 @@ test('a query sees every row that was written before it', async () => {
 test('a failing query is rejected, and other queries are not', async () => {
   const wrong = worker.query('tier', null as never)
   const right = tier('pro')
-  expect(wrong).rejects.toThrow()
+  await expect(wrong).rejects.toThrow()
   expect(await right).toMatchObject({ name: 'pro' })
 })
 
