@@ -5,7 +5,7 @@ import { accountRows } from './accounts.ts'
 import { bookRows } from './books.ts'
 import { channelRows } from './channels.ts'
 import type { CliCommand } from './command.ts'
-import { printLine, runWithoutArguments } from './command.ts'
+import { defineOwnCommand, printLine } from './command.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
@@ -18,14 +18,10 @@ import { tokenRows } from './tokens.ts'
 import { webhookRows } from './webhooks.ts'
 
 export const cliCommands: Readonly<Record<string, CliCommand>> = {
-  'serve': {
-    usage: 'serve',
-    description: 'start the gateway',
-    run: runWithoutArguments('serve', async () => {
-      const { serve } = await import('../serve.ts')
-      await serve(readConfig(process.env), printLine)
-    }),
-  },
+  'serve': defineOwnCommand({ usage: 'serve', description: 'start the gateway', hasJson: false }, async () => {
+    const { serve } = await import('../serve.ts')
+    await serve(readConfig(process.env), printLine)
+  }),
   ...keyRows,
   ...accountRows,
   ...moneyRows,
@@ -39,16 +35,17 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...peopleRows,
   ...tokenRows,
   ...remoteRows,
-  'fake-upstream': {
-    usage:
-      'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
-    description:
-      'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
-    run: async args => {
-      const { fakeUpstream } = await import('../../../tools/fake-upstream/command.ts')
-      await fakeUpstream(args, printLine)
+  'fake-upstream': defineOwnCommand(
+    {
+      usage:
+        'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
+      description:
+        'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
+      options: ['fault', 'every', 'dialect', 'scale', 'port', 'host'],
+      flags: ['list'],
     },
-  },
+    async input => (await import('../../../tools/fake-upstream/command.ts')).fakeUpstream(input, printLine),
+  ),
 }
 
 /** The order of the commands in `weir help`, by their first word. */
