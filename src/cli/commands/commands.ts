@@ -1,6 +1,7 @@
 // The table of all weir commands.
 
 import { readConfig } from '../../config.ts'
+import { completionScript, shells } from '../completion.ts'
 import { accountRows } from './accounts.ts'
 import { bookRows } from './books.ts'
 import { channelRows } from './channels.ts'
@@ -35,6 +36,19 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...peopleRows,
   ...tokenRows,
   ...remoteRows,
+  'completion': defineOwnCommand(
+    {
+      usage: 'completion <bash|zsh|fish>',
+      description:
+        'print a script that completes commands, options and values when you press Tab; for bash and zsh, put ' +
+        'eval "$(weir completion bash)" into ~/.bashrc, or the same with zsh into ~/.zshrc after compinit; for fish, ' +
+        'write the script to ~/.config/fish/completions/weir.fish',
+      positionals: ['shell'],
+      values: { shell: shells },
+      hasJson: false,
+    },
+    ({ shell }) => printLine(completionScript(String(shell), cliCommands)),
+  ),
   'fake-upstream': defineOwnCommand(
     {
       usage:
@@ -50,7 +64,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
 
 /** The order of the commands in `weir help`, by their first word. */
 export const commandGroups: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version']],
+  ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version', 'completion']],
   ['People and service tokens', ['users', 'token', 'tokens']],
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
