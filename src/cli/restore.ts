@@ -10,7 +10,7 @@ import type { AuditReport } from '../store/ledger-audit/findings.ts'
 import type { CommandFields } from './connect.ts'
 import { Problem, withoutBallast } from './connect.ts'
 import { jsonText, tableLines } from './print.ts'
-import { openProgress, writtenSize } from './progress.ts'
+import { duringMigration, openProgress, writtenSize } from './progress.ts'
 import { buildSend } from './send.ts'
 
 type Say = (line: string) => void
@@ -34,7 +34,7 @@ export async function restore(input: CommandFields, write: Say): Promise<void> {
   if (lock === undefined) throw new Problem(`Weir is running on ${data}. Stop it first.`)
   let aside: string | undefined
   try {
-    const copying = { label: 'copying the backup', detail: () => writtenSize(restoreFolderOf(data)) }
+    const copying = { label: 'copying the backup', detail: () => writtenSize(restoreFolderOf(data), backup) }
     aside = await during(copying, () => restoreBackup(backup, data))
     if (aside !== undefined) say(`The previous data is now in ${aside}`)
   } finally {
@@ -42,7 +42,8 @@ export async function restore(input: CommandFields, write: Say): Promise<void> {
   }
   const { openStore } = await import('../boot/open-store.ts')
   const givesUp = input['despite-findings'] === true
-  const store = await openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets: givesUp })
+  const open = () => openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets: givesUp })
+  const store = await duringMigration(data, open, during)
   try {
     const audit = await during({ label: 'auditing the restored data' }, () => buildSend(store.manage).machine('audit'))
     say(`Restored to ${data}: ${audit.accounts} accounts, ${audit.transfers} transfers, ${audit.records} records.`)

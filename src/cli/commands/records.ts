@@ -142,6 +142,8 @@ function bodyText(body: unknown): string {
 }
 
 async function exportRecords({ out, progress, json: _json, ...input }: CommandFields): Promise<void> {
+  // In a terminal, the records themselves show the progress.
+  const isShown = out === undefined && process.stdout.isTTY === true
   const during = openProgress(progress === true)
   let bytes = 0
   await withGateway({}, async request => {
@@ -149,12 +151,14 @@ async function exportRecords({ out, progress, json: _json, ...input }: CommandFi
     const query = queryOf(await filterOf(input, send))
     const answer = await send.open({ method: 'GET', path: '/api/web/records/export', query })
     const target = out === undefined ? process.stdout : createWriteStream(text(out), { mode: 0o600 })
-    await during({ label: 'exporting', detail: () => `${Math.round(bytes / 1024)} KiB` }, async () => {
+    const copy = async (): Promise<void> => {
       for await (const chunk of readWhole(answer)) {
         await write(target, chunk)
         bytes += chunk.length
       }
-    })
+    }
+    const step = { label: 'exporting', detail: () => `${Math.round(bytes / 1024)} KiB` }
+    await (isShown ? copy() : during(step, copy))
     if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
   })
 }
