@@ -27,6 +27,11 @@ Every command of \`weir\`, with its usage and what it does. This page is generat
   work on that gateway instead. Commands that need the machine of the gateway refuse this.
 - Commands that print an answer take \`--json\`: the answer of the endpoint to which the command sends its request
   ([management API](../guides/management-api.md)).
+- In a terminal, tables fit its width: long texts end with \`…\`, while ids, model names, amounts and times stay whole.
+  Through a pipe, and with \`--json\`, nothing is shortened.
+- \`audit\`, \`backup\`, \`restore\`, \`records export\` and the upgrade of data that an earlier version has written show
+  their progress on standard error if it is a terminal.
+- [\`weir completion\`](#completion) prints a script with which bash, zsh and fish complete commands, options and values.
 - Exit codes: 0 success; 1 the command failed or found a problem; 2 wrong usage.
 - Answers go to standard output, errors and warnings to standard error.
 

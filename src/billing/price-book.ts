@@ -73,7 +73,7 @@ export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly
   let revision = 0
 
   function add({ version, model, origin, price: text }: PriceRow): void {
-    if (isPattern(model)) {
+    if (origin !== 'shipped' && isPattern(model)) {
       const others = patternPrices.filter(([pattern]) => pattern !== model)
       const added =
         origin === 'withdrawn' ? [] : [[model, { version, price: parsePriceRow(model, version, text) }] as const]

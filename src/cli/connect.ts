@@ -7,6 +7,7 @@ import { readConfig } from '../config.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import { sendControlRequest } from '../http/server/control-socket.ts'
 import { controlSocketOf, hasData } from '../store/engine/folder.ts'
+import { duringMigration } from './progress.ts'
 
 export type CommandFields = Record<string, unknown>
 
@@ -56,7 +57,8 @@ export async function withConnection<T>(
     if (answer !== undefined) return answer
     if (store === undefined) {
       const { openStore } = await import('../boot/open-store.ts')
-      store = await openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets })
+      const open = () => openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets })
+      store = await duringMigration(config.dataFolder, open)
     }
     return await store.manage(asked)
   }

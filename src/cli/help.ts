@@ -42,7 +42,7 @@ export function helpLines(): readonly string[] {
 export function describeCommands(words: readonly string[]): readonly string[] {
   const prefix = words.join(' ')
   const found = Object.entries(cliCommands).filter(([name]) => name === prefix || name.startsWith(`${prefix} `))
-  if (found.length === 0) throw new UsageProblem('Unknown command. See: weir help')
+  if (found.length === 0) throw unknownCommandError(words)
   return found.flatMap(([, row]) => usageLines(row))
 }
 

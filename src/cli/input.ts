@@ -13,10 +13,12 @@ type Given = unknown
 
 export const text = (given: Given): string => (typeof given === 'string' ? given : String(given ?? ''))
 
+export const ON_OFF: readonly string[] = ['on', 'off']
+
 /** `on` or `off`. */
 export function parseSwitch(given: Given, name: string): boolean | undefined {
   if (given === undefined) return undefined
-  if (given === 'on' || given === 'off') return given === 'on'
+  if (ON_OFF.includes(text(given))) return given === 'on'
   throw new Problem(`${name} must be on or off.`)
 }
 

@@ -1,7 +1,10 @@
 // Shows the progress of long work on stderr, in a terminal or with --progress. Standard output holds only the result.
 
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { readMigrations } from '../store/engine/database.ts'
+import { databaseOf } from '../store/engine/folder.ts'
+import { schemaOf } from '../store/engine/schema-check.ts'
 
 export interface ProgressStep {
   readonly label: string
@@ -16,33 +19,68 @@ const EVERY_MS = 1_000
 const LINE_START = '\r\u001b[2K'
 const MEGABYTE = 1024 * 1024
 
-export function openProgress(isWanted: boolean, out: NodeJS.WriteStream = process.stderr): ShowProgress {
+/** The steps that run now. Only the last shows its progress: it is part of those before it. */
+const running: ProgressStep[] = []
+
+export function openProgress(isWanted: boolean): ShowProgress {
+  const out = process.stderr
   const { isTTY = false } = out
   if (!isWanted && !isTTY) return async (_, run) => await run()
   const sinceMs = performance.now()
-  return async function during({ label, detail = () => '' }, run) {
+  return async function during(step, run) {
+    const { label, detail = () => '' } = step
     function show(): void {
+      if (running.at(-1) !== step) return
       const seconds = Math.round((performance.now() - sinceMs) / 1_000)
       const text = [`${label} …`, `${seconds} s`, detail()].filter(part => part !== '').join('  ')
       out.write(isTTY ? LINE_START + text : `${text}\n`)
     }
+    running.push(step)
     show()
     const timer = setInterval(show, EVERY_MS)
     try {
       return await run()
     } finally {
       clearInterval(timer)
+      running.splice(running.indexOf(step), 1)
       if (isTTY) out.write(LINE_START)
     }
   }
 }
 
-/** The total size of the files in a folder, as text. */
-export function writtenSize(folder: string): string {
+/** Opens the data, and shows the progress of its migration if an earlier version of Weir has written it. */
+export async function duringMigration<T>(
+  dataFolder: string,
+  open: () => Promise<T>,
+  during = openProgress(false),
+): Promise<T> {
+  const [current, newest] = [dataSchema(dataFolder), readMigrations().length]
+  if (current === 0 || current >= newest) return await open()
+  const detail = (): string => `schema ${dataSchema(dataFolder) || current} of ${newest}`
+  return await during({ label: 'upgrading the data', detail }, open)
+}
+
+/** The schema of the data; 0: there is none, or it cannot be read, which the start reports. */
+function dataSchema(dataFolder: string): number {
+  try {
+    return existsSync(databaseOf(dataFolder)) ? schemaOf(databaseOf(dataFolder)) : 0
+  } catch {
+    return 0
+  }
+}
+
+/** How much of a copy is written, such as "12 MB" or "12 of 340 MB"; empty if it cannot be read. */
+export function writtenSize(folder: string, original?: string): string {
+  const [written, whole] = [sizeOf(folder), original === undefined ? undefined : sizeOf(original)]
+  return written === undefined ? '' : `${written}${whole === undefined ? '' : ` of ${whole}`} MB`
+}
+
+/** The size of the files in a folder in megabytes. */
+function sizeOf(folder: string): number | undefined {
   try {
     const sizes = readdirSync(folder).map(name => statSync(join(folder, name)).size)
-    return `${Math.round(sizes.reduce((sum, size) => sum + size, 0) / MEGABYTE)} MB`
+    return Math.round(sizes.reduce((sum, size) => sum + size, 0) / MEGABYTE)
   } catch {
-    return ''
+    return undefined
   }
 }

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
 import { startGateway } from '../main.ts'
 import { harmlessLines } from './print.ts'
+import { duringMigration } from './progress.ts'
 import { buildSend } from './send.ts'
 
 /**
@@ -44,7 +45,7 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
-  gateway = await startGateway(config)
+  gateway = await duringMigration(config.dataFolder, () => startGateway(config))
   if (firstSignalMs !== undefined) {
     // The signal came during the start, so no call is running yet.
     firstSignalMs = undefined

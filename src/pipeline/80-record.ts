@@ -76,9 +76,14 @@ export function draftOf(exchange: Exchange): RecordDraft {
   }
 }
 
-/** The name that the caller used, where it differs from the model's own name. */
-const aliasOf = ({ attempt, call }: Exchange): string | null =>
-  call === undefined || call.model === attempt.candidate?.option.name ? null : call.model
+/**
+ * The name that the caller used, where it differs from the model's own name. A word that is no model at all is not
+ * recorded: it may be a secret that was put into the wrong field.
+ */
+function aliasOf({ attempt, call }: Exchange): string | null {
+  if (call === undefined || call.model === attempt.candidate?.option.name) return null
+  return attempt.candidate === undefined && !call.model.includes('/') ? null : call.model
+}
 
 /** The body of a call that was forwarded is hashed while the upstream reads it; this one was never forwarded. */
 const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : hashBody(call.body))

@@ -96,7 +96,7 @@ describe('weir users', () => {
     const must = 'weir: <email> is not valid: must be an email address such as name@example.com.\n'
     expect([renamed.code, renamed.stderr]).toEqual([1, must])
     expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain(
-      '<role> is not valid: it must be one of: member, support, admin, owner.',
+      '<role> must be one of: member, support, admin, owner.',
     )
     expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain(
       'There is no person with this email address or id',

@@ -109,8 +109,8 @@ describe('with WEIR_TOKEN', () => {
 
   test('errors name the options of the command, and a role that is too low is refused', async () => {
     const { token } = await create({ role: 'support' })
-    const wrong = await remotely(token, ['keys', 'list', '--state', 'odd'])
-    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('--state')])
+    const wrong = await remotely(token, ['keys', 'list', '--limit', 'odd'])
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('--limit')])
     const refused = await remotely(token, ['routes', 'remove', 'anything'])
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('role does not allow')])
   })

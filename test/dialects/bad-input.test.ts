@@ -105,8 +105,8 @@ test.each([
   const request = rawPost(`/v1beta/models/${model}:generateContent`, headers, body)
   const answer = await rawRequest(harness.url, request)
   expect(answer.status).toBe(status)
-  if (status === 200) expect(harness.upstream.requests.at(-1)!.path).toBe('/v1beta/models/echo:generateContent')
-  else expect(harness.upstream.requests.length).toBe(before)
+  if (model.includes('%2F')) expect(harness.upstream.requests.at(-1)!.path).toBe('/v1beta/models/echo:generateContent')
+  else if (status !== 200) expect(harness.upstream.requests.length).toBe(before)
 })
 
 test('an image of megabytes passes in one event of a stream', async () => {

@@ -18,6 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
+const limit = { resource: 'requests', span: 'minute', amount: 5, key: null, account: null, model: null, per: [] }
+
 const cases: readonly (readonly [string, string, unknown, number, readonly string[]])[] = [
   ['POST', 'web/tiers', { name: 'x', qmp: 5, qpm: 5 }, 400, ['field "qmp"', 'Did you mean "qpm"?']],
   ['POST', 'web/tiers', { name: 'x', qpm: 5, colour: 1 }, 400, ['field "colour"', 'Allowed: name, qpm']],
@@ -25,6 +27,9 @@ const cases: readonly (readonly [string, string, unknown, number, readonly strin
   ['GET', 'web/tiers?sorted=name', undefined, 400, ['query parameter "sorted"']],
   ['GET', 'web/tiers?sort=colour', undefined, 400, ['query parameter "sort" is not valid', 'name']],
   ['GET', 'web/statistics/top', undefined, 400, ['required query parameter "of" is missing', 'one of: ']],
+  ['PUT', 'web/routes/x', { members: [{ model: 'a/b', wieght: 1 }] }, 400, ['Did you mean "members.0.weight"?']],
+  ['POST', 'web/limits', { ...limit, tier: 'gold' }, 400, ['Unknown tier "gold". Tiers: free, pro, standard.']],
+  ['GET', 'public/pricing?tier=gold', undefined, 404, ['Unknown tier. Tiers: free, pro, standard.']],
   ['PUT', 'web/accounts/{account}/budgets/week', { cap: '5' }, 404, ['"span" must be one of: total, day, month']],
 ]
 test.each(cases)('%s %s %j', async (method, path, body, status, texts) => {

@@ -92,7 +92,11 @@ describe('limits', () => {
     ['concurrency of 0', limitOf('0', { resource: 'concurrency' }), /it must be at least 1/],
     ['another resource', limitOf('8/minute', { resource: 'dollars' }), /one of: requests, tokens, concurrency/],
     ['no resource', { amount: '8/minute' }, /one of: requests, tokens, concurrency/],
-    ['an unknown tier', limitOf('8/minute', { tier: "gold' OR '1'='1" }), /^Unknown tier\.$/],
+    [
+      'an unknown tier',
+      limitOf('8/minute', { tier: "gold' OR '1'='1" }),
+      /^Unknown tier "gold.*"\. Tiers: free, pro, standard\.$/,
+    ],
     ['a tier of nothing', limitOf('8/minute', { tier: '' }), /^--tier is not valid: it must have at least 1/],
     [
       'an unknown key',

@@ -2,9 +2,10 @@
 // rehearse failures with their own gateway. It bills nothing and stores nothing.
 
 import { isIP } from 'node:net'
-import { parseArgs } from 'node:util'
+import { nearestName } from '../../src/base/text/nearest-name.ts'
+import type { CommandFields } from '../../src/cli/connect.ts'
 import { Problem, UsageProblem } from '../../src/cli/connect.ts'
-import { tableLines } from '../../src/cli/print.ts'
+import { jsonText, tableLines } from '../../src/cli/print.ts'
 import { readProviders } from '../../src/management/prices/public-sources.ts'
 import type { Dialect } from './dialect.ts'
 import { dialects } from './dialects.ts'
@@ -19,9 +20,6 @@ import { startFakeUpstream } from './server.ts'
 
 type PrintLine = (line: string) => void
 
-export const usage =
-  'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]'
-
 interface CommandOptions {
   readonly host: string
   readonly port: number
@@ -34,28 +32,17 @@ interface CommandOptions {
 }
 
 /** Runs until it gets a signal to stop. */
-export async function fakeUpstream(args: readonly string[], print: PrintLine): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      host: { type: 'string' },
-      port: { type: 'string' },
-      fault: { type: 'string' },
-      dialect: { type: 'string' },
-      every: { type: 'string' },
-      scale: { type: 'string' },
-      list: { type: 'boolean' },
-    },
-  })
+export async function fakeUpstream(input: CommandFields, print: PrintLine): Promise<void> {
+  const given = input as Readonly<Record<string, string | undefined>>
   const options: CommandOptions = {
-    host: readHost(values.host),
-    port: readNumber('--port', values.port ?? '0', isPort),
-    ...readFault(values.fault),
-    dialect: readDialect(values.dialect),
-    every: readNumber('--every', values.every ?? '1', every => Number.isInteger(every) && every > 0),
-    settings: scaleTimes(readNumber('--scale', values.scale ?? '1', scale => scale > 0 && scale <= 1)),
+    host: readHost(given.host),
+    port: readNumber('--port', given.port ?? '0', isPort),
+    ...readFault(given.fault),
+    dialect: readDialect(given.dialect),
+    every: readNumber('--every', given.every ?? '1', every => Number.isInteger(every) && every > 0),
+    settings: scaleTimes(readNumber('--scale', given.scale ?? '1', scale => scale > 0 && scale <= 1)),
   }
-  if (values.list) return printFaults(options, print)
+  if (input.list === true) return printFaults(options, { print, json: input.json === true })
   const stopSignal = waitForSignal()
   const running = await open(options, print)
   await stopSignal
@@ -79,7 +66,7 @@ const isPort = (port: number): boolean => Number.isInteger(port) && port >= 0 &&
 
 function readNumber(option: string, text: string, fits: (value: number) => boolean): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (!fits(value)) throw new UsageProblem(`${option} cannot be ${text}. Usage: weir ${usage}`)
+  if (!fits(value)) throw new UsageProblem(`${option} cannot be ${text}. See: weir help fake-upstream`)
   return value
 }
 
@@ -87,7 +74,10 @@ function readDialect(name: string | undefined): Dialect | undefined {
   if (name === undefined) return undefined
   const dialect = dialects.find(dialect => dialect.name === name)
   if (dialect !== undefined) return dialect
-  throw new UsageProblem(`There is no dialect ${name}. Dialects: ${dialects.map(dialect => dialect.name).join(', ')}`)
+  const names = dialects.map(({ name: known }) => known)
+  const near = nearestName(name, names)
+  const hint = near === undefined ? '' : `. Did you mean ${near}?`
+  throw new UsageProblem(`There is no dialect ${name}. Dialects: ${names.join(', ')}${hint}`)
 }
 
 /** Reads the id of a fault, or the id and one of its names. */
@@ -118,13 +108,19 @@ const listFaultNames = (id: FaultId): readonly string[] => listFaults(id).map(({
 
 const CALLS_BY_FORM: Readonly<Record<Fault['asks'], string>> = { plain: 'whole', stream: 'streamed', either: 'all' }
 
-function printFaults({ fault: options, dialect }: CommandOptions, print: PrintLine): void {
+interface FaultOutput {
+  readonly print: PrintLine
+  readonly json: boolean
+}
+
+function printFaults({ fault: options, dialect }: CommandOptions, { print, json }: FaultOutput): void {
   const rows = faultIds
     .filter(id => options === undefined || id === options)
     .flatMap(id => listFaults(id))
     .filter(fault => dialect === undefined || fault.by === 'place' || canCommit(dialect, fault))
   const shown = rows.map(({ id, name, asks, does }) => ({ fault: id, name, calls: CALLS_BY_FORM[asks], does }))
-  for (const line of tableLines(shown)) print(line)
+  if (json) print(jsonText({ data: shown }))
+  else for (const line of tableLines(shown)) print(line)
 }
 
 const canCommit = (dialect: Dialect, { id, name }: Fault): boolean =>

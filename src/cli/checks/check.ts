@@ -8,7 +8,7 @@ import { checkAddresses } from './addresses.ts'
 import { checkConfigFile } from './config-file.ts'
 import { checkFolder, secretVariables } from './data-folder.ts'
 import type { CheckFinding, OutputOptions } from './findings.ts'
-import { findingLines, hasProblem, sortBySeverity } from './findings.ts'
+import { findingFields, findingLines, hasProblem } from './findings.ts'
 import { checkMachine } from './machine.ts'
 import { checkProviders } from './providers.ts'
 import type { ProcessEnvironment } from './settings.ts'
@@ -47,7 +47,7 @@ async function isGatewayRunning(folder: string): Promise<boolean> {
 export async function check({ json }: OutputOptions, say: (line: string) => void): Promise<void> {
   const troubles = await runChecks(process.env)
   const hasNoProblem = !hasProblem(troubles)
-  if (json) say(jsonText({ well: hasNoProblem, troubles: sortBySeverity(troubles) }))
+  if (json) say(jsonText({ well: hasNoProblem, troubles: findingFields(troubles) }))
   else for (const line of findingLines(troubles)) say(line)
   if (!json && hasNoProblem) say('Weir can start with these settings.')
   if (!hasNoProblem) process.exitCode = 1

@@ -15,7 +15,7 @@ import { checkFolderMode } from './data-folder.ts'
 import type { DoctorFacts } from './doctor-checks.ts'
 import { diagnose } from './doctor-checks.ts'
 import type { OutputOptions } from './findings.ts'
-import { findingLines, hasProblem } from './findings.ts'
+import { findingFields, findingLines, hasProblem } from './findings.ts'
 import { checkDisk } from './machine.ts'
 import { checkProviders } from './providers.ts'
 
@@ -25,7 +25,7 @@ export async function doctor({ json }: OutputOptions, say: (line: string) => voi
   const seen = await collectFacts(readConfig(process.env), Date.now())
   const troubles = diagnose(seen)
   const hasNoProblem = !hasProblem(troubles)
-  if (json) say(jsonText({ well: hasNoProblem, troubles, ...summary(seen) }))
+  if (json) say(jsonText({ well: hasNoProblem, troubles: findingFields(troubles), ...summary(seen) }))
   else {
     for (const line of findingLines(troubles)) say(line)
     if (hasNoProblem) say('No problems found.')

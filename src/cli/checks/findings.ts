@@ -1,6 +1,7 @@
 // The findings of `weir check` and `weir doctor`: what is wrong, and what to do about it.
 
 import { escapeControls } from '../../base/text/safe-text.ts'
+import type { CommandFields } from '../connect.ts'
 
 /** The operator must fix a problem and should know about a note. */
 export type Severity = 'problem' | 'note'
@@ -44,7 +45,11 @@ export function findingLines(troubles: readonly CheckFinding[]): readonly string
   ])
 }
 
-export const sortBySeverity = (troubles: readonly CheckFinding[]): readonly CheckFinding[] => [
+/** The findings for programs, problems before notes. */
+export const findingFields = (troubles: readonly CheckFinding[]): readonly CommandFields[] =>
+  sortBySeverity(troubles).map(({ remedy, ...finding }) => ({ ...finding, remedy: remedy === '' ? null : remedy }))
+
+const sortBySeverity = (troubles: readonly CheckFinding[]): readonly CheckFinding[] => [
   ...troubles.filter(({ weight }) => weight === 'problem'),
   ...troubles.filter(({ weight }) => weight === 'note'),
 ]

@@ -4,6 +4,7 @@ import type { CommandFields } from '../connect.ts'
 import {
   findAccount,
   findKey,
+  ON_OFF,
   orNone,
   parseEither,
   parseList,
@@ -81,6 +82,7 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
     usage: 'accounts create --name text [--personal] [options of accounts set]',
     description: 'create an account without keys and money; it is a team account unless --personal is set',
     options: settings,
+    values: { bodies: ON_OFF },
     flags: ['personal', 'prepaid', 'postpaid'],
     fields,
     ask: (input, send) =>
@@ -115,6 +117,7 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
       'one without a limit; --tier is the tier of its new keys; --allow and --deny say which models its keys may use',
     positionals: ['account'],
     options: settings,
+    values: { bodies: ON_OFF },
     flags: ['prepaid', 'postpaid'],
     fields,
     async ask(input, send) {
@@ -140,6 +143,7 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
     description:
       'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit',
     positionals: ['scope', 'span', 'amount'],
+    values: { span: ['total', 'day', 'month'] },
     fields: { cap: '<usd>' },
     async ask({ scope, span, amount }, send) {
       const path = `${await budgetsPath(send, scope)}/${text(span)}`

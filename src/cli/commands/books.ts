@@ -7,12 +7,11 @@ import { Problem, resolveFolder } from '../connect.ts'
 import { daysAhead, findAccount, optionally, parseNumber, text } from '../input.ts'
 import { listLines } from '../print.ts'
 import { writtenSize } from '../progress.ts'
-import { restore, restoreUsage } from '../restore.ts'
+import { restore } from '../restore.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
-import { defineCommand, printLine, readJsonFlag } from './command.ts'
+import { defineCommand, defineOwnCommand, printLine } from './command.ts'
 
-const PRICES_CHECK = 'prices check'
 const BACKTEST_DAYS = 30
 
 export const bookRows: Readonly<Record<string, CliCommand>> = {
@@ -70,18 +69,17 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
       })
     },
   }),
-  'prices check': {
-    usage: PRICES_CHECK,
-    description: 'compare the prices of the provider files with public price data; exit code 1 if they differ',
-    run: async args => {
-      const { json } = readJsonFlag(args, PRICES_CHECK)
-      const { checkInstalledPrices } = await import('../checks/prices.ts')
-      process.exitCode = await checkInstalledPrices(
-        { folders: readConfig(process.env).providerFolders, json },
-        printLine,
-      )
+  'prices check': defineOwnCommand(
+    {
+      usage: 'prices check',
+      description: 'compare the prices of the provider files with public price data; exit code 1 if they differ',
     },
-  },
+    async ({ json }) => {
+      const { checkInstalledPrices } = await import('../checks/prices.ts')
+      const folders = readConfig(process.env).providerFolders
+      process.exitCode = await checkInstalledPrices({ folders, json: json === true }, printLine)
+    },
+  ),
   'audit': defineCommand({
     usage: 'audit [--progress]',
     description: 'check that balances, holds, charges and records agree; exit code 1 if they do not',
@@ -98,11 +96,16 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     progress: ({ folder }) => ({ label: 'copying and auditing', detail: () => writtenSize(String(folder)) }),
     isFailure: ({ findings }) => (findings as CommandFields[]).length > 0,
   }),
-  'restore': {
-    usage: restoreUsage,
-    description: 'replace the data with a backup; the old data is kept in a folder beside it; Weir must not be running',
-    run: args => restore(args, printLine),
-  },
+  'restore': defineOwnCommand(
+    {
+      usage: 'restore <backup folder> [--despite-findings] [--progress]',
+      description:
+        'replace the data with a backup; the old data is kept in a folder beside it; Weir must not be running',
+      positionals: ['folder'],
+      flags: ['despite-findings', 'progress'],
+    },
+    input => restore(input, printLine),
+  ),
 }
 
 const priceColumns = ['model', 'origin', 'version', 'made', 'inUse', 'price']

@@ -2,7 +2,7 @@
 
 import type { CommandFields } from '../connect.ts'
 import { Problem } from '../connect.ts'
-import { orNone, parseEither, parseList, parseNumber, parseSwitch, requireChange, text } from '../input.ts'
+import { ON_OFF, orNone, parseEither, parseList, parseNumber, parseSwitch, requireChange, text } from '../input.ts'
 import { fieldLines, rowLines } from '../print.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
@@ -12,6 +12,7 @@ const STDIN = '-'
 
 const settings = ['weight', 'priority', 'rpm', 'tpm', 'concurrency', 'tags', 'foreign-ids']
 const fields = { requestsPerMinute: '--rpm', tokensPerMinute: '--tpm' }
+const values = { 'foreign-ids': ON_OFF }
 
 const settingsOf = (input: CommandFields): CommandFields => ({
   weight: parseNumber(input.weight, '--weight'),
@@ -91,6 +92,7 @@ export const channelRows: Readonly<Record<string, CliCommand>> = {
       'also one that another caller created',
     positionals: ['channel'],
     options: [...settings, 'proxy'],
+    values,
     flags: ['disable', 'enable'],
     fields,
     prepare: async input => (input.proxy === STDIN ? { ...input, proxy: (await Bun.stdin.text()).trim() } : input),
@@ -115,6 +117,7 @@ export const channelRows: Readonly<Record<string, CliCommand>> = {
     description: 'create a channel for each credential; reads the credentials from standard input, one per line',
     positionals: ['provider'],
     options: ['name', 'base-url', ...settings],
+    values,
     flags: ['disable'],
     fields,
     prepare: withCredentials,

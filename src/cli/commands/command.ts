@@ -3,9 +3,9 @@
 import { parseArgs } from 'node:util'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import type { ControlHandler } from '../../http/server/control-socket.ts'
-import type { OutputOptions } from '../checks/findings.ts'
 import type { CommandFields, ConnectOptions } from '../connect.ts'
 import { UsageProblem } from '../connect.ts'
+import { splitList } from '../input.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
 import type { ProgressStep } from '../progress.ts'
 import { openProgress } from '../progress.ts'
@@ -13,8 +13,7 @@ import { withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
 import { buildSend } from '../send.ts'
 
-export interface CliCommand {
-  readonly usage: string
+export interface CliCommand extends CommandArguments {
   readonly description: string
   run(args: readonly string[]): Promise<void>
   /** Sends the requests of the command for arguments that were read already. */
@@ -31,6 +30,10 @@ export interface CommandArguments {
   readonly flags?: readonly string[]
   /** The letters of options that have a short form, such as `-f`. */
   readonly shorts?: Readonly<Record<string, string>>
+  /** The only words that an option or a positional argument takes: one of them, or several with commas between. */
+  readonly values?: Readonly<Record<string, readonly string[]>>
+  /** False: the command prints no answer, so it does not take --json. */
+  readonly hasJson?: boolean
   /** What the user types for fields of the requests that have other names than their options. */
   readonly fields?: Readonly<Record<string, string>>
   /** For commands that may take long: the progress to show meanwhile. */
@@ -65,8 +68,7 @@ export function defineCommand(row: CommandDefinition): CliCommand {
   const ask = (input: CommandFields, request: ControlHandler, say: SayLines = () => {}): Promise<CommandFields> =>
     row.ask(input, buildSend(request, texts), say)
   return {
-    usage: row.usage,
-    description: row.description,
+    ...row,
     ask,
     async run(args) {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
@@ -105,19 +107,11 @@ function printAnswer(answer: CommandFields, print: (answer: CommandFields) => re
     process.stderr.write(`weir: warning: ${harmlessLines(String(text))}\n`)
 }
 
-/** For a command without arguments: refuses arguments instead of ignoring them. */
-export function runWithoutArguments(usage: string, run: () => Promise<void>): CliCommand['run'] {
-  return async args => {
-    if (args.length > 0) throw new UsageProblem(`Usage: weir ${usage}`)
-    await run()
-  }
-}
-
-/** For a command whose only argument is --json. */
-export function readJsonFlag(args: readonly string[], usage: string): OutputOptions {
-  if (args.some(arg => arg !== '--json')) throw new UsageProblem(`Usage: weir ${usage}`)
-  return { json: args.length > 0 }
-}
+/** Defines a command that does something else than send requests and print the answer. */
+export const defineOwnCommand = (
+  row: CommandArguments & Pick<CliCommand, 'description'>,
+  run: (input: CommandFields) => void | Promise<void>,
+): CliCommand => ({ ...row, run: async args => run(readArgs(row, args)) })
 
 /** Put before a negative amount, which parseArgs would otherwise read as an option. */
 const GUARD = '\u0000'
@@ -133,10 +127,30 @@ function unknownOption(name: string, known: readonly string[], usage: string): U
 
 const shortOf = (short: string | undefined): { readonly short?: string } => (short === undefined ? {} : { short })
 
+/** All options of a command, without those that every command has. */
+export const optionsOf = ({ options = [], flags = [], hasJson = true, progress }: CommandArguments) => ({
+  texts: options,
+  flags: [...flags, ...(progress === undefined ? [] : ['progress']), ...(hasJson ? ['json'] : [])],
+})
+
+/** Refuses other words than those that an option or an argument takes. The message does not repeat what was typed. */
+function checkValues({ values = {}, positionals = [] }: CommandArguments, input: CommandFields): void {
+  for (const [name, allowed] of Object.entries(values)) {
+    const wrong = splitList(input[name]).find(word => !allowed.includes(word))
+    if (wrong === undefined) continue
+    // A short word is near to many others: "no" must not become "on".
+    const near = nearestName(wrong, allowed, Math.min(2, Math.floor((wrong.length - 1) / 2)))
+    const place = positionals.some(one => one.replace(/[?…]$/, '') === name) ? `<${name}>` : `--${name}`
+    const hint = near === undefined ? '' : ` Did you mean ${near}?`
+    throw new UsageProblem(`${place} must be one of: ${allowed.join(', ')}.${hint}`)
+  }
+}
+
 export function readArgs(row: CommandArguments, args: readonly string[]): CommandFields {
-  const { usage, positionals: places = [], options = [], flags = [], shorts = {}, progress } = row
+  const { usage, positionals: places = [], shorts = {} } = row
+  const { texts, flags } = optionsOf(row)
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
-  const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]
+  const known = ['help', ...texts, ...flags]
   const end = guarded.indexOf('--')
   const given = (end < 0 ? guarded : guarded.slice(0, end)).flatMap(arg => /^--([^=]+)/.exec(arg)?.[1] ?? [])
   const unknown = given.find(name => !known.includes(name))
@@ -145,9 +159,7 @@ export function readArgs(row: CommandArguments, args: readonly string[]): Comman
     args: guarded,
     allowPositionals: true,
     options: {
-      json: { type: 'boolean' },
-      ...(progress && { progress: { type: 'boolean' } as const }),
-      ...Object.fromEntries(options.map(name => [name, { type: 'string', ...shortOf(shorts[name]) }] as const)),
+      ...Object.fromEntries(texts.map(name => [name, { type: 'string', ...shortOf(shorts[name]) }] as const)),
       ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
     },
   })
@@ -162,5 +174,6 @@ export function readArgs(row: CommandArguments, args: readonly string[]): Comman
   const single = endsInList ? places.slice(0, -1) : places
   positionals.slice(0, single.length).forEach((value, at) => (input[single[at]!.replace('?', '')] = unguarded(value)))
   if (endsInList) input[places.at(-1)!.slice(0, -1)] = positionals.slice(single.length).map(unguarded)
+  checkValues(row, input)
   return input
 }

@@ -1,11 +1,12 @@
 // The table of all weir commands.
 
 import { readConfig } from '../../config.ts'
+import { completionScript, shells } from '../completion.ts'
 import { accountRows } from './accounts.ts'
 import { bookRows } from './books.ts'
 import { channelRows } from './channels.ts'
 import type { CliCommand } from './command.ts'
-import { printLine, runWithoutArguments } from './command.ts'
+import { defineOwnCommand, printLine } from './command.ts'
 import { configFileRows } from './config-file.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
@@ -20,14 +21,10 @@ import { tokenRows } from './tokens.ts'
 import { webhookRows } from './webhooks.ts'
 
 export const cliCommands: Readonly<Record<string, CliCommand>> = {
-  'serve': {
-    usage: 'serve',
-    description: 'start the gateway',
-    run: runWithoutArguments('serve', async () => {
-      const { serve } = await import('../serve.ts')
-      await serve(readConfig(process.env), printLine)
-    }),
-  },
+  'serve': defineOwnCommand({ usage: 'serve', description: 'start the gateway', hasJson: false }, async () => {
+    const { serve } = await import('../serve.ts')
+    await serve(readConfig(process.env), printLine)
+  }),
   ...keyRows,
   ...accountRows,
   ...moneyRows,
@@ -43,21 +40,35 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...peopleRows,
   ...tokenRows,
   ...remoteRows,
-  'fake-upstream': {
-    usage:
-      'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
-    description:
-      'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
-    run: async args => {
-      const { fakeUpstream } = await import('../../../tools/fake-upstream/command.ts')
-      await fakeUpstream(args, printLine)
+  'completion': defineOwnCommand(
+    {
+      usage: 'completion <bash|zsh|fish>',
+      description:
+        'print a script that completes commands, options and values when you press Tab; for bash and zsh, put ' +
+        'eval "$(weir completion bash)" into ~/.bashrc, or the same with zsh into ~/.zshrc after compinit; for fish, ' +
+        'write the script to ~/.config/fish/completions/weir.fish',
+      positionals: ['shell'],
+      values: { shell: shells },
+      hasJson: false,
     },
-  },
+    ({ shell }) => printLine(completionScript(String(shell), cliCommands)),
+  ),
+  'fake-upstream': defineOwnCommand(
+    {
+      usage:
+        'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
+      description:
+        'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
+      options: ['fault', 'every', 'dialect', 'scale', 'port', 'host'],
+      flags: ['list'],
+    },
+    async input => (await import('../../../tools/fake-upstream/command.ts')).fakeUpstream(input, printLine),
+  ),
 }
 
 /** The order of the commands in `weir help`, by their first word. */
 export const commandGroups: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version']],
+  ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version', 'completion']],
   ['People and service tokens', ['users', 'token', 'tokens']],
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],

@@ -1,9 +1,12 @@
 // Commands about API keys.
 
+import { endpointNames } from '../../identity/key-rights.ts'
+import { keyStates } from '../../management/services/key-state.ts'
 import type { CommandFields } from '../connect.ts'
 import {
   findAccount,
   findKey,
+  ON_OFF,
   optionally,
   parseEither,
   parseList,
@@ -48,6 +51,14 @@ const fields = {
   overlapSeconds: '--overlap',
 }
 
+const values = {
+  'endpoints': [...endpointNames, 'none'],
+  'strict-cap': ON_OFF,
+  'bodies': ON_OFF,
+  'strict': ON_OFF,
+  'explain': ON_OFF,
+}
+
 const settingsOf = (input: CommandFields): CommandFields => ({
   name: input.name,
   tier: input.tier,
@@ -73,6 +84,7 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
     description:
       'create an API key, in a new account or in an existing one; prints the key, which is never shown again',
     options: ['credit', 'account', ...settings],
+    values,
     fields,
     connects: () => ({ createsData: true }),
     async ask({ credit, ...input }, send) {
@@ -88,6 +100,7 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
       '[--ends abcd] [--limit n] [--after cursor]',
     description: 'list API keys, newest first; --ends finds a key by its last four characters',
     options: ['account', 'name', 'state', 'tier', 'ends', 'limit', 'after'],
+    values: { state: keyStates },
     fields,
     async ask({ ends, ...query }, send) {
       const account = await optionally(query.account, given => findAccount(send, given))
@@ -115,6 +128,7 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
       'refuses calls that lose something in translation; --explain shows the key which channels a call may use',
     positionals: ['key'],
     options: settings,
+    values,
     flags: ['disable', 'enable'],
     fields,
     async ask(input, send) {

@@ -1,8 +1,9 @@
 // Commands about people: creating the first owner, resetting passwords, changing roles.
 
+import { siteRoles } from '../../management/actor.ts'
 import type { CommandFields } from '../connect.ts'
 import { UsageProblem } from '../connect.ts'
-import { findUser, parseSwitch, UNKNOWN_USER } from '../input.ts'
+import { findUser, ON_OFF, parseSwitch, UNKNOWN_USER } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
 import type { Send } from '../send.ts'
 import { getPages } from '../send.ts'
@@ -48,6 +49,7 @@ export const peopleRows: Readonly<Record<string, CliCommand>> = {
       'set a new password for a person (asks for it, or reads the first line of standard input); ends their sessions',
     positionals: ['user'],
     options: ['second-factor'],
+    values: { 'second-factor': ON_OFF },
     prepare: async input => ({ ...input, password: await askNewPassword('New password') }),
     async ask({ user, password, ...input }, send) {
       const keepsSecondFactor = parseSwitch(input['second-factor'], '--second-factor') ?? true
@@ -81,6 +83,7 @@ export const peopleRows: Readonly<Record<string, CliCommand>> = {
     usage: 'users role <email or usr_…> <owner|admin|support|member>',
     description: 'change the role of a person; ends their sessions',
     positionals: ['user', 'role'],
+    values: { role: siteRoles },
     ...changing(({ role }) => ({ role })),
   }),
 }

@@ -12,26 +12,27 @@ import { Problem } from '../connect.ts'
 import { text } from '../input.ts'
 import { fieldLines, jsonText } from '../print.ts'
 import type { CliCommand } from './command.ts'
-import { printLine, readArgs } from './command.ts'
-
-const usage = 'providers update <file or -> --sha256 <checksum>'
+import { defineOwnCommand, printLine } from './command.ts'
 
 const BYTES_MAX = 32 * 1024 * 1024
 
 export const providerRows: Readonly<Record<string, CliCommand>> = {
-  'providers update': {
-    usage,
-    description:
-      'install newer models and prices of the shipped providers from a file (-: standard input), if it has this ' +
-      'SHA-256 checksum; the next start uses them',
-    async run(args) {
-      const { json, file, sha256 } = readArgs({ usage, positionals: ['file'], options: ['sha256'] }, args)
+  'providers update': defineOwnCommand(
+    {
+      usage: 'providers update <file or -> --sha256 <checksum>',
+      description:
+        'install newer models and prices of the shipped providers from a file (-: standard input), if it has this ' +
+        'SHA-256 checksum; the next start uses them',
+      positionals: ['file'],
+      options: ['sha256'],
+    },
+    ({ json, file, sha256 }) => {
       const result = update(text(file), text(sha256))
       if (json === true) return printLine(jsonText(result))
       for (const line of fieldLines(result)) printLine(line)
       printLine('The next start of the gateway uses the new data.')
     },
-  },
+  ),
 }
 
 function update(file: string, sha256: string): CommandFields {

@@ -1,16 +1,18 @@
 // Commands about call records: list, show, export, delete.
 
 import { createWriteStream } from 'node:fs'
+import { exportFormats } from '../../base/text/export-lines.ts'
+import { outcomes } from '../../billing/who-pays.ts'
 import type { CommandFields } from '../connect.ts'
 import { Problem } from '../connect.ts'
-import { findAccount, findKey, optionally, parseSwitch, parseTime, text, UNKNOWN_CALL } from '../input.ts'
+import { findAccount, findKey, ON_OFF, optionally, parseSwitch, parseTime, text, UNKNOWN_CALL } from '../input.ts'
 import { fieldLines, harmlessLines, listLines } from '../print.ts'
 import { openProgress } from '../progress.ts'
 import { withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
 import { buildSend, getPages, queryOf } from '../send.ts'
 import type { CliCommand } from './command.ts'
-import { defineCommand, namesOf, readArgs } from './command.ts'
+import { defineCommand, defineOwnCommand, namesOf } from './command.ts'
 import { callId } from './money.ts'
 
 const DAY_MS = 86_400_000
@@ -79,16 +81,19 @@ const columns = [
 ]
 const deletionColumns = ['id', 'account', 'key', 'ofEndUser', 'from', 'before', 'deleted', 'made', 'done']
 
+const values = { outcome: Object.keys(outcomes), streamed: ON_OFF }
+
 const exporting = {
   usage: `records export [${filterUsage}] [--format ndjson|csv] [--out file] [--progress]`,
   description: 'export all matching calls as NDJSON or CSV, to standard output or to a file',
   options: [...filterOptions, 'format', 'out'],
   flags: ['progress'],
+  values: { ...values, format: exportFormats },
   fields,
 }
 
 export const recordRows: Readonly<Record<string, CliCommand>> = {
-  'records export': { usage: exporting.usage, description: exporting.description, run: exportRecords },
+  'records export': defineOwnCommand(exporting, exportRecords),
   'records delete': defineCommand({
     unknown: 'Unknown account, or the key belongs to another account.',
     usage: 'records delete [--account|--key|--user …] [--day YYYY-MM-DD] [--since|--until time]',
@@ -108,6 +113,7 @@ export const recordRows: Readonly<Record<string, CliCommand>> = {
     usage: `records [${filterUsage}] [--limit n] [--after cursor]`,
     description: 'list calls of the last 90 days, or of 90 other days, newest first',
     options: [...filterOptions, 'limit', 'after'],
+    values,
     fields,
     ask: async (input, send) => getPages(send, '/api/web/records', await filterOf(input, send)),
     print: answer => listLines(answer, 'no calls', columns),
@@ -135,8 +141,9 @@ function bodyText(body: unknown): string {
   return harmlessLines(whole) + (truncated ? '\n[cut here]' : '')
 }
 
-async function exportRecords(args: readonly string[]): Promise<void> {
-  const { out, progress, json: _json, ...input } = readArgs(exporting, args)
+async function exportRecords({ out, progress, json: _json, ...input }: CommandFields): Promise<void> {
+  // In a terminal, the records themselves show the progress.
+  const isShown = out === undefined && process.stdout.isTTY === true
   const during = openProgress(progress === true)
   let bytes = 0
   await withGateway({}, async request => {
@@ -144,12 +151,14 @@ async function exportRecords(args: readonly string[]): Promise<void> {
     const query = queryOf(await filterOf(input, send))
     const answer = await send.open({ method: 'GET', path: '/api/web/records/export', query })
     const target = out === undefined ? process.stdout : createWriteStream(text(out), { mode: 0o600 })
-    await during({ label: 'exporting', detail: () => `${Math.round(bytes / 1024)} KiB` }, async () => {
+    const copy = async (): Promise<void> => {
       for await (const chunk of readWhole(answer)) {
         await write(target, chunk)
         bytes += chunk.length
       }
-    })
+    }
+    const step = { label: 'exporting', detail: () => `${Math.round(bytes / 1024)} KiB` }
+    await (isShown ? copy() : during(step, copy))
     if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
   })
 }

@@ -1,5 +1,6 @@
 // Commands that configure limits and model names.
 
+import { limitScopes, policyNames } from '../../store/rules/rules.ts'
 import type { CommandFields } from '../connect.ts'
 import { Problem, RequestProblem } from '../connect.ts'
 import { findAccount, findKey, optionally, splitList, text } from '../input.ts'
@@ -35,6 +36,7 @@ export const ruleRows: Readonly<Record<string, CliCommand>> = {
       'model has a limit of its own; setting the same limit again changes its amount',
     positionals: ['resource', 'amount'],
     options: ['per', 'key', 'account', 'tier', 'model'],
+    values: { resource: ['requests', 'tokens', 'concurrency'], per: limitScopes },
     ask: setLimit,
     print: answer => fieldLines(limitRow(answer)),
   }),
@@ -61,6 +63,7 @@ export const ruleRows: Readonly<Record<string, CliCommand>> = {
       'policies: balanced, weighted, least_busy, fastest, cheapest',
     positionals: ['name', 'members…'],
     options: ['policy'],
+    values: { policy: policyNames },
     async ask({ name, members, policy }, send) {
       const path = `/api/web/routes/${text(name)}`
       const wanted = policy ?? (await policyOf(send, path))

@@ -1,5 +1,6 @@
 // Commands about the secrets of the gateway itself.
 
+import { secretKinds } from '../../store/secrets/secret-kinds.ts'
 import type { CommandFields } from '../connect.ts'
 import { fieldLines } from '../print.ts'
 import type { CliCommand } from './command.ts'
@@ -13,6 +14,7 @@ export const secretRows: Readonly<Record<string, CliCommand>> = {
       '--finish removes old secrets that nothing uses, --finish --force also those that are still in use',
     ask: (input, send) => send.machine('rotate', input),
     positionals: ['kind'],
+    values: { kind: secretKinds },
     flags: ['status', 'finish', 'force'],
     connects: ({ finish, force }) => ({ ignoresLostSecrets: finish === true && force === true }),
     print: answer => fieldLines(readable(answer)),

@@ -6,31 +6,32 @@ import type { OutputOptions } from '../checks/findings.ts'
 import type { CommandFields } from '../connect.ts'
 import { fieldLines, jsonText } from '../print.ts'
 import type { CliCommand } from './command.ts'
-import { printLine, readJsonFlag } from './command.ts'
+import { defineOwnCommand, printLine } from './command.ts'
 
-const CHECK_USAGE = 'check'
-const DOCTOR_USAGE = 'doctor'
-const VERSION_USAGE = 'version'
+const outputOf = ({ json }: CommandFields): OutputOptions => ({ json: json === true })
 
 export const systemRows: Readonly<Record<string, CliCommand>> = {
-  'check': {
-    usage: CHECK_USAGE,
-    description:
-      'report everything that would stop Weir from starting: reads settings, provider files, secrets and rules as a ' +
-      'start does; exit code 1 if there is a problem',
-    run: async args => (await import('../checks/check.ts')).check(readJsonFlag(args, CHECK_USAGE), printLine),
-  },
-  'doctor': {
-    usage: DOCTOR_USAGE,
-    description:
-      'examine the gateway and its data, report what is wrong and what to do; exit code 1 if there is a problem',
-    run: async args => (await import('../checks/doctor.ts')).doctor(readJsonFlag(args, DOCTOR_USAGE), printLine),
-  },
-  'version': {
-    usage: VERSION_USAGE,
-    description: 'print the versions of Weir, of Bun and of the database schema',
-    run: async args => printVersion(readJsonFlag(args, VERSION_USAGE)),
-  },
+  'check': defineOwnCommand(
+    {
+      usage: 'check',
+      description:
+        'report everything that would stop Weir from starting: reads settings, provider files, secrets and rules as a ' +
+        'start does; exit code 1 if there is a problem',
+    },
+    async input => (await import('../checks/check.ts')).check(outputOf(input), printLine),
+  ),
+  'doctor': defineOwnCommand(
+    {
+      usage: 'doctor',
+      description:
+        'examine the gateway and its data, report what is wrong and what to do; exit code 1 if there is a problem',
+    },
+    async input => (await import('../checks/doctor.ts')).doctor(outputOf(input), printLine),
+  ),
+  'version': defineOwnCommand(
+    { usage: 'version', description: 'print the versions of Weir, of Bun and of the database schema' },
+    input => printVersion(outputOf(input)),
+  ),
 }
 
 function printVersion({ json }: OutputOptions): void {

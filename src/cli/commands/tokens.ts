@@ -1,5 +1,6 @@
 // Commands about service tokens, the credentials of programs for the management interface.
 
+import { accountRoles, siteRoles } from '../../management/actor.ts'
 import {
   findAccount,
   findServiceToken,
@@ -27,6 +28,7 @@ export const tokenRows: Readonly<Record<string, CliCommand>> = {
       '--account-role in one --account; prints the token, which is never shown again',
     positionals: ['name'],
     options: ['role', 'account', 'account-role', 'expires'],
+    values: { 'role': siteRoles.slice(1), 'account-role': accountRoles },
     async ask({ name, role, expires, ...input }, send) {
       const account = await optionally(input.account, given => findAccount(send, given))
       const rights = { role, account, accountRole: input['account-role'] }
@@ -41,6 +43,7 @@ export const tokenRows: Readonly<Record<string, CliCommand>> = {
       '[--after cursor]',
     description: 'list service tokens, newest first; --creator lists those that one person has created',
     options: ['account', 'name', 'state', 'creator', 'limit', 'after'],
+    values: { state: ['active', 'expired', 'revoked'] },
     async ask(query, send) {
       const account = await optionally(query.account, given => findAccount(send, given))
       return await getPages(send, '/api/web/service-tokens', { ...query, account })

@@ -1,5 +1,6 @@
 // Commands about webhooks.
 
+import { siteEvents } from '../../management/webhooks/events.ts'
 import { findAccount, optionally, splitList, text, UNKNOWN_ACCOUNT } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
 import { getPages } from '../send.ts'
@@ -29,6 +30,7 @@ export const webhookRows: Readonly<Record<string, CliCommand>> = {
       'send events of an account, or of the site, to a URL; prints the signing secret, which is never shown again',
     positionals: ['url'],
     options: ['events', 'account'],
+    values: { events: siteEvents },
     async ask({ url, events, account }, send) {
       const id = await optionally(account, given => findAccount(send, given))
       const path = id === undefined ? '/api/web/webhooks' : `/api/web/accounts/${id}/webhooks`

@@ -74,7 +74,8 @@ export function buildPublicData(parts: PublicParts): PublicData {
   function pricing(tier: string | null): CachedPage {
     const known = tiers()
     if (tier !== null && !known.some(({ name }) => name === tier)) {
-      throw new Refusal('resource_unknown', 'no such tier', { param: 'tier' })
+      const hint = `Unknown tier. Tiers: ${known.map(({ name }) => name).join(', ')}.`
+      throw new Refusal('resource_unknown', 'no such tier', { param: 'tier', hint })
     }
     if (!pricingPages.has(tier)) {
       if (pricingPages.size > TIERS_KEPT_MAX) pricingPages.clear()

@@ -13,7 +13,7 @@ import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
-import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 
 const resource = z.enum(['requests', 'tokens', 'concurrency'])
 const span = z.enum(['minute', 'day']).nullable().meta({ description: 'Null for concurrency, which has no period' })
@@ -72,7 +72,6 @@ function checked(limit: Omit<LimitRow, 'id'>): Omit<LimitRow, 'id'> {
 
 const limitRefusals = {
   too_many: 'There are too many limits. Remove some first, or use one limit with "per" for many keys.',
-  tier_unknown: 'Unknown tier.',
   for_nobody: 'The key does not belong to this account or tier, so the limit would apply to no call.',
 }
 
@@ -150,10 +149,11 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ body: { key: keyId, account: accountId, per: scopes, ...limit }, by }) {
         const sortedScopes = limitScopes.filter(scope => scopes.includes(scope)) // the order in the database
         const wanted = checked({ ...limit, keyId, accountId, per: sortedScopes })
-        const result = requireDone(await writer.run('setLimit', { ...wanted, author: by.actor, isNew: true }, by), {
+        const written = await writer.run('setLimit', { ...wanted, author: by.actor, isNew: true }, by)
+        if (written.done === 'tier_unknown') throw await tierUnknown(parts, wanted.tier)
+        const result = requireDone(written, {
           key_unknown: resourceUnknown,
           account_unknown: resourceUnknown,
-          tier_unknown: unfit('tier_unknown', 'tier'),
           for_nobody: unfit('for_nobody', 'key'),
           exists: () =>
             new Refusal('name_taken', 'limit', {

@@ -198,7 +198,8 @@ function read(schema: z.ZodType | undefined, value: unknown, part: RequestPart):
   const [issue] = error.issues
   if (part === 'path') throw unknownSegment(issue)
   if (issue?.code === 'unrecognized_keys') {
-    throw unknownField([...issue.path, issue.keys[0]!].join('.'), fieldsAt(schema, issue.path), part)
+    const names = fieldsAt(schema, issue.path).map(name => [...issue.path, name].join('.'))
+    throw unknownField([...issue.path, issue.keys[0]!].join('.'), names, part)
   }
   const param = issue?.path.join('.') ?? ''
   const isMissing = issue !== undefined && param !== '' && valueAt(value, issue.path) === undefined
@@ -231,10 +232,21 @@ function unknownSegment(issue: Issue | undefined): Refusal {
   return new Refusal('resource_unknown', hint, { hint })
 }
 
+/** What is inside a schema: the fields of an object, the items of a list, the type that is optional. */
+interface SchemaParts {
+  readonly shape: Readonly<Record<string, z.ZodType>>
+  readonly element: z.ZodType
+  readonly unwrap: () => z.ZodType
+}
+
 /** The names of the known fields at this path. */
 function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
-  const shape = path.length === 0 ? (schema as { readonly shape?: Readonly<Record<string, unknown>> }).shape : undefined
-  return Object.keys(shape ?? {})
+  const { shape, element, unwrap } = schema as Partial<SchemaParts>
+  if (unwrap !== undefined && element === undefined) return fieldsAt(unwrap(), path)
+  const [name, ...below] = path
+  if (name === undefined) return Object.keys(shape ?? {})
+  const inner = typeof name === 'number' ? element : shape?.[String(name)]
+  return inner === undefined ? [] : fieldsAt(inner, below)
 }
 
 const FIELDS_LISTED_MAX = 30

@@ -32,7 +32,7 @@ import type { CopyRequest, CopyThreadMethods } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { GatewaySecrets } from './folder.ts'
 import { DATABASE, FolderError, restoreFolderOf, restoreNoteOf, STATISTICS_FILE } from './folder.ts'
-import { schemaFindings, schemaVersion } from './schema-check.ts'
+import { schemaFindings, schemaOf } from './schema-check.ts'
 
 export interface BackupReport {
   /** The folder of the backup. It is renamed when its ledger does not agree. */
@@ -147,15 +147,6 @@ function badName(to: string, madeAt: string): string {
 
 /** Writes a time so that it can be part of a file name. */
 const inName = (time: string): string => time.replaceAll(':', '-')
-
-function schemaOf(path: string): number {
-  const db = openReader(path)
-  try {
-    return schemaVersion(db)
-  } finally {
-    db.close()
-  }
-}
 
 interface BackupNote {
   readonly schema?: number

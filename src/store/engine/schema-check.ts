@@ -4,7 +4,7 @@
 import { Database } from 'bun:sqlite'
 import type { AuditFinding } from '../ledger-audit/findings.ts'
 import { createFinding } from '../ledger-audit/findings.ts'
-import { migrate, readMigrations } from './database.ts'
+import { migrate, openReader, readMigrations } from './database.ts'
 
 type SchemaObject = { readonly name: string; readonly sql: string }
 
@@ -27,6 +27,16 @@ function expectedAt(version: number): ReadonlyMap<string, string> {
 
 export const schemaVersion = (db: Database): number =>
   Number((db.query('PRAGMA user_version').get() as { user_version: bigint }).user_version)
+
+/** The schema of a database file. */
+export function schemaOf(path: string): number {
+  const db = openReader(path)
+  try {
+    return schemaVersion(db)
+  } finally {
+    db.close()
+  }
+}
 
 export function schemaFindings(db: Database): readonly AuditFinding[] {
   const actual = new Map((db.query(READ_SCHEMA).all() as SchemaObject[]).map(({ name, sql }) => [name, sql]))
