@@ -136,7 +136,7 @@ describe('media by URL', () => {
   })
 })
 
-describe('a call that the funds do not cover', () => {
+describe('a call of a key with strictCap that the funds do not cover', () => {
   test.each([
     ['/v1/messages', { ...message('pond-chat/echo', 'Hello'), max_tokens: 4_000 }, 'max_tokens'],
     ['/v1/chat/completions', chat('pond-chat/echo', 'Hello'), 'max_tokens'],
@@ -149,6 +149,7 @@ describe('a call that the funds do not cover', () => {
     ['/api/v3/chat/completions', chat('pond-chat/echo', 'Hello'), 'max_completion_tokens'],
   ])('at %s is refused with the cap that would fit', async (path, body, cap) => {
     const poor = await harness.key({ credit: '0.002' })
+    await harness.weir('keys set', { 'key': poor, 'strict-cap': 'on' })
     const { status, text, sent } = await post(harness, path, body, poor)
     expect([status, sent]).toEqual([402, 0])
     expect(text).toMatch(new RegExp(`With ${cap} of at most \\d+ it would fit`))
