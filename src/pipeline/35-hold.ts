@@ -19,6 +19,7 @@ import { affordableOutput, estimateTokens, inputBound, upperBound } from '../bil
 import type { CountTokens } from '../billing/token-counter.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/neutral/call.ts'
+import type { Protocol } from '../protocols/protocol.ts'
 import { FUNDS_SHARE } from '../store/ledger/funds-share.ts'
 import { readMoney } from '../store/ledger/money-text.ts'
 import { withCandidates } from './30-route.ts'
@@ -55,8 +56,9 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   async function holdLess(
     exchange: Exchange,
     route: Route,
-    { call, held, isFirst, slices }: RefusedBound,
+    { call, held, isFirst, slices: wanted }: RefusedBound,
   ): Promise<Hold> {
+    const slices = wanted === 'collected' && !isCollectable(call, exchange.protocol) ? undefined : wanted
     const { size, price } = route.candidates[0]!
     const input: CountedInput = {}
     let finer = size
@@ -75,7 +77,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
         ...(slices !== undefined && { slices }),
       } as Hold
     }
-    if ((!isFirst || slices !== undefined) && isInsufficient(last)) {
+    if ((!isFirst || wanted !== undefined) && isInsufficient(last)) {
       const preferred = await tryHold(size)
       if (preferred !== undefined) return preferred
     }
@@ -123,7 +125,17 @@ function slicesOf({ permit, candidates }: Route, call: Call, { protocol }: Excha
     upstreamProtocol.codec !== undefined && provider.speaks[upstreamProtocol.name]?.stream !== undefined
   if (!candidates.every(canStream)) return undefined
   if (call.stream) return 'streamed'
-  return call.state?.background || call.units !== undefined ? undefined : 'collected'
+  return call.state?.background || call.serverTools || call.units !== undefined ? undefined : 'collected'
+}
+
+/** Whether a plain answer can be collected from a stream: it is text. An invalid request is left to its upstream. */
+function isCollectable(call: Call, { codec }: Protocol): boolean {
+  try {
+    return !codec?.readConversation(call).lostFields.some(field => /modalities$/i.test(field))
+  } catch (fault) {
+    if (fault instanceof Refusal) return false
+    throw fault
+  }
 }
 
 /** The most and the least that a first slice may cost. */

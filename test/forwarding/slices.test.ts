@@ -165,6 +165,22 @@ describe('a plain call', () => {
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 0, cost: 7 * IN + 5 * OUT })
   })
 
+  test('is sent as it is where its answer may have sound or a tool of the provider', async () => {
+    const audio = { modalities: ['text', 'audio'], audio: { voice: 'ash', format: 'mp3' } }
+    const cases = [
+      ['0.05', audio],
+      ['1', { tools: [{ type: 'web_search' }] }],
+    ] as const
+    for (const [credit, more] of cases) {
+      const key = await harness.key({ credit })
+      const before = harness.upstream.requests.length
+      const response = await chat(harness, key, bodyOf({ ...more, max_tokens: 8_000 }))
+      expect([response.status, harness.upstream.requests.length]).toEqual([200, before + 1])
+      await response.text()
+      expect(JSON.parse(harness.upstream.requests.at(-1)!.body.toString())).not.toHaveProperty('stream')
+    }
+  })
+
   test('is sent as it is where its highest cost is a small part of the funds', async () => {
     const key = await harness.key({ credit: '100' })
     await (await chat(harness, key, bodyOf())).text()
