@@ -179,9 +179,9 @@ const cases: readonly (readonly [what: string, file: string, problem: string | R
     'weir.yaml:4: modelNames[0].members: openai/no-such-model: OpenAI has no such model.',
   ],
   [
-    'a price of an unknown model',
-    `${good}prices:\n  - {model: openai/gpt-4o-mino, price: {input: '1', output: '2'}}`,
-    'weir.yaml:4: prices[0].model: OpenAI has no model "gpt-4o-mino"; did you mean "openai/gpt-4o-mini"?',
+    'a price of an unknown provider',
+    `${good}prices:\n  - {model: openia/gpt-4o-mini, price: {input: '1', output: '2'}}`,
+    /^weir.yaml:4: prices\[0\].model: there is no provider "openia"; did you mean "openai"\?; providers: /,
   ],
   [
     'a price as a number',
