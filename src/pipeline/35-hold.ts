@@ -26,6 +26,7 @@ import { withCandidates } from './30-route.ts'
 import { draftOf } from './80-record.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
+import { CONTEXT_TOKENS_UNKNOWN } from './route/call-size.ts'
 import { LAST_TOKENS_MIN, outputTokensOf, sizedFor, sliceTokens } from './settle/reservation.ts'
 
 /** For a smaller body a count costs more than it could save. */
@@ -121,11 +122,18 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
 /** How a call reserves its money in slices; undefined where the answer cannot be stopped at any time. */
 function slicesOf({ permit, candidates }: Route, call: Call, { protocol }: Exchange): Hold['slices'] {
   if (permit.caller.strictCap || protocol.codec === undefined || protocol.mayNotStream) return undefined
-  const canStream = ({ upstreamProtocol, provider }: Candidate): boolean =>
-    upstreamProtocol.codec !== undefined && provider.speaks[upstreamProtocol.name]?.stream !== undefined
-  if (!candidates.every(canStream)) return undefined
+  // What tools of the provider read is known only at the end of an answer, so that a stop would make it free.
+  if (call.state?.background || call.serverTools || call.searchesMax > 0) return undefined
+  if (!candidates.every(candidate => canBeStopped(candidate, call))) return undefined
   if (call.stream) return 'streamed'
-  return call.state?.background || call.serverTools || call.units !== undefined ? undefined : 'collected'
+  return call.units !== undefined ? undefined : 'collected'
+}
+
+/** Whether a stop ends the answer and its bill, and the cost of the input is known before the end. */
+function canBeStopped({ upstreamProtocol, provider, model, size }: Candidate, { textOnly }: Call): boolean {
+  if (model.billsWhenLeft ?? provider.can.billsWhenLeft) return false
+  if (!textOnly && size.inputTokensMax >= (model.contextTokens ?? CONTEXT_TOKENS_UNKNOWN)) return false
+  return upstreamProtocol.codec !== undefined && provider.speaks[upstreamProtocol.name]?.stream !== undefined
 }
 
 /** Whether a plain answer can be collected from a stream: it is text. An invalid request is left to its upstream. */

@@ -62,6 +62,7 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     }
   }
   const makersByPrefix = vendorPrefixes(all)
+  const providerIds = new Set(all.map(({ provider }) => normalizeName(provider.id)))
 
   function find(name: string): readonly IndexedModel[] | undefined {
     const key = normalizeName(name)
@@ -69,8 +70,11 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     const maker = slash < 0 ? undefined : makersByPrefix.get(key.slice(0, slash))
     const made =
       maker === undefined ? [] : (byName.get(key.slice(slash + 1)) ?? []).filter(model => model.maker === maker)
-    const models = new Set([...made, ...(byName.get(key) ?? [])])
-    return models.size === 0 ? undefined : relevantModels([...models])
+    const models = [...new Set([...made, ...(byName.get(key) ?? [])])]
+    const prefix = key.slice(0, Math.max(0, slash))
+    const isOthers = providerIds.has(prefix) || makersByPrefix.has(prefix)
+    const offered = models.filter(one => !isOthers || one.provider.id === prefix || !isLocal(one))
+    return offered.length === 0 ? undefined : relevantModels(offered)
   }
 
   let bareNames: ReturnType<typeof listBareNames> | undefined
@@ -112,8 +116,16 @@ const makersOf = (models: readonly IndexedModel[]): readonly string[] => [
   ...new Set(models.flatMap(({ maker }) => (maker === '' ? [] : [maker]))),
 ]
 
-/** The models that count for a name, in the order in which they are tried. */
-function relevantModels(models: readonly IndexedModel[]): readonly IndexedModel[] {
+/** Any program of the machine may listen at the port of a local server, and may list whatever names it likes. */
+const isLocal = ({ provider }: IndexedModel): boolean => provider.localServer !== undefined
+
+/**
+ * The models that count for a name, in the order in which they are tried. A local server never takes the place of
+ * another provider's model, even if that provider has no channel.
+ */
+function relevantModels(all: readonly IndexedModel[]): readonly IndexedModel[] {
+  const remote = all.filter(model => !isLocal(model))
+  const models = remote.length > 0 ? remote : all
   const withChannel = models.filter(({ hasChannel }) => hasChannel)
   const usable = withChannel.length > 0 ? withChannel : models
   const made = usable.filter(({ maker }) => maker !== '')

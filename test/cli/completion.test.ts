@@ -91,7 +91,8 @@ describe.each(shells)('for %s', shell => {
     expect(printed).toEqual({ code: 0, stdout: `${completionScript(shell, cliCommands)}\n`, stderr: '' })
   })
 
-  test.skipIf(Bun.which(shell) === null)('the script has no syntax error', async () => {
+  if (Bun.which(shell) === null) return // zsh and fish need not be installed
+  test('the script has no syntax error', async () => {
     const stdin = new Blob([completionScript(shell, cliCommands)])
     const check = Bun.spawn([shell, '-n'], { stdin, stdout: 'pipe', stderr: 'pipe' })
     expect([await check.stderr.text(), await check.exited]).toEqual(['', 0])

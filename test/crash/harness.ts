@@ -61,7 +61,7 @@ const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
 const START_KILL_EACH = 3
 const START_KILLS_MILLE = 250
 const CHECKPOINT_SECONDS = 1
-const AFTER_TOUCH_MS = 15
+const AFTER_TOUCH_MS = 60
 const VIOLATIONS_KEPT = 200
 /** By default one kill in so many falls into a migration. */
 const UPGRADE_KILLS_SHARE = 30

@@ -81,7 +81,7 @@ test('a tag that Ollama adds need not be typed', async () => {
     ['llama3.2', 'llama3.2:latest'],
     ['llama3.2:latest', 'llama3.2:latest'],
     ['qwen3:8b', 'qwen3:8b'],
-    ['ollama/llama3.2', 'llama3.2'],
+    ['ollama/llama3.2', 'llama3.2:latest'],
   ] as const) {
     expect(routeOf(await ask(harness, asked))).toContain(`ollama→${sent})`)
   }

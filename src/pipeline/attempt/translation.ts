@@ -190,7 +190,7 @@ export class StreamTranslator implements FrameConverter, EarlyEnd {
   endEarly(usage: Usage, code: ErrorCode): Buffer {
     const rest = this.#write([...cutShort(this.#reader), { kind: 'usage', usage }])
     const text = rest.toString('utf8') + this.#writer.end()
-    return Buffer.from(text.replaceAll('data: {"', () => `data: {"weir_stop":"${code}","`))
+    return Buffer.from(text.replaceAll(/^data: \{"/gm, () => `data: {"weir_stop":"${code}","`))
   }
 
   #write(events: ReturnType<EventReader['read']>): Buffer {

@@ -9,7 +9,7 @@ import { maxToolUses } from '../settle/tool-uses.ts'
 
 /** For a model whose limits are unknown. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
-const CONTEXT_TOKENS_UNKNOWN = 131_072
+export const CONTEXT_TOKENS_UNKNOWN = 131_072
 /** The most reasoning tokens of a model whose output cap does not include them. */
 const THOUGHT_TOKENS_MAX = 32_768
 

@@ -215,6 +215,8 @@ export class Targets {
   #meaningOf(asked: string): ResolvedModel | (() => Refusal) {
     const { catalogue, prices } = this.#parts
     const exact = exactModel(catalogue, prices, asked)
+    const listed = exact && listedModel(catalogue, exact)
+    if (listed !== undefined) return this.#meaningOf(listed)
     if (exact !== undefined && catalogue.channelsOf(exact.provider.id).length > 0) return singleModel(asked)
     const { index } = catalogue
     const models = index.find(asked)?.filter(({ hasChannel }) => exact === undefined || hasChannel) ?? []
@@ -417,6 +419,15 @@ function exactModel(
   const isOpen = provider.openModels || prices.current(name) !== undefined
   const model = provider.models.get(id) ?? (isOpen ? { id } : undefined)
   return model && { provider, model }
+}
+
+/**
+ * The name of the listed model that an unlisted one means in another spelling. Otherwise another spelling would have
+ * another price, and no limit.
+ */
+function listedModel({ index }: Pick<Catalogue, 'index'>, { provider, model }: FoundModel): string | undefined {
+  if (provider.models.has(model.id)) return undefined
+  return index.find(model.id)?.find(one => one.provider.id === provider.id)?.name
 }
 
 const SHOWN_MODELS_MAX = 5

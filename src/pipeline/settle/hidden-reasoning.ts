@@ -76,7 +76,8 @@ export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: numb
  * An upstream that never sent anything may hang. For a model that is not known to reason, a caller that disconnected
  * pays only for the time until then.
  */
-const isSilent = (attempt: Attempt): boolean => !attempt.meter.content && traitsOf(attempt).thinking === undefined
+export const isSilent = (attempt: Attempt): boolean =>
+  !attempt.meter.content && traitsOf(attempt).thinking === undefined
 
 /** Whether the upstream request turns reasoning off, for a model that is known to obey. */
 export function isReasoningOff({ call }: Hold, { attempt, conversation }: Exchange): boolean {

@@ -14,7 +14,7 @@ import { readMoney } from '../../store/ledger/money-text.ts'
 import { estimateUsage } from '../60-cost.ts'
 import type { Exchange, Hold, Reservation } from '../exchange.ts'
 import { outcomeOf } from './ending.ts'
-import { hiddenTokens } from './hidden-reasoning.ts'
+import { hiddenTokens, isSilent } from './hidden-reasoning.ts'
 
 /** How many output tokens one slice covers: fewer where the funds are small, because others need money too. */
 export const sliceTokens = { most: 4_096, least: 64 } as const
@@ -74,7 +74,8 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
 
   function cover(exchange: Exchange): Promise<void> | undefined {
     const { reservation } = exchange.settlement
-    if (reservation === undefined) return undefined
+    // A complete answer is delivered, whatever its report says.
+    if (reservation === undefined || exchange.attempt.meter.finished) return undefined
     const used = usedTokens(exchange)
     if (used + reservation.reserveAtTokens < reservation.tokens) return undefined
     if (reservation.refusal === undefined && reservation.tokens < outputTokensOf(exchange.attempt.candidate!.size)) {
@@ -91,6 +92,7 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
     begin({ amount, slices }, exchange) {
       if (slices === undefined) return
       const reservation = (exchange.settlement.reservation ??= { amount, tokens: 0, reserveAtTokens: 0 })
+      delete reservation.refusal // another candidate may be cheaper
       noteCoverage(reservation, exchange, 0)
     },
     cover,
@@ -130,7 +132,7 @@ function usedTokens(exchange: Exchange): number {
 
 /** Tokens of unseen reasoning beyond those that are known. */
 const hiddenIn = (exchange: Exchange, known = 0): number =>
-  hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
+  isSilent(exchange.attempt) ? 0 : hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
 
 function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' }>, least: Nanos): Refusal {
   if (extended.done === 'settled') return new Refusal('gateway_fault', 'the hold of a running call is gone')
