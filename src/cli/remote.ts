@@ -41,6 +41,9 @@ interface RemoteGateway {
   readonly token: Secret
 }
 
+/** Whether commands go to the gateway of WEIR_TOKEN and not to that of this machine. */
+export const isRemote = (): boolean => Boolean(process.env.WEIR_TOKEN?.trim())
+
 /** The gateway of WEIR_TOKEN; undefined without this variable. `url`: where it is, if the command says that. */
 function remoteGateway(url: string | undefined): RemoteGateway | undefined {
   const token = process.env.WEIR_TOKEN?.trim()

@@ -288,7 +288,8 @@ channels: [{provider: openai, name: remote, credential: {env: REMOTE_KEY}}]
     const [last] = (await harness.manage('GET', '/api/web/audit-log?limit=1')).data as { actor: string }[]
     expect(last!.actor).toStartWith('tok_')
     const exportedThere = (await alone('export')).stdout
-    expect(exportedThere).toContain('env: REMOTE_KEY')
+    // Only the operator's own machine says where secrets come from, so that an export has a name of its own for this one.
+    expect(exportedThere).toContain('env: OPENAI_REMOTE_CREDENTIAL')
     expect(exportedThere).toBe((await run('export')).stdout)
   })
 })

@@ -66,14 +66,37 @@ describe('over TCP', () => {
     expect(audited()).toHaveLength(before)
   })
 
+  let token: Promise<string> | undefined
+  const ownerToken = (): Promise<string> => (token ??= setUpOwner(harness).then(owner => owner.token))
+
   test("a proxy, which may be inside the operator's network, cannot be set", async () => {
-    const owner = await setUpOwner(harness)
+    const token = await ownerToken()
     const { data } = await harness.manage('GET', '/api/web/channels')
     const channel = encodeURIComponent((data as { id: string }[])[0]!.id)
     const proxy = { proxy: 'http://127.0.0.1:3128' }
-    const refused = await askAs(harness, owner.token)('PATCH', `web/channels/${channel}`, proxy)
+    const refused = await askAs(harness, token)('PATCH', `web/channels/${channel}`, proxy)
     expect([refused.status, JSON.stringify(refused.body)]).toEqual([403, expect.stringContaining('the operator')])
     expect(await harness.manage('PATCH', `/api/web/channels/${channel}`, proxy)).toMatchObject({ proxy: true })
+  })
+
+  test('a reference to a secret, which whoever applies an exported file would read, cannot be set', async () => {
+    const owner = askAs(harness, await ownerToken())
+    const reference = { credentialFrom: 'env:WEIR_TOKEN' }
+    const { data } = await harness.manage('GET', '/api/web/channels')
+    const channel = encodeURIComponent((data as { id: string }[])[0]!.id)
+    const hook = { url: 'https://example.com/', events: ['balance.low'], secretFrom: 'file:/etc/passwd' }
+    for (const [method, path, body] of [
+      ['PATCH', `web/channels/${channel}`, reference],
+      ['POST', 'web/channels', { provider: 'openai', credentials: ['sk-0123456789abcdef'], ...reference }],
+      ['POST', 'web/webhooks', hook],
+    ] as const) {
+      const refused = await owner(method, path, body)
+      expect([path, refused.status, JSON.stringify(refused.body)]).toEqual([
+        path,
+        403,
+        expect.stringContaining('the operator'),
+      ])
+    }
   })
 
   test('the endpoints answer 401 without a token, and with an API key', async () => {

@@ -6,6 +6,7 @@ import type { CommandFields } from '../connect.ts'
 import { Problem } from '../connect.ts'
 import { splitList, text } from '../input.ts'
 import { rowLines } from '../print.ts'
+import { isRemote } from '../remote.ts'
 import type { Send } from '../send.ts'
 import type { CliCommand, SayLines } from './command.ts'
 import { defineCommand } from './command.ts'
@@ -62,6 +63,7 @@ async function apply(input: CommandFields, send: Send, say: SayLines): Promise<C
     file: readConfigFile(text(input.content), text(input.name)),
     prune: input.prune === true,
     secrets: { env: process.env, folder: input.file === STDIN ? process.cwd() : dirname(resolve(text(input.file))) },
+    isRemote: isRemote(),
     nowMs: Date.now,
   })
   const isDryRun = input['dry-run'] === true

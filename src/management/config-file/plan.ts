@@ -56,6 +56,8 @@ export interface PlanParts {
   /** Removes what the lists of the file do not have. */
   readonly prune: boolean
   readonly secrets: SecretSource
+  /** The gateway runs elsewhere. Only the operator of its own machine may set where its secrets come from. */
+  readonly isRemote?: boolean
   nowMs(): number
 }
 
@@ -323,7 +325,8 @@ class PlanBuilder {
     if (secret !== undefined) {
       const problem = problemOf(secret)
       if (problem !== undefined) this.#report(entry, [field], problem)
-      return { secret, fields: { ...fields, [field]: mark(fields, secret), [from]: referenceText(reference) } }
+      const origin = this.#parts.isRemote ? current?.fields[from] : referenceText(reference)
+      return { secret, fields: { ...fields, [field]: mark(fields, secret), [from]: origin } }
     }
     const missing = reference.env === undefined ? `the file ${reference.file}` : `the variable ${reference.env}`
     if (kept[field] === null) {

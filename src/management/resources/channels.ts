@@ -58,6 +58,12 @@ const Change = z.strictObject({
   proxy: proxy.optional(),
 })
 
+/**
+ * An exported file has the reference, and whoever applies the file reads it on a machine of the operator. So an admin who
+ * could set it would choose which file or variable of that machine is sent to the address of the channel.
+ */
+const referenceReserved = { credentialFrom: 'operator' } as const
+
 const Bulk = z.strictObject({
   channels: z
     .array(z.strictObject({ id: channelId, version: z.number().int().optional() }))
@@ -130,6 +136,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         ...optional(rule),
         ...optional(shared),
       }),
+      reserved: referenceReserved,
       answer: Changed,
       status: 201,
       async run({ body: { provider, credentials, name: channelName, ...body }, by }) {
@@ -149,7 +156,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       changes: ({ channel }) => ownerOf(parts, channel),
       body: Change,
       // A proxy may stand inside the network of the gateway, which a stolen session must not reach.
-      reserved: { proxy: 'operator' },
+      reserved: { proxy: 'operator', ...referenceReserved },
       answer: Channel.extend({ warnings }),
       async run({ params, body: { credential: text, proxy: newProxy, ...body }, by }) {
         const channel = idOf(parts, params.channel)

@@ -81,8 +81,11 @@ const ownSecret = {
     }),
   secretFrom: secretFrom.optional(),
 }
-/** Members of an account would choose a secret that can be guessed. */
-const reserved = { secret: 'admin', secretFrom: 'admin' } as const
+/**
+ * Members of an account would choose a secret that can be guessed. An exported file has the reference, and whoever applies
+ * the file reads it on a machine of the operator.
+ */
+const reserved = { secret: 'admin', secretFrom: 'operator' } as const
 
 export const webhookUrl = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
@@ -205,6 +208,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       summary: 'Create a webhook for events of all accounts and of the site.',
       body: z.strictObject({ url: webhookUrl, events: eventList(siteEvents), ...ownSecret }),
+      reserved,
       answer: withSecret,
       status: 201,
       run: ({ body, ...ask }) => make({ ...body, accountId: null, scope: null }, ask),
