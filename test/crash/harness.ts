@@ -61,7 +61,8 @@ const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
 const START_KILL_EACH = 3
 const START_KILLS_MILLE = 250
 const CHECKPOINT_SECONDS = 1
-const AFTER_TOUCH_MS = 60
+/** A start with calls to recover writes about so many times to its database. */
+const WRITES_AT_START = 16
 const VIOLATIONS_KEPT = 200
 /** By default one kill in so many falls into a migration. */
 const UPGRADE_KILLS_SHARE = 30
@@ -214,14 +215,13 @@ class Run {
     await until(() => this.#callers.underWay === 0, 'every caller has seen the end of its call', QUIET_MS_MAX)
   }
 
-  /** Kills a start at any instant, or soon after the gateway first writes to its database. */
+  /** Kills a start at any instant, or after some writes of the gateway to its database. */
   async #killAtStart(): Promise<void> {
     const open = countOpenCalls(this.#database)
     const gateway = new GatewayChild(this.#child)
     if (this.#random() < 0.3) await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
     else {
-      await firstTouch(this.#database, gateway.listening)
-      await Bun.sleep(this.#random() * AFTER_TOUCH_MS)
+      await writesAtStart(this.#database, gateway.listening, Math.ceil(this.#random() * WRITES_AT_START))
     }
     await gateway.kill()
     this.#log.write({ kind: 'killed', when: 'start', ms: Date.now() })
@@ -281,13 +281,14 @@ class Run {
   }
 }
 
-/** Waits until a file of the database changes or the gateway listens, whichever is first. */
-async function firstTouch(database: string, listening: Promise<unknown>): Promise<void> {
-  const touched = Promise.withResolvers<void>()
+/** Waits until the files of the database have changed so many times, or the gateway listens, whichever is first. */
+async function writesAtStart(database: string, listening: Promise<unknown>, writes: number): Promise<void> {
+  const written = Promise.withResolvers<void>()
+  let left = writes
   const watcher = watch(dirname(database), (_, file) => {
-    if (file?.startsWith(basename(database))) touched.resolve()
+    if (file?.startsWith(basename(database)) && --left <= 0) written.resolve()
   })
-  await Promise.race([touched.promise, listening])
+  await Promise.race([written.promise, listening])
   watcher.close()
 }
 

@@ -8,7 +8,7 @@ import { ROOT } from './gateway-child.ts'
 import { runCrashes } from './harness.ts'
 
 /** Most bugs are detected within a few kills; a bug that needs a checkpoint and a kill at the right moment takes longer. */
-const KILLS_MAX = 450
+const KILLS_MAX = 300
 const ROUNDS = 5
 
 export interface Caught {
