@@ -1,23 +1,23 @@
 // npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if anything failed.
 //
-// Two processes at once: one has the tests that mostly wait for processes that they start and kill; the other the rest.
+// Two processes at once, each with one folder of tests after the other. One process begins with the folders whose tests
+// mostly wait for processes that they start and kill; the other begins at the opposite end of the list.
 
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { check } from './check.ts'
 
 const root = join(import.meta.dir, '..')
 
 /** Folders of tests that start processes of their own. */
-const waiting: readonly string[] = ['cli', 'crash', 'front', 'ledger', 'rules', 'secrets']
+const waiting: readonly string[] = ['crash', 'ledger', 'front', 'cli', 'secrets', 'rules']
+/** The longest folders that do not, so that none of them is the last to begin. */
+const long: readonly string[] = ['forwarding', 'routing', 'management', 'dialects']
 
-const isTest = (name: string): boolean => !name.includes('.') || name.endsWith('.test.ts')
-const others = readdirSync(join(root, 'test')).filter(name => isTest(name) && !waiting.includes(name))
-
-const shares: readonly (readonly string[])[] =
-  process.argv.length > 2
-    ? [process.argv.slice(2)]
-    : [waiting.map(name => `./test/${name}`), ['./src', './tools', ...others.map(name => `./test/${name}`)]]
+const tests = [...new Bun.Glob('**/*.test.ts').scanSync(join(root, 'test'))]
+const others = [...new Set(tests.map(path => path.split('/')[0]!))].filter(
+  name => !waiting.includes(name) && !long.includes(name),
+)
+const folders = [...waiting, ...others.sort(), ...long].map(name => `./test/${name}`)
 
 /** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
 const HUNG_MS = 120_000
@@ -27,26 +27,36 @@ interface Ran {
   readonly exitCode: number
 }
 
-/** bun test writes its report to stderr; it is passed on as it comes and its closing counts are read from it. */
+/** bun test writes its report to stderr. A report of a folder is printed as a whole, so that two do not mix. */
 async function run(paths: readonly string[]): Promise<Ran> {
-  const tests = Bun.spawn([process.execPath, 'test', '--timeout', String(HUNG_MS), ...paths], {
+  const child = Bun.spawn([process.execPath, 'test', '--timeout', String(HUNG_MS), ...paths], {
     cwd: root,
-    stdout: 'inherit',
+    stdout: 'pipe',
     stderr: 'pipe',
     env: { ...process.env, NO_COLOR: '1' },
   })
-  let report = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of tests.stderr) {
-    const text = decoder.decode(chunk, { stream: true })
-    process.stderr.write(text)
-    report += text
-  }
-  return { report, exitCode: await tests.exited }
+  const [output, report, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  process.stdout.write(output)
+  process.stderr.write(report)
+  return { report, exitCode }
 }
 
-const checked = process.argv.length > 2 || (await check())
-const ran = await Promise.all(shares.map(run))
+/** Runs one folder after the other until none is left. `next` returns undefined then. */
+async function runEach(next: () => string | undefined): Promise<Ran[]> {
+  const ran: Ran[] = []
+  for (let folder = next(); folder !== undefined; folder = next()) ran.push(await run([folder]))
+  return ran
+}
+
+async function runAll(): Promise<Ran[]> {
+  const left = [...folders, './tools', './src']
+  const both = await Promise.all([runEach(() => left.shift()), runEach(() => left.pop())])
+  return both.flat()
+}
+
+const paths = process.argv.slice(2)
+const checked = paths.length > 0 || (await check())
+const ran = paths.length > 0 ? [await run(paths)] : await runAll()
 
 const countIn = (report: string, word: string): number =>
   Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)
