@@ -46,16 +46,14 @@ test('of hundreds of attempts at once only a few are tried, and no call fails', 
       ),
     ),
   )
-  let [isOver, calls] = [false, 0]
+  let isOver = false
   void flood.then(() => (isOver = true))
   do {
     const { status } = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
     expect(status).toBe(200)
-    calls++
   } while (!isOver)
   const codes = (await flood).map(({ error }) => error.code)
   const [tried, away] = ['sign_in_failed', 'overloaded'].map(code => codes.filter(one => one === code).length)
   expect(tried! + away!).toBe(300)
   expect(away!).toBeGreaterThan(100)
-  expect(calls).toBeGreaterThan(5)
 })
