@@ -7,7 +7,6 @@ import { Problem, resolveFolder } from '../connect.ts'
 import { daysAhead, findAccount, optionally, parseNumber, text } from '../input.ts'
 import { listLines } from '../print.ts'
 import { writtenSize } from '../progress.ts'
-import { restore } from '../restore.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
 import { defineCommand, defineOwnCommand, printLine } from './command.ts'
@@ -104,7 +103,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
       positionals: ['folder'],
       flags: ['despite-findings', 'progress'],
     },
-    input => restore(input, printLine),
+    async input => (await import('../restore.ts')).restore(input, printLine),
   ),
 }
 
