@@ -122,9 +122,10 @@ test(
 test(
   'five hundred callers that are paid in slices share what there is, and never spend more',
   async () => {
+    const amount = await holdOfOneCall()
     harness.upstream.planModel(MODEL, streamed(Array.from({ length: 40 }, () => 'four more words of it ')))
     for (let round = 0; round < ROUNDS; round++) {
-      const key = await harness.key({ credit: asUsd(BigInt(1 + someOf(400)) * 10_000n), qpm: 100_000 })
+      const key = await harness.key({ credit: asUsd(amount + BigInt(someOf(400)) * 10_000n), qpm: 100_000 })
       const { balance: before } = await harness.balance(key)
       const spentBefore = query('SELECT coalesce(sum(cost), 0) FROM record')[0]!
       const statuses = await Promise.all(
