@@ -44,46 +44,58 @@ export interface RoundsParts extends Setting {
   say(line: string): void
 }
 
-export async function runRounds(parts: RoundsParts): Promise<Rounds> {
+export interface RoundsResult {
+  readonly rounds: Rounds
+  /** A sentence on the peers that did not work, for the report; empty when all did. */
+  readonly leftOut: string
+}
+
+export async function runRounds(parts: RoundsParts): Promise<RoundsResult> {
   const rounds: Record<SubjectName, Round[]> & Record<string, Round[]> = { 'nginx': [], 'bun-proxy': [], 'weir': [] }
-  let subjects: readonly Subject[] = await startAll(parts)
+  const leftOut: string[] = []
+  const leave = (name: string, fault: unknown): void => {
+    // Without Weir or the floor there is no run; a peer that does not work must not end it.
+    if (isOwn(name)) throw fault
+    delete rounds[name]
+    const [why] = (fault as Error).message.split('\n')
+    leftOut.push(`${name} (${why!.slice(0, 100)})`)
+    parts.say(`  ${name} is left out: ${(fault as Error).message}`)
+  }
+  const subjects = new Set<Subject>()
+  for (const start of startersOf(parts)) {
+    await start.run().then(
+      subject => subjects.add(subject),
+      fault => leave(start.name, fault),
+    )
+  }
   for (let round = 1; round <= ROUNDS; round++) {
     for (const subject of subjects) {
-      const result = await runRound(subject, parts).catch((fault: Error) => leave(subject, fault))
-      if (result === undefined) {
-        subjects = subjects.filter(other => other !== subject)
-        delete rounds[subject.name]
-        continue
+      try {
+        const result = await runRound(subject, parts)
+        ;(rounds[subject.name] ??= []).push(result)
+        parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
+      } catch (fault) {
+        leave(subject.name, fault)
+        subjects.delete(subject)
+        await subject.stop()
       }
-      ;(rounds[subject.name] ??= []).push(result)
-      parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
     }
   }
   for (const subject of subjects) await subject.stop()
-  return rounds
-
-  /** A peer that does not work is left out, and the run goes on; without Weir or the floor there is no run. */
-  async function leave(subject: Subject, fault: Error): Promise<undefined> {
-    if (isOwn(subject.name)) throw fault
-    parts.say(`  ${subject.name} is left out: ${fault.message}`)
-    await subject.stop()
-  }
+  return { rounds, leftOut: leftOut.length === 0 ? '' : ` Left out, because it failed: ${leftOut.join('; ')}.` }
 }
 
 const isOwn = (name: string): name is SubjectName => (subjectNames as readonly string[]).includes(name)
 
-async function startAll(parts: RoundsParts): Promise<Subject[]> {
-  const subjects: Subject[] = []
-  for (const name of subjectNames) subjects.push(await startSubject(name, parts))
-  for (const found of parts.peers.found) {
-    try {
-      subjects.push(await startPeer(found, parts))
-    } catch (fault) {
-      parts.say(`  ${found.peer.name} is left out: ${(fault as Error).message}`)
-    }
-  }
-  return subjects
+interface Starter {
+  readonly name: string
+  run(): Promise<Subject>
 }
+
+const startersOf = (parts: RoundsParts): readonly Starter[] => [
+  ...subjectNames.map(name => ({ name, run: () => startSubject(name, parts) })),
+  ...parts.peers.found.map(found => ({ name: found.peer.name, run: () => startPeer(found, parts) })),
+]
 
 type RoundParts = Pick<RoundsParts, 'plan' | 'upstream'>
 

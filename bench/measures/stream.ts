@@ -24,14 +24,15 @@ export const streamPlan = (quick: boolean): Plan => ({
 export const measureStream: Measure = async measuring => {
   const plan = streamPlan(measuring.quick)
   const upstream = await startStreamUpstream(measuring.bench, streamShape)
-  const rounds = await runRounds({ ...measuring, upstream, plan })
+  const { rounds, leftOut } = await runRounds({ ...measuring, upstream, plan })
   await upstream.stop()
   return {
     title: `${CHUNKS}-chunk stream`,
     about:
       `${plan.count} streams, ${CONNECTIONS} at once, after ${plan.warmUp} to warm up; a chunk every ${GAP_MS} ms, ` +
       `so that a stream lasts at least ${(CHUNKS + 1) * GAP_MS} ms; three rounds in turn, medians. Every stream is ` +
-      'compared with what was sent, to the byte, but for comments between events; of a peer, all that it says.',
+      'compared with what was sent, to the byte, but for comments between events; of a peer, all that it says.' +
+      leftOut,
     table: roundsTable(rounds, [
       ['core used', of => `${figure(medianOf(of, 'busy') * 100)} %`],
       ['first chunk p50 ms', of => figure(medianOf(of, 'firstP50'))],
