@@ -5,6 +5,9 @@ import { cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { figure } from './measures/figures.ts'
 import type { Section } from './measures/measure.ts'
+import type { Peers } from './subjects/peers.ts'
+import { versionOf } from './subjects/peers.ts'
+import { deeds } from './subjects/subject.ts'
 import { NGINX } from './system/nginx.ts'
 import { cpuModel } from './system/proc.ts'
 import { LOAD_CORE, read, SUBJECT_CORE } from './system/workbench.ts'
@@ -12,7 +15,7 @@ import { LOAD_CORE, read, SUBJECT_CORE } from './system/workbench.ts'
 /** What we know of the targets that are missed; written by hand, so it holds no figures. */
 const REASONS = join(import.meta.dir, 'reasons.md')
 
-function writeTable(rows: readonly (readonly string[])[]): string {
+export function writeTable(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
   // Names to the left, figures to the right.
   const pad = (cell: string, column: number): string =>
@@ -36,6 +39,23 @@ function writeTargets(sections: readonly Section[]): string {
   return `## Targets\n\n${writeTable([['what', 'at most', 'measured', 'met'], ...rows])}\n`
 }
 
+/** What each subject does with a call: a figure means nothing without it. */
+export function describeSubjects({ found, missing }: Peers): string {
+  const head = ['subject', 'version', 'bills', 'keeps a record', 'durable']
+  const own = Object.entries(deeds).map(([name, { bills, records, durable }]) => [name, '', bills, records, durable])
+  const peers = found.map(one => {
+    const { name, bills, records, durable } = one.peer
+    return [name, versionOf(one), bills, records, durable]
+  })
+  const about = [
+    'Weir also authenticates each call, limits its rate, chooses a channel for it and watches its answer; nginx passes ' +
+      'bytes, and bun-proxy parses the body once. A peer is set up with the least that it needs to forward a call.',
+    ...(found.length + missing.length === 0 ? ['No peers were measured in this run.'] : []),
+    ...(missing.length > 0 ? [`No program was there for: ${missing.map(peer => peer.name).join('; ')}.`] : []),
+  ]
+  return `## Subjects\n\n${about.join(' ')}\n\n${writeTable([head, ...own, ...peers])}\n`
+}
+
 /** What the figures depend on. Taken before the run, because the load of the run itself is not news. */
 export function describeMachine(): string {
   const changed =
@@ -52,7 +72,13 @@ export function describeMachine(): string {
   return writeTable([['', ''], ...rows])
 }
 
-export function writeReport(machine: string, sections: readonly Section[]): string {
+export interface Report {
+  readonly machine: string
+  readonly subjects: string
+  readonly sections: readonly Section[]
+}
+
+export function writeReport({ machine, subjects, sections }: Report): string {
   return [
     '# Benchmark results\n',
     `Written by \`npm run bench\`. Each subject has one core for itself (core ${SUBJECT_CORE}); the load generator ` +
@@ -60,6 +86,7 @@ export function writeReport(machine: string, sections: readonly Section[]): stri
       'Weir bills every call, durably. Compare figures only inside one run.\n',
     `${machine}\n`,
     writeTargets(sections),
+    subjects,
     ...sections.map(writeSection),
     readFileSync(REASONS, 'utf8'),
   ].join('\n')

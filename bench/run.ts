@@ -1,10 +1,12 @@
-// npm run bench [-- --quick] [-- --only <one of the measures below>]: measures Weir beside a bare nginx and a bare Bun
-// proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
+// npm run bench -- [--quick] [--only <one of the measures below>] [--peers <folder>]: measures Weir beside a bare nginx, a
+// bare Bun proxy and those gateways whose programs are in the folder. A whole run writes RESULTS.md and its chart; a
+// quick or partial one only prints.
 
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { CHART, drawChart } from './chart.ts'
 import { measureChoice } from './measures/choice.ts'
 import { measureIdle } from './measures/idle.ts'
 import { measureLedger } from './measures/ledger.ts'
@@ -19,7 +21,9 @@ import { measureStream } from './measures/stream.ts'
 import { measureThreads } from './measures/threads.ts'
 import { measureTranslated } from './measures/translated.ts'
 import { measureTranslatedSlow } from './measures/translated-slow.ts'
-import { describeMachine, writeReport } from './report.ts'
+import { describeMachine, describeSubjects, writeReport } from './report.ts'
+import type { Peers } from './subjects/peers.ts'
+import { findPeers, noPeers } from './subjects/peers.ts'
 import { makeWeirHome } from './subjects/weir-home.ts'
 import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
 
@@ -43,28 +47,41 @@ const measures: Readonly<Record<string, Measure>> = {
 const RESULTS = join(import.meta.dir, 'RESULTS.md')
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
-function readFlags(): { quick: boolean; chosen: readonly string[] } {
-  const options = { quick: { type: 'boolean' }, only: { type: 'string', multiple: true } } as const
-  const { quick = false, only } = parseArgs({ options }).values
-  const unknown = only?.find(name => !Object.hasOwn(measures, name))
-  if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(measures).join(', ')}, not "${unknown}".`)
-  return { quick, chosen: Object.keys(measures).filter(name => only?.includes(name) ?? true) }
+interface Flags {
+  readonly quick: boolean
+  readonly chosen: readonly string[]
+  readonly peers: Peers
 }
 
-async function measureAll(bench: Workbench): Promise<void> {
-  const { quick, chosen } = readFlags()
+function readFlags(): Flags {
+  const options = {
+    quick: { type: 'boolean' },
+    only: { type: 'string', multiple: true },
+    peers: { type: 'string' },
+  } as const
+  const { quick = false, only, peers } = parseArgs({ options }).values
+  const unknown = only?.find(name => !Object.hasOwn(measures, name))
+  if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(measures).join(', ')}, not "${unknown}".`)
+  const chosen = Object.keys(measures).filter(name => only?.includes(name) ?? true)
+  return { quick, chosen, peers: peers === undefined ? noPeers : findPeers(peers) }
+}
+
+async function measureAll(bench: Workbench, { quick, chosen, peers }: Flags): Promise<void> {
   const machine = describeMachine()
+  const subjects = describeSubjects(peers)
+  for (const { name, files } of peers.missing) say(`${name} is not there: ${files.join(' or ')}`)
   const home = makeWeirHome(bench)
   const sections: Section[] = []
   for (const name of chosen) {
     say(name)
-    sections.push(await measures[name]!({ bench, home, quick, say }))
+    sections.push(await measures[name]!({ bench, home, peers, quick, say }))
   }
-  const report = writeReport(machine, sections)
+  const report = writeReport({ machine, subjects, sections })
   process.stdout.write(`\n${report}`)
   if (quick || chosen.length < Object.keys(measures).length) return
   writeFileSync(RESULTS, report)
-  say('\nWritten to bench/RESULTS.md.')
+  writeFileSync(CHART, drawChart(report))
+  say('\nWritten to bench/RESULTS.md and docs/how-it-works/speed.svg.')
 }
 
 if (process.platform !== 'linux' || availableParallelism() < 2) {
@@ -76,7 +93,7 @@ process.on('exit', () => bench.close())
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
 try {
   read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
-  await measureAll(bench)
+  await measureAll(bench, readFlags())
 } catch (fault) {
   say(`bench: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
   process.exit(1)

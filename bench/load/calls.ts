@@ -2,8 +2,9 @@
 // the question, once for each key.
 
 import { plainAnswer, wholeStream } from '../upstreams/answers.ts'
+import { saidBy } from '../upstreams/dialects.ts'
 import type { Call } from './connection.ts'
-import { exactly } from './expected.ts'
+import { answering, exactly, saying } from './expected.ts'
 
 export const SYSTEM = 'You are a patient guide to rivers. Answer in two or three sentences, without lists.'
 export const QUESTION = 'What is a weir, what is it good for, and why does it also measure its river?'
@@ -20,16 +21,40 @@ const chat = {
 
 const CHAT_PATH = '/v1/chat/completions'
 
-export function plainCalls(keys: readonly string[]): readonly Call[] {
-  const check = exactly(plainAnswer)
-  return keys.map(key => ({ request: requestOf(CHAT_PATH, chat, key), check }))
+/** How a subject wants to be called. */
+export interface Manner {
+  readonly path: string
+  readonly model: string
+  /** Beside those that every call has. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether the very bytes of the upstream come back; else what they say is compared. */
+  readonly isExact: boolean
 }
 
-export function streamCalls(keys: readonly string[], chunks: number): readonly Call[] {
-  const check = exactly(wholeStream(chunks))
-  const body = { ...chat, stream: true, stream_options: { include_usage: true } }
-  return keys.map(key => ({ request: requestOf(CHAT_PATH, body, key), check }))
+export const usualManner: Manner = { path: CHAT_PATH, model: chat.model, headers: {}, isExact: true }
+
+export function plainCalls(keys: readonly string[], manner = usualManner): readonly Call[] {
+  const { path, model, headers, isExact } = manner
+  const check = isExact ? exactly(plainAnswer) : answering(plainAnswer)
+  return keys.map(key => ({ request: requestOf(path, { ...chat, model }, key, headers), check }))
 }
+
+export function streamCalls(keys: readonly string[], chunks: number, manner = usualManner): readonly Call[] {
+  const { path, model, headers, isExact } = manner
+  const check = isExact ? exactly(wholeStream(chunks)) : saying({ text: saidBy('chat', chunks), ...chatStream })
+  const body = { ...chat, model, stream: true, stream_options: { include_usage: true } }
+  return keys.map(key => ({ request: requestOf(path, body, key, headers), check }))
+}
+
+interface ChatChunk {
+  readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[]
+}
+
+/** Where a stream of Chat Completions says something, and how it ends. */
+export const chatStream = {
+  textOf: (event: unknown): string | undefined => (event as ChatChunk).choices?.[0]?.delta?.content ?? undefined,
+  end: 'data: [DONE]\n\n',
+} as const
 
 /** As an agent sends it again and again: many turns, lines and quotes, and here and there a letter beyond ASCII. */
 export function promptCalls(keys: readonly string[], bytes: number): readonly Call[] {
@@ -43,7 +68,7 @@ export function promptCalls(keys: readonly string[], bytes: number): readonly Ca
   return keys.map(key => ({ request: requestOf(CHAT_PATH, body, key), check }))
 }
 
-export function requestOf(path: string, json: object, key: string): Buffer {
+export function requestOf(path: string, json: object, key: string, headers: Manner['headers'] = {}): Buffer {
   const body = JSON.stringify(json)
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -52,6 +77,7 @@ export function requestOf(path: string, json: object, key: string): Buffer {
     'Content-Type: application/json',
     'Accept: */*',
     'User-Agent: weir-bench',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     `Content-Length: ${Buffer.byteLength(body)}`,
   ]
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)

@@ -19,6 +19,27 @@ const withoutComments = (body: Buffer): string => body.toString('latin1').replac
 const shown = (body: Buffer, at: number): string =>
   JSON.stringify(body.toString('utf8', Math.max(0, at - 20), at + 200))
 
+/** The same words in a plain answer of Chat Completions, whatever else its writer has added or moved. */
+export function answering(text: string): Check {
+  const expected = contentOf(text)
+  return body => {
+    const answer = body.toString('utf8')
+    return contentOf(answer) === expected ? undefined : `not the words of the upstream: ${answer.slice(0, 200)}`
+  }
+}
+
+interface PlainAnswer {
+  readonly choices?: readonly { readonly message?: { readonly content?: string } }[]
+}
+
+function contentOf(answer: string): string | undefined {
+  try {
+    return (JSON.parse(answer) as PlainAnswer | null)?.choices?.[0]?.message?.content
+  } catch {
+    return undefined
+  }
+}
+
 export interface Said {
   /** All that its events say, one after the other. */
   readonly text: string

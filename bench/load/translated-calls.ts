@@ -2,7 +2,7 @@
 
 import type { UpstreamDialect } from '../upstreams/dialects.ts'
 import { saidBy } from '../upstreams/dialects.ts'
-import { QUESTION, requestOf, SYSTEM } from './calls.ts'
+import { chatStream, QUESTION, requestOf, SYSTEM } from './calls.ts'
 import type { Call } from './connection.ts'
 import type { Said } from './expected.ts'
 import { saying } from './expected.ts'
@@ -13,7 +13,6 @@ interface CallerDialect extends Omit<Said, 'text'> {
 }
 
 interface Chunk {
-  readonly choices?: readonly { readonly delta: { readonly content?: string } }[]
   readonly candidates?: readonly { readonly content: { readonly parts?: readonly { readonly text?: string }[] } }[]
   readonly type?: string
   readonly delta?: unknown
@@ -32,8 +31,7 @@ const callers = {
       stream: true,
       stream_options: { include_usage: true },
     }),
-    textOf: event => (event as Chunk).choices?.[0]?.delta.content,
-    end: 'data: [DONE]\n\n',
+    ...chatStream,
   },
   messages: {
     path: () => '/v1/messages',

@@ -80,8 +80,8 @@ export const measureLedger: Measure = async measuring => {
       row(`${size} records`, among),
     ],
     targets: [
-      { what: 'ledger, CPU of a call', most: 45, unit: ' µs', measured: fresh.cpuMicros },
-      { what: `the same among ${size} records`, most: 45, unit: ' µs', measured: among.cpuMicros },
+      { what: 'ledger, CPU of a call', most: 30, unit: ' µs', measured: fresh.cpuMicros },
+      { what: `the same among ${size} records`, most: 30, unit: ' µs', measured: among.cpuMicros },
       { what: 'ledger, time of a call on one core', most: 125, unit: ' µs', measured: 1e6 / fresh.callsPerSecond },
       { what: 'what the ledger adds to a call alone', most: 1, unit: ' ms', measured: 1e3 / alone.callsPerSecond },
       { what: `search among ${size} records`, most: 50, unit: ' ms', measured: found },

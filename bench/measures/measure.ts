@@ -1,11 +1,14 @@
 // What each measure is given and what it gives back.
 
+import type { Peers } from '../subjects/peers.ts'
 import type { WeirHome } from '../subjects/weir-home.ts'
 import type { Workbench } from '../system/workbench.ts'
 
 export interface Measuring {
   readonly bench: Workbench
   readonly home: WeirHome
+  /** Those of --peers, for the measures that compare. */
+  readonly peers: Peers
   /** A tenth of the counts. */
   readonly quick: boolean
   say(line: string): void

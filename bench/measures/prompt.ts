@@ -46,6 +46,8 @@ export const measurePrompt: Measure = async measuring => {
   await upstream.stop()
   const [bare] = asked as [Asked]
   const added = ({ p50 }: Asked): number => median(p50.map((ms, round) => ms - bare.p50[round]!))
+  const [nginx, weir] = ['nginx', 'weir'].map(name => asked.find(one => one.name === name)!) as [Asked, Asked]
+  const besideNginx = median(weir.p50.map((ms, round) => ms - nginx.p50[round]!))
   const rows = asked.map(one => [
     one.name,
     figure(median(one.p50)),
@@ -60,6 +62,6 @@ export const measurePrompt: Measure = async measuring => {
       `${ROUNDS} rounds in turn; medians. The prompt is a talk of some two hundred turns, and the dialect is the ` +
       'same on both sides. The upstream reads all of it before it answers.',
     table: [['asked', 'p50 ms', 'all rounds', 'added ms', 'p99 ms'], ...rows],
-    targets: [{ what: 'added to a prompt of 1 MB', most: 5, unit: ' ms', measured: added(asked.at(-1)!) }],
+    targets: [{ what: 'added to a prompt of 1 MB, beside nginx', most: 3, unit: ' ms', measured: besideNginx }],
   }
 }

@@ -1,8 +1,11 @@
 // Loads the subjects in turn, again and again, so that whatever else the machine does meets all of them alike.
 
+import type { Manner } from '../load/calls.ts'
 import type { Call } from '../load/connection.ts'
 import type { Sample } from '../load/load.ts'
 import { Load } from '../load/load.ts'
+import type { Peers } from '../subjects/peers.ts'
+import { startPeer } from '../subjects/peers.ts'
 import type { Setting, Subject, SubjectName } from '../subjects/subject.ts'
 import { startSubject, subjectNames } from '../subjects/subject.ts'
 import { cpuSeconds, memoryNow } from '../system/proc.ts'
@@ -15,7 +18,7 @@ export interface Plan {
   readonly warmUp: number
   readonly count: number
   readonly secondsMax: number
-  callsFor(keys: readonly string[]): readonly Call[]
+  callsFor(keys: readonly string[], manner: Manner): readonly Call[]
 }
 
 export interface Round {
@@ -32,37 +35,79 @@ export interface Round {
   readonly opened: number
 }
 
-export type Rounds = Readonly<Record<SubjectName, Round[]>>
+/** By the name of the subject: Weir and the floor always, peers as far as they are there and answer. */
+export type Rounds = Readonly<Record<SubjectName, Round[]>> & Readonly<Record<string, Round[]>>
 
 export interface RoundsParts extends Setting {
   readonly plan: Plan
+  readonly peers: Peers
   say(line: string): void
 }
 
-export async function runRounds(parts: RoundsParts): Promise<Rounds> {
-  const rounds: Rounds = { 'nginx': [], 'bun-proxy': [], 'weir': [] }
-  const subjects: Subject[] = []
-  for (const name of subjectNames) subjects.push(await startSubject(name, parts))
+export interface RoundsResult {
+  readonly rounds: Rounds
+  /** A sentence on the peers that did not work, for the report; empty when all did. */
+  readonly leftOut: string
+}
+
+export async function runRounds(parts: RoundsParts): Promise<RoundsResult> {
+  const rounds: Record<SubjectName, Round[]> & Record<string, Round[]> = { 'nginx': [], 'bun-proxy': [], 'weir': [] }
+  const leftOut: string[] = []
+  const leave = (name: string, fault: unknown): void => {
+    // Without Weir or the floor there is no run; a peer that does not work must not end it.
+    if (isOwn(name)) throw fault
+    delete rounds[name]
+    const [why] = (fault as Error).message.split('\n')
+    leftOut.push(`${name} (${why!.slice(0, 100)})`)
+    parts.say(`  ${name} is left out: ${(fault as Error).message}`)
+  }
+  const subjects = new Set<Subject>()
+  for (const start of startersOf(parts)) {
+    await start.run().then(
+      subject => subjects.add(subject),
+      fault => leave(start.name, fault),
+    )
+  }
   for (let round = 1; round <= ROUNDS; round++) {
     for (const subject of subjects) {
-      const result = await runRound(subject, parts)
-      rounds[subject.name].push(result)
-      parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
+      try {
+        const result = await runRound(subject, parts)
+        ;(rounds[subject.name] ??= []).push(result)
+        parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
+      } catch (fault) {
+        leave(subject.name, fault)
+        subjects.delete(subject)
+        await subject.stop()
+      }
     }
   }
   for (const subject of subjects) await subject.stop()
-  return rounds
+  return { rounds, leftOut: leftOut.length === 0 ? '' : ` Left out, because it failed: ${leftOut.join('; ')}.` }
 }
+
+const isOwn = (name: string): name is SubjectName => (subjectNames as readonly string[]).includes(name)
+
+interface Starter {
+  readonly name: string
+  run(): Promise<Subject>
+}
+
+const startersOf = (parts: RoundsParts): readonly Starter[] => [
+  ...subjectNames.map(name => ({ name, run: () => startSubject(name, parts) })),
+  ...parts.peers.found.map(found => ({ name: found.peer.name, run: () => startPeer(found, parts) })),
+]
 
 type RoundParts = Pick<RoundsParts, 'plan' | 'upstream'>
 
 export async function runRound(subject: Subject, { plan, upstream }: RoundParts): Promise<Round> {
   const openedBefore = await upstream.accepted()
-  const load = await Load.open(subject.port, plan.connections, plan.callsFor(subject.keys))
+  const calls = plan.callsFor(subject.keys, subject.manner)
+  const load = await Load.open(subject.port, plan.connections, calls)
+  const part = (count: number): number => Math.max(plan.connections, Math.ceil(count * subject.share))
   try {
-    await load.run(plan.warmUp, plan.secondsMax)
+    await load.run(part(plan.warmUp), plan.secondsMax)
     const cpuBefore = cpuSeconds(subject.pid)
-    const sample = await load.run(plan.count, plan.secondsMax)
+    const sample = await load.run(part(plan.count), plan.secondsMax)
     const cpu = cpuSeconds(subject.pid) - cpuBefore
     const opened = (await upstream.accepted()) - openedBefore
     return { ...roundOf(sample, cpu), memory: memoryNow(subject.pid), opened }
@@ -87,8 +132,8 @@ export const medianOf = (rounds: readonly Round[], field: keyof Round): number =
   median(rounds.map(round => round[field]))
 
 /** How many times the CPU of another subject Weir used: the median of the ratios inside each round. */
-export function ratioTo(rounds: Rounds, other: SubjectName): number {
-  return median(rounds.weir.map((round, index) => round.cpuMicros / rounds[other][index]!.cpuMicros))
+export function ratioTo(rounds: Rounds, other: string): number {
+  return median(rounds.weir.map((round, index) => round.cpuMicros / rounds[other]![index]!.cpuMicros))
 }
 
 type Column = readonly [name: string, write: (of: readonly Round[]) => string]
@@ -96,8 +141,7 @@ type Column = readonly [name: string, write: (of: readonly Round[]) => string]
 /** One row a subject: its CPU, Weir's share of it, and the columns given. */
 export function roundsTable(rounds: Rounds, columns: readonly Column[]): string[][] {
   const head = ['subject', 'CPU µs', 'all rounds', 'Weir is', ...columns.map(([name]) => name)]
-  const rows = subjectNames.map(name => {
-    const of = rounds[name]
+  const rows = Object.entries(rounds).map(([name, of]) => {
     const each = of.map(round => figure(round.cpuMicros)).join(' · ')
     const ratio = name === 'weir' ? '' : `${figure(ratioTo(rounds, name))}×`
     return [name, figure(medianOf(of, 'cpuMicros')), each, ratio, ...columns.map(([, write]) => write(of))]

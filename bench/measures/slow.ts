@@ -37,6 +37,6 @@ export const measureSlow: Measure = async measuring => {
       `Each ${CHUNKS} chunks, one every ${GAP_MS} ms, begun evenly over ${RAMP_MS / 1_000} s. Completed: every byte ` +
       'came, up to [DONE]. The peak is of the whole life of the process.',
     table,
-    targets: [{ what: `${count} slow streams, peak`, most: 90, unit: ' MB', measured: weirPeak }],
+    targets: [{ what: `${count} slow streams, peak`, most: 100, unit: ' MB', measured: weirPeak }],
   }
 }

@@ -1,6 +1,9 @@
-// The three that are measured, started alike: on a core of their own, in front of the same upstream.
+// The three that are always measured, started alike: on a core of their own, in front of the same upstream. Peers, whose
+// programs the user brings, are in peers.ts.
 
 import { join } from 'node:path'
+import type { Manner } from '../load/calls.ts'
+import { usualManner } from '../load/calls.ts'
 import { writeNginxConfig } from '../system/nginx.ts'
 import type { Child, Workbench } from '../system/workbench.ts'
 import { freePort, root, SUBJECT_CORE, untilListening } from '../system/workbench.ts'
@@ -11,12 +14,32 @@ export const subjectNames = ['nginx', 'bun-proxy', 'weir'] as const
 
 export type SubjectName = (typeof subjectNames)[number]
 
+/** What a subject does with a call beside forwarding it: a figure means nothing without it. */
+export interface Deeds {
+  readonly bills: string
+  readonly records: string
+  readonly durable: string
+}
+
+export const deeds: Readonly<Record<SubjectName, Deeds>> = {
+  'nginx': { bills: 'no', records: 'no', durable: 'nothing to lose' },
+  'bun-proxy': { bills: 'no', records: 'no', durable: 'nothing to lose' },
+  'weir': {
+    bills: 'every call, held before and settled after',
+    records: 'every call, searchable',
+    durable: 'on the disk before the answer ends',
+  },
+}
+
 export interface Subject {
-  readonly name: SubjectName
+  readonly name: string
   readonly pid: number
   readonly port: number
   /** Who calls it: one key after the other. */
   readonly keys: readonly string[]
+  readonly manner: Manner
+  /** Of the calls of a plan: a slow subject gets fewer, so that a run ends the same day. */
+  readonly share: number
   stop(): Promise<void>
 }
 
@@ -31,7 +54,7 @@ export async function startSubject(name: SubjectName, setting: Setting): Promise
   const child = launch(name, setting, port)
   await untilListening(port, child)
   const keys = name === 'weir' ? setting.home.keys : ['bench']
-  return { name, port, keys, pid: child.pid, stop: () => setting.bench.stop(child) }
+  return { name, port, keys, manner: usualManner, share: 1, pid: child.pid, stop: () => setting.bench.stop(child) }
 }
 
 /** The process alone; whether it listens already is another question. */
@@ -39,7 +62,7 @@ export function launch(name: SubjectName, { bench, home, upstream }: Setting, po
   const url = `http://127.0.0.1:${upstream.port}`
   if (name === 'weir') {
     const env = { ...home.env, ...providersAt(url), PORT: String(port) }
-    return bench.start({ name, core: SUBJECT_CORE, command: [join(root, 'bin', 'weir'), 'serve'], env })
+    return bench.start({ name, core: SUBJECT_CORE, command: [join(home.program, 'bin', 'weir'), 'serve'], env })
   }
   if (name === 'bun-proxy') {
     const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'bun-proxy.ts')]

@@ -13,20 +13,22 @@ const KEYS = 16
 const CREDIT_NANO_USD = 100_000_000_000
 
 export interface WeirHome {
+  /** The checkout whose gateway runs. */
+  readonly program: string
   readonly env: Readonly<Record<string, string>>
   readonly keys: readonly string[]
 }
 
-export function makeWeirHome(bench: Workbench): WeirHome {
+export function makeWeirHome(bench: Workbench, program = root, data = 'data'): WeirHome {
   const env = {
-    WEIR_DATA: join(bench.folder, 'data'),
+    WEIR_DATA: join(bench.folder, data),
     WEIR_LOCAL_SERVERS: 'off',
     WEIR_DRAIN_SECONDS: '2',
     WEIR_DRAIN_DELAY_SECONDS: '0',
   }
   const options = ['--tier', 'pro', '--credit', '100000', '--qpm', '100000']
-  const command = [join(root, 'bin', 'weir'), 'keys', 'create', ...options]
-  return { env, keys: Array.from({ length: KEYS }, () => read(command, env)) }
+  const command = [join(program, 'bin', 'weir'), 'keys', 'create', ...options]
+  return { program, env, keys: Array.from({ length: KEYS }, () => read(command, env)) }
 }
 
 export interface Crowd {

@@ -132,9 +132,13 @@ export async function freePort(): Promise<number> {
 }
 
 /** Waits for the port to take a connection, and opens exactly one that succeeds. */
-export async function untilListening(port: number, child: Child): Promise<void> {
-  const untilMs = performance.now() + LISTEN_MS_MAX
-  while (!(await canConnect(port))) {
+export const untilListening = (port: number, child: Child): Promise<void> =>
+  until(() => canConnect(port), child, LISTEN_MS_MAX)
+
+/** Asks again and again, as long as the process runs. */
+export async function until(isReady: () => Promise<boolean>, child: Child, msMax: number): Promise<void> {
+  const untilMs = performance.now() + msMax
+  while (!(await isReady())) {
     if (child.hasExited) throw new Error(`${child.name} has ended: ${tail(child.log)}`)
     if (performance.now() > untilMs) throw new Error(`${child.name} does not listen: ${tail(child.log)}`)
     await Bun.sleep(5)

@@ -1,0 +1,103 @@
+// npm run bench:ab -- <commit> [<commit>] [--only …] [--rounds <n>] [--quick]: whether B costs more or less CPU than A, on
+// this machine and now. A is a commit; B is another one or the working tree. Both run in turn, A B B A A B B A …, each
+// time in a new process, under the load generator and the upstreams of this working tree.
+
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { figure, median } from '../measures/figures.ts'
+import { writeTable } from '../report.ts'
+import type { WeirHome } from '../subjects/weir-home.ts'
+import { makeWeirHome } from '../subjects/weir-home.ts'
+import { LOAD_CORE, read, root, Workbench } from '../system/workbench.ts'
+import type { Asked } from './arguments.ts'
+import { readArguments } from './arguments.ts'
+import { compare, verdict } from './compare.ts'
+import type { Measured, Run } from './kinds.ts'
+import { kinds } from './kinds.ts'
+import { hasOtherPackages, makeTree } from './trees.ts'
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+interface Round {
+  readonly a: Measured
+  readonly b: Measured
+}
+
+type Side = keyof Round
+
+async function compareAll(bench: Workbench, { a, b, only, rounds, quick }: Asked): Promise<void> {
+  const trees = { a: makeTree(root, a, join(bench.folder, 'a')), b: makeTree(root, b, join(bench.folder, 'b')) }
+  for (const tree of Object.values(trees)) {
+    if (hasOtherPackages(root, tree))
+      say(`${tree.title} has another package-lock.json; it runs with the packages of here.`)
+  }
+  const runOf = (side: Side): Run => {
+    const program = trees[side].folder
+    let home: WeirHome | undefined
+    return { bench, program, quick, home: () => (home ??= makeWeirHome(bench, program, `data-${side}`)) }
+  }
+  const runs = { a: runOf('a'), b: runOf('b') }
+  process.stdout.write(`A is ${trees.a.title}\nB is ${trees.b.title}\n`)
+  for (const name of only) {
+    const done: Round[] = []
+    for (let round = 1; round <= rounds; round++) {
+      done.push(await measureRound(name, runs, round))
+      const { a: inA, b: inB } = done.at(-1)!
+      const [first, second, ratio] = [inA.cpuMicros, inB.cpuMicros, inB.cpuMicros / inA.cpuMicros].map(figure)
+      say(`  ${name}, round ${round} of ${rounds}: A ${first}, B ${second} µs of CPU a call, B/A ${ratio}`)
+    }
+    process.stdout.write(`\n${writeComparison(name, done)}`)
+  }
+}
+
+/** Whoever is first in one round is second in the next, so that a machine that slows down harms both. */
+async function measureRound(name: string, runs: Readonly<Record<Side, Run>>, round: number): Promise<Round> {
+  const measure = (side: Side): Promise<Measured> => kinds[name]!(runs[side])
+  if (round % 2 === 1) return { a: await measure('a'), b: await measure('b') }
+  const b = await measure('b')
+  return { a: await measure('a'), b }
+}
+
+function writeComparison(name: string, rounds: readonly Round[]): string {
+  const row = (title: string, of: (measured: Measured) => number): readonly [string, number, number] => [
+    title,
+    median(rounds.map(({ a }) => of(a))),
+    median(rounds.map(({ b }) => of(b))),
+  ]
+  const threads = new Set(rounds.flatMap(({ a, b }) => [...a.threads.keys(), ...b.threads.keys()]))
+  const used = [...threads]
+    .map(thread => row(`thread ${thread}`, measured => measured.threads.get(thread) ?? 0))
+    .filter(([, a, b]) => Math.max(a, b) >= 1)
+    .sort((one, other) => other[1] - one[1])
+  const rows = [row('whole process', measured => measured.cpuMicros), ...used]
+  const table = rows.map(([title, a, b]) => [title, figure(a), figure(b)])
+  const pairs = rounds.map(({ a, b }) => ({ a: a.cpuMicros, b: b.cpuMicros }))
+  return [
+    `## ${name}, ${rounds.length} rounds\n`,
+    `${writeTable([['CPU µs a call, medians', 'A', 'B'], ...table])}\n`,
+    `${verdict(compare(pairs), rounds.length)}\n`,
+  ].join('\n')
+}
+
+let asked: Asked
+try {
+  asked = readArguments(process.argv.slice(2))
+} catch (fault) {
+  say((fault as Error).message)
+  process.exit(2)
+}
+if (process.platform !== 'linux' || availableParallelism() < 2) {
+  say('The benchmark needs Linux and two cores.')
+  process.exit(1)
+}
+const bench = new Workbench()
+process.on('exit', () => bench.close())
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+try {
+  read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
+  await compareAll(bench, asked)
+} catch (fault) {
+  say(`bench:ab: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
+  process.exit(1)
+}
+process.exit(0)

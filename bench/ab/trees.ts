@@ -1,0 +1,60 @@
+// The files of a commit, or of the working tree as it is now with all its changes, in a folder of their own: what is
+// edited while a comparison runs does not disturb it. They are plain copies, so that nothing is left in the repository,
+// however the comparison ends.
+
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+export interface Tree {
+  readonly folder: string
+  /** For the report. */
+  readonly title: string
+}
+
+/** `commit` undefined: the working tree. The packages are those of the repository, for every tree. */
+export function makeTree(repository: string, commit: string | undefined, folder: string): Tree {
+  mkdirSync(folder)
+  const title = commit === undefined ? copyWorkingTree(repository, folder) : copyCommit(repository, commit, folder)
+  symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  return { folder, title }
+}
+
+function copyCommit(repository: string, commit: string, folder: string): string {
+  const id = git(repository, ['rev-parse', '--verify', '--quiet', `${commit}^{commit}`])
+  if (id === undefined) throw new Error(`There is no commit "${commit}" in this repository.`)
+  const env = { GIT_INDEX_FILE: `${folder}.index` }
+  git(repository, ['read-tree', id], env)
+  git(repository, ['checkout-index', '--all', `--prefix=${folder}/`], env)
+  return git(repository, ['log', '-1', '--format=%h %s', id])!
+}
+
+function copyWorkingTree(repository: string, folder: string): string {
+  const listed = git(repository, ['ls-files', '-z', '--cached', '--others', '--exclude-standard'])!
+  for (const name of new Set(listed.split('\0'))) {
+    const file = join(repository, name)
+    if (name === '' || !existsSync(file)) continue // deleted and not committed
+    const copy = join(folder, name)
+    mkdirSync(dirname(copy), { recursive: true })
+    if (lstatSync(file).isSymbolicLink()) symlinkSync(readlinkSync(file), copy)
+    else copyFileSync(file, copy)
+  }
+  const head = git(repository, ['rev-parse', '--short', 'HEAD'])!
+  const isChanged = git(repository, ['status', '--porcelain']) !== ''
+  return `the working tree: ${head}${isChanged ? ' with changes that are not committed' : ''}`
+}
+
+/** Packages that a tree wants and does not get. */
+export const hasOtherPackages = (repository: string, { folder }: Tree): boolean =>
+  readLock(repository) !== readLock(folder)
+
+const readLock = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8')
+
+/** Undefined only for a question (--quiet) that git answers with no; else a failure is an error. */
+function git(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string | undefined {
+  const options = { cwd, encoding: 'utf8', maxBuffer: 64 << 20, env: { ...process.env, ...env } } as const
+  const { status, stdout, stderr } = spawnSync('git', args, options)
+  if (status === 0) return stdout.trim()
+  if (args.includes('--quiet')) return undefined
+  throw new Error(`git ${args.join(' ')}: ${stderr.trim()}`)
+}
