@@ -136,7 +136,7 @@ ${trials
 export const writeLibraries = (): string => `# Connect libraries
 
 This page is for developers who call models with a library. The official SDKs of OpenAI, Anthropic and Google need
-another base URL and nothing else: [one developer](../start/solo.md) shows them. It is generated from the table in
+another base URL and nothing else: see [dialects](../how-it-works/dialects.md). It is generated from the table in
 \`src/cli/programs/libraries.ts\` (\`npm run docs\`). For coding agents see [agents](agents.md).
 
 \`weir connect <library>\` prints an example with your address and model. Each example asks a question whose answer needs a
