@@ -215,8 +215,11 @@ export const libraries: Readonly<Record<string, Program>> = {
     model: 'gpt-5',
     setUp: connection => ({
       ...variables(connection),
-      code: [{ language: 'python', install: 'pip install litellm', text: litellm(connection) }],
+      code: [{ language: 'python', install: 'pip install litellm mcp', text: litellm(connection) }],
     }),
-    notes: ['The prefix `openai/` tells LiteLLM to speak Chat; the rest is the name of the model at Weir.'],
+    notes: [
+      'The prefix `openai/` tells LiteLLM to speak Chat; the rest is the name of the model at Weir.',
+      'LiteLLM 1.106.2 ends with an error if the package `mcp` is missing.',
+    ],
   },
 }
