@@ -1,4 +1,4 @@
-// npm run docs: writes the pages of docs/reference that are generated from the code. Tests compare them with the files.
+// npm run docs: writes the pages of docs/ that are generated from the code. Tests compare them with the files.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,6 +15,7 @@ import { writeConfigFile, writeConfigSchema } from './write-config-file.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeFinishReasons } from './write-finish-reasons.ts'
 import { writeMatrix } from './write-matrix.ts'
+import { writeAgents, writeLibraries } from './write-programs.ts'
 import { writeRequestBodies } from './write-request-bodies.ts'
 import { writeSettings } from './write-settings.ts'
 
@@ -143,21 +144,23 @@ export async function writeOpenApi(): Promise<string> {
 }
 
 const writers: Readonly<Record<string, () => string>> = {
-  'cli.md': writeCli,
-  'config-file.md': writeConfigFile,
-  'errors.md': writeErrors,
-  'failures.md': writeFailures,
-  'finish-reasons.md': writeFinishReasons,
-  'protocol-matrix.md': writeMatrix,
-  'request-bodies.md': writeRequestBodies,
-  'settings.md': writeSettings,
-  'weir.schema.json': writeConfigSchema,
-  'who-pays.md': writeWhoPays,
+  'guides/agents.md': writeAgents,
+  'guides/libraries.md': writeLibraries,
+  'reference/cli.md': writeCli,
+  'reference/config-file.md': writeConfigFile,
+  'reference/errors.md': writeErrors,
+  'reference/failures.md': writeFailures,
+  'reference/finish-reasons.md': writeFinishReasons,
+  'reference/protocol-matrix.md': writeMatrix,
+  'reference/request-bodies.md': writeRequestBodies,
+  'reference/settings.md': writeSettings,
+  'reference/weir.schema.json': writeConfigSchema,
+  'reference/who-pays.md': writeWhoPays,
 }
 
 export const generatedPages = Object.entries(writers).map(([name, write]) => ({
-  name: `docs/reference/${name}`,
-  path: join(docs, 'reference', name),
+  name: `docs/${name}`,
+  path: join(docs, name),
   write,
 }))
 

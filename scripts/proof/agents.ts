@@ -1,20 +1,26 @@
-// Sets coding agents to work through the gateway on upstreams of other dialects than their own. Each agent comes from
-// npm, edits a file and runs commands; a player stands in for the model. Ends non-zero when a run fails.
+// Sets coding agents and libraries to work through the gateway on upstreams of other dialects than their own. Each comes
+// from npm or PyPI and is set up by `weir connect`; an agent edits a file and runs commands, a library calls a tool. A
+// player stands in for the model. Ends non-zero when a run fails.
 //
 //   bin/weir-bun scripts/proof/agents.ts [--agent codex] [--upstream gemini] [--installed folder] [--verbose]
+//                                        [--record folder]
 //
-// Not part of the tests, because it needs npm's registry and a few hundred megabytes.
+// Not part of the tests, because it needs the registries and a few gigabytes. `--record` writes the requests of each
+// program, shortened, for test/agents.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { GatewayAccess } from '../../src/cli/programs/program.ts'
+import { programs } from '../../src/cli/programs/programs.ts'
 import type { Dialect } from '../../test/dialects/upstreams.ts'
 import { dialects, modelOf, startDialects } from '../../test/dialects/upstreams.ts'
-import { playerOf, task } from './agents/player.ts'
-import type { Agent } from './agents/rows.ts'
-import { agents, furnish } from './agents/rows.ts'
+import { playerOf, task, weather } from './agents/player.ts'
+import { nameOfRecording, recordingOf } from './agents/record.ts'
+import type { Trial } from './agents/rows.ts'
+import { nameOfTrial, trials } from './agents/rows.ts'
 import type { Heard } from './agents/tap.ts'
 import { startTap } from './agents/tap.ts'
 
@@ -23,6 +29,7 @@ const { values: options } = parseArgs({
     agent: { type: 'string' },
     upstream: { type: 'string' },
     installed: { type: 'string' },
+    record: { type: 'string' },
     verbose: { type: 'boolean' },
   },
 })
@@ -53,13 +60,53 @@ function run({ program, args, cwd, env }: Command): Promise<Ended> {
 
 const path = process.env.PATH ?? '/usr/bin:/bin'
 
-async function install(folder: string, wanted: readonly Agent[]): Promise<void> {
-  const specs = wanted.map(agent => `${agent.package}@${agent.version}`)
-  say(`npm install ${specs.join(' ')}`)
-  const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', ...specs]
-  const env = { PATH: path, HOME: process.env.HOME ?? folder }
-  const { code, output } = await run({ program: 'npm', args, cwd: folder, env })
-  if (code !== 0) throw new Error(`npm install failed:\n${output}`)
+async function install(folder: string, wanted: readonly Trial[]): Promise<void> {
+  const specs = (from: Trial['from'], mark: string): readonly string[] =>
+    wanted
+      .filter(trial => trial.from === from)
+      .flatMap(trial => [`${trial.package}${mark}${trial.version}`, ...(trial.others ?? [])])
+  const npm = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', ...specs('npm', '@')]
+  const pip = ['-m', 'pip', 'install', '--quiet', ...specs('pip', '==')]
+  const python = join(folder, 'python')
+  for (const [program, args, isWanted] of [
+    ['npm', npm, specs('npm', '@').length > 0],
+    ['python3', ['-m', 'venv', python], specs('pip', '==').length > 0],
+    [join(python, 'bin/python'), pip, specs('pip', '==').length > 0],
+  ] as const) {
+    if (!isWanted) continue
+    say(`${program} ${args.join(' ')}`)
+    const env = { PATH: path, HOME: process.env.HOME ?? folder }
+    const { code, output } = await run({ program, args, cwd: folder, env })
+    if (code !== 0) throw new Error(`${program} failed:\n${output}`)
+  }
+}
+
+const ROOT = join(import.meta.dir, '..', '..')
+
+/** Sets the program up as its user does, and returns the command that puts it to work. */
+async function setUp({ trial, installed }: Pair, connection: GatewayAccess, home: string): Promise<readonly string[]> {
+  const { url, key, model } = connection
+  const modules = join(installed, 'node_modules')
+  const { files = [], commands = [], code = [] } = programs[trial.program]!.setUp(connection)
+  const env = { ...bareEnv(home), PATH: `${join(modules, '.bin')}:${path}` }
+  const steps = [...commands]
+  if (files.length > 0) {
+    steps.push(`${join(ROOT, 'bin/weir')} connect ${trial.program} --write --url ${url} --key ${key} --model ${model}`)
+  }
+  for (const step of steps) {
+    const { code: exit, output } = await run({ program: 'sh', args: ['-c', step], cwd: home, env })
+    if (exit !== 0) throw new Error(`${step} failed:\n${output}`)
+  }
+  const example = code.find(({ language }) => language === trial.code)
+  if (example === undefined) {
+    const [program, ...args] = trial.command!(task.prompt)
+    return [join(trial.from === 'npm' ? modules : join(installed, 'python/bin'), program!), ...args]
+  }
+  const isPython = example.language === 'python'
+  // JavaScript finds its packages from where the file is.
+  const file = join(installed, isPython ? 'weir_example.py' : 'weir-example.mjs')
+  writeFileSync(file, example.text)
+  return [isPython ? join(installed, 'python/bin/python') : 'node', file]
 }
 
 /** A model large enough for what agents say of themselves before the first word of the user. */
@@ -71,7 +118,7 @@ const model = {
 }
 
 interface Pair {
-  readonly agent: Agent
+  readonly trial: Trial
   readonly upstream: Dialect
   readonly installed: string
 }
@@ -82,7 +129,8 @@ interface Outcome {
   readonly lost: string
 }
 
-async function tryPair({ agent, upstream, installed }: Pair): Promise<Outcome> {
+async function tryPair(pair: Pair): Promise<Outcome> {
+  const { trial, upstream } = pair
   const folder = mkdtempSync(join(tmpdir(), 'weir-agent-'))
   const [home, work] = [join(folder, 'home'), join(folder, 'work')]
   for (const each of [home, work]) mkdirSync(each)
@@ -95,21 +143,24 @@ async function tryPair({ agent, upstream, installed }: Pair): Promise<Outcome> {
     const before = await harness.balance(key)
     const { script, played } = playerOf(file)
     harness.upstream.planModel(model.id, script)
-    const setting = { url: tap.url, key, model: modelOf(upstream, model.id), prompt: task.prompt, home }
-    furnish(agent, setting)
-    const [program, ...rest] = agent.program.map(part => join(installed, 'node_modules', part))
-    const env = { ...bareEnv(home), ...agent.env?.(setting) }
-    const ended = await run({ program: program!, args: [...rest, ...agent.args(setting)], cwd: work, env })
+    const [program, ...args] = await setUp(pair, { url: tap.url, key, model: modelOf(upstream, model.id) }, home)
+    const env = { ...bareEnv(home), ...trial.env, ...(trial.code && { WEIR_KEY: key }) }
+    const ended = await run({ program: program!, args, cwd: work, env })
     await harness.idle()
     if (options.verbose) say(ended.output)
     if (options.verbose) for (const line of [...tap.heard().map(tellHeard), ...played.notes]) say(`    ${line}`)
+    if (options.record) {
+      const text = recordingOf(trial, tap.sent(), { [work]: '/home/ann/project', [home]: '/home/ann' })
+      writeFileSync(join(options.record, nameOfRecording(trial)), text)
+    }
     const after = await harness.balance(key)
     const [lost, recorded] = [sayLosses(tap.heard()), toldIn(harness.records())]
+    const { lastWords } = trial.code === undefined ? task : weather
     const faults = findFaults([
       [ended.code === 0, `exit code ${ended.code}: ${ended.output.slice(-2_000)}`],
-      [ended.output.includes(task.lastWords.join('')), `its last words are not shown: ${ended.output.slice(-2_000)}`],
+      [ended.output.includes(lastWords.join('')), `its last words are not shown: ${ended.output.slice(-2_000)}`],
       [played.ended, 'the player did not come to its last words'],
-      [readFileSync(file, 'utf8') === task.after, 'the file was not changed'],
+      [trial.code !== undefined || readFileSync(file, 'utf8') === task.after, 'the file was not changed'],
       [played.faults.length === 0, played.faults.join('; ')],
       [lost === recorded, `lost ${recorded} and said ${lost}`],
       [tap.heard().every(heard => heard.status < 400), `refused: ${refused(tap.heard()).join(', ')}`],
@@ -146,18 +197,19 @@ const refused = (heard: readonly Heard[]): readonly string[] => heard.filter(eac
 const findFaults = (claims: readonly (readonly [holds: boolean, otherwise: string])[]): readonly string[] =>
   claims.filter(([holds]) => !holds).map(([, otherwise]) => otherwise)
 
-const wanted = agents.filter(agent => options.agent === undefined || agent.name === options.agent)
+const wanted = trials.filter(({ program }) => options.agent === undefined || program === options.agent)
 const installed = options.installed ?? mkdtempSync(join(tmpdir(), 'weir-agents-'))
 if (options.installed === undefined) await install(installed, wanted)
 let failed = 0
 let lossy = 0
-for (const agent of wanted) {
+for (const trial of wanted) {
   for (const upstream of dialects) {
-    if (options.upstream === undefined ? upstream === agent.speaks : upstream !== options.upstream) continue
+    if (options.upstream === undefined ? upstream === programs[trial.program]!.speaks : upstream !== options.upstream)
+      continue
     const sinceMs = performance.now()
-    const { faults, lost } = await tryPair({ agent, upstream, installed })
+    const { faults, lost } = await tryPair({ trial, upstream, installed })
     const tookS = ((performance.now() - sinceMs) / 1_000).toFixed(1)
-    const pair = `${agent.name} ${agent.version} on ${upstream}`
+    const pair = `${nameOfTrial(trial)} on ${upstream}`
     say(`${pair.padEnd(42)} ${tookS.padStart(5)} s  ${faults.length === 0 ? 'ok' : 'FAILED'}`)
     for (const fault of faults) say(`  ${fault}`)
     if (lost !== '') say(`  lost, and said so: ${lost}`)

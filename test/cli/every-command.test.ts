@@ -173,6 +173,8 @@ const lines: readonly Line[] = [
   { command: 'backup {backup}' },
   { command: 'check' },
   { command: 'doctor' },
+  { command: 'connect' },
+  { command: 'connect codex --url {url} --key {key}' },
   { command: 'login --url {url} --email olga@example.com', stdin: password },
   { command: 'api GET /api/web/me', stdin: '' },
   { command: 'logout', stdin: '' },

@@ -458,6 +458,7 @@ describe('a request without references passes', () => {
       },
     ],
     ['labels', 'responses', { metadata: { file_id: 'x', conversation: 'y' } }],
+    ['labels of Codex', 'responses', { client_metadata: { thread_id: 'x', session_id: 'y', turn_id: 'z' } }],
     ['a public address', 'gemini', parts({ fileData: { mimeType: 'video/mp4', fileUri: 'https://youtu.be/x' } })],
     ['a public address', 'chat', part({ type: 'image_url', image_url: { url: 'https://x.example/v1/files/1' } })],
     ['a picture in the request', 'chat', part({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } })],

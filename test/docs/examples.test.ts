@@ -18,6 +18,7 @@ beforeAll(async () => {
   variables = {
     WEIR: harness.url,
     WEIR_DATA: harness.folder,
+    HOME: harness.folder,
     COMMAND: join(ROOT, 'bin', 'weir'),
     KEY: String(created.key),
     WEIR_KEY: String(created.key),

@@ -1,4 +1,4 @@
-// The generated pages of docs/reference agree with the tables in the code.
+// The generated pages of docs/ agree with the tables in the code.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

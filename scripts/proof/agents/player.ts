@@ -5,6 +5,7 @@
 //   2. changes the file                                      4. says a sentence
 
 import { answer, fail, streamed } from '../../../tools/fake-upstream/answers.ts'
+import { objectOf } from '../../../tools/fake-upstream/body-fields.ts'
 import type { RequestSummary, ToolCall } from '../../../tools/fake-upstream/dialect.ts'
 import { findDialect } from '../../../tools/fake-upstream/dialects.ts'
 import type { ReceivedRequest } from '../../../tools/fake-upstream/request.ts'
@@ -13,7 +14,7 @@ import { scripted } from '../../../tools/fake-upstream/script.ts'
 import { chunkSizes } from '../../../tools/fake-upstream/script-changes.ts'
 import { toldIn } from './offered.ts'
 import type { Toolbox } from './toolbox.ts'
-import { callOf, toolFor } from './toolbox.ts'
+import { callOf, cutCall, toolFor } from './toolbox.ts'
 
 export const task = {
   prompt: 'The status in notes.txt is still draft. Make it final, check the file, and tell me when it is done.',
@@ -21,6 +22,14 @@ export const task = {
   after: 'title: the weir\nstatus: final\nlines: three\n',
   lastWords: ['Done: ', 'the status in notes.txt ', 'is now ', 'final.'],
 } as const
+
+/** What the examples of the libraries do: their question needs the tool `weather`. */
+export const weather = {
+  tool: 'weather',
+  city: 'Oslo',
+  result: 'It rains in Oslo.',
+  lastWords: ['Take ', 'an umbrella.'],
+}
 
 export interface Played {
   /** What the player saw and did, a line each. */
@@ -51,6 +60,8 @@ function turnOf(request: ReceivedRequest, file: string, played: Played): Script 
   const asked = dialect.read(request)
   const { tools, results } = toldIn(dialect.name, request)
   const shell = toolFor(tools, 'shell')
+  if (tools.some(({ name }) => name === weather.tool)) return tellWeather(asked, played, results)
+  if (!shell && JSON.stringify(objectOf(request)).includes('*file listing*')) return listFile(asked, played)
   if (!shell) return aside(asked, played)
   if (played.sealed && asked.stateKept === false) played.faults.push('the state of the reasoning did not come back')
   const change = toolFor(tools, 'edit') ?? shell
@@ -63,6 +74,22 @@ function aside(asked: RequestSummary, played: Played): Script {
   return answer(
     asked.wantsJson ? '{"title":"Finish the notes","reasoning":"small","model_choice":"flash"}' : 'Finish notes',
   )
+}
+
+function tellWeather(asked: RequestSummary, played: Played, results: readonly string[]): Script {
+  played.notes.push(`${results.length} results of ${weather.tool}`)
+  const calls = [cutCall('call_weather', weather.tool, { city: weather.city })]
+  if (results.length === 0) return speak(asked, ['I look it up.'], { toolCalls: calls })
+  if (!results.join().includes(weather.result)) played.faults.push(`no "${weather.result}" in: ${results.join(' | ')}`)
+  played.ended = true
+  return speak(asked, weather.lastWords, {})
+}
+
+/** For an agent without tools, which takes whole files out of the answer. */
+function listFile(asked: RequestSummary, played: Played): Script {
+  played.notes.push('no tools; lists the file')
+  played.ended = true
+  return speak(asked, ['notes.txt\n```\n', task.after, '```\n\n', ...task.lastWords], {})
 }
 
 interface Work {

@@ -1,120 +1,140 @@
-// The agents that are tried: where npm gets them, and how each is pointed at the gateway and set to work.
+// The programs that are tried: where they come from, and how each is set to work. `weir connect` sets them up.
 
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Dialect } from '../../../test/dialects/upstreams.ts'
+import type { ProgramCode } from '../../../src/cli/programs/program.ts'
+import { programs } from '../../../src/cli/programs/programs.ts'
 
-export interface Setting {
-  /** Of the gateway, without a path. */
-  readonly url: string
-  readonly key: string
-  /** `<provider>/<model>`. */
-  readonly model: string
-  readonly prompt: string
-  readonly home: string
-}
-
-export interface Agent {
-  readonly name: string
+export interface Trial {
+  /** The id of the program in `src/cli/programs/programs.ts`. */
+  readonly program: string
+  readonly from: 'npm' | 'pip'
+  /** The package that is the program, its version, and what else must be installed. */
   readonly package: string
   readonly version: string
-  readonly speaks: Dialect
-  /** Below node_modules. Platform packages carry the binary, so that no install script must run. */
-  readonly program: readonly string[]
-  readonly env?: (setting: Setting) => Record<string, string>
-  /** Files below its home. */
-  readonly files?: (setting: Setting) => Record<string, string>
-  readonly args: (setting: Setting) => readonly string[]
+  readonly others?: readonly string[]
+  /** For a library: which of its examples is run. */
+  readonly code?: ProgramCode['language']
+  /** The program and its arguments, below `node_modules` or the folder of Python's programs. */
+  readonly command?: (prompt: string) => readonly string[]
+  /** Settings that only isolate a run: no updates, no sandbox, no questions. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 const platform = `${process.platform}-${process.arch}`
 
-export const agents: readonly Agent[] = [
+/** Platform packages have the binary, so that no install script must run. */
+export const trials: readonly Trial[] = [
   {
-    name: 'claude-code',
+    program: 'claude-code',
+    from: 'npm',
     package: '@anthropic-ai/claude-code',
     version: '2.1.325',
-    speaks: 'anthropic-messages',
-    program: [`@anthropic-ai/claude-code-${platform}/claude`],
-    env: ({ url, key, model }) => ({
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: model,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-    }),
-    args: ({ prompt }) => ['-p', prompt, '--permission-mode', 'acceptEdits', '--allowedTools', 'Bash,Edit,Read'],
+    command: prompt => [
+      `@anthropic-ai/claude-code-${platform}/claude`,
+      ...['-p', prompt, '--permission-mode', 'acceptEdits', '--allowedTools', 'Bash,Edit,Read'],
+    ],
+    env: { DISABLE_AUTOUPDATER: '1' },
   },
   {
-    name: 'codex',
+    program: 'codex',
+    from: 'npm',
     package: '@openai/codex',
     version: '0.166.0',
-    speaks: 'openai-responses',
-    program: ['@openai/codex/bin/codex.js'],
-    env: ({ key }) => ({ WEIR_KEY: key }),
-    files: ({ url, model }) => ({
-      '.codex/config.toml': [
-        `model = "${model}"`,
-        'model_provider = "weir"',
-        'check_for_update_on_startup = false',
-        '[model_providers.weir]',
-        'name = "Weir"',
-        `base_url = "${url}/v1"`,
-        'env_key = "WEIR_KEY"',
-        'wire_api = "responses"',
-        '[analytics]',
-        'enabled = false',
-      ].join('\n'),
-    }),
-    args: ({ prompt }) => ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt],
+    command: prompt => [
+      '@openai/codex/bin/codex.js',
+      ...['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt],
+    ],
   },
   {
-    name: 'gemini-cli',
+    program: 'gemini-cli',
+    from: 'npm',
     package: '@google/gemini-cli',
     version: '0.61.0',
-    speaks: 'gemini',
-    program: ['.bin/gemini'],
-    env: ({ url, key }) => ({ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key }),
-    files: () => ({
-      '.gemini/settings.json': JSON.stringify({
-        general: { enableAutoUpdate: false },
-        privacy: { usageStatisticsEnabled: false },
-        security: { auth: { selectedType: 'gemini-api-key' } },
-        telemetry: { enabled: false },
-      }),
-    }),
-    args: ({ prompt, model }) => ['--model', model, '--approval-mode', 'yolo', '--skip-trust', '--prompt', prompt],
+    command: prompt => ['.bin/gemini', '--approval-mode', 'yolo', '--skip-trust', '--prompt', prompt],
   },
   {
-    name: 'opencode',
+    program: 'opencode',
+    from: 'npm',
     package: 'opencode-ai',
     version: '1.18.33',
-    speaks: 'openai-chat',
-    program: [`opencode-${platform}/bin/opencode`],
-    env: ({ key }) => ({ WEIR_KEY: key, OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
-    files: ({ url, model }) => ({
-      '.config/opencode/opencode.json': JSON.stringify({
-        provider: {
-          weir: {
-            npm: '@ai-sdk/openai-compatible',
-            name: 'Weir',
-            options: { baseURL: `${url}/v1`, apiKey: '{env:WEIR_KEY}' },
-            models: { [model]: { name: model } },
-          },
-        },
-        autoupdate: false,
-        share: 'disabled',
-      }),
-    }),
-    args: ({ prompt, model }) => ['run', '--model', `weir/${model}`, prompt],
+    command: prompt => [`opencode-${platform}/bin/opencode`, 'run', prompt],
+    env: { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' },
+  },
+  {
+    program: 'cline',
+    from: 'npm',
+    package: 'cline',
+    version: '3.0.65',
+    command: prompt => ['.bin/cline', prompt],
+  },
+  {
+    program: 'continue',
+    from: 'npm',
+    package: '@continuedev/cli',
+    version: '1.5.47',
+    command: prompt => ['.bin/cn', '-p', prompt, '--auto'],
+  },
+  {
+    program: 'aider',
+    from: 'pip',
+    package: 'aider-chat',
+    version: '0.86.2',
+    command: prompt => [
+      'aider',
+      ...['--message', prompt, '--yes-always', '--no-git', '--no-check-update', '--analytics-disable', 'notes.txt'],
+    ],
+  },
+  {
+    program: 'langchain',
+    from: 'pip',
+    package: 'langchain',
+    version: '1.4.7',
+    others: ['langchain-openai==1.7.3'],
+    code: 'python',
+  },
+  {
+    program: 'langchain',
+    from: 'npm',
+    package: 'langchain',
+    version: '1.5.14',
+    others: ['@langchain/openai@1.6.0', 'zod@4'],
+    code: 'javascript',
+  },
+  {
+    program: 'llamaindex',
+    from: 'pip',
+    package: 'llama-index-core',
+    version: '0.14.25',
+    others: ['llama-index-llms-openai-like==0.8.1'],
+    code: 'python',
+  },
+  {
+    program: 'llamaindex',
+    from: 'npm',
+    package: 'llamaindex',
+    version: '0.12.1',
+    others: ['@llamaindex/openai@0.4.23', '@llamaindex/workflow', 'zod@4'],
+    code: 'javascript',
+  },
+  {
+    program: 'ai-sdk',
+    from: 'npm',
+    package: 'ai',
+    version: '7.0.169',
+    others: ['@ai-sdk/openai-compatible@3.0.90', 'zod@4'],
+    code: 'javascript',
+  },
+  {
+    program: 'litellm',
+    from: 'pip',
+    package: 'litellm',
+    version: '1.106.2',
+    others: ['mcp'],
+    code: 'python',
   },
 ]
 
-/** A home that nobody has lived in, with the files that the agent is set up by. */
-export function furnish(agent: Agent, setting: Setting): void {
-  for (const [path, text] of Object.entries(agent.files?.(setting) ?? {})) {
-    mkdirSync(join(setting.home, path, '..'), { recursive: true })
-    writeFileSync(join(setting.home, path), text)
-  }
+/** For example `Codex 0.166.0` or `LangChain 1.4.7 (Python)`. */
+export const nameOfTrial = ({ program, version, code }: Trial): string => {
+  const language = code === 'python' ? ' (Python)' : code === 'javascript' ? ' (JavaScript)' : ''
+  return `${programs[program]!.title} ${version}${language}`
 }

@@ -11,9 +11,18 @@ export interface Heard {
   readonly lost: readonly string[]
 }
 
+/** A request as the program sent it. */
+export interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
 export interface Tap {
   readonly url: string
   heard(): readonly Heard[]
+  sent(): readonly Sent[]
   stop(): void
 }
 
@@ -47,6 +56,7 @@ export async function startTap(target: string): Promise<Tap> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     heard: () => lines.flatMap(heardOn),
+    sent: () => lines.flatMap(({ up }) => sentOn(up)),
     stop() {
       server.close()
       for (const socket of sockets) socket.destroy()
@@ -66,4 +76,38 @@ function heardOn({ up, down }: Line): readonly Heard[] {
     const lost = /^x-weir-loss: (.*)\r$/im.exec(head)?.[1]
     return { asked: `${method} ${path}`, status: Number(status), lost: lost?.split(', ') ?? [] }
   })
+}
+
+/** The requests of a connection. The last one may be cut off; then it is left out. */
+function sentOn(up: string): readonly Sent[] {
+  const sent: Sent[] = []
+  for (let rest = up; ; ) {
+    const [head, method, path] = /^(\S+) (\S+) HTTP\/1\.1\r\n[^]*?\r\n\r\n/.exec(rest) ?? []
+    if (head === undefined) return sent
+    const lines = head.trim().split('\r\n').slice(1)
+    const headers = Object.fromEntries(
+      lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    )
+    const after = rest.slice(head.length)
+    const { body, length } =
+      headers['transfer-encoding'] === 'chunked'
+        ? dechunk(after)
+        : plainBody(after, Number(headers['content-length'] ?? 0))
+    sent.push({ method: method!, path: path!, headers, body: Buffer.from(body, 'latin1').toString('utf8') })
+    rest = after.slice(length)
+  }
+}
+
+const plainBody = (text: string, length: number) => ({ body: text.slice(0, length), length })
+
+function dechunk(text: string): { readonly body: string; readonly length: number } {
+  let [body, at] = ['', 0]
+  for (;;) {
+    const [line, size] = /^([0-9a-f]+)[^\r\n]*\r\n/i.exec(text.slice(at, at + 40)) ?? []
+    if (line === undefined) return { body, length: text.length }
+    const length = Number.parseInt(size!, 16)
+    body += text.slice(at + line.length, at + line.length + length)
+    at += line.length + length + 2
+    if (length === 0) return { body, length: at }
+  }
 }

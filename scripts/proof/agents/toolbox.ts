@@ -14,9 +14,9 @@ export type Doing = 'read' | 'list' | 'change' | 'check'
 
 /** A tool of the kind has a field for each of these, and a name that says so. */
 const kinds = {
-  shell: { named: /shell|bash|exec|command/i, takes: [/^(command|cmd)$/] },
+  shell: { named: /shell|bash|exec|command/i, takes: [/^(commands?|cmd)$/] },
   read: { named: /read/i, takes: [/^(?!dir).*path$/i] },
-  edit: { named: /edit|replace/i, takes: [/^(?!dir).*path$/i, /^old_?str/i, /^new_?str/i] },
+  edit: { named: /edit|replace/i, takes: [/^(?!dir).*path$/i, /^old_?(str|text)/i, /^new_?(str|text)/i] },
 } as const
 
 const namesIn = (tool: Tool): readonly string[] => Object.keys(recordOf(tool.schema.properties))
@@ -35,13 +35,17 @@ const commands: Readonly<Record<Doing, (file: string) => string>> = {
 
 /** What a field is given, by its name. */
 const fields: readonly (readonly [RegExp, (file: string, command: string) => string])[] = [
-  [/^(command|cmd)$/, (_, command) => command],
+  [/^(commands?|cmd)$/, (_, command) => command],
   [/^(?!dir).*path$/i, file => file],
-  [/^old_?str/i, () => 'status: draft'],
-  [/^new_?str/i, () => 'status: final'],
+  [/^old_?(str|text)/i, () => 'status: draft'],
+  [/^new_?(str|text)/i, () => 'status: final'],
 ]
 /** Fields that are filled though nobody requires them would only get in the way. */
 const fillers: Readonly<Record<string, unknown>> = { boolean: false, number: 1, integer: 1, array: [], object: {} }
+
+/** One command of a list of commands, or the words of one command. */
+const listed = (name: string, command: string): readonly string[] =>
+  name === 'commands' ? [command] : ['bash', '-lc', command]
 
 /** The arguments in several pieces, cut inside words and characters of escapes. */
 export function callOf(tool: Tool, doing: Doing, file: string): ToolCall {
@@ -50,10 +54,14 @@ export function callOf(tool: Tool, doing: Doing, file: string): ToolCall {
   const given = Object.entries(recordOf(tool.schema.properties)).flatMap(([name, schema]) => {
     const [, value] = fields.find(([pattern]) => pattern.test(name)) ?? []
     const type = String(listOf(recordOf(schema).type)[0] ?? recordOf(schema).type).toLowerCase()
-    if (value) return [[name, type === 'array' ? ['bash', '-lc', value(file, command)] : value(file, command)]]
+    if (value) return [[name, type === 'array' ? listed(name, value(file, command)) : value(file, command)]]
     return required.includes(name) ? [[name, fillers[type] ?? 'make the status final']] : []
   })
-  const text = JSON.stringify(Object.fromEntries(given))
   // Claude Code takes `x_1` for a second result of `x`, and ids made of numbers are often so.
-  return { id: `call_${doing}`, name: tool.name, arguments: text, cuts: text.match(/[^]{1,9}/g) ?? [text] }
+  return cutCall(`call_${doing}`, tool.name, Object.fromEntries(given))
+}
+
+export function cutCall(id: string, name: string, given: object): ToolCall {
+  const text = JSON.stringify(given)
+  return { id, name, arguments: text, cuts: text.match(/[^]{1,9}/g) ?? [text] }
 }

@@ -8,6 +8,7 @@ import { channelRows } from './channels.ts'
 import type { CliCommand } from './command.ts'
 import { defineOwnCommand, printLine } from './command.ts'
 import { configFileRows } from './config-file.ts'
+import { connectRows } from './connect.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
@@ -40,6 +41,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...peopleRows,
   ...tokenRows,
   ...remoteRows,
+  ...connectRows,
   'completion': defineOwnCommand(
     {
       usage: 'completion <bash|zsh|fish>',
@@ -77,6 +79,7 @@ export const commandGroups: readonly (readonly [title: string, words: readonly s
   ['Configuration as code', ['apply', 'export']],
   ['Notifications', ['webhooks']],
   ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'rotate']],
+  ['Programs that use the gateway', ['connect']],
   ['Remote gateway', ['login', 'api', 'logout']],
   ['Testing', ['fake-upstream']],
 ]

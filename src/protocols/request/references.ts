@@ -239,8 +239,8 @@ function startOf(text: string): string {
 /** Fields with the caller's own data: schemas, arguments of tools, labels. No upstream looks for ids in them. */
 const CALLER_DATA: ReadonlySet<string> = new Set(
   words(
-    'metadata labels parameters input_schema parameters_json_schema schema response_schema response_json_schema ' +
-      '_response_json_schema output_schema args arguments function_call function_declarations logit_bias',
+    'metadata client_metadata labels parameters input_schema parameters_json_schema schema response_schema ' +
+      'response_json_schema _response_json_schema output_schema args arguments function_call function_declarations logit_bias',
   ).map(foldName),
 )
 

@@ -1,0 +1,136 @@
+// The work of weir connect: prints how to point a program at the gateway, or writes it to the program's configuration files.
+
+import { readConfig } from '../../config.ts'
+import { printLine } from '../commands/command.ts'
+import type { CommandFields } from '../connect.ts'
+import { Problem, UsageProblem } from '../connect.ts'
+import { text } from '../input.ts'
+import { harmlessLines, jsonText, tableLines } from '../print.ts'
+import { parseOrigin, warnIfUnencrypted } from '../remote.ts'
+import type { GatewayAccess, Program, SetUp } from './program.ts'
+import { programs } from './programs.ts'
+import { setUpLines, textOfFile } from './set-up-text.ts'
+import type { PlannedFile } from './write-files.ts'
+import { isOutputPublic, pathOf, planFile, writePlannedFile } from './write-files.ts'
+
+export const KEY_PLACEHOLDER = 'wk-…'
+
+export async function connectProgram(input: CommandFields): Promise<void> {
+  if (input.program === undefined) return listPrograms(input)
+  const id = findProgram(text(input.program))
+  const program = programs[id]!
+  const connection = await readConnection(input, program)
+  const isWrite = input.write === true || input['dry-run'] === true
+  if (isWrite) return write(id, connection, input)
+  const shown = isOutputPublic() ? { ...connection, key: KEY_PLACEHOLDER } : connection
+  if (shown.key !== connection.key) warn('others can read the file that the output goes to, so the key is left out')
+  const setUp = program.setUp(shown)
+  if (input.json === true) return printLine(jsonText({ program: id, title: program.title, ...setUpFields(setUp) }))
+  for (const line of setUpLines({ id, program, setUp, pathOf })) printLine(line)
+}
+
+const warn = (message: string): void => void process.stderr.write(`weir: warning: ${message}\n`)
+
+function listPrograms({ json }: CommandFields): void {
+  const rows = Object.entries(programs).map(([program, { title, about }]) => ({ program, title, about }))
+  if (json === true) return printLine(jsonText({ data: rows }))
+  for (const line of [...tableLines(rows), '', 'Settings of a program: weir connect claude-code']) printLine(line)
+}
+
+/** The id of a program, by its id or another name of it. */
+const findProgram = (named: string): string =>
+  Object.keys(programs).find(id => id === named || programs[id]!.aliases?.includes(named))!
+
+const MODEL = /^[\w.:@/+-]{1,200}$/
+/** Characters that need no quotes in a file of variables or in a shell. */
+const KEY = /^[\w.-]{8,200}$/
+
+async function readConnection(input: CommandFields, { model }: Program): Promise<GatewayAccess> {
+  const chosen = input.model === undefined ? model : text(input.model)
+  if (!MODEL.test(chosen)) {
+    throw new UsageProblem('--model must be the name of a model, such as gpt-5 or anthropic/claude-sonnet-5.')
+  }
+  const given = input.key === '-' ? (await Bun.stdin.text()).trim() : (input.key ?? process.env.WEIR_KEY?.trim())
+  if (given !== undefined && given !== '' && !KEY.test(text(given))) {
+    const place = input.key === undefined ? 'WEIR_KEY' : '--key'
+    throw new UsageProblem(`${place} must be an API key of Weir (wk-…), whole. Create one: weir keys create`)
+  }
+  return { url: gatewayUrl(input.url), key: text(given) || KEY_PLACEHOLDER, model: chosen }
+}
+
+/** The gateway of this machine, unless the user names another one. */
+function gatewayUrl(given: unknown): string {
+  const named = given ?? process.env.WEIR_URL?.trim()
+  if (named !== undefined && named !== '') {
+    const url = parseOrigin(named)
+    warnIfUnencrypted(url)
+    return url
+  }
+  const { host, port } = readConfig(process.env)
+  const isAny = host === '0.0.0.0' || host === '::' || host === ''
+  const name = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}
+
+const setUpFields = ({ files = [], ...others }: SetUp): CommandFields => ({
+  files: files.map(file => ({ path: pathOf(file), content: textOfFile(file) })),
+  ...others,
+})
+
+async function write(id: string, connection: GatewayAccess, input: CommandFields): Promise<void> {
+  const { title, setUp } = programs[id]!
+  const { files = [], ...others } = setUp(connection)
+  if (files.length === 0) {
+    throw new Problem(`${title} has no configuration file that Weir can write. Follow: weir connect ${id}`)
+  }
+  const hasKey = connection.key !== KEY_PLACEHOLDER
+  if (!hasKey && JSON.stringify(files).includes(KEY_PLACEHOLDER)) {
+    throw new UsageProblem('The key is missing. Set WEIR_KEY, or use --key. Create a key: weir keys create')
+  }
+  // All files are planned before the first one is written: an error in one of them changes nothing.
+  const plans = files.map(file => planFile(file, connection.key))
+  const isDryRun = input['dry-run'] === true
+  const say = (line: string): void => (input.json === true ? undefined : printLine(harmlessLines(line)))
+  for (const plan of plans) planLines(plan, connection.key).forEach(say)
+  const changed = plans.filter(({ changes, needsMode }) => changes.length > 0 || needsMode)
+  const written = isDryRun ? [] : changed.map(plan => ({ path: plan.path, copy: writePlannedFile(plan) ?? null }))
+  if (input.json === true) {
+    const planned = plans.map(({ path, changes }) => ({
+      path,
+      changes: changes.map(change => changeLine(change, connection.key)),
+    }))
+    return printLine(jsonText({ program: id, files: planned, written }))
+  }
+  say('')
+  if (changed.length === 0) say('No changes.')
+  else if (isDryRun) say('Nothing was written (--dry-run).')
+  else for (const { path, copy } of written) say(`Wrote ${path}${copy === null ? '' : `; the old file is ${copy}`}.`)
+  const rest = {
+    ...others,
+    ...(others.variables !== undefined && { variables: maskValues(others.variables, connection.key) }),
+  }
+  setUpLines({ id, program: { ...programs[id]!, notes: [] }, setUp: rest, pathOf })
+    .slice(2)
+    .forEach(say)
+}
+
+const maskValues = (values: Readonly<Record<string, string>>, key: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll(key, KEY_PLACEHOLDER)]))
+
+function planLines({ path, changes, before, needsMode }: PlannedFile, key: string): readonly string[] {
+  const state = before === undefined ? 'new file' : changes.length === 0 ? 'no changes' : 'changes'
+  return [
+    `${path} (${state}${needsMode ? '; others can read it now, so it becomes readable for you alone' : ''})`,
+    ...changes.map(change => `  ${changeLine(change, key)}`),
+  ]
+}
+
+/** Old values may be secrets of other providers. */
+const SECRET_NAME = /key|token|secret|password/i
+
+function changeLine({ path, before, after }: PlannedFile['changes'][number], key: string): string {
+  const name = path.join('.')
+  const shown = (value: unknown): string => JSON.stringify(value).replaceAll(key, KEY_PLACEHOLDER)
+  if (before === undefined) return `+ ${name}: ${shown(after)}`
+  return `~ ${name}: ${SECRET_NAME.test(name) ? '(hidden)' : shown(before)} → ${shown(after)}`
+}

@@ -1,0 +1,115 @@
+// Finds the configuration files of another program and writes them: with a copy of the old file, in one step, and
+// readable for their owner alone if they have a key.
+
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Problem } from '../connect.ts'
+import type { EditedFile } from './edit-file.ts'
+import { editFile } from './edit-file.ts'
+import type { ProgramFile } from './program.ts'
+
+/** No program has a larger file of settings. */
+const FILE_BYTES_MAX = 1024 * 1024
+const OWNER_ONLY = 0o600
+const OTHERS = 0o077
+
+export interface PlannedFile extends EditedFile {
+  readonly path: string
+  /** What the file has now; undefined: it does not exist. */
+  readonly before: string | undefined
+  /** Who may read the file now. */
+  readonly mode: number | undefined
+  readonly holdsKey: boolean
+  /** Whether others can read the file now. It gets another mode then, even if its text stays. */
+  readonly needsMode: boolean
+}
+
+export const pathOf = ({ folder: [variable, otherwise], names }: ProgramFile): string => {
+  const moved = variable === '' ? undefined : process.env[variable]?.trim()
+  const folder = moved || join(process.env.HOME || homedir(), otherwise)
+  return names.map(name => join(folder, name)).find(path => existsSync(path)) ?? join(folder, names[0])
+}
+
+export function planFile(file: ProgramFile, key: string): PlannedFile {
+  const path = pathOf(file)
+  const { text: before, mode } = readExisting(path)
+  const edited = editFile(file, before, path)
+  const holdsKey = edited.text.includes(key)
+  return { ...edited, path, before, mode, holdsKey, needsMode: holdsKey && mode !== undefined && (mode & OTHERS) !== 0 }
+}
+
+function readExisting(path: string): { readonly text?: string; readonly mode?: number } {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return {}
+  if (!stats.isFile()) throw new Problem(`${path} is not a file.`)
+  if (stats.size > FILE_BYTES_MAX)
+    throw new Problem(`${path} is larger than 1 MiB, so it cannot be a file of settings.`)
+  try {
+    return { text: readFileSync(path, 'utf8'), mode: stats.mode & 0o777 }
+  } catch (fault) {
+    throw new Problem(`${path} cannot be read: ${(fault as Error).message}.`)
+  }
+}
+
+/** Writes the file and returns the path of the copy of the old one, if there was one. */
+export function writePlannedFile({ path, text, before, mode, holdsKey, changes }: PlannedFile): string | undefined {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    // Dotfiles are often links into a repository: the link stays, and the file behind it changes.
+    const target = existsSync(path) ? realpathSync(path) : path
+    const newMode = holdsKey ? OWNER_ONLY : (mode ?? 0o644)
+    if (changes.length === 0) return void chmodSync(target, newMode)
+    if (readExisting(path).text !== before) throw new Problem(`${path} was changed meanwhile. Run the command again.`)
+    const copy = before === undefined ? undefined : copyAside(target)
+    const part = `${target}.${process.pid}.part`
+    try {
+      writeFileSync(part, text, { mode: OWNER_ONLY, flag: 'wx', flush: true })
+      chmodSync(part, newMode)
+      renameSync(part, target)
+    } finally {
+      rmSync(part, { force: true })
+    }
+    return copy
+  } catch (fault) {
+    if (fault instanceof Problem) throw fault
+    throw new Problem(`${path} cannot be written: ${(fault as Error).message}.`)
+  }
+}
+
+/** Copies a file beside itself, without replacing an older copy. */
+function copyAside(path: string): string {
+  for (let count = 1; ; count++) {
+    const copy = `${path}.before-weir${count === 1 ? '' : `-${count}`}`
+    try {
+      copyFileSync(path, copy, constants.COPYFILE_EXCL)
+      chmodSync(copy, OWNER_ONLY)
+      return copy
+    } catch (fault) {
+      if ((fault as { code?: string }).code !== 'EEXIST') throw fault
+    }
+  }
+}
+
+/** Whether standard output goes to a file that others can read. */
+export function isOutputPublic(): boolean {
+  try {
+    const stats = fstatSync(1)
+    return stats.isFile() && (stats.mode & OTHERS) !== 0
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,206 @@
+// weir connect: what it prints, and what it does to the configuration files in a home folder.
+
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { cliCommands } from '../../src/cli/commands/commands.ts'
+import { programs } from '../../src/cli/programs/programs.ts'
+import { setUpLines } from '../../src/cli/programs/set-up-text.ts'
+import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
+
+const KEY = 'wk-0123456789abcdefghijklmnopqrstuvwxyz'
+const URL = 'https://weir.example.com'
+
+afterAll(cleanUp)
+
+const connect = (home: string, args: string, env: Record<string, string> = {}) =>
+  weir(home, `connect ${args} --url ${URL}`, { HOME: home, ...env })
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+/** Without the cache of the runtime. */
+const filesIn = (home: string): readonly string[] => readdirSync(home).filter(name => name !== '.bun')
+
+/** Runs a command in this process, which is faster. */
+async function connectHere(home: string, args: string): Promise<string> {
+  const before = process.env.HOME
+  process.env.HOME = home
+  const printing = spyOn(process.stdout, 'write').mockReturnValue(true)
+  try {
+    await cliCommands.connect!.run(`${args} --url ${URL}`.split(' '))
+    return printing.mock.calls.map(([text]) => String(text)).join('')
+  } finally {
+    printing.mockRestore()
+    process.env.HOME = before
+  }
+}
+
+function put(path: string, text: string, mode = 0o644): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+  chmodSync(path, mode)
+}
+
+describe('printing', () => {
+  test('without a program, every program of the table is listed', async () => {
+    const listed = JSON.parse(await weirSays(freshFolder(), 'connect --json')) as { data: { program: string }[] }
+    expect(listed.data.map(({ program }) => program)).toEqual(Object.keys(programs))
+  })
+
+  test.each(Object.entries(programs))('%s: url, key and model are in the settings', (id, program) => {
+    const setUp = program.setUp({ url: URL, key: KEY, model: 'team/coder' })
+    const printed = setUpLines({ id, program, setUp, pathOf: ({ names }) => names[0] }).join('\n')
+    for (const part of [program.title, URL, KEY, 'team/coder']) expect(printed).toContain(part)
+  })
+
+  test('without a key, a placeholder is printed', async () => {
+    const home = freshFolder()
+    const { code, stdout } = await connect(home, 'claude')
+    expect([code, stdout.includes('"ANTHROPIC_AUTH_TOKEN": "wk-…"')]).toEqual([0, true])
+    expect(filesIn(home)).toEqual([])
+  })
+
+  test('a key is not printed into a file that others can read', async () => {
+    const home = freshFolder()
+    const print = async (name: string, mode: number) => {
+      const path = join(home, name)
+      put(path, '', mode)
+      const child = Bun.spawn([join(import.meta.dir, '../../bin/weir'), 'connect', 'codex', '--key', KEY], {
+        env: { PATH: process.env.PATH, HOME: home },
+        stdout: openSync(path, 'w'),
+        stderr: 'pipe',
+      })
+      const [code, stderr] = await Promise.all([child.exited, child.stderr.text()])
+      return [code, readFileSync(path, 'utf8').includes(KEY), stderr.includes('the key is left out')]
+    }
+    expect(await print('public', 0o644)).toEqual([0, false, true])
+    expect(await print('private', 0o600)).toEqual([0, true, false])
+  })
+
+  test.each([
+    ['cluade-code', 'Did you mean claude-code?'],
+    ['nonsense-of-mine', 'must be one of: claude-code,'],
+    ['codex --model a"b', '--model must be the name of a model'],
+    ['codex --key a$b', '--key must be an API key'],
+    ['codex --wirte', 'Did you mean --write?'],
+  ])('weir connect %s is refused', async (args, message) => {
+    const { code, stderr } = await connect(freshFolder(), args)
+    expect([code, stderr.includes(message)]).toEqual([2, true])
+  })
+})
+
+const writable = Object.entries(programs).flatMap(([id, { setUp }]) => {
+  const { files = [] } = setUp({ url: URL, key: KEY, model: 'm' })
+  return files.length > 0 ? [[id, files] as const] : []
+})
+
+describe('writing', () => {
+  test.each(writable)(
+    '%s: creates the files for their owner alone, and the second time changes nothing',
+    async (id, files) => {
+      const home = freshFolder()
+      const first = await connectHere(home, `${id} --write --key ${KEY}`)
+      expect(first).not.toContain(KEY)
+      const paths = files.map(({ folder: [, folder], names: [name] }) => join(home, folder, name))
+      for (const path of paths) if (readFileSync(path, 'utf8').includes(KEY)) expect(modeOf(path)).toBe(0o600)
+      const written = paths.map(path => readFileSync(path, 'utf8'))
+      const second = await connectHere(home, `${id} --write --key ${KEY}`)
+      expect(second).toContain('No changes.')
+      expect(paths.map(path => readFileSync(path, 'utf8'))).toEqual(written)
+      expect(paths.some(path => existsSync(`${path}.before-weir`))).toBe(false)
+    },
+  )
+
+  test('what the file has is kept, a copy of it stays, and the key makes it private', async () => {
+    const home = freshFolder()
+    const path = join(home, '.claude/settings.json')
+    const old = '{\n  // my own\n  "env": { "ANTHROPIC_AUTH_TOKEN": "sk-ant-secret" },\n  "theme": "dark"\n}\n'
+    put(path, old)
+    const { code, stdout } = await connect(home, `claude-code --write --key ${KEY}`)
+    expect(code).toBe(0)
+    expect(stdout).toContain('~ env.ANTHROPIC_AUTH_TOKEN: (hidden) → "wk-…"')
+    expect(stdout).not.toContain('sk-ant-secret')
+    const now = readFileSync(path, 'utf8')
+    for (const part of ['// my own', '"theme": "dark"', KEY]) expect(now).toContain(part)
+    expect([modeOf(path), readFileSync(`${path}.before-weir`, 'utf8')]).toEqual([0o600, old])
+    expect(modeOf(`${path}.before-weir`)).toBe(0o600)
+    await connect(home, `claude-code --write --key ${KEY} --model other`)
+    expect(readFileSync(`${path}.before-weir`, 'utf8')).toBe(old)
+    expect(readFileSync(`${path}.before-weir-2`, 'utf8')).toBe(now)
+  })
+
+  test('a file that has the key already and that others can read becomes private', async () => {
+    const home = freshFolder()
+    await connect(home, `aider --write --key ${KEY}`)
+    const path = join(home, '.aider.conf.yml')
+    chmodSync(path, 0o644)
+    const { stdout } = await connect(home, `aider --write --key ${KEY}`)
+    expect([modeOf(path), stdout.includes('readable for you alone')]).toEqual([0o600, true])
+  })
+
+  test('the file behind a link is changed, and the link stays', async () => {
+    const home = freshFolder()
+    put(join(home, 'dotfiles/zed.json'), '{"theme": "One"}')
+    mkdirSync(join(home, '.config/zed'), { recursive: true })
+    symlinkSync(join(home, 'dotfiles/zed.json'), join(home, '.config/zed/settings.json'))
+    expect((await connect(home, 'zed --write')).code).toBe(0)
+    expect(readFileSync(join(home, 'dotfiles/zed.json'), 'utf8')).toContain('openai_compatible')
+    expect(modeOf(join(home, 'dotfiles/zed.json'))).toBe(0o644)
+  })
+
+  test('variables of the program move its folder', async () => {
+    const home = freshFolder()
+    await connect(home, `codex --write --key ${KEY}`, { CODEX_HOME: join(home, 'elsewhere') })
+    expect(readdirSync(join(home, 'elsewhere')).sort()).toEqual(['.env', 'config.toml'])
+  })
+
+  test('--dry-run prints the changes and writes nothing', async () => {
+    const home = freshFolder()
+    const { stdout } = await connect(home, `opencode --write --dry-run --key ${KEY}`)
+    expect(stdout).toContain('+ provider.weir.npm: "@ai-sdk/openai-compatible"')
+    expect([stdout.includes('Nothing was written'), filesIn(home)]).toEqual([true, []])
+  })
+
+  test('if one of two files cannot be changed, neither is', async () => {
+    const home = freshFolder()
+    put(join(home, '.local/share/opencode/auth.json'), '{"weir": "text"}')
+    const { code, stderr } = await connect(home, `opencode --write --key ${KEY}`)
+    expect([code, stderr.includes('weir in')]).toEqual([1, true])
+    expect(existsSync(join(home, '.config'))).toBe(false)
+  })
+
+  test.each([
+    ['no key', 'codex --write', 2, 'The key is missing'],
+    ['a program without files', `cursor --write --key ${KEY}`, 1, 'no configuration file that Weir can write'],
+  ])('%s: nothing is written', async (_what, args, exit, message) => {
+    const home = freshFolder()
+    const { code, stderr } = await connect(home, args)
+    expect([code, stderr.includes(message), filesIn(home)]).toEqual([exit, true, []])
+  })
+
+  test('a key from standard input is in no list of processes', async () => {
+    const home = freshFolder()
+    const { code } = await connect(home, 'codex --write --key -', { STDIN: `${KEY}\n` })
+    expect([code, readFileSync(join(home, '.codex/.env'), 'utf8')]).toEqual([0, `WEIR_KEY=${KEY}\n`])
+  })
+
+  test('a huge file and a folder in its place are refused', async () => {
+    const home = freshFolder()
+    put(join(home, '.claude/settings.json'), `{"x": "${'y'.repeat(1024 * 1024)}"}`)
+    mkdirSync(join(home, '.codex/config.toml'), { recursive: true })
+    const huge = await connect(home, `claude-code --write --key ${KEY}`)
+    const folder = await connect(home, `codex --write --key ${KEY}`)
+    expect([huge.code, huge.stderr.includes('larger than 1 MiB')]).toEqual([1, true])
+    expect([folder.code, folder.stderr.includes('is not a file')]).toEqual([1, true])
+  })
+})
