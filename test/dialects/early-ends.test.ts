@@ -13,6 +13,7 @@ import type { LanguageModel } from 'ai'
 import { generateText, jsonSchema, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
+import { answer } from '../../tools/fake-upstream/answers.ts'
 import { sends } from '../forwarding/wire.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello } from '../support/gateway.ts'
@@ -59,23 +60,20 @@ async function listOf<T>(stream: AsyncIterable<T>): Promise<T[]> {
   return list
 }
 
-/** How often the loop of Vercel's SDK runs a tool, streamed and plain. */
-async function toolRuns(wire: string, connect: (key: string) => LanguageModel): Promise<number> {
-  let runs = 0
-  const inputSchema = jsonSchema<{ city?: string }>(citySchema)
-  const tools = { weather: tool({ inputSchema, execute: () => `run ${++runs}` }) }
-  const streamedCall = streamText({
-    model: connect(await planned(wire)),
-    prompt: 'Weather?',
-    tools,
-    maxRetries: 0,
-    onError: () => {},
-  })
-  await streamedCall.consumeStream()
+/** The calls that a client of Vercel's SDK gets and takes for valid, streamed and plain, and how many of them it runs. */
+async function validCalls(wire: string, connect: (key: string) => LanguageModel): Promise<readonly unknown[]> {
+  const runs: unknown[] = []
+  const execute = (input: unknown): string => `run ${runs.push(input)}`
+  const tools = { weather: tool({ inputSchema: jsonSchema<{ city?: string }>(citySchema), execute }) }
+  const call = { prompt: 'Weather?', tools, maxRetries: 0 }
+  const streamed = streamText({ ...call, model: connect(await planned(wire)), onError: () => {} })
+  await streamed.consumeStream()
+  const streamedCalls = await streamed.toolCalls
   await lastRecord()
-  await generateText({ model: connect(await planned(wire)), prompt: 'Weather?', tools, maxRetries: 0 })
+  const plain = await generateText({ ...call, model: connect(await planned(wire)) })
   await lastRecord()
-  return runs
+  const calls = [...streamedCalls, ...plain.toolCalls].filter(one => one.invalid !== true)
+  return [...calls.map(({ input }) => input), ...runs]
 }
 
 describe('openai-responses', () => {
@@ -276,28 +274,40 @@ describe('openai-responses', () => {
       baseURL: `${harness.url}/v1`,
       maxRetries: 0,
     })
-    const answer = await responses.create(params)
+    const reply = await responses.create(params)
     const { input_tokens, output_tokens } = await lastRecord()
-    expect(answer).toMatchObject({
+    expect(reply).toMatchObject({
       ...response,
       status: 'incomplete',
       incomplete_details: { reason: 'max_output_tokens' },
       usage: { input_tokens, output_tokens },
     })
-    expect(answer.output_text).toStartWith('Hi')
+    expect(reply.output_text).toStartWith('Hi')
     // What was cut before it had any content is left out.
     const { arguments: args, content, id } = open as { arguments?: string; content?: { text?: string }[]; id: string }
     const isEmpty = args === '{' || content?.every(one => one.text === '') || id === 'rs_up'
-    if (!isEmpty) expect(answer.output.at(-1)).toMatchObject(open)
-    else if (id !== 'rs_up') expect(answer.output.map(item => item.id)).not.toContain(id)
+    if (!isEmpty) expect(reply.output.at(-1)).toMatchObject(open)
+    else if (id !== 'rs_up') expect(reply.output.map(item => item.id)).not.toContain(id)
   })
 
-  test('no client runs a call that was cut', async () => {
+  test('the end names the previous response as the caller knows it', async () => {
+    const key = await harness.key({ credit: LITTLE })
+    const { responses } = new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1`, maxRetries: 0 })
+    const model = native('openai-responses')
+    harness.upstream.plan(answer('Hello', { usage: { input: 2, output: 2 } }))
+    const first = await responses.create({ model, input: 'Hi' })
+    harness.upstream.plan(sends(wireOf(openText)))
+    const final = await responses.stream({ model, input: 'Count', previous_response_id: first.id }).finalResponse()
+    expect(final).toMatchObject({ status: 'incomplete', previous_response_id: first.id, output_text: 'Hi' })
+    await lastRecord()
+  })
+
+  test('no client takes a cut call for a valid one', async () => {
     const model = native('openai-responses')
     for (const delta of [[], [callDelta('{"city":"Pa')]]) {
       const wire = wireOf([...doneText, added(1, call), ...delta])
       const connect = (apiKey: string) => createOpenAI({ baseURL: `${harness.url}/v1`, apiKey }).responses(model)
-      expect(await toolRuns(wire, connect)).toBe(0)
+      expect(await validCalls(wire, connect)).toEqual([])
     }
   })
 })
@@ -378,23 +388,23 @@ describe('anthropic-messages', () => {
   })
 
   test.each(cases)('a plain answer that ends %s', async (_name, events, kept) => {
-    const answer = await connect(await planned(wireOf(events))).messages.create(params)
+    const reply = await connect(await planned(wireOf(events))).messages.create(params)
     const { output_tokens } = await lastRecord()
-    expect(answer).toMatchObject({
+    expect(reply).toMatchObject({
       ...{ id: 'msg_up', vendor: 'kept', stop_reason: 'max_tokens', stop_sequence: null },
       usage: { input_tokens: 17, cache_read_input_tokens: 5, output_tokens, service_tier: 'standard' },
     })
     const begun = events.filter(event => event.type === 'content_block_start').length
-    expect(answer.content).toHaveLength(kept ? begun : begun - 1)
-    expect(answer.content[0]).toMatchObject({ type: 'text', text: 'Hi' })
+    expect(reply.content).toHaveLength(kept ? begun : begun - 1)
+    expect(reply.content[0]).toMatchObject({ type: 'text', text: 'Hi' })
   })
 
-  test('no client runs a call that was cut', async () => {
+  test('no client takes a cut call for a valid one', async () => {
     for (const more of [[], [input('{"city":"Pa')]]) {
       const wire = wireOf([...doneText, block(1, use), ...more])
       const model = native('anthropic-messages')
       const vercel = (apiKey: string) => createAnthropic({ baseURL: `${harness.url}/v1`, apiKey })(model)
-      expect(await toolRuns(wire, vercel)).toBe(0)
+      expect(await validCalls(wire, vercel)).toEqual([])
       let runs = 0
       const run = () => `run ${++runs}`
       const tools = [
@@ -464,25 +474,25 @@ describe('openai-chat', () => {
 
   test.each(cases)('a plain answer that ends %s', async (_name, events, finishes) => {
     const client = new OpenAI({ apiKey: await planned(wireOf(events)), baseURL: `${harness.url}/v1`, maxRetries: 0 })
-    const answer = await client.chat.completions.create(paramsOf(finishes.length))
+    const reply = await client.chat.completions.create(paramsOf(finishes.length))
     const { input_tokens, output_tokens } = await lastRecord()
-    expect(answer).toMatchObject({
+    expect(reply).toMatchObject({
       ...{ id: 'chatcmpl-up', created: 1, object: 'chat.completion', system_fingerprint: 'fp_up' },
       usage: { prompt_tokens: input_tokens, completion_tokens: output_tokens },
     })
-    expect(answer.choices.map(({ index, finish_reason }) => [index, finish_reason as string])).toEqual(
+    expect(reply.choices.map(({ index, finish_reason }) => [index, finish_reason as string])).toEqual(
       finishes.map((finish, at) => [at, finish]),
     )
-    expect(answer.choices[0]!.message.content).toBe('Hi')
+    expect(reply.choices[0]!.message.content).toBe('Hi')
   })
 
-  test('no client runs a call that was cut', async () => {
+  test('no client takes a cut call for a valid one', async () => {
     for (const more of [[], [call({ function: { arguments: '{"city":"Pa' } })]]) {
       const wire = wireOf([...hi, opened, ...more])
       const model = native('openai-chat')
       const [baseURL, name] = [`${harness.url}/v1`, 'weir']
-      expect(await toolRuns(wire, apiKey => createOpenAICompatible({ baseURL, name, apiKey })(model))).toBe(0)
-      expect(await toolRuns(wire, apiKey => createOpenAI({ baseURL, apiKey }).chat(model))).toBe(0)
+      expect(await validCalls(wire, apiKey => createOpenAICompatible({ baseURL, name, apiKey })(model))).toEqual([])
+      expect(await validCalls(wire, apiKey => createOpenAI({ baseURL, apiKey }).chat(model))).toEqual([])
       let runs = 0
       const run = {
         name: 'weather',
@@ -549,14 +559,14 @@ describe('gemini', () => {
   })
 
   test.each(cases)('a plain answer that ends %s', async (_name, events, finishes) => {
-    const answer = await connect(await planned(wireOf(events))).generateContent(paramsOf(finishes.length))
+    const reply = await connect(await planned(wireOf(events))).generateContent(paramsOf(finishes.length))
     const { input_tokens, output_tokens } = await lastRecord()
-    expect(answer).toMatchObject({
+    expect(reply).toMatchObject({
       ...{ modelVersion: 'up', responseId: 'r_up' },
       usageMetadata: { promptTokenCount: input_tokens, candidatesTokenCount: output_tokens },
     })
-    expect(answer.candidates!.map(one => one.finishReason as string)).toEqual([...finishes])
-    expect(answer.functionCalls ?? []).toEqual([])
+    expect(reply.candidates!.map(one => one.finishReason as string)).toEqual([...finishes])
+    expect(reply.functionCalls ?? []).toEqual([])
   })
 
   test('an empty plain answer has reached its cap, and was not blocked', async () => {
@@ -570,16 +580,16 @@ describe('gemini', () => {
         'openai-responses': named([{ type: 'response.output_text.delta', output_index: 0, delta: TOO_MUCH }]),
       }
       const models = connect(await planned(tooMuch[upstream]))
-      const answer = await models.generateContent({ ...paramsOf(1), model: modelOf(upstream, 'lorem') })
-      expect(answer.candidates!.map(one => one.finishReason as string)).toEqual(['MAX_TOKENS'])
+      const reply = await models.generateContent({ ...paramsOf(1), model: modelOf(upstream, 'lorem') })
+      expect(reply.candidates!.map(one => one.finishReason as string)).toEqual(['MAX_TOKENS'])
       await lastRecord()
     }
   })
 
-  test('no client runs a call that was cut', async () => {
+  test('no client takes a cut call for a valid one', async () => {
     const model = native('gemini')
     const provider = (apiKey: string) => createGoogleGenerativeAI({ baseURL: `${harness.url}/v1beta`, apiKey })(model)
-    expect(await toolRuns(wireOf(cases[2]![1]), provider)).toBe(0)
+    expect(await validCalls(wireOf(cases[2]![1]), provider)).toEqual([])
   })
 })
 
@@ -630,10 +640,12 @@ describe('translated', () => {
   const pairs = upstreams.flatMap(caller => upstreams.map(upstream => [caller, upstream] as const))
 
   test.each(pairs.filter(([caller, upstream]) => caller !== upstream))(
-    'no client of %s runs a call of %s that was cut',
+    'no client of %s takes a cut call of %s for a valid one',
     async (caller, upstream) => {
       for (const args of ['', '{"city":"Pa']) {
-        expect(await toolRuns(wires[upstream](args), key => models[caller](key, modelOf(upstream, 'lorem')))).toBe(0)
+        expect(await validCalls(wires[upstream](args), key => models[caller](key, modelOf(upstream, 'lorem')))).toEqual(
+          [],
+        )
       }
     },
   )
