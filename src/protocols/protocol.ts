@@ -12,6 +12,7 @@ import type { EmbeddingsCodec } from './neutral/embeddings.ts'
 import type { Losses } from './neutral/losses.ts'
 import type { ReasoningState } from './neutral/reasoning-state.ts'
 import type { TranslationNotes } from './neutral/translation-notes.ts'
+import type { Json } from './request/json-type.ts'
 
 /**
  * A dialect as the pipeline uses it when caller and upstream speak the same dialect: the bytes are forwarded, and only
@@ -107,9 +108,9 @@ export interface Codec {
   readWholeAnswer(json: unknown, source: AnswerSource): Answer
   openEventReader(source: AnswerSource): EventReader
   writeWholeAnswer(answer: Answer, target: AnswerTarget): string
-  /** Notes the ids that an event of a stream gives, for dialects whose later events must repeat them. */
-  noteIds?(json: unknown, ids: UpstreamIds): void
   openEventWriter(target: AnswerTarget): EventWriter
+  /** Follows a stream of this dialect for a caller of the same dialect. `keepsContent`: `answer` will be called. */
+  followStream(target: AnswerTarget, keepsContent: boolean): StreamFollower
   /** Whether media at a URL must be sent inside the request. Absent: the upstream fetches every URL itself. */
   mustInline?(source: MediaSource, kind: MediaPart['kind']): boolean
 }
@@ -139,11 +140,17 @@ export interface AnswerSource {
   mintCallId(): string
 }
 
-/** The ids in an answer of an upstream. */
-export interface UpstreamIds {
-  answer?: string
-  /** Of items that have no end yet, in the order of their start. */
-  readonly items: string[]
+/**
+ * Follows a stream whose caller speaks the upstream's dialect. It keeps the upstream's ids and all fields that the
+ * gateway does not know. Has state: one object per stream.
+ */
+export interface StreamFollower {
+  /** `json` is the parsed data of an event that belongs to the dialect and is no error. Throws a Refusal. */
+  follow(json: unknown): void
+  /** The events that end the stream after what was followed, as if the answer had reached its cap on output. */
+  endEarly(usage: Usage): string
+  /** The plain answer. `cut`: the usage of an answer that ends here, as if it had reached its cap on output. */
+  answer(cut?: Usage): Json
 }
 
 /** The caller that an answer is written for. */
@@ -160,8 +167,6 @@ export interface AnswerTarget {
   /** The caller's request, for dialects whose answers repeat it. Released when a writer is open and has content. */
   json: Readonly<Record<string, unknown>>
   readonly losses: Losses
-  /** The upstream's ids, where the caller has got the upstream's own events and the end must agree with them. */
-  readonly upstreamIds?: UpstreamIds
   /**
    * Stores the reasoning state that belongs to a tool call, because callers of this dialect cannot send it back or may
    * lose it. Called once per tool call that has any state: first the state of the thoughts between the previous call

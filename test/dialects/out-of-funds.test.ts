@@ -37,6 +37,7 @@ describe.each(clients.map(client => [client.name, client] as const))('%s', (_nam
       expect(Number(held)).toBe(0)
       expect(Number(balance)).toBeWithin(0, Number(LITTLE))
       expect(record.output_tokens as number).toBeWithin(100, 800)
+      expect([reply.usage.input, reply.usage.output]).toEqual([record.input_tokens, record.output_tokens] as number[])
     },
   )
 })

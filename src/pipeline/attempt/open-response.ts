@@ -7,26 +7,32 @@ import { answerTooLarge, Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
-import type { UpstreamIds } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
 import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
-import { estimateUsage } from '../60-cost.ts'
+import { cost } from '../60-cost.ts'
 import type { Exchange } from '../exchange.ts'
 import { fundsRefusal } from '../exchange.ts'
 import type { StreamReader } from '../reply/raw-reader.ts'
 import { RawReader } from '../reply/raw-reader.ts'
 import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
+import { cutEnding } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import { noteUsage, noteUses } from '../settle/usage-meter.ts'
-import { ResponseIdRewrite } from './response-id.ts'
 import type { AttemptContext } from './translation.ts'
-import { buildTranslation, StreamGatherer, StreamTranslator, streamWhole, translateWhole } from './translation.ts'
-import type { EarlyEnd, FrameConverter, Translation } from './translation-types.ts'
+import {
+  buildTranslation,
+  followStream,
+  StreamGatherer,
+  StreamTranslator,
+  streamWhole,
+  translateWhole,
+} from './translation.ts'
+import type { EarlyEnd, FrameConverter } from './translation-types.ts'
 import type { Watchdog } from './watchdog.ts'
 import { tailMs } from './watchdog.ts'
 
@@ -88,13 +94,15 @@ export async function openResponse(opening: ResponseOpening): Promise<OpenedResp
   }
   // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
   const { attempt } = opening.exchange
-  attempt.translation ??= buildTranslation(opening)
+  const native = streamed ? followStream(opening, true) : undefined
+  if (native === undefined) attempt.translation ??= buildTranslation(opening)
   const { translation } = attempt
   const isJson = contentType.startsWith('application/json')
-  if (translation === undefined || (!streamed && !isJson)) {
+  const converter = native ?? (translation && new StreamGatherer(translation))
+  if (converter === undefined || (!streamed && !isJson)) {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
-  return streamed ? await collectStream(opening, translation) : await openPlain(opening, contentType)
+  return streamed ? await collectStream(opening, converter) : await openPlain(opening, contentType)
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
@@ -118,10 +126,9 @@ function typeOf({ incoming, channel }: ResponseOpening): string {
 const READABLE = /^(application\/json|text\/|$)/i
 
 /** Reads a stream where a whole answer was requested. */
-async function collectStream(opening: ResponseOpening, translation: Translation): Promise<OpenedResponse> {
+async function collectStream(opening: ResponseOpening, converter: FrameConverter & EarlyEnd): Promise<OpenedResponse> {
   const { incoming, exchange, watch, candidate } = opening
   const { upstreamProtocol } = candidate
-  const converter = new StreamGatherer(translation)
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, earlyEnd: converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
   try {
@@ -134,12 +141,14 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
         await opening.reservations.cover(exchange)
         const { bytes: last } = frame // only what is covered becomes part of the answer
         if (frame.reading.kind !== 'terminal') continue
+        checkNotFailed(opening)
         watch.expect(tailMs)
         void reader.finish().finally(() => watch.end())
         return whole(last)
       }
       if (piece.value !== undefined) continue
       watch.end()
+      checkNotFailed(opening)
       if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
       throw unusable(opening, 'the stream ended before the answer was complete')
     }
@@ -152,12 +161,18 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
   throw tooLarge(opening, bounds.answerBytesMax)
 }
 
+/** Throws for a collected answer that failed before any content, so that another channel may be tried. */
+function checkNotFailed(opening: ResponseOpening): void {
+  const { failed, outputBytes } = opening.exchange.attempt.meter
+  if (failed !== undefined && outputBytes === 0) throw unusable(opening, `failed before any content: ${failed}`)
+}
+
 /** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing has arrived. */
 export function endEarly(reader: StreamReader, exchange: Exchange): Buffer | undefined {
   const refusal = fundsRefusal(exchange)
   if (refusal === undefined || exchange.attempt.meter.outputBytes === 0) return undefined
-  const { input, output } = estimateUsage(exchange, exchange.attempt.meter.outputBytes)
-  return reader.endEarly?.({ input, output }, refusal.code)
+  exchange.settlement.endedMs ??= exchange.timings.nowMs() // the usage in the end is the usage that is billed
+  return reader.endEarly?.(cost(exchange, cutEnding(refusal)).usage, refusal.code)
 }
 
 async function openPlain(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
@@ -261,22 +276,14 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
   throw tooLarge(opening, eventBytesMax(exchange), 'What precedes the first content')
 }
 
-/** Where bytes pass unchanged, a translation into the same dialect follows them, to write their end if need be. */
+/** Where bytes pass unchanged, they are followed, to write their end if need be. */
 function earlyEndOf(
   opening: ResponseOpening,
   converter: FrameConverter | undefined,
 ): (FrameConverter & EarlyEnd) | undefined {
   if (opening.exchange.settlement.reservation === undefined) return undefined
   if (converter instanceof StreamTranslator) return converter
-  const translation = buildTranslation(opening)
-  const ask = translation && { ...translation.ask, upstreamIds: upstreamIdsOf(converter) }
-  return ask && new StreamTranslator({ ...translation, ask })
-}
-
-/** The id of the answer is known before, where the caller has got another one than the upstream's. */
-function upstreamIdsOf(converter: FrameConverter | undefined): UpstreamIds {
-  const id = converter instanceof ResponseIdRewrite ? converter.id : undefined
-  return { items: [], ...(typeof id === 'string' && { answer: id }) }
+  return followStream(opening, false)
 }
 
 /** A bound of the gateway ends the answer. Another channel may answer shorter. */

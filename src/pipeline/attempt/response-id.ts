@@ -24,9 +24,14 @@ export class ResponseIdRewrite implements FrameConverter {
   }
 
   convert({ json }: FrameReading): Buffer {
-    if (!isObject(json)) return nothing
-    const event = isObject(json.response) ? { ...json, response: this.#rewrite(json.response) } : json
+    const event = this.rewriteEvent(json)
+    if (event === undefined) return nothing
     return Buffer.from(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`)
+  }
+
+  rewriteEvent(json: unknown): Json | undefined {
+    if (!isObject(json)) return undefined
+    return isObject(json.response) ? { ...json, response: this.#rewrite(json.response) } : json
   }
 
   end(): Buffer {

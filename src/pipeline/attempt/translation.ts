@@ -12,11 +12,12 @@ import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Conversation, ConversationPart, NativePart } from '../../protocols/neutral/conversation.ts'
 import { badFinishes } from '../../protocols/neutral/finish-reasons.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
-import type { AnswerTarget, ConversationTarget, UpstreamIds } from '../../protocols/protocol.ts'
+import type { AnswerTarget, ConversationTarget, StreamFollower } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Candidate, Exchange, Hold } from '../exchange.ts'
 import { capFor } from '../exchange.ts'
+import type { ResponseIdRewrite } from './response-id.ts'
 import type { EarlyEnd, FrameConverter, Translation } from './translation-types.ts'
 
 export interface AttemptContext {
@@ -37,11 +38,8 @@ export function findTranslation(context: AttemptContext, keep: AnswerTarget['kee
 }
 
 /** Also for one dialect on both sides, where an answer must be rewritten. Undefined where a side has no codec. */
-export function buildTranslation(
-  { hold, candidate, exchange, channel }: AttemptContext,
-  keep?: AnswerTarget['keep'],
-): Translation | undefined {
-  const { call } = hold
+export function buildTranslation(context: AttemptContext, keep?: AnswerTarget['keep']): Translation | undefined {
+  const { candidate, exchange, channel } = context
   const [caller, upstream] = [exchange.protocol, candidate.upstreamProtocol]
   if (caller.codec === undefined || upstream.codec === undefined) return undefined
   const notes = { losses: new Losses(), renamed: new Map<string, string>() }
@@ -54,18 +52,32 @@ export function buildTranslation(
       mintCallId: () => textId('call', exchange.callId) + (calls++).toString(36),
     },
     callerCodec: caller.codec,
-    ask: {
-      requestId: exchange.requestId,
-      model: call.model,
-      createdS: Math.floor(exchange.createdMs / 1_000),
-      nowS: () => Math.floor((exchange.createdMs + exchange.timings.nowMs() - exchange.startedMs) / 1_000),
-      wantsUsage: call.wantsUsage,
-      choices: call.choices,
-      json: call.asked ?? call.json,
-      losses: notes.losses,
-      ...(keep && { keep }),
-    },
+    ask: { ...targetOf(context, notes.losses), ...(keep && { keep }) },
   }
+}
+
+function targetOf({ hold: { call }, exchange }: AttemptContext, losses: Losses): AnswerTarget {
+  return {
+    requestId: exchange.requestId,
+    model: call.model,
+    createdS: Math.floor(exchange.createdMs / 1_000),
+    nowS: () => Math.floor((exchange.createdMs + exchange.timings.nowMs() - exchange.startedMs) / 1_000),
+    wantsUsage: call.wantsUsage,
+    choices: call.choices,
+    json: call.asked ?? call.json,
+    losses,
+  }
+}
+
+/**
+ * Follows the stream of an upstream that speaks the caller's dialect: to collect it into the plain answer that the
+ * caller asked for, or to end it early. Undefined where the dialect has no codec, and for a translated answer.
+ */
+export function followStream(context: AttemptContext, isCollected: boolean): NativeStream | undefined {
+  const { attempt, protocol, storage } = context.exchange
+  if (attempt.translation !== undefined || protocol.codec === undefined) return undefined
+  const follower = protocol.codec.followStream(targetOf(context, new Losses()), isCollected)
+  return new NativeStream(follower, isCollected, storage.responseIdRewrite)
 }
 
 /** An opaque name of a credential and a model. It travels through callers, so it must not reveal them. */
@@ -165,20 +177,16 @@ function readWhole({ upstreamCodec, source }: Translation, json: unknown): Answe
 export class StreamTranslator implements FrameConverter, EarlyEnd {
   readonly #reader: EventReader
   readonly #writer: EventWriter
-
-  readonly #upstreamCodec: Translation['upstreamCodec']
-  readonly #upstreamIds: UpstreamIds | undefined
+  readonly #choices: number
 
   constructor({ upstreamCodec, source, callerCodec, ask }: Translation) {
-    this.#upstreamCodec = upstreamCodec
-    this.#upstreamIds = ask.upstreamIds
+    this.#choices = ask.choices
     this.#reader = upstreamCodec.openEventReader(source)
     this.#writer = callerCodec.openEventWriter(ask)
   }
 
   convert({ json }: FrameReading): Buffer {
     if (json === undefined) return nothing
-    if (this.#upstreamIds !== undefined) this.#upstreamCodec.noteIds?.(json, this.#upstreamIds)
     return this.#write(this.#reader.read(json))
   }
 
@@ -188,9 +196,8 @@ export class StreamTranslator implements FrameConverter, EarlyEnd {
   }
 
   endEarly(usage: Usage, code: ErrorCode): Buffer {
-    const rest = this.#write([...cutShort(this.#reader), { kind: 'usage', usage }])
-    const text = rest.toString('utf8') + this.#writer.end()
-    return Buffer.from(text.replaceAll(/^data: \{"/gm, () => `data: {"weir_stop":"${code}","`))
+    const rest = this.#write([...cutShort(this.#reader, this.#choices), { kind: 'usage', usage }])
+    return withStop(rest.toString('utf8') + this.#writer.end(), code)
   }
 
   #write(events: ReturnType<EventReader['read']>): Buffer {
@@ -222,7 +229,7 @@ export class StreamGatherer implements FrameConverter, EarlyEnd {
   }
 
   endEarly(usage: Usage): Buffer {
-    for (const event of cutShort(this.#reader)) this.#collector.add(event)
+    for (const event of cutShort(this.#reader, this.#translation.ask.choices)) this.#collector.add(event)
     this.#collector.add({ kind: 'usage', usage })
     return this.#writeAnswer()
   }
@@ -234,10 +241,46 @@ export class StreamGatherer implements FrameConverter, EarlyEnd {
 }
 
 /** Closes the open parts, and ends each choice that has not finished as if it had reached its cap on output. */
-const cutShort = (reader: EventReader): readonly AnswerEvent[] =>
-  reader
-    .end()
-    .map(event => (event.kind === 'finish' && event.finish === 'other' ? { ...event, finish: 'length' } : event))
+function cutShort(reader: EventReader, choices: number): readonly AnswerEvent[] {
+  const unfinished = new Set(Array.from({ length: choices }, (_, choice) => choice))
+  const events = reader.end(true).map((event): AnswerEvent => {
+    if (event.kind !== 'finish') return event
+    unfinished.delete(event.choice)
+    return event.finish === 'other' ? { kind: 'finish', choice: event.choice, finish: 'length' } : event
+  })
+  return [...events, ...Array.from(unfinished, (choice): AnswerEvent => ({ kind: 'finish', choice, finish: 'length' }))]
+}
+
+/** Adds the reason to each event of an early end. */
+const withStop = (events: string, code: ErrorCode): Buffer =>
+  Buffer.from(events.replaceAll(/^data: \{"/gm, () => `data: {"weir_stop":"${code}","`))
+
+/** A stream in the caller's own dialect. */
+class NativeStream implements FrameConverter, EarlyEnd {
+  readonly #follower: StreamFollower
+  readonly #isCollected: boolean
+  readonly #idRewrite: ResponseIdRewrite | undefined
+
+  constructor(follower: StreamFollower, isCollected: boolean, idRewrite: ResponseIdRewrite | undefined) {
+    this.#follower = follower
+    this.#isCollected = isCollected
+    this.#idRewrite = idRewrite
+  }
+
+  convert({ json }: FrameReading): Buffer {
+    if (json !== undefined) this.#follower.follow(this.#idRewrite?.rewriteEvent(json) ?? json)
+    return nothing
+  }
+
+  end(): Buffer {
+    return this.#isCollected ? Buffer.from(JSON.stringify(this.#follower.answer())) : nothing
+  }
+
+  endEarly(usage: Usage, code: ErrorCode): Buffer {
+    if (!this.#isCollected) return withStop(this.#follower.endEarly(usage), code)
+    return Buffer.from(JSON.stringify(this.#follower.answer(usage)))
+  }
+}
 
 /** Writes a whole answer as the stream that the caller asked for. */
 export function streamWhole(translation: Translation, json: unknown): Buffer {

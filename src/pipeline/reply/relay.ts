@@ -35,8 +35,9 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
   const sinceMs = exchange.timings.nowMs()
   let last: Uint8Array
   let ending: CallEnding
+  const held: Uint8Array[] = []
   try {
-    last = await relayUntilTerminal(stream, caller, parts)
+    last = await relayUntilTerminal(stream, caller, { ...parts, held })
     ending = completeEnding(exchange)
     stream.watch.stopReports()
     stream.watch.expect(tailMs)
@@ -49,7 +50,8 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
     if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
     const end = exchange.attempt.meter.delivered ? endEarly(stream.reader, exchange) : undefined
     ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : cutEnding(refusal)
-    last = end ?? Buffer.from(eventsOf(refusal, exchange))
+    // One of several choices may have finished: its end is held back, and an early end continues from there.
+    last = end === undefined ? Buffer.from(eventsOf(refusal, exchange)) : Buffer.concat([...held, end])
   }
   exchange.timings.add('fwd', sinceMs)
   const { isRaw } = stream.reader
@@ -129,13 +131,12 @@ function lateLosses(exchange: Exchange): string {
 async function relayUntilTerminal(
   stream: OpenedStream,
   caller: CallerWriter,
-  { exchange, reservations }: RelayParts,
+  { exchange, reservations, held }: RelayParts & { readonly held: Uint8Array[] },
 ): Promise<Uint8Array> {
   // A frame with usage only is not written where the gateway asked for it and the caller did not.
   const keepsUsage = exchange.call!.wantsUsage || !exchange.attempt.candidate!.provider.can.streamUsage
   let frames = stream.first
   stream.first = [] // frees the frames while the stream runs
-  const held: Uint8Array[] = []
   for (let more = true; ; ) {
     const covering = reservations.cover(exchange)
     if (covering !== undefined) await covering

@@ -1,6 +1,7 @@
 // Translates this dialect to and from the neutral conversation and answer, for calls between two dialects.
 
 import type { Codec } from '../protocol.ts'
+import { MessageStreamFollower } from './follow-stream.ts'
 import { readWholeAnswer } from './read-answer.ts'
 import { readConversation } from './read-conversation.ts'
 import { MessageEventReader } from './read-events.ts'
@@ -15,6 +16,7 @@ export const codec: Codec = {
   openEventReader: source => new MessageEventReader(source),
   writeWholeAnswer,
   openEventWriter: request => new MessageEventWriter(request),
+  followStream: (target, keepsContent) => new MessageStreamFollower(target, keepsContent),
   // The provider fetches https URLs only.
   mustInline: source => source.at === 'url' && !/^https:/i.test(source.url),
 }

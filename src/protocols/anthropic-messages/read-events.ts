@@ -5,6 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { AnswerEvent, EventReader, PartOpening } from '../neutral/answer.ts'
+import { isWholeObject } from '../neutral/cut-call.ts'
 import { readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
@@ -76,11 +77,11 @@ export class MessageEventReader implements EventReader {
     return this.#takeEvents()
   }
 
-  end(): readonly AnswerEvent[] {
+  end(isCut = false): readonly AnswerEvent[] {
     if (this.#ended) return []
     this.#ended = true
     this.#start({})
-    for (const index of [...this.#openBlocks.keys()]) this.#close(index)
+    for (const index of [...this.#openBlocks.keys()]) this.#close(index, isCut)
     if (this.#explanation !== undefined) this.#emitPart({ part: 'refusal' }, this.#explanation)
     const contains = { calls: this.#hasCalls, words: this.#hasText }
     const ended = readChoiceEnd('anthropic-messages', this.#stopReason, contains, this.#source.notes)
@@ -253,17 +254,20 @@ export class MessageEventReader implements EventReader {
     return { part: 'call', id, name: callerName, ...(kind === 'custom' && { custom: true }) }
   }
 
-  #close(at: unknown): void {
+  #close(at: unknown, isCut = false): void {
     const block = this.#openBlocks.get(at)
     if (block === undefined) return
     this.#openBlocks.delete(at)
     const { kind, signature } = block
-    if (kind === 'native') return this.#emitNative(block)
-    if (kind === 'call' || kind === 'schema' || kind === 'custom') this.#endInput(block)
+    // Input that may be incomplete is worth nothing to another dialect.
+    if (kind === 'native') return isCut && 'input' in block.json ? undefined : this.#emitNative(block)
+    const isCutCall = isCut && !(kind === 'custom' && isWholeObject(block.held))
+    if ((kind === 'call' || kind === 'schema' || kind === 'custom') && !isCutCall) this.#endInput(block)
     const sealed: ReasoningState | undefined =
       kind === 'thinking' && signature !== '' ? this.#buildState('signature', signature) : undefined
     const index = sealed === undefined ? block.index : this.#openPart(block)
-    if (index !== undefined) this.#events.push({ kind: 'close', index, ...(sealed && { sealed }) })
+    const cut = isCutCall && (kind === 'call' || kind === 'custom') ? { isCut } : {}
+    if (index !== undefined) this.#events.push({ kind: 'close', index, ...(sealed && { sealed }), ...cut })
   }
 
   /** Some providers send the whole input in the start event, and some send nothing for an empty input. */

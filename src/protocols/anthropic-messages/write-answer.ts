@@ -3,6 +3,7 @@
 import { noUsage } from '../../base/money/usage.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
 import type { ReasoningPart, TextPart } from '../neutral/conversation.ts'
+import { isWholeObject } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
@@ -46,6 +47,8 @@ function writePart(part: AnswerPart, request: AnswerTarget): readonly Json[] {
     case 'reasoning':
       return writeReasoning(part)
     case 'call': {
+      // The input is an object, so that it must be whole.
+      if (part.isCut && (part.custom || !isWholeObject(part.arguments))) return []
       const id = blocks.cleanId(part.id)
       const call = blocks.buildToolUse(id, part.name, parseArguments(part.arguments, part.custom))
       return part.sealed === undefined ? [call] : [call, blocks.buildCallState(part.sealed, id)]

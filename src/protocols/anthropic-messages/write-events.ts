@@ -6,8 +6,9 @@ import { bounds } from '../../base/bounds.ts'
 import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
-import type { AnswerEvent, EventWriter, PartOpening } from '../neutral/answer.ts'
+import type { AnswerEvent, CallOpening, EventWriter, PartOpening } from '../neutral/answer.ts'
 import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
+import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { SERVED_TIER_LOSS } from '../neutral/service-tier.ts'
@@ -28,6 +29,7 @@ interface OpenPart {
   /** The block is started. An empty part never becomes a block. */
   started: boolean
   closed: boolean
+  isCut: boolean
   sealed: ReasoningState | undefined
   /** The free text of a custom tool, which is written as one argument when it is complete. */
   input: string
@@ -42,6 +44,13 @@ const findCallState = (opening: PartOpening): ReasoningState | undefined =>
   opening.part === 'call' ? opening.sealed : undefined
 
 const formatEvent = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
+
+/** The input of a call that was not written as it arrived. Input that was cut must not be valid JSON. */
+function writeRemainder({ custom }: CallOpening, input: string, isCut: boolean): string | undefined {
+  if (custom !== true) return input !== '' ? undefined : isCut ? CUT_ARGUMENTS : '{}'
+  const json = JSON.stringify({ input })
+  return isCut ? json.slice(0, -'"}'.length) : json
+}
 
 const DELTA_START = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
 
@@ -118,7 +127,7 @@ export class MessageEventWriter implements EventWriter {
       case 'cite':
         return this.#addContent(event.index, { citation: event.citation })
       case 'close':
-        return this.#close(event.index, event.sealed)
+        return this.#close(event)
       case 'whole':
         return this.#addWholePart(event)
       case 'finish':
@@ -162,6 +171,7 @@ export class MessageEventWriter implements EventWriter {
       early: [],
       started: false,
       closed: false,
+      isCut: false,
       sealed: findCallState(event),
       input: '',
     }
@@ -186,10 +196,11 @@ export class MessageEventWriter implements EventWriter {
     part.held.push(content)
   }
 
-  #close(index: number, sealed: ReasoningState | undefined): void {
+  #close({ index, sealed, isCut = false }: AnswerEvent & { readonly kind: 'close' }): void {
     const part = this.#parts.get(index) as OpenPart | undefined
     if (part === undefined) return
     part.closed = true
+    part.isCut = isCut
     part.sealed = sealed ?? part.sealed
     this.#writeReady()
   }
@@ -252,10 +263,10 @@ export class MessageEventWriter implements EventWriter {
     for (const citation of part.early.splice(0)) this.#writeDelta({ type: 'citations_delta', citation })
   }
 
-  #endBlock({ opening, early, started, input, sealed }: OpenPart): void {
+  #endBlock({ opening, early, started, input, sealed, isCut }: OpenPart): void {
     if (early.length > 0) this.#request.losses.add('citations')
     if (opening.part === 'call') {
-      const remainder = opening.custom === true ? JSON.stringify({ input }) : input === '' ? '{}' : undefined
+      const remainder = writeRemainder(opening, input, isCut)
       if (remainder !== undefined) this.#writeDelta({ type: 'input_json_delta', partial_json: remainder })
     }
     if (opening.part === 'reasoning' && started) {

@@ -3,6 +3,7 @@
 import type { Protocol } from '../protocol.ts'
 import { readCacheMs, readConversationStart } from './conversation-start.ts'
 import { writeError } from './errors.ts'
+import { GeminiStreamFollower } from './follow-stream.ts'
 import { emptyChunk, openFraming } from './framing.ts'
 import { needsInline } from './media.ts'
 import { openEventReader, readWholeAnswer } from './read-answer.ts'
@@ -40,6 +41,7 @@ export const gemini = {
     openEventReader,
     writeWholeAnswer,
     openEventWriter,
+    followStream: (target, keepsContent) => new GeminiStreamFollower(target, keepsContent),
     mustInline: needsInline,
   },
 } as const satisfies Protocol

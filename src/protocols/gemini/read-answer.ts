@@ -104,13 +104,14 @@ class AnswerReader implements EventReader {
   }
 
   /** Neutral events have all finish reasons after all parts, so the reasons wait until no part can follow. */
-  end(): readonly AnswerEvent[] {
+  end(isCut = false): readonly AnswerEvent[] {
     this.#events = []
     if (!this.#started) this.#start({})
-    // An answer without candidates means that the prompt was blocked.
-    if (this.#choices.size === 0) this.#choice(0).reason = 'SAFETY'
+    // An answer without candidates means that the prompt was blocked, or that none has begun.
+    if (this.#choices.size === 0) this.#choice(0).reason = isCut ? undefined : 'SAFETY'
     if (this.#blocked) for (const choice of this.#choices.values()) choice.reason ??= 'SAFETY'
     for (const choice of this.#choices.values()) {
+      if (isCut) choice.pending = undefined // its arguments are incomplete
       this.#endCall(choice)
       this.#endChoice(choice)
     }

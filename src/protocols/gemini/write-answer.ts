@@ -9,6 +9,7 @@ import type { Usage } from '../../base/money/usage.ts'
 import type { Answer, AnswerEvent, EventWriter, Finish, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import { isWholeObject } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
@@ -33,6 +34,7 @@ interface OpenPart {
   sealed: ReasoningState | undefined
   logprobs: TokenProb[]
   isClosed: boolean
+  isCut: boolean
 }
 
 type QueuedPart = OpenPart | { readonly whole: Json | undefined }
@@ -226,6 +228,7 @@ class AnswerWriter {
       sealed,
       logprobs: [],
       isClosed: false,
+      isCut: false,
     }
     this.#openParts.set(index, part)
     choice.waiting.push(part)
@@ -249,6 +252,7 @@ class AnswerWriter {
       this.#checkBound(event.text.length)
     } else {
       part.isClosed = true
+      part.isCut = event.isCut === true
       part.sealed = event.sealed ?? part.sealed
       this.#openParts.delete(event.index)
     }
@@ -296,9 +300,11 @@ class AnswerWriter {
     return isThought ? [{ text, thought: true }] : [{ text }]
   }
 
-  #flushCall({ text, opening, sealed, isClosed, choice }: OpenPart): Json[] {
+  #flushCall({ text, opening, sealed, isClosed, isCut, choice }: OpenPart): Json[] {
     if (!isClosed || opening.part !== 'call') return []
     this.#waitingChars -= text.length
+    // The arguments are an object, so that they must be whole.
+    if (isCut && (opening.custom || !isWholeObject(text))) return []
     const args = opening.custom === true ? { input: text } : parseObject(text)
     if (args === undefined) {
       choice.hasBadCall = true

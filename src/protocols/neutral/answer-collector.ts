@@ -20,6 +20,7 @@ interface PartialPart {
   readonly whole: MediaPart | NativePart | undefined
   text: string
   sealed: ReasoningState | undefined
+  isCut?: boolean
   logprobs: TokenProb[] | undefined
   citations: Citation[] | undefined
 }
@@ -57,6 +58,7 @@ export class AnswerCollector {
       case 'close': {
         const part = this.#part(event.index)
         part.sealed = event.sealed ?? part.sealed
+        if (event.isCut) part.isCut = true
         return
       }
       case 'finish': {
@@ -101,7 +103,7 @@ export class AnswerCollector {
   }
 }
 
-function completePart({ opening, whole, text, sealed, logprobs, citations }: PartialPart): AnswerPart {
+function completePart({ opening, whole, text, sealed, isCut, logprobs, citations }: PartialPart): AnswerPart {
   if (whole !== undefined) return whole
   assert(opening !== undefined, 'a part is opened or whole')
   const withState = sealed === undefined ? {} : { sealed }
@@ -114,7 +116,8 @@ function completePart({ opening, whole, text, sealed, logprobs, citations }: Par
       return { kind: 'reasoning', text, ...(opening.raw !== undefined && { raw: opening.raw }), ...withState }
     case 'call': {
       const { id, name, custom } = opening
-      return { kind: 'call', id, name, arguments: text, ...(custom !== undefined && { custom }), ...withState }
+      const cut = isCut === undefined ? {} : { isCut }
+      return { kind: 'call', id, name, arguments: text, ...(custom !== undefined && { custom }), ...withState, ...cut }
     }
   }
 }
@@ -146,7 +149,8 @@ function addPartEvents(part: AnswerPart, position: { index: number; choice: numb
   const citations = part.kind === 'text' ? part.citations : undefined
   for (const citation of citations ?? []) events.push({ kind: 'cite', index, citation })
   const sealed = part.kind === 'reasoning' ? part.sealed : undefined
-  events.push({ kind: 'close', index, ...(sealed && { sealed }) })
+  const isCut = part.kind === 'call' && part.isCut === true
+  events.push({ kind: 'close', index, ...(sealed && { sealed }), ...(isCut && { isCut }) })
 }
 
 /** Undefined for a part that is sent in one piece. */

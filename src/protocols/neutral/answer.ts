@@ -45,7 +45,7 @@ export interface TokenProb {
 export type AnswerPart =
   | (TextPart & { readonly logprobs?: readonly TokenProb[] })
   | ReasoningPart
-  | CallPart
+  | (CallPart & Pick<PartCloseEvent, 'isCut'>)
   | RefusalPart
   | MediaPart
   | NativePart
@@ -84,6 +84,8 @@ interface PartCloseEvent {
   readonly kind: 'close'
   readonly index: number
   readonly sealed?: ReasoningState
+  /** The answer ends early, and the arguments of this call may be incomplete. */
+  readonly isCut?: boolean
 }
 
 export type PartOpening =
@@ -105,8 +107,8 @@ export interface CallOpening {
 export interface EventReader {
   /** `json` is the parsed data of an event that belongs to the dialect and is no error. Throws a Refusal. */
   read(json: unknown): readonly AnswerEvent[]
-  /** Ends the stream: closes all open parts. */
-  end(): readonly AnswerEvent[]
+  /** Ends the stream: closes all open parts. `isCut`: the gateway ends the answer early. */
+  end(isCut?: boolean): readonly AnswerEvent[]
 }
 
 /** Writes the events of a stream. Has state: one object per stream. */

@@ -2,6 +2,7 @@
 
 import type { Codec } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
+import { ChatStreamFollower } from './follow-stream.ts'
 import { readConversation } from './read-conversation.ts'
 import { ChatEventReader, readWholeAnswer } from './read-events.ts'
 import { writeWholeAnswer } from './write-answer.ts'
@@ -16,6 +17,7 @@ export function buildCodec(flavour: ChatFlavour): Codec {
     openEventReader: source => new ChatEventReader(source),
     writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
     openEventWriter: target => new ChatEventWriter(target, flavour),
+    followStream: (target, keepsContent) => new ChatStreamFollower({ target, flavour, keepsContent }),
     mustInline: (_source, kind) => !flavour.fetchesFiles && (kind === 'audio' || kind === 'file'),
   }
 }

@@ -76,10 +76,10 @@ export class ChatEventReader implements EventReader {
     return this.#list.takeEvents()
   }
 
-  end(): readonly AnswerEvent[] {
+  end(isCut = false): readonly AnswerEvent[] {
     this.#start({})
     this.#choice(0, 0)
-    for (const choice of this.#choices) choice.end()
+    for (const choice of this.#choices) choice.end(isCut)
     return this.#list.takeEvents()
   }
 
@@ -211,7 +211,7 @@ class ChoiceReader {
     return text
   }
 
-  end(): void {
+  end(isCut: boolean): void {
     this.#close()
     if (this.#earlyCitations.length > 0 || (!this.#sources.isEmpty && this.#cited.size === 0)) {
       this.#source.notes.losses.add('citations')
@@ -220,8 +220,8 @@ class ChoiceReader {
       const index = this.#list.open(this.#choice, { part: 'reasoning' })
       this.#list.push({ kind: 'close', index, sealed: this.#takeReasoningState() })
     }
-    this.#calls.end()
-    const hasOnlyUnknownCalls = this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasContent
+    this.#calls.end(isCut && this.#finish === '')
+    const hasOnlyUnknownCalls = !isCut && this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasContent
     if (hasOnlyUnknownCalls) throw new Refusal('upstream_failed', 'the answer has only tool calls of an unknown type')
     const sound = this.#audio.end()
     if (sound !== undefined) this.#list.addWhole(this.#choice, sound)

@@ -1,6 +1,7 @@
 // Reads the tool calls of one choice, which arrive in pieces. Upstreams leave out the index, repeat or leave out the
 // id, send the name late, and mix the pieces of several calls.
 
+import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { isObject, parseNestedJson } from '../request/json-body.ts'
@@ -71,20 +72,30 @@ export class CallReader {
     this.#sendDelta(call)
   }
 
-  end(): void {
+  /** `isCut`: the answer ends early, so that arguments may be incomplete. */
+  end(isCut: boolean): void {
     for (const call of this.#calls) {
       if (call.name === '') {
+        if (isCut) continue
         this.#source.notes.losses.add(call.type === '' ? 'tool_calls' : `tool_calls.${call.type}`)
         continue
       }
+      if (isCut && call.part === undefined) continue // the call has no more than a name
       const known = call.part === undefined ? undefined : call.sealed
       const part = call.part ?? this.#open(call)
-      if (call.wrapped) call.pending = unwrapped(call.pending)
-      else if (!call.wrote && call.pending === '' && !call.custom) call.pending = '{}'
+      const mayBeCut = isCut && this.#mayBeCut(call)
+      if (call.wrapped) call.pending = mayBeCut ? '' : unwrapped(call.pending)
+      else if (!mayBeCut && !call.wrote && call.pending === '' && !call.custom) call.pending = '{}'
       call.wrapped = false
       this.#sendDelta(call)
-      this.#list.push({ kind: 'close', index: part, ...(known && { sealed: known }) })
+      this.#list.push({ kind: 'close', index: part, ...(known && { sealed: known }), ...(mayBeCut && { isCut }) })
     }
+  }
+
+  /** Free text does not say where it ends. Whether the arguments of a function are complete is decided later. */
+  #mayBeCut(call: PartialCall): boolean {
+    if (call.wrapped) return !isWholeObject(call.pending)
+    return !call.custom || call === this.#calls.at(-1)
   }
 
   /** Returns the call that a piece belongs to. Undefined for an empty piece. */

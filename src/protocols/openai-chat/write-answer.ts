@@ -43,7 +43,8 @@ function writeChoice(choice: AnswerChoice, index: number, target: AnswerTarget, 
   const { parts, finish } = choice
   addFinishLoss(target.losses, 'openai-chat', choice)
   const legacy = isLegacy(target)
-  const calls = parts.filter(part => part.kind === 'call')
+  // A call none of whose arguments has arrived says nothing, and some clients would run it.
+  const calls = parts.filter(part => part.kind === 'call').filter(({ isCut, arguments: text }) => !isCut || text !== '')
   const refusalText = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')
   const refusal = flavour.hasOpenaiAdditions && refusalText !== '' ? refusalText : null
   const texts = parts.filter(part => part.kind === 'text')

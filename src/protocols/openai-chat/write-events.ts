@@ -5,6 +5,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { AnswerEvent, EventWriter, Finish, PartOpening } from '../neutral/answer.ts'
+import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
 import type { AnswerTarget } from '../protocol.ts'
@@ -279,23 +280,23 @@ export class ChatEventWriter implements EventWriter {
     return ''
   }
 
-  #close(part: PartState, { index, sealed }: EventOf<'close'>): string {
+  #close(part: PartState, { index, sealed, isCut = false }: EventOf<'close'>): string {
     this.#parts.delete(index)
     const { choice, opening, step, queue } = part
     queue.shift()
     if (queue[0] !== undefined) queue[0].start = choice.textLength
     if (step !== undefined && sealed !== undefined) step.sealed = sealed
-    if (opening.part === 'call') return this.#closeCall(part)
+    if (opening.part === 'call') return this.#closeCall(part, isCut)
     if (opening.part !== 'reasoning' || sealed === undefined || !this.#flavour.carriesReasoningState) return ''
     const packed = addThoughts(sealed, step?.text ?? '')
     return this.#chunk(choice, { encrypted_content: writeReasoningState(packed, choice.states++ === 0) })
   }
 
   /** Writes `{}` for a call without arguments, and a signature that was not known when the call was opened. */
-  #closeCall(part: PartState): string {
+  #closeCall(part: PartState, isCut: boolean): string {
     const { opening, step, choice, call: index } = part
     if (opening.part !== 'call') return ''
-    const text = part.wrote || opening.custom ? '' : this.#writeArguments(part, '{}')
+    const text = part.wrote || opening.custom ? '' : this.#writeArguments(part, isCut ? CUT_ARGUMENTS : '{}')
     const signature = opening.sealed === undefined ? writeCallState(step?.sealed) : {}
     if (this.#isLegacy || Object.keys(signature).length === 0) return text
     const inner = opening.custom ? { custom: { input: '' } } : { function: { arguments: '' } }

@@ -6,9 +6,10 @@ import { isObject } from '../request/json-body.ts'
 import { hasNoOtherThinkingField } from '../request/thinking-fields.ts'
 import { readCacheMs, readConversationStart } from './conversation-start.ts'
 import type { ResponsesFlavour } from './flavour.ts'
+import { ResponsesStreamFollower } from './follow-stream.ts'
 import { readWholeAnswer } from './read-answer.ts'
 import { readConversation } from './read-conversation.ts'
-import { noteIds, openEventReader } from './read-events.ts'
+import { openEventReader } from './read-events.ts'
 import { readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
@@ -51,9 +52,9 @@ export function buildResponsesProtocol(
       writeConversation: (conversation, target) => writeConversation(conversation, { flavour, target }),
       readWholeAnswer: (json, source) => readWholeAnswer(json, { flavour, source }),
       openEventReader: source => openEventReader({ flavour, source }),
-      noteIds,
       writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
       openEventWriter: target => openEventWriter(target, flavour),
+      followStream: target => new ResponsesStreamFollower(target),
     },
   }
 }

@@ -3,6 +3,7 @@
 
 import type { AnswerPart, TokenProb } from '../neutral/answer.ts'
 import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
+import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ChoiceEnd } from '../neutral/finish-reasons.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { Losses } from '../neutral/losses.ts'
@@ -25,25 +26,18 @@ export const markIncomplete = (item: Json): Json =>
 /** Creates the ids of items in the order of their start, and collects the losses. */
 export class OutputItems {
   readonly #requestId: string
-  readonly #itemIds: string[] | undefined
   readonly #losses: Losses
   readonly #flavour: ResponsesFlavour
   readonly #callIds = new Set<string>()
   #count = 0
 
-  constructor(
-    { requestId, losses, upstreamIds }: Pick<AnswerTarget, 'requestId' | 'losses' | 'upstreamIds'>,
-    flavour: ResponsesFlavour,
-  ) {
+  constructor({ requestId, losses }: Pick<AnswerTarget, 'requestId' | 'losses'>, flavour: ResponsesFlavour) {
     this.#requestId = requestId
-    this.#itemIds = upstreamIds?.items
     this.#losses = losses
     this.#flavour = flavour
   }
 
   createId(prefix: string): string {
-    const known = this.#itemIds?.findIndex(id => id.startsWith(`${prefix}_`)) ?? -1
-    if (known >= 0) return this.#itemIds!.splice(known, 1)[0]!
     return buildItemId(prefix, this.#requestId, this.#count++)
   }
 
@@ -157,6 +151,9 @@ const writeProb = ({ token, logprob, bytes }: TokenProb): Json => ({
   bytes: bytes ?? [...Buffer.from(token)],
 })
 
+/** Whether a call that may be cut is cut. Free text does not say where it ends. */
+export const isCutCall = (text: string, custom: boolean): boolean => custom || !isWholeObject(text)
+
 /** A function call without arguments has an empty object. */
 export const defaultArguments = (text: string, custom: boolean): string => (text === '' && !custom ? '{}' : text)
 
@@ -204,10 +201,13 @@ function writeItem(part: Exclude<AnswerPart, { kind: 'text' | 'refusal' }>, item
         : [buildReasoningItem(items.createId('rs'), { text, raw, sealed })]
     }
     case 'call': {
-      const { name, custom = false, sealed } = part
+      const { name, custom = false, sealed, isCut, arguments: text } = part
+      // A call none of whose arguments has arrived says nothing, and some clients would run it.
+      if (isCut && text === '') return []
       const callId = items.uniqueCallId(part.id)
       const call = { callId, name, custom }
-      const item = buildCallItem(items.createId(callPrefix(custom)), call, defaultArguments(part.arguments, custom))
+      const whole = buildCallItem(items.createId(callPrefix(custom)), call, defaultArguments(text, custom))
+      const item = isCut && isCutCall(text, custom) ? markIncomplete(whole) : whole
       return sealed === undefined ? [item] : [item, buildSignatureItem(items.createId('rs'), sealed, callId)]
     }
     default: {

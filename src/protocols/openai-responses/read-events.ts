@@ -4,8 +4,8 @@
 
 import { answerTooLarge } from '../../base/errors.ts'
 import type { AnswerEvent, AnswerPart, EventReader, PartOpening } from '../neutral/answer.ts'
+import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
-import type { UpstreamIds } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { addLostEventFields, addLostItemFields, addLostResponseFields } from './answer-fields.ts'
@@ -76,10 +76,10 @@ class Reader implements EventReader {
     return this.#take()
   }
 
-  end(): readonly AnswerEvent[] {
+  end(isCut = false): readonly AnswerEvent[] {
     if (!this.#finished) {
       this.#start({})
-      this.#closeAll()
+      this.#closeAll(isCut)
       this.#finish({ status: 'incomplete' })
     }
     return this.#take()
@@ -195,10 +195,11 @@ class Reader implements EventReader {
     })
   }
 
-  #close(part: OpenPart | undefined, sealed?: ReasoningState): void {
+  #close(part: OpenPart | undefined, sealed?: ReasoningState, isCut = false): void {
     if (part === undefined || part.closed) return
     part.closed = true
-    this.#events.push({ kind: 'close', index: part.index, ...(sealed !== undefined && { sealed }) })
+    const [state, cut] = [sealed !== undefined && { sealed }, isCut && { isCut }]
+    this.#events.push({ kind: 'close', index: part.index, ...state, ...cut })
   }
 
   /** The paragraphs of thoughts come one after another, each with its own number. */
@@ -330,16 +331,17 @@ class Reader implements EventReader {
     if (text !== '') this.#events.push({ kind: 'delta', index: part.index, text })
   }
 
-  #closeItem(item: Item): void {
+  #closeItem(item: Item, isCut = false): void {
     item.done = true
-    for (const part of item.parts.values()) {
-      this.#sendHeldText(part, undefined)
-      this.#close(part)
+    for (const [key, part] of item.parts) {
+      const isCutCall = isCut && key === callKey.key && !isWholeObject(part.held?.join('') ?? '')
+      if (!isCutCall) this.#sendHeldText(part, undefined)
+      this.#close(part, undefined, isCutCall)
     }
   }
 
-  #closeAll(): void {
-    for (const item of this.#items.values()) this.#closeItem(item)
+  #closeAll(isCut = false): void {
+    for (const item of this.#items.values()) this.#closeItem(item, isCut)
   }
 
   /** Reads the last event, which repeats the output. Items that no earlier event had are sent now. */
@@ -380,11 +382,4 @@ const isCall = (type: unknown): boolean => type === 'function_call' || type === 
 function contentOpening(type: unknown): { readonly part: 'text' | 'refusal' } | undefined {
   if (type === 'refusal') return { part: 'refusal' }
   return isTextType(type) ? { part: 'text' } : undefined
-}
-
-export function noteIds(json: unknown, ids: UpstreamIds): void {
-  if (!isObject(json)) return
-  if (isObject(json.response) && typeof json.response.id === 'string') ids.answer ??= json.response.id
-  const item = json.type === 'response.output_item.added' ? json.item : undefined
-  if (isObject(item) && typeof item.id === 'string') ids.items.push(item.id)
 }

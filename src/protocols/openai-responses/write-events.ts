@@ -7,6 +7,7 @@ import { answerTooLarge } from '../../base/errors.ts'
 import type { AnswerEvent, CallOpening, EventWriter, Finish, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { BufferedText } from '../neutral/buffered-text.ts'
 import type { Citation } from '../neutral/conversation.ts'
+import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
@@ -21,13 +22,13 @@ import {
   buildTextPart,
   callPrefix,
   defaultArguments,
+  isCutCall,
   markIncomplete,
   OutputItems,
   writeLogprobs,
 } from './output-items.ts'
 import type { ResponseEnd } from './response-object.ts'
 import {
-  buildResponseId,
   readNow,
   readRequestedTier,
   readResponseEnd,
@@ -56,6 +57,11 @@ interface Message extends ItemPosition {
   /** Each part as JSON text. Undefined while the part is open. */
   readonly content: (string | undefined)[]
   open: number
+}
+
+interface CallEnd {
+  readonly sealed: ReasoningState | undefined
+  readonly isCut: boolean
 }
 
 interface Part {
@@ -131,7 +137,7 @@ class Writer implements EventWriter {
       case 'cite':
         return this.#addCitation(event.index, event.citation)
       case 'close':
-        return this.#close(event.index, event.sealed)
+        return this.#close(event.index, event)
       case 'whole':
         return this.#writeWhole(this.#items.writeMedia(event.part))
       case 'finish':
@@ -174,17 +180,10 @@ class Writer implements EventWriter {
     this.#emitJson('response.in_progress', {}, ['response', body])
   }
 
-  /** With the id of the answer that the caller knows. */
-  #requestFields(): string {
-    const { upstreamIds, requestId } = this.#target
-    if (upstreamIds?.answer === undefined) return this.#echo
-    return this.#echo.replace(JSON.stringify(buildResponseId(requestId)), () => JSON.stringify(upstreamIds.answer))
-  }
-
   #body(ending: ResponseEnd, output: readonly string[]): string {
     const isStart = ending.status === 'in_progress'
     return writeResponseObject({
-      requestFields: this.#requestFields(),
+      requestFields: this.#echo,
       end: ending,
       output,
       usage: this.#usage,
@@ -304,12 +303,12 @@ class Writer implements EventWriter {
     this.#emit('response.output_text.annotation.added', { ...positionFields(part), annotation_index: at, annotation })
   }
 
-  #close(index: number, sealed?: ReasoningState): void {
+  #close(index: number, { sealed, isCut = false }: Partial<AnswerEvent & { kind: 'close' }> = {}): void {
     const part = this.#parts.get(index)
     if (part === undefined) return
     this.#parts.delete(index)
     const { opening } = part
-    if (opening.part === 'call') return this.#closeCall(part, opening, sealed ?? opening.sealed)
+    if (opening.part === 'call') return this.#closeCall(part, opening, { sealed: sealed ?? opening.sealed, isCut })
     if (opening.part === 'reasoning' && sealed !== undefined) this.#addPart(part)
     if (part.position === undefined) return
     const text = part.text.text()
@@ -341,16 +340,17 @@ class Writer implements EventWriter {
     this.#itemDone(position, isCut => writeDone(buildReasoningItem(position.id, thought), isCut))
   }
 
-  #closeCall(part: Part, opening: CallOpening, sealed: ReasoningState | undefined): void {
+  #closeCall(part: Part, opening: CallOpening, { sealed, isCut }: CallEnd): void {
     const call = writtenCall(opening)
     const written = part.text.text()
-    const text = defaultArguments(written, call.custom)
+    const text = isCut && !call.custom ? written || CUT_ARGUMENTS : defaultArguments(written, call.custom)
+    const isIncomplete = isCut && isCutCall(text, call.custom)
     const position = part.position!
     if (text !== written) this.#emitDelta(part, text, '')
     if (call.custom) this.#emit('response.custom_tool_call_input.done', { ...positionFields(part), input: text })
     else
       this.#emit('response.function_call_arguments.done', { ...positionFields(part), name: call.name, arguments: text })
-    this.#itemDone(position, isCut => writeDone(buildCallItem(position.id, call, text), isCut))
+    this.#itemDone(position, isLast => writeDone(buildCallItem(position.id, call, text), isLast || isIncomplete))
     if (sealed === undefined) return
     const id = this.#items.createId('rs')
     this.#writeWhole(buildSignatureItem(id, sealed, call.callId))
