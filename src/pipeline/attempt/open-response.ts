@@ -14,18 +14,26 @@ import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts
 import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
-import { estimateUsage } from '../60-cost.ts'
+import { cost } from '../60-cost.ts'
 import type { Exchange } from '../exchange.ts'
 import { fundsRefusal } from '../exchange.ts'
 import type { StreamReader } from '../reply/raw-reader.ts'
 import { RawReader } from '../reply/raw-reader.ts'
 import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
+import { cutEnding } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
-import { noteUsage, noteUses } from '../settle/usage-meter.ts'
+import { noteDelivered, noteUsage, noteUses, resumeReading, stopReading } from '../settle/usage-meter.ts'
 import { ResponseIdRewrite } from './response-id.ts'
 import type { AttemptContext } from './translation.ts'
-import { buildTranslation, StreamGatherer, StreamTranslator, streamWhole, translateWhole } from './translation.ts'
+import {
+  buildTranslation,
+  openFollower,
+  StreamGatherer,
+  StreamTranslator,
+  streamWhole,
+  translateWhole,
+} from './translation.ts'
 import type { EarlyEnd, FrameConverter, Translation } from './translation-types.ts'
 import type { Watchdog } from './watchdog.ts'
 import { tailMs } from './watchdog.ts'
@@ -131,8 +139,10 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
       exchange.lifetime.memory?.keep(bytes)
       for (const frame of reader.take(piece)) {
         checkFrame(frame, opening)
+        if (frame.reading.kind === 'content') exchange.attempt.firstContentMs ??= exchange.timings.nowMs()
         await opening.reservations.cover(exchange)
         const { bytes: last } = frame // only what is covered becomes part of the answer
+        noteDelivered(exchange.attempt.meter)
         if (frame.reading.kind !== 'terminal') continue
         watch.expect(tailMs)
         void reader.finish().finally(() => watch.end())
@@ -152,12 +162,12 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
   throw tooLarge(opening, bounds.answerBytesMax)
 }
 
-/** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing has arrived. */
+/** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing was passed on. */
 export function endEarly(reader: StreamReader, exchange: Exchange): Buffer | undefined {
   const refusal = fundsRefusal(exchange)
-  if (refusal === undefined || exchange.attempt.meter.outputBytes === 0) return undefined
-  const { input, output } = estimateUsage(exchange, exchange.attempt.meter.outputBytes)
-  return reader.endEarly?.({ input, output }, refusal.code)
+  if (refusal === undefined || exchange.attempt.meter.deliveredBytes === 0) return undefined
+  exchange.settlement.endedMs ??= exchange.timings.nowMs() // the usage that the caller reads is the one that is charged
+  return reader.endEarly?.(cost(exchange, cutEnding(refusal)).usage, refusal.code)
 }
 
 async function openPlain(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
@@ -194,6 +204,8 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   exchange.attempt.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.attempt.meter, reading.usage, reading.json)
   noteUses(exchange.attempt.meter, reading)
+  // Of a call that is paid in slices, the upstream was asked for a stream.
+  await opening.reservations.coverWhole(exchange)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
   exchange.storage.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
   return opened
@@ -202,7 +214,12 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
 /** Undefined if more of a plain answer may be read now; else a promise that resolves when it may. */
 function roomFor({ exchange, watch }: ResponseOpening, bytes: number): Promise<void> | undefined {
   exchange.lifetime.memory?.keep(bytes)
-  return exchange.lifetime.memory?.room(watch.stop)
+  const room = exchange.lifetime.memory?.room(watch.stop)
+  if (room === undefined) return undefined
+  const { nowMs } = exchange.timings
+  const { meter } = exchange.attempt
+  stopReading(meter, nowMs())
+  return room.finally(() => resumeReading(meter, nowMs()))
 }
 
 interface WholeBody {
@@ -251,7 +268,12 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
       if (!opened) checkBeginning(frame, opening)
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
-    if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
+    if (opened) {
+      // If not even the beginning is covered, the caller gets a refusal and no answer.
+      const covering = opening.reservations.cover(exchange)
+      if (covering !== undefined) await covering
+      return { kind: 'stream', contentType, first, reader, watch, channel }
+    }
     if (piece.value !== undefined) continue
     exchange.attempt.meter.finished =
       upstreamProtocol.emptyIsComplete === true && exchange.attempt.meter.usage !== undefined
@@ -269,8 +291,7 @@ function earlyEndOf(
   if (opening.exchange.settlement.reservation === undefined) return undefined
   if (converter instanceof StreamTranslator) return converter
   const translation = buildTranslation(opening)
-  const ask = translation && { ...translation.ask, upstreamIds: upstreamIdsOf(converter) }
-  return ask && new StreamTranslator({ ...translation, ask })
+  return translation && openFollower(translation, upstreamIdsOf(converter))
 }
 
 /** The id of the answer is known before, where the caller has got another one than the upstream's. */

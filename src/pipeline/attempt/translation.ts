@@ -142,12 +142,25 @@ function withoutSearch({ toolChoice, ...conversation }: Conversation, losses: Lo
   return { ...conversation, tools }
 }
 
-/** Frees the neutral request together with the caller's body. Open writers have read what they need. */
+/** Frees the neutral request together with the caller's body. */
 export function releaseConversation(exchange: Exchange): void {
   const { translation } = exchange.attempt
   if (translation === undefined) return
   exchange.conversation = undefined
-  translation.ask.json = emptyJson
+  releaseRequest(translation)
+}
+
+/** An open writer has read what it needs of the request, and a request may be large. */
+function releaseRequest({ ask }: Translation): void {
+  ask.json = emptyJson
+}
+
+/** Follows an answer whose bytes pass unchanged, to write its end if need be. `upstreamIds` are those that passed. */
+export function openFollower(translation: Translation, upstreamIds: UpstreamIds): StreamTranslator {
+  const own = { ...translation, ask: { ...translation.ask, upstreamIds } }
+  const follower = new StreamTranslator(own)
+  releaseRequest(own)
+  return follower
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {
