@@ -162,7 +162,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
   const checkpoint = buildCheckpoint({ ledger, log, everyMs })
-  const reservations = buildReservations(ledger)
+  const reservations = buildReservations({ ledger, pause: world.pause })
   const underWay: ActiveCalls = new ActiveCalls(world.clock.nowMs, (exchange, nowMs) => {
     checkpoint(exchange, nowMs)
     reservations.check(exchange)

@@ -25,12 +25,23 @@ export interface SettleExtras {
   readonly idempotency?: OperationInput<'settle'>['idempotency']
 }
 
+export interface ExtendRequest {
+  readonly callId: number
+  readonly amount: Nanos
+  readonly least: Nanos
+  /** What the call has reserved, as far as is known. */
+  readonly held: Nanos
+}
+
 export type ExtendOutcome = OperationResult<'extend'>
 
 export interface Ledger {
   hold(request: HoldRequest): Promise<HoldOutcome>
-  /** Reserves more for a running call: `amount`, or less where money is short, but at least `least`. */
-  extend(callId: number, amount: Nanos, least: Nanos): Promise<ExtendOutcome>
+  /**
+   * Reserves more for a running call: `amount`, or less where money is short, but at least `least`. It can be repeated
+   * if its confirmation was lost: what the call has beyond `held` is granted first.
+   */
+  extend(request: ExtendRequest): Promise<ExtendOutcome>
   /** Returns `exists` for a call that was settled before. */
   settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<'settled' | 'exists'>
   /** Refunds a call that was charged although its caller got an error. */
@@ -56,8 +67,8 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
         throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
       return result
     },
-    extend: (callId, amount, least) =>
-      writer.run('extend', { callId, amount: moneyText(amount), least: moneyText(least) }),
+    extend: ({ callId, amount, least, held }) =>
+      writer.run('extend', { callId, amount: moneyText(amount), least: moneyText(least), held: moneyText(held) }),
     async settle(record, cost, { idempotency } = {}) {
       const input = { record, cost: moneyText(cost) }
       const result = await writer.run('settle', idempotency === undefined ? input : { ...input, idempotency })

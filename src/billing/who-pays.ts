@@ -124,6 +124,12 @@ function addHidden([usage, source]: UsageAndSource, { estimateHidden }: Finished
   return unseen > 0 ? [{ ...usage, reasoning: (usage.reasoning ?? 0) + unseen }, 'estimated'] : [usage, source]
 }
 
+/** Some upstreams report the input only at the end. An answer that ended earlier has used it, too. */
+function addInput([usage, source]: UsageAndSource, { estimate }: FinishedCall): UsageAndSource {
+  const input = inputTokens(usage) > 0 ? 0 : estimate().input
+  return input > 0 ? [{ ...usage, input }, 'estimated'] : [usage, source]
+}
+
 function reportedOrInput({ reported, estimate }: FinishedCall): UsageAndSource {
   return reported === undefined ? [{ input: estimate().input, output: 0 }, 'estimated'] : [reported, 'reported']
 }
@@ -148,12 +154,14 @@ export const charges = {
     charged: reportedOrCounted,
   },
   reported_or_bound: {
-    text: 'the reported usage, else an estimate; in addition, possible unseen reasoning since the last report',
-    charged: call => addHidden(reportedOrCounted(call), call),
+    text:
+      'the reported usage, else an estimate, also of an input that is not reported yet; in addition, possible unseen ' +
+      'reasoning since the last report',
+    charged: call => addHidden(addInput(reportedOrCounted(call), call), call),
   },
   reported_or_waited: {
     text: 'the reported usage, else the estimated input; in addition, possible unseen reasoning',
-    charged: call => addHidden(reportedOrInput(call), call),
+    charged: call => addHidden(addInput(reportedOrInput(call), call), call),
   },
   // The recovery after a crash applies this charge. It knows nothing else about the call.
   checkpoint: {
@@ -327,10 +335,19 @@ const rows = [
   [
     'out_of_funds',
     'out_of_funds',
-    'answered',
+    'delivered',
     'reported_or_bound',
-    'The answer was delivered up to the last token that was reserved. The upstream has not failed.',
+    'The answer was delivered up to the last token that was reserved. What arrived after that is not charged.',
     'Yes, and the caller pays for what it received and for the reasoning.',
+  ],
+  [
+    'out_of_funds_withheld',
+    'out_of_funds',
+    'answered',
+    'reported_or_waited',
+    'The funds do not cover the first piece of the answer, or a whole answer that did not arrive as a stream. It is ' +
+      'withheld, and so its output is not charged. The provider bills the input and the reasoning.',
+    'Yes, with little money; the caller gets nothing and pays for input and reasoning. The operator pays for the output.',
   ],
   [
     'drained',

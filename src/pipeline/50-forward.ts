@@ -55,11 +55,10 @@ export function buildForward(parts: ForwardParts): Forward {
     try {
       const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseLimits })
       addAttempt('answered')
-      exchange.settlement.firstContentMs = timings.nowMs()
-      channelUse.noteAnswer(
-        { firstContentMs: exchange.settlement.firstContentMs - sinceMs, upstreamLimits: responseLimits.limits },
-        exchange.settlement.firstContentMs,
-      )
+      const nowMs = timings.nowMs()
+      const firstMs = exchange.attempt.firstContentMs ?? nowMs
+      exchange.settlement.firstContentMs = firstMs
+      channelUse.noteAnswer({ firstContentMs: firstMs - sinceMs, upstreamLimits: responseLimits.limits }, nowMs)
       exchange.attempt.channelUse = { end: endUse } // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {

@@ -7,6 +7,7 @@ import type { CallPriceOrFree } from '../billing/price.ts'
 import { computeBill, estimateTokens, hasFee } from '../billing/price.ts'
 import type { ChargedUsage, FinishedCall } from '../billing/who-pays.ts'
 import { decideCharge } from '../billing/who-pays.ts'
+import { mediaTokensMax } from '../protocols/media/media-tokens.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import { BYTES_PER_IMAGE, imageTokensDefault } from '../protocols/usage/media-bytes.ts'
 import type { CallEnding, Exchange } from './exchange.ts'
@@ -14,28 +15,44 @@ import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
-import { wasStalledByCaller } from './settle/usage-meter.ts'
+import { arrivedPart, deliveredPart, wasStalledByCaller } from './settle/usage-meter.ts'
 
 export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { attempts } = exchange
   const { meter, candidate } = exchange.attempt
+  // Of an answer that the funds cut, the caller gets no more than they cover, and pays no more than it got.
+  const part = ending.outcome === 'out_of_funds' ? deliveredPart(meter) : arrivedPart(meter)
   const finished: FinishedCall = {
     outcome: ending.outcome,
     isForwarded: meter.forwarded,
     hasContent: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
-    reported: meter.usage,
-    isReportOutdated: meter.outputBytes > meter.reportedBytes,
+    reported: part.reported,
+    isReportOutdated: part.isReportOutdated,
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
     wasReaderSlow:
       meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.settlement.endedMs ?? exchange.timings.nowMs()),
-    estimateHidden: known => hiddenTokens(exchange, ending, known),
-    estimate: () => estimateUsage(exchange, meter.outputBytes),
+    estimateHidden: known => unseenTokens(exchange, ending, { known, reported: part.laterReasoning }),
+    estimate: () => estimateUsage(exchange, part.outputBytes),
   }
   // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
   return priceCall(finished, candidate?.price, served, charged => countedUsage(charged, exchange))
+}
+
+interface KnownTokens {
+  /** The output tokens that are charged anyway. */
+  readonly known: number
+  /** Reasoning that was reported and is not among them. */
+  readonly reported: number
+}
+
+/** The reasoning that is charged besides the known tokens, within the hold: what was reported, and what may follow. */
+function unseenTokens(exchange: Exchange, ending: CallEnding, { known, reported }: KnownTokens): number {
+  if (reported === 0) return hiddenTokens(exchange, ending, known)
+  const later = Math.max(0, Math.min(reported, outputLimit(exchange, exchange.attempt.candidate!) - known))
+  return later + hiddenTokens(exchange, ending, known + later)
 }
 
 /** Prices a finished call or task. `count` adds what is billed per unit to the charged tokens. */
@@ -100,13 +117,25 @@ export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
   const { candidate } = attempt
   // What is billed per unit is not billed in tokens as well.
   if (candidate?.price !== undefined && hasFee(candidate.price.price, call?.units)) return noUsage
-  const input = estimateTokens(call?.inputBytes ?? 0)
+  const input = estimateInput(exchange)
   const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
   if (hold === undefined || candidate === undefined) return { input, ...limitTokens(written, Infinity) }
   return {
     input: Math.min(hold.inputTokens ?? input, candidate.size.inputTokensMax),
     ...limitTokens(written, outputLimit(exchange, candidate)),
   }
+}
+
+/**
+ * Each medium counts as some text. If the call is paid in slices, it counts by the rules of the model, as in the hold:
+ * such a call may end before its upstream reports the input, and then this estimate is charged.
+ */
+function estimateInput({ call, attempt: { candidate }, settlement: { reservation } }: Exchange): number {
+  const { inputBytes = 0, media } = call ?? {}
+  if (media === undefined || reservation === undefined) return estimateTokens(inputBytes)
+  const rules = (candidate?.model.traits ?? candidate?.provider.traits)?.mediaTokens
+  const mediaTokens = rules && mediaTokensMax(media.items, rules)
+  return mediaTokens === undefined ? estimateTokens(inputBytes) : estimateTokens(media.textBytes) + mediaTokens
 }
 
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>

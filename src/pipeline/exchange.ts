@@ -145,6 +145,8 @@ export interface Attempt {
   overrides: readonly string[] | undefined
   /** The model does not reason, because the request says so and the model obeys. */
   reasoningOff: boolean
+  /** When the first content had arrived, of a plain answer that is collected from a stream. */
+  firstContentMs: number | undefined
   /** Counts the call on the channel that answers, until the call is over. */
   channelUse: { end(result: AttemptResult): void } | undefined
 }
@@ -158,6 +160,7 @@ export const newAttempt = (candidate?: Candidate): Attempt => ({
   nativeLosses: undefined,
   overrides: undefined,
   reasoningOff: false,
+  firstContentMs: undefined,
   channelUse: undefined,
 })
 
@@ -292,7 +295,7 @@ export interface Reservation {
   reserveAtTokens: number
   /** The extension that is being written. */
   extending?: Promise<void> | undefined
-  /** Why the last extension was refused. The call ends when it has used what it has. */
+  /** Why the last extension was refused: it would have paid for what has arrived already, so that the call ends. */
   refusal?: Refusal
 }
 
@@ -304,7 +307,7 @@ export interface SettlementState {
   reservation?: Reservation
   /** The last checkpoint of what was delivered. */
   checkpoint?: { readonly atMs: number; readonly bytes: number }
-  /** When the first content, or a whole plain answer, had arrived. */
+  /** When the first content, or a plain answer that is not collected from a stream, had arrived. */
   firstContentMs?: number
   /** When the call ended, even if its record is written later. */
   endedMs?: number

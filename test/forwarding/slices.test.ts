@@ -4,13 +4,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { answer, pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
+import { answer, pausedStream, plain, streamed } from '../../tools/fake-upstream/answers.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until } from '../support/gateway.ts'
 import { dataUrl, png } from '../support/sample-media.ts'
 import { model, openCall, startHasty } from './caller.ts'
-import { after, done, finish, piece, role, sends, usageOnly } from './wire.ts'
+import { after, counts, done, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 // openai/gpt-4o-mini: $0.15 in and $0.60 out for a million tokens, answers of up to 16,384 tokens.
 const [IN, OUT] = [150, 600]
@@ -36,6 +36,10 @@ function held(): number {
 
 /** Texts of so many tokens by the gateway's estimate: four bytes a token. */
 const textOf = (tokens: number): string => 'word'.repeat(tokens)
+
+/** The first, and last, piece of a stream. */
+const chunkWithEnd = (content: string): string =>
+  piece(content).replace('"finish_reason":null', '"finish_reason":"stop"')
 
 /** A stream of these pieces, each of which is sent when the test opens its gate. */
 function planGated(pieces: readonly string[]): { readonly open: () => void } {
@@ -120,6 +124,44 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     expect(caller.text).toContain('"weir_stop":"balance_too_low"')
     expect(caller.text).not.toContain('wordword')
     gates[1]!.resolve()
+    await harness.idle()
+    // The piece that was not passed on is not charged.
+    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', output_tokens: 1 })
+  })
+
+  test('pays for what it got, and for reported reasoning, but not for a report of output that it did not get', async () => {
+    const key = await harness.key({ credit: '0.0005' })
+    const usage = { prompt_tokens: 9, completion_tokens: 4_050, completion_tokens_details: { reasoning_tokens: 50 } }
+    harness.upstream.plan(sends(role() + piece('Hi') + piece(textOf(4_000), { usage }) + finish() + done))
+    const text = await (await chat(harness, key, bodyOf({ stream: true }))).text()
+    expect(text).toContain('"weir_stop":"balance_too_low"')
+    await harness.idle()
+    const record = harness.records().at(-1)!
+    expect(record).toMatchObject({ rule: 'out_of_funds', input_tokens: 9, output_tokens: 51, reasoning_tokens: 50 })
+    expect(record).toMatchObject({ cost: 9 * IN + 51 * OUT, shortfall: 0 })
+  })
+
+  test('pays for the input, also if the upstream reports that only at the end', async () => {
+    const key = await harness.key({ credit: '0.0005' })
+    const body = bodyOf({ stream: true })
+    harness.upstream.plan(sends(role() + piece('Hi', counts(0, 1)) + piece(textOf(4_000)) + finish() + done))
+    await (await chat(harness, key, body)).text()
+    await harness.idle()
+    const input = Math.ceil(body.length / 4)
+    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', input_tokens: input, output_tokens: 1 })
+  })
+
+  test('pays for an image by the rules of its model, also if only its URL is known', async () => {
+    const key = await harness.key({ credit: '0.0085' })
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/large.png' } }
+    const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is this?' }, image] }]
+    const body = bodyOf({ messages, stream: true })
+    harness.upstream.plan(streamed(Array.from({ length: 3_000 }, (_, at) => `w${at} `)))
+    expect(await (await chat(harness, key, body)).text()).toContain('"weir_stop":"balance_too_low"')
+    await harness.idle()
+    const [base, tile, tiles] = [2_833, 5_667, 8] // the largest image
+    const input = base + tile * tiles + Math.ceil(body.length / 4)
+    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', input_tokens: input, shortfall: 0 })
   })
 
   test('is ended by a budget as well, with its own code', async () => {
@@ -146,7 +188,73 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
   })
 })
 
+describe.each([true, false])('the funds do not cover the beginning of the answer (streamed %p)', stream => {
+  test.each([
+    ['its first piece', () => streamed([textOf(4_000), 'more'])],
+    ['a piece that is also the last', () => sends(chunkWithEnd(textOf(4_000)) + done)],
+    ['a whole answer, sent in spite of "stream"', () => plain(textOf(4_000), { usage: { input: 9, output: 4_000 } })],
+  ])('%s: the call is refused with 402, and pays only for its input', async (_name, script) => {
+    const key = await harness.key({ credit: '0.0005' })
+    const body = bodyOf({ stream })
+    harness.upstream.plan(script())
+    const response = await chat(harness, key, body)
+    const text = await response.text()
+    expect([response.status, text]).toEqual([402, expect.stringContaining('insufficient_balance')])
+    expect(text).not.toContain('wordword')
+    await harness.idle()
+    const record = harness.records().at(-1)!
+    expect(record).toMatchObject({ rule: 'out_of_funds_withheld', status: 402, output_tokens: 0, shortfall: 0 })
+    expect(record.input_tokens as number).toBeWithin(1, Math.ceil(body.length / 4) + 1)
+    expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
+  })
+
+  test('a whole answer that the funds cover is delivered and charged', async () => {
+    const key = await harness.key({ credit: '0.02' })
+    harness.upstream.plan(plain('Hello, river', { usage: { input: 9, output: 20_000 } }))
+    const response = await chat(harness, key, bodyOf({ stream }))
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Hello, river')])
+    await harness.idle()
+    const record = harness.records().at(-1)!
+    const cost = 9 * IN + 20_000 * OUT
+    expect(record).toMatchObject({ outcome: 'completed', cost, shortfall: 0 })
+    expect(record.held as number).toBeWithin(cost, cost + 1)
+  })
+})
+
+test('money that comes in while the answer arrives lets it go on', async () => {
+  const body = bodyOf({ stream: true })
+  // The first pieces count as 792 tokens, so that another slice is refused before the last piece arrives.
+  const key = await harness.key({ credit: ((body.length * IN + 814 * OUT) / USD).toFixed(9) })
+  const { open } = planGated([textOf(631), textOf(1_000)])
+  const caller = openCall(harness, key, body)
+  await caller.until(({ text }) => text.includes('Hi'), 'the first piece is there')
+  open()
+  await caller.until(({ text }) => text.includes('wordword'), 'the second piece is there')
+  await harness.weir('top-up', { account: key, amount: '1' })
+  open()
+  await caller.whole()
+  expect(caller.text).not.toContain('weir_stop')
+  expect(caller.text).toEndWith('data: [DONE]\n\n')
+})
+
 describe('a plain call', () => {
+  test('has the time of its first content in its record', async () => {
+    const key = await harness.key({ credit: '0.02' })
+    const { open } = planGated([textOf(1_000), 'end'])
+    const answered = chat(harness, key, bodyOf())
+    await until(() => held() > 0, 'the call runs')
+    const first = held()
+    open()
+    await until(() => held() > first, 'the first content is there')
+    const sinceMs = performance.now()
+    await until(() => performance.now() > sinceMs + 100, 'some time has passed')
+    open()
+    await (await answered).text()
+    await harness.idle()
+    const { first_ms, duration_ms } = harness.records().at(-1)! as Record<string, number>
+    expect(duration_ms! - first_ms!).toBeGreaterThanOrEqual(99)
+  })
+
   test('is streamed by the upstream and collected, with the usage that was reported', async () => {
     const key = await harness.key({ credit: '0.02' })
     harness.upstream.plan(answer('Hello, river', { usage: { input: 7, output: 5 } }))

@@ -22,7 +22,7 @@ const faultRules = ['gateway_fault', 'gateway_fault_delivered']
 /** Covered in every dialect by test/dialects/over-bound.test.ts. */
 const toolRules = ['over_bound_tools', 'upstream_broke_off_tools']
 const boundRules = ['over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
-const fundsRules = ['out_of_funds', 'out_of_funds_waiting']
+const fundsRules = ['out_of_funds', 'out_of_funds_waiting', 'out_of_funds_withheld']
 const elsewhere = [...boundRules, ...faultRules, ...fundsRules, 'replayed', ...taskRules, ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})

@@ -92,8 +92,10 @@ describe('a hold', () => {
 })
 
 describe('an extension of a hold', () => {
-  const extend = (callId: number, amount: MoneyText, least: MoneyText = amount) =>
-    books.run.extend({ callId, amount, least })
+  const heldBy = (callId: number): MoneyText =>
+    `${(books.db.query('SELECT amount FROM hold WHERE call_id = ?1').get(callId) as { amount: bigint } | null)?.amount ?? 0n}`
+  const extend = (callId: number, amount: MoneyText, least: MoneyText = amount, held = heldBy(callId)) =>
+    books.run.extend({ callId, amount, least, held })
 
   test('reserves all of it if that is a small part of what is left, else a twentieth, but at least the least', () => {
     hold(7, 11, '200')
@@ -139,6 +141,14 @@ describe('an extension of a hold', () => {
     hold(7, 11, billion)
     expect(extend(7, billion)).toEqual({ done: 'extended', granted: billion })
     expect(extend(7, billion)).toMatchObject({ done: 'balance_too_low' })
+  })
+
+  test('is granted once if it is repeated because its confirmation was lost', () => {
+    hold(7, 11, '900')
+    expect(extend(7, '100', '100', '900')).toEqual({ done: 'extended', granted: '100' })
+    expect(extend(7, '100', '100', '900')).toEqual({ done: 'extended', granted: '100' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 1_000n })
+    expect(extend(7, '100', '100', '1000')).toMatchObject({ done: 'balance_too_low' })
   })
 
   test('is released by the recovery after a crash', () => {

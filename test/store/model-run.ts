@@ -72,8 +72,12 @@ const actions: Readonly<Record<string, readonly [weight: number, move: Action]>>
       const { books, model, random } = step
       const [call, least] = [step.call(), BigInt(random(200))]
       const amount = least + BigInt(random(400))
-      const got = books.run.extend({ callId: call, amount: money(amount), least: money(least) })
-      return [got.done === 'extended' ? got.granted : got.done, model.extend(call, amount, least)]
+      // Sometimes the confirmation of an earlier extension was lost.
+      const known = model.holds.get(call)?.amount ?? 0n
+      const lost = random(4) === 0 ? BigInt(random(Number(known) + 1)) : 0n
+      const input = { callId: call, amount: money(amount), least: money(least), held: money(known - lost) }
+      const got = books.run.extend(input)
+      return [got.done === 'extended' ? got.granted : got.done, model.extend(call, amount, { least, lost })]
     },
   ],
   checkpoint: [

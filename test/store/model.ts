@@ -100,10 +100,14 @@ export class LedgerModel {
     return { charged: most, shortfall: cost - most }
   }
 
-  /** Grants `amount`, but no more than a twentieth of what is left, and no less than `least`. */
-  extend(call: number, amount: bigint, least: bigint): string {
+  /**
+   * Grants `amount`, but no more than a twentieth of what is left, and no less than `least`. If `lost` was granted
+   * before and not confirmed, it is granted instead.
+   */
+  extend(call: number, amount: bigint, { least, lost }: { readonly least: bigint; readonly lost: bigint }): string {
     const hold = this.holds.get(call)
     if (hold === undefined) return 'settled'
+    if (lost > 0n) return `${lost}`
     if (this.accounts.get(hold.account)!.frozen) return 'account_frozen'
     const room = this.budgetRoom(hold.account, hold.key)
     if (room !== undefined && room < least) return 'budget_too_low'

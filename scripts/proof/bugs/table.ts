@@ -65,8 +65,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/reply/relay.ts',
-    find: 'if (covering !== undefined) await covering',
-    replace: 'covering?.catch(() => {})',
+    find: '      await covering\n',
+    replace: '      covering.catch(() => {})\n',
     tests: ['./test/forwarding/slices.test.ts'],
   },
   {

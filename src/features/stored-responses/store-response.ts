@@ -64,8 +64,9 @@ type StoredRow = readonly [ResponseFacts, ResponseBody]
 
 /** Undefined if there is nothing to store. */
 function rowOf(exchange: Exchange, kept: StoredCall, ending: CallEnding): StoredRow | undefined {
-  const response = ending.outcome === 'completed' ? kept.answer() : undefined
-  if (response !== undefined) return completeRow(exchange, kept, response)
+  const isCut = ending.outcome === 'out_of_funds' && ending.contentDelivered === true
+  const response = ending.outcome === 'completed' || isCut ? kept.answer() : undefined
+  if (response !== undefined) return answeredRow(exchange, kept, { response, isCut })
   if (kept.queuedResponse === undefined) return undefined
   const status = kept.isCancelled ? 'cancelled' : 'failed'
   const ended = buildEndedResponse(kept.queuedResponse, status, errorRows[ending.error ?? 'gateway_fault'].message)
@@ -86,13 +87,19 @@ export function responseFacts({ permit, attempt, createdMs }: Exchange, kept: St
   }
 }
 
-function completeRow(exchange: Exchange, kept: StoredCall, response: Json): StoredRow {
+interface CallerAnswer {
+  readonly response: Json
+  /** The funds ended before the answer did. Its upstream was stopped and has no such response. */
+  readonly isCut: boolean
+}
+
+function answeredRow(exchange: Exchange, kept: StoredCall, { response, isCut }: CallerAnswer): StoredRow {
   const { attempt } = exchange
   const { responseIdRewrite } = exchange.storage
   const { provider, model } = attempt.candidate!
   const channel = exchange.attempts.at(-1)!.channelId
   const isNative = attempt.translation === undefined
-  const isStoredThere = isNative && provider.can.keepsResponses && response.store !== false
+  const isStoredThere = isNative && !isCut && provider.can.keepsResponses && response.store !== false
   const upstreamId = isStoredThere
     ? responseIdRewrite === undefined
       ? (response.id as string)

@@ -22,7 +22,7 @@ import type { ReadFrame } from '../reply/stream-reader.ts'
 import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
 import { cutEnding } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
-import { noteUsage, noteUses } from '../settle/usage-meter.ts'
+import { noteDelivered, noteUsage, noteUses, resumeReading, stopReading } from '../settle/usage-meter.ts'
 import type { AttemptContext } from './translation.ts'
 import {
   buildTranslation,
@@ -138,8 +138,10 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
       exchange.lifetime.memory?.keep(bytes)
       for (const frame of reader.take(piece)) {
         checkFrame(frame, opening)
+        if (frame.reading.kind === 'content') exchange.attempt.firstContentMs ??= exchange.timings.nowMs()
         await opening.reservations.cover(exchange)
         const { bytes: last } = frame // only what is covered becomes part of the answer
+        noteDelivered(exchange.attempt.meter)
         if (frame.reading.kind !== 'terminal') continue
         checkNotFailed(opening)
         watch.expect(tailMs)
@@ -167,10 +169,10 @@ function checkNotFailed(opening: ResponseOpening): void {
   if (failed !== undefined && outputBytes === 0) throw unusable(opening, `failed before any content: ${failed}`)
 }
 
-/** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing has arrived. */
+/** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing was passed on. */
 export function endEarly(reader: StreamReader, exchange: Exchange): Buffer | undefined {
   const refusal = fundsRefusal(exchange)
-  if (refusal === undefined || exchange.attempt.meter.outputBytes === 0) return undefined
+  if (refusal === undefined || exchange.attempt.meter.deliveredBytes === 0) return undefined
   exchange.settlement.endedMs ??= exchange.timings.nowMs() // the usage in the end is the usage that is billed
   return reader.endEarly?.(cost(exchange, cutEnding(refusal)).usage, refusal.code)
 }
@@ -209,6 +211,8 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   exchange.attempt.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.attempt.meter, reading.usage, reading.json)
   noteUses(exchange.attempt.meter, reading)
+  // Of a call that is paid in slices, the upstream was asked for a stream.
+  await opening.reservations.coverWhole(exchange)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
   exchange.storage.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
   return opened
@@ -217,7 +221,12 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
 /** Undefined if more of a plain answer may be read now; else a promise that resolves when it may. */
 function roomFor({ exchange, watch }: ResponseOpening, bytes: number): Promise<void> | undefined {
   exchange.lifetime.memory?.keep(bytes)
-  return exchange.lifetime.memory?.room(watch.stop)
+  const room = exchange.lifetime.memory?.room(watch.stop)
+  if (room === undefined) return undefined
+  const { nowMs } = exchange.timings
+  const { meter } = exchange.attempt
+  stopReading(meter, nowMs())
+  return room.finally(() => resumeReading(meter, nowMs()))
 }
 
 interface WholeBody {
@@ -266,7 +275,12 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
       if (!opened) checkBeginning(frame, opening)
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
-    if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
+    if (opened) {
+      // If not even the beginning is covered, the caller gets a refusal and no answer.
+      const covering = opening.reservations.cover(exchange)
+      if (covering !== undefined) await covering
+      return { kind: 'stream', contentType, first, reader, watch, channel }
+    }
     if (piece.value !== undefined) continue
     exchange.attempt.meter.finished =
       upstreamProtocol.emptyIsComplete === true && exchange.attempt.meter.usage !== undefined

@@ -76,7 +76,9 @@ function targetOf({ hold: { call }, exchange }: AttemptContext, losses: Losses):
 export function followStream(context: AttemptContext, isCollected: boolean): NativeStream | undefined {
   const { attempt, protocol, storage } = context.exchange
   if (attempt.translation !== undefined || protocol.codec === undefined) return undefined
-  const follower = protocol.codec.followStream(targetOf(context, new Losses()), isCollected)
+  const target = targetOf(context, new Losses())
+  const follower = protocol.codec.followStream(target, isCollected)
+  releaseRequest(target)
   return new NativeStream(follower, isCollected, storage.responseIdRewrite)
 }
 
@@ -154,12 +156,17 @@ function withoutSearch({ toolChoice, ...conversation }: Conversation, losses: Lo
   return { ...conversation, tools }
 }
 
-/** Frees the neutral request together with the caller's body. Open writers have read what they need. */
+/** Frees the neutral request together with the caller's body. */
 export function releaseConversation(exchange: Exchange): void {
   const { translation } = exchange.attempt
   if (translation === undefined) return
   exchange.conversation = undefined
-  translation.ask.json = emptyJson
+  releaseRequest(translation.ask)
+}
+
+/** An open writer has read what it needs of the request, and a request may be large. */
+function releaseRequest(ask: AnswerTarget): void {
+  ask.json = emptyJson
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {

@@ -27,7 +27,7 @@ export function summarizeCall(exchange: Exchange): CallSummary {
     model: attempt.candidate?.model.id,
     attempts,
     durationMs,
-    firstContentMs: exchange.call?.stream ? answeredMs : undefined,
+    firstContentMs: exchange.call?.stream || attempt.firstContentMs !== undefined ? answeredMs : undefined,
     overheadMs:
       answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
     rejectedUsage: attempt.meter.implausible?.why,

@@ -9,6 +9,7 @@ import type { Watchdog } from '../attempt/watchdog.ts'
 import type { CallEnding, Candidate, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
 import { buildReservations } from '../settle/reservation.ts'
+import { silentMs } from '../settle/usage-meter.ts'
 import { Timings } from '../timings.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { relay } from './relay.ts'
@@ -20,19 +21,31 @@ const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }] })
 const usage = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 50_000 } })
 const done = 'data: [DONE]\n\n'
 
+interface RelayScene {
+  readonly nowMs?: () => number
+  readonly memory?: object
+}
+
 /** Relays these pieces to a caller. Returns how the call ended and how many pieces were not read. */
-async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
+async function relayTo(
+  pieces: string[],
+  write: (exchange: Exchange) => Promise<void> | undefined,
+  { nowMs = () => 0, memory }: RelayScene = {},
+) {
   const exchange = {
     attempt: newAttempt({ provider: { can: { streamUsage: true }, quirks: [] } } as unknown as Candidate),
     ...newCallParts(),
-    lifetime: { stop: new Stop<StopReason>() },
-    timings: new Timings(() => 0),
+    lifetime: { stop: new Stop<StopReason>(), memory },
+    timings: new Timings(nowMs),
     requestId: 'req_1',
     protocol: protocols['openai-chat'],
     call: { choices: 1, stream: true, wantsUsage: false },
   } as unknown as Exchange
   const endings: CallEnding[] = []
-  const reservations = buildReservations({ extend: async () => ({ done: 'settled' }) })
+  const reservations = buildReservations({
+    ledger: { extend: async () => ({ done: 'settled' }) },
+    pause: async () => {},
+  })
   async function settle(_exchange: Exchange, ending: CallEnding): Promise<void> {
     endings.push(ending)
   }
@@ -58,6 +71,28 @@ const relayUntilDisconnect = (pieces: string[]) =>
     stop.stop(callerLeft)
     return Promise.reject(callerLeft)
   })
+
+test('reasoning is not counted while the caller does not read, or while there is no memory', async () => {
+  let nowMs = 0
+  const silences: number[] = []
+  const room = {
+    keep() {},
+    read() {},
+    async room(): Promise<void> {
+      nowMs += 60_000
+    },
+  }
+  await relayTo(
+    [content, content, finish + usage + done],
+    async ({ attempt: { meter } }) => {
+      meter.forwarded = true
+      nowMs += 60_000
+      silences.push(silentMs(meter, nowMs))
+    },
+    { nowMs: () => nowMs, memory: room },
+  )
+  expect(silences.slice(0, 2)).toEqual([0, 0])
+})
 
 test('bytes that wait for a full socket are not delivered yet', async () => {
   const delivered: number[] = []

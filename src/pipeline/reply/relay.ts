@@ -16,7 +16,7 @@ import { lossesOf } from '../exchange.ts'
 import { completeEnding, cutEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
-import { noteWait } from '../settle/usage-meter.ts'
+import { noteDelivered, noteWait } from '../settle/usage-meter.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import type { ReadFrame } from './stream-reader.ts'
 import { eventBytesMax } from './stream-reader.ts'
@@ -139,7 +139,10 @@ async function relayUntilTerminal(
   stream.first = [] // frees the frames while the stream runs
   for (let more = true; ; ) {
     const covering = reservations.cover(exchange)
-    if (covering !== undefined) await covering
+    if (covering !== undefined) {
+      stream.watch.pause() // the upstream is not at fault while the ledger is slow
+      await covering
+    }
     const { passing, closing, ending } = sortFrames(frames, keepsUsage, held.length > 0)
     if (closing.length > 0) exchange.lifetime.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
@@ -150,10 +153,9 @@ async function relayUntilTerminal(
       const sinceMs = exchange.timings.nowMs()
       await room
       noteWait(exchange.attempt.meter, sinceMs, exchange.timings.nowMs())
-      exchange.attempt.meter.lastOutputMs = exchange.timings.nowMs() // it did not reason while it could not write
     }
     if (held.length === 0) exchange.lifetime.memory?.keep(0) // what preceded the first content is written
-    exchange.attempt.meter.deliveredBytes = exchange.attempt.meter.outputBytes
+    noteDelivered(exchange.attempt.meter)
     exchange.attempt.meter.delivered ||= exchange.attempt.meter.content && bytes.length > 0
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)

@@ -17,7 +17,7 @@ import type { EarlyEnd, FrameConverter } from '../attempt/translation-types.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { AnswerStorage, Exchange } from '../exchange.ts'
 import type { UsageMeter } from '../settle/usage-meter.ts'
-import { noteFrame } from '../settle/usage-meter.ts'
+import { noteFrame, resumeReading, stopReading } from '../settle/usage-meter.ts'
 import type { AnswerLease } from './memory-budget.ts'
 
 export interface ReadFrame {
@@ -112,7 +112,13 @@ export class AnswerReader {
     if (this.#unmetered.length > 0) return Promise.resolve(noBytes)
     this.#memory?.read(this.#splitter.bufferedBytes)
     const room = this.#memory?.room(this.#watch.stop)
-    return room === undefined ? this.#incoming.read() : this.#readAfter(room)
+    return room === undefined ? this.#read() : this.#readAfter(room)
+  }
+
+  /** Only the time from here to `take` is the upstream's. */
+  #read(): Promise<ResponsePiece> {
+    resumeReading(this.#meter, this.#nowMs())
+    return this.#incoming.read()
   }
 
   /** The upstream is not at fault while the gateway has no room for its bytes. */
@@ -120,7 +126,7 @@ export class AnswerReader {
     this.#watch.pause()
     await room
     this.#watch.alive()
-    return await this.#incoming.read()
+    return await this.#read()
   }
 
   /**
@@ -129,6 +135,7 @@ export class AnswerReader {
    */
   take({ value }: ResponsePiece): readonly ReadFrame[] {
     if (this.#unmetered.length > 0) return this.#meterFrames([this.#unmetered.shift()!])
+    stopReading(this.#meter, this.#nowMs())
     if (value !== undefined) {
       const frames = this.#splitter.push(value)
       let bytes = this.#splitter.bufferedBytes
@@ -176,7 +183,7 @@ export class AnswerReader {
       if (data === undefined && hasBlankData(bytes)) continue // an SDK would fail to parse it
       const frameReading = this.#protocol.readFrame(data, this.#meter.plausible)
       if (frameReading.kind === 'garbage') checkBounds(data)
-      noteFrame(this.#meter, frameReading, this.#choices, this.#nowMs())
+      noteFrame(this.#meter, frameReading, this.#choices, this.#meter.notReadingSinceMs)
       const reading = this.#translated ? withError(frameReading) : frameReading
       this.#createdReferences?.collect(reading.json)
       read.push(this.#isSliced ? this.#readLater(bytes, reading) : { bytes: this.#convert(bytes, reading), reading })

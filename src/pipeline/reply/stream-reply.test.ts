@@ -32,7 +32,7 @@ test('a stream that is never read is settled, so that its hold does not stay', a
   } as unknown as Exchange
   const parts: StreamParts = {
     settle: async (_exchange: Exchange, ending: CallEnding) => void endings.push(ending),
-    reservations: buildReservations({ extend: async () => ({ done: 'settled' }) }),
+    reservations: buildReservations({ ledger: { extend: async () => ({ done: 'settled' }) }, pause: async () => {} }),
     log: buildLog('error', () => {}),
     silence: { headMs: 1, heartbeatMs: 1 },
     stallMs: 1,

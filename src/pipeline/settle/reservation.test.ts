@@ -5,11 +5,11 @@ import { Refusal } from '../../base/errors.ts'
 import { nanos } from '../../base/money/money.ts'
 import { parsePrice } from '../../base/money/price.ts'
 import { Stop } from '../../base/stop.ts'
-import type { ExtendOutcome } from '../../billing/ledger.ts'
+import type { ExtendOutcome, Ledger } from '../../billing/ledger.ts'
 import type { Exchange, Hold, StopReason } from '../exchange.ts'
 import { newCallParts } from '../exchange.ts'
 import { buildReservations, LAST_TOKENS_MIN, sliceTokens } from './reservation.ts'
-import { newMeter } from './usage-meter.ts'
+import { newMeter, noteDelivered, noteUsage, resumeReading, stopReading } from './usage-meter.ts'
 
 /** 1,000 nanos for a token of input, 2,000 for one of output. */
 const price = parsePrice({ input: '1', output: '2' }, problem => {
@@ -29,12 +29,15 @@ interface Scene {
 function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille = 1_000n }: Scene = {}) {
   let nowMs = 0
   const asked: (readonly [amount: bigint, least: bigint])[] = []
-  const reservations = buildReservations({
-    async extend(_callId, amount, least) {
+  const known: bigint[] = []
+  const ledger: Pick<Ledger, 'extend'> = {
+    async extend({ amount, least, held }) {
       asked.push([amount, least])
+      known.push(held)
       return extend === undefined ? { done: 'extended', granted: `${amount}` } : await extend(amount, least)
     },
-  })
+  }
+  const reservations = buildReservations({ ledger, pause: async () => {} })
   const meter = newMeter()
   const candidate = {
     provider: { id: 'far', traits },
@@ -48,6 +51,7 @@ function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille
   const exchange = {
     ...newCallParts(),
     callId: 7,
+    attempts: [],
     attempt: { candidate, meter, reasoningOff: false },
     call: { inputBytes: 40, choices: 1 },
     hold,
@@ -57,6 +61,7 @@ function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille
   reservations.begin(hold, exchange)
   return {
     asked,
+    known,
     exchange,
     meter,
     stop,
@@ -160,9 +165,51 @@ describe('when the funds are used up', () => {
     await settle()
     expect(arrive(800)).toBeUndefined()
     expect(stop.reason).toBeUndefined()
-    expect(() => arrive(801)).toThrow('balance_too_low')
+    await settle()
+    await expect(arrive(801)!).rejects.toThrow('balance_too_low')
     expect(stop.reason).toMatchObject({ outcome: 'out_of_funds', refusal: { code: 'balance_too_low' } })
-    expect(asked).toHaveLength(1)
+    expect(asked.length).toBeWithin(2, 12)
+  })
+
+  test('money is asked for again before the call is stopped, because some may have come in', async () => {
+    let funds = 0n
+    const { asked, arrive, stop } = scene({
+      extend: async (_amount, least) =>
+        least <= funds ? { done: 'extended', granted: `${funds}` } : { done: 'balance_too_low', available: `${funds}` },
+    })
+    arrive(500)
+    await settle()
+    arrive(700)
+    await settle()
+    expect([asked.length, stop.reason]).toEqual([2, undefined])
+    funds = 1_000n * OUT
+    await arrive(801)
+    expect(stop.reason).toBeUndefined()
+  })
+
+  test('a refused slice is not asked for with every piece that arrives', async () => {
+    const { asked, arrive } = scene({ extend: refusing })
+    for (let tokens = 400; tokens <= 800; tokens++) {
+      arrive(tokens)
+      await settle()
+    }
+    expect(asked.length).toBeWithin(2, 12)
+  })
+
+  test('content that comes with the end of the answer is not passed on uncovered', async () => {
+    const { arrive, meter, stop } = scene({ extend: refusing })
+    meter.finished = true
+    await expect(arrive(5_000)!).rejects.toThrow('balance_too_low')
+    expect(stop.reason).toMatchObject({ outcome: 'out_of_funds' })
+  })
+
+  test('the end of an answer whose content was passed on is delivered, whatever it reports', () => {
+    const { arrive, meter, asked } = scene({ extend: refusing })
+    arrive(100)
+    noteDelivered(meter)
+    noteUsage(meter, { input: 5, output: 50_000 })
+    meter.finished = true
+    expect([arrive(100), asked]).toEqual([undefined, []])
   })
 
   test('a frozen account ends its calls in the same way', async () => {
@@ -187,6 +234,85 @@ describe('when the funds are used up', () => {
     expect(asked.at(-1)).toEqual([50n * OUT, 50n * OUT])
     expect(exchange.settlement.reservation).toMatchObject({ tokens: 1_050 })
   })
+})
+
+describe('an answer that arrives whole', () => {
+  const wholeOf = (scene: ReturnType<typeof sceneOfWhole>): Promise<void> =>
+    scene.reservations.coverWhole(scene.exchange)
+  function sceneOfWhole(output: number, extend?: Scene['extend']) {
+    const opened = scene(extend === undefined ? {} : { extend })
+    opened.meter.outputBytes = 40
+    opened.meter.finished = true
+    noteUsage(opened.meter, { input: 1_000, output })
+    return opened
+  }
+
+  test('is covered by what is reserved, or by one extension for exactly the rest', async () => {
+    const small = sceneOfWhole(1_000)
+    await wholeOf(small)
+    expect(small.asked).toEqual([])
+    const large = sceneOfWhole(9_000)
+    await wholeOf(large)
+    expect(large.asked).toEqual([[8_000n * OUT, 8_000n * OUT]])
+  })
+
+  test('stops the call if it cannot be paid', async () => {
+    const { stop, ...rest } = sceneOfWhole(9_000, refusing)
+    await expect(wholeOf({ stop, ...rest })).rejects.toThrow('balance_too_low')
+    expect(stop.reason).toMatchObject({ outcome: 'out_of_funds' })
+  })
+})
+
+describe('reasoning by time', () => {
+  const traits = { thinking: 'effort', hidesThinking: true, tokensPerSecondMax: 100 }
+
+  test('does not count the time in which the gateway does not read', () => {
+    const { asked, pass, meter, reservations, exchange } = scene({ traits })
+    meter.forwarded = true
+    pass(1_500)
+    stopReading(meter, 1_500) // a caller that does not read, or no memory
+    pass(3_600_000)
+    reservations.check(exchange)
+    expect(asked).toEqual([])
+    resumeReading(meter, 3_601_500)
+    pass(4_000)
+    reservations.check(exchange)
+    expect(asked).toEqual([])
+    pass(1_500)
+    reservations.check(exchange)
+    expect(asked).toHaveLength(1)
+  })
+})
+
+test('an extension whose confirmation was lost is repeated, and says how much the call has', async () => {
+  let tries = 0
+  const { arrive, asked, known, stop } = scene({
+    async extend(amount) {
+      if (++tries < 3) throw new Refusal('storage_away', 'x')
+      return { done: 'extended', granted: `${amount}` }
+    },
+  })
+  await arrive(2_000)
+  expect([asked.length, stop.reason]).toEqual([3, undefined])
+  expect(new Set(known)).toEqual(new Set([INPUT + 1_000n * OUT]))
+  await arrive(5_000)
+  expect(known.at(-1)).toBe(INPUT + (2_500n + BigInt(sliceTokens.most)) * OUT)
+})
+
+test('a ledger that fails in time does not end the call', async () => {
+  let tries = 0
+  const { arrive, stop } = scene({
+    async extend(amount) {
+      if (++tries < 3) throw new Refusal('storage_away', 'x')
+      return { done: 'extended', granted: `${amount}` }
+    },
+  })
+  arrive(500)
+  await settle()
+  arrive(700)
+  await settle()
+  await arrive(900)
+  expect([tries, stop.reason]).toEqual([3, undefined])
 })
 
 test('a ledger that does not answer ends the call as a fault of the gateway', async () => {

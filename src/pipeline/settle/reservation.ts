@@ -11,7 +11,7 @@ import type { CallSize } from '../../billing/price.ts'
 import { affordableOutput, estimateTokens, upperBound } from '../../billing/price.ts'
 import type { MoneyText } from '../../store/ledger/money-text.ts'
 import { readMoney } from '../../store/ledger/money-text.ts'
-import { estimateUsage } from '../60-cost.ts'
+import { cost, estimateUsage } from '../60-cost.ts'
 import type { Exchange, Hold, Reservation } from '../exchange.ts'
 import { outcomeOf } from './ending.ts'
 import { hiddenTokens, isSilent } from './hidden-reasoning.ts'
@@ -25,6 +25,10 @@ export const LAST_TOKENS_MIN = 16
 /** Our estimate of the tokens of a text may be this much too low. */
 const ESTIMATE_MARGIN = 1.25
 
+/** How often an extension is repeated that the ledger did not answer, and after which pause. */
+const RETRIES_MAX = 3
+const RETRY_MS = 500
+
 export interface Reservations {
   /** Called when an attempt begins: how much the hold covers depends on the price of its candidate. */
   begin(hold: Hold, exchange: Exchange): void
@@ -33,8 +37,15 @@ export interface Reservations {
    * slice in time. Throws when the funds are used up; then the call is stopped.
    */
   cover(exchange: Exchange): Promise<void> | undefined
-  /** The same from a timer, for a model that reasons unseen: nothing arrives, and tokens are used. */
+  /** For an answer that arrived whole: resolves when the hold covers its cost. Otherwise the call is stopped. */
+  coverWhole(exchange: Exchange): Promise<void>
+  /** The same as `cover` from a timer, for a model that reasons unseen: nothing arrives, and tokens are used. */
   check(exchange: Exchange): void
+}
+
+export interface ReservationParts {
+  readonly ledger: Pick<Ledger, 'extend'>
+  pause(ms: number): Promise<void>
 }
 
 /** The size of a call with so many output tokens in all. */
@@ -49,7 +60,23 @@ export const sizedFor = (size: CallSize, tokens: number): CallSize => ({
 export const outputTokensOf = ({ outputTokensMax, thoughtTokensMax = 0, choices }: CallSize): number =>
   (outputTokensMax + thoughtTokensMax) * choices
 
-export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations {
+export function buildReservations({ ledger, pause }: ReservationParts): Reservations {
+  /** The answer of the ledger. If it cannot answer, even when asked again, the refusal for that. */
+  async function ask(
+    { callId, lifetime: { stop } }: Exchange,
+    { amount: held }: Reservation,
+    { amount, least, retries }: Extension,
+  ): Promise<ExtendOutcome | Refusal> {
+    for (let left = retries; ; left--) {
+      try {
+        return await ledger.extend({ callId, amount, least, held })
+      } catch (fault) {
+        if (left === 0 || stop.reason !== undefined) return asRefusal(fault)
+      }
+      await pause(RETRY_MS)
+    }
+  }
+
   async function extend(exchange: Exchange, reservation: Reservation, used: number): Promise<void> {
     const { size, price } = exchange.attempt.candidate!
     const most = outputTokensOf(size)
@@ -57,35 +84,45 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
       const needed = upperBound(sizedFor(size, Math.min(most, Math.max(used, reservation.tokens) + more)), price)
       return nanos(needed > reservation.amount ? needed - reservation.amount : 0n)
     }
-    try {
-      const least = missing(LAST_TOKENS_MIN)
-      const extended = await ledger.extend(exchange.callId, missing(sliceTokens.most), least)
-      if (extended.done === 'extended') return addTo(reservation, exchange, extended.granted)
-      reservation.refusal = refusalOfExtension(extended, least)
-      // Unseen reasoning is used up when it is noticed, so that what is left pays for a part of it.
-      if (!('available' in extended) || hiddenIn(exchange) === 0) return
-      const rest = readMoney(extended.available)
-      const taken = rest > 0n ? await ledger.extend(exchange.callId, rest, rest) : extended
-      if (taken.done === 'extended') addTo(reservation, exchange, taken.granted)
-    } catch (fault) {
-      reservation.refusal = fault instanceof Refusal ? fault : new Refusal('storage_away', `extension: ${fault}`)
+    const isDue = used > reservation.tokens
+    const [amount, least] = [missing(sliceTokens.most), missing(LAST_TOKENS_MIN)]
+    const extended = await ask(exchange, reservation, { amount, least, retries: isDue ? RETRIES_MAX : 0 })
+    if ('done' in extended && extended.done === 'extended') return addTo(reservation, exchange, extended.granted)
+    if (!isDue) {
+      // It is asked for again when half of the rest is used, and at its end: by then there may be money.
+      reservation.reserveAtTokens = Math.ceil((reservation.tokens - used) / 2) - 1
+      return
     }
+    reservation.refusal = refusalOfExtension(extended, least)
+    // Unseen reasoning is used up when it is noticed, so that what is left pays for a part of it.
+    if (!('available' in extended) || hiddenIn(exchange) === 0) return
+    const rest = readMoney(extended.available)
+    if (rest <= 0n) return
+    const taken = await ask(exchange, reservation, { amount: rest, least: rest, retries: RETRIES_MAX })
+    if ('done' in taken && taken.done === 'extended') addTo(reservation, exchange, taken.granted)
+    if (used <= reservation.tokens) delete reservation.refusal
   }
 
   function cover(exchange: Exchange): Promise<void> | undefined {
     const { reservation } = exchange.settlement
-    // A complete answer is delivered, whatever its report says.
-    if (reservation === undefined || exchange.attempt.meter.finished) return undefined
+    // The end of a complete answer is delivered, whatever its report says.
+    if (reservation === undefined || isPassedOn(exchange)) return undefined
     const used = usedTokens(exchange)
     if (used + reservation.reserveAtTokens < reservation.tokens) return undefined
     if (reservation.refusal === undefined && reservation.tokens < outputTokensOf(exchange.attempt.candidate!.size)) {
-      reservation.extending ??= extend(exchange, reservation, used).finally(() => (reservation.extending = undefined))
+      reservation.extending ??= inTurn(reservation, extend(exchange, reservation, used))
     }
     if (used <= reservation.tokens) return undefined
     if (reservation.extending !== undefined) return reservation.extending.then(() => cover(exchange))
     if (reservation.refusal === undefined) return undefined // all that the call may use is reserved
-    stopCall(exchange, reservation.refusal)
-    throw reservation.refusal
+    throw stopCall(exchange, reservation.refusal)
+  }
+
+  async function extendTo(exchange: Exchange, reservation: Reservation, cost: Nanos): Promise<void> {
+    const least = nanos(cost - reservation.amount)
+    const extended = await ask(exchange, reservation, { amount: least, least, retries: RETRIES_MAX })
+    if ('done' in extended && extended.done === 'extended') addTo(reservation, exchange, extended.granted)
+    else reservation.refusal = refusalOfExtension(extended, least)
   }
 
   return {
@@ -96,7 +133,18 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
       noteCoverage(reservation, exchange, 0)
     },
     cover,
+    async coverWhole(exchange) {
+      const { reservation } = exchange.settlement
+      if (reservation === undefined) return
+      await reservation.extending
+      const { amount } = cost(exchange, { outcome: 'completed', status: 200 })
+      while (reservation.amount < amount) {
+        await (reservation.extending ??= inTurn(reservation, extendTo(exchange, reservation, amount)))
+        if (reservation.refusal !== undefined) throw stopCall(exchange, reservation.refusal)
+      }
+    },
     check(exchange) {
+      if (exchange.attempt.meter.finished) return
       try {
         cover(exchange)?.catch(() => {})
       } catch {
@@ -105,6 +153,23 @@ export function buildReservations(ledger: Pick<Ledger, 'extend'>): Reservations 
     },
   }
 }
+
+interface Extension {
+  readonly amount: Nanos
+  readonly least: Nanos
+  readonly retries: number
+}
+
+/** A call has one extension at a time, because each says how much the call has. */
+const inTurn = (reservation: Reservation, extension: Promise<void>): Promise<void> =>
+  extension.finally(() => (reservation.extending = undefined))
+
+const asRefusal = (fault: unknown): Refusal =>
+  fault instanceof Refusal ? fault : new Refusal('storage_away', `extension: ${fault}`)
+
+/** Whether the answer is complete, and all of its content was passed on. */
+const isPassedOn = ({ attempt: { meter } }: Exchange): boolean =>
+  meter.finished && meter.outputBytes <= meter.deliveredBytes
 
 function addTo(reservation: Reservation, exchange: Exchange, granted: MoneyText): void {
   reservation.amount = nanos(reservation.amount + readMoney(granted))
@@ -134,13 +199,16 @@ function usedTokens(exchange: Exchange): number {
 const hiddenIn = (exchange: Exchange, known = 0): number =>
   isSilent(exchange.attempt) ? 0 : hiddenTokens(exchange, { outcome: 'out_of_funds', status: 200 }, known)
 
-function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' }>, least: Nanos): Refusal {
+function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' }> | Refusal, least: Nanos): Refusal {
+  if (extended instanceof Refusal) return extended
   if (extended.done === 'settled') return new Refusal('gateway_fault', 'the hold of a running call is gone')
-  return refusalOfHold(extended, least, 'The answer ends here because the funds are used up.')!
+  return refusalOfHold(extended, least, 'The funds were used up before the answer was complete.')!
 }
 
-function stopCall({ lifetime: { stop } }: Exchange, refusal: Refusal): void {
+/** Returns the refusal. */
+function stopCall({ lifetime: { stop } }: Exchange, refusal: Refusal): Refusal {
   const isFunds = refusal.code === 'balance_too_low' || refusal.code === 'budget_too_low'
   const outcome = isFunds || refusal.code === 'account_frozen' ? 'out_of_funds' : outcomeOf(refusal)
   stop.stop({ outcome, refusal })
+  return refusal
 }

@@ -35,7 +35,7 @@ export class StoredCall {
   }
 }
 
-/** With the end of the line before, because the text of the answer may contain the rest. */
+/** At the start of a line: the same text inside an answer follows no raw line break, because JSON escapes those. */
 const DATA = '\ndata: '
 const DONE = Buffer.from('data: [DONE]\n\n')
 
@@ -43,7 +43,7 @@ const DONE = Buffer.from('data: [DONE]\n\n')
 function parseLastEvent(bytes: Buffer | undefined): unknown {
   if (bytes === undefined || bytes.length === 0) return undefined
   const end = bytes.length - (bytes.subarray(-DONE.length).equals(DONE) ? DONE.length : 0)
-  const data = bytes[0] === 0x7b ? 0 : bytes.lastIndexOf(DATA, end - DATA.length) + DATA.length
+  const data = bytes[0] === 0x7b ? 0 : bytes.lastIndexOf(DATA, end - 2) + DATA.length // -1 if it is the first line
   try {
     return JSON.parse(bytes.toString('utf8', data, end))
   } catch {

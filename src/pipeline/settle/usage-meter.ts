@@ -22,14 +22,22 @@ export interface UsageMeter {
   /** How many of these bytes stand for images, and how many for audio. */
   pictureBytes: number
   soundBytes: number
-  /** When the request was sent, or when the model last wrote or reported something. */
+  /**
+   * When the request was sent, or when the model last wrote or reported something. Moved on by the time in which the
+   * gateway did not read.
+   */
   lastOutputMs: number
+  /** Since when the gateway does not read from the upstream; infinite while it does. */
+  notReadingSinceMs: number
   /** How long the model was silent since its last report, up to `heardMs`. */
   silentMs: number
   /** The output bytes at the time of the last usage report. */
   reportedBytes: number
-  /** The output bytes that were written to the caller's socket; for streams only. */
+  /** The output bytes that were written to the caller's socket, or that became part of a collected answer. */
   deliveredBytes: number
+  /** The last report up to these bytes, and the output bytes at its time. */
+  deliveredUsage: Usage | undefined
+  deliveredReportedBytes: number
   /** How long the upstream had to wait because the caller did not read, and until when. */
   waitedMs: number
   waitedUntilMs: number
@@ -60,9 +68,12 @@ export const newMeter = (): UsageMeter => ({
   pictureBytes: 0,
   soundBytes: 0,
   lastOutputMs: 0,
+  notReadingSinceMs: Number.POSITIVE_INFINITY,
   silentMs: 0,
   reportedBytes: 0,
   deliveredBytes: 0,
+  deliveredUsage: undefined,
+  deliveredReportedBytes: 0,
   waitedMs: 0,
   waitedUntilMs: 0,
   content: false,
@@ -98,14 +109,28 @@ function withEarlierSearches(report: Usage, earlier: Usage | undefined): Usage {
 const GAP_MS = 1_000
 
 /** How long the model may have reasoned since its last report. */
-export function silentMs({ forwarded, finished, usage, ...meter }: UsageMeter, nowMs: number): number {
+export function silentMs(meter: UsageMeter, nowMs: number): number {
+  const { forwarded, finished, usage } = meter
   if (!forwarded || (finished && usage !== undefined)) return 0
-  return meter.silentMs + (finished ? 0 : Math.max(0, nowMs - meter.lastOutputMs - GAP_MS))
+  return meter.silentMs + (finished ? 0 : Math.max(0, waitedUntil(meter, nowMs) - meter.lastOutputMs - GAP_MS))
+}
+
+/** Until when the gateway waited for the upstream: nothing can arrive while it does not read. */
+const waitedUntil = ({ notReadingSinceMs }: UsageMeter, nowMs: number): number => Math.min(nowMs, notReadingSinceMs)
+
+/** The gateway has work to do, or has no room for more: time that passes now is not the upstream's. */
+export function stopReading(meter: UsageMeter, nowMs: number): void {
+  meter.notReadingSinceMs = waitedUntil(meter, nowMs)
+}
+
+export function resumeReading(meter: UsageMeter, nowMs: number): void {
+  if (meter.notReadingSinceMs < nowMs) meter.lastOutputMs += nowMs - meter.notReadingSinceMs
+  meter.notReadingSinceMs = Number.POSITIVE_INFINITY
 }
 
 function noteActivity(meter: UsageMeter, nowMs: number): void {
   meter.silentMs = silentMs(meter, nowMs)
-  meter.lastOutputMs = nowMs
+  meter.lastOutputMs = waitedUntil(meter, nowMs)
 }
 
 export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: number, nowMs = 0): void {
@@ -120,11 +145,48 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
   if (reading.usage !== undefined) {
     noteUsage(meter, reading.usage, reading.json)
-    if (meter.usage !== undefined) [meter.silentMs, meter.lastOutputMs] = [0, nowMs]
+    if (meter.usage !== undefined) [meter.silentMs, meter.lastOutputMs] = [0, waitedUntil(meter, nowMs)]
   }
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   if (meter.failed === undefined) [meter.failed, meter.failure] = [reading.failed, reading.failure]
   noteUses(meter, reading)
+}
+
+/** All that has arrived was passed on. */
+export function noteDelivered(meter: UsageMeter): void {
+  meter.deliveredBytes = meter.outputBytes
+  meter.deliveredUsage = meter.usage
+  meter.deliveredReportedBytes = meter.reportedBytes
+}
+
+/** A part of an answer, for its charge. */
+export interface ChargeablePart {
+  readonly outputBytes: number
+  readonly reported: Usage | undefined
+  readonly isReportOutdated: boolean
+  /** Reasoning that was reported later, with output that is not a part of it. */
+  readonly laterReasoning: number
+}
+
+/** All that has arrived. */
+export const arrivedPart = ({ outputBytes, usage, reportedBytes }: UsageMeter): ChargeablePart => ({
+  outputBytes,
+  reported: usage,
+  isReportOutdated: outputBytes > reportedBytes,
+  laterReasoning: 0,
+})
+
+/** Only what was passed on: a report that came with more output counts without that output. */
+export function deliveredPart(meter: UsageMeter): ChargeablePart {
+  const { deliveredBytes, deliveredUsage, deliveredReportedBytes, usage } = meter
+  if (deliveredBytes === meter.outputBytes) return arrivedPart(meter)
+  const { output = 0, outputAudio = 0, outputImage = 0, reasoning = 0 } = deliveredUsage ?? {}
+  return {
+    outputBytes: deliveredBytes,
+    reported: usage && { ...usage, output, outputAudio, outputImage, reasoning },
+    isReportOutdated: deliveredBytes > deliveredReportedBytes,
+    laterReasoning: Math.max(0, (usage?.reasoning ?? 0) - reasoning),
+  }
 }
 
 /** How long an upstream tolerates a caller that does not read, and how long after that it may still break off. */

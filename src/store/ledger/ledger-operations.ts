@@ -40,10 +40,17 @@ export interface LedgerOperations {
   hold: { input: HoldInput; result: HoldResult }
   /**
    * Reserves more for a running call. Where `amount` is a large part of what is left, less is granted, but not less
-   * than `least`, so that calls that run at the same time get a share each.
+   * than `least`, so that calls that run at the same time get a share each. `held` is what the hold is believed to be:
+   * if it is more, an earlier extension whose confirmation was lost has succeeded, and the difference is granted. So
+   * an extension can be repeated.
    */
   extend: {
-    input: { readonly callId: number; readonly amount: MoneyText; readonly least: MoneyText }
+    input: {
+      readonly callId: number
+      readonly amount: MoneyText
+      readonly least: MoneyText
+      readonly held: MoneyText
+    }
     result:
       | { done: 'extended'; granted: MoneyText }
       | { done: 'balance_too_low'; available: MoneyText }
@@ -181,9 +188,11 @@ function buildExtend({ db, budgets }: Books): LedgerHandlers['extend'] {
   const addToHeld = db.query('UPDATE account SET held = held + ?2 WHERE id = ?1 AND held + ?2 <= 2305843009213693952')
   const readAccount = buildAccountReader(db)
 
-  return function extend({ callId, amount: amountText, least: leastText }) {
+  return function extend({ callId, amount: amountText, least: leastText, held: heldText }) {
     const hold = findHold.get(callId) as HoldRow | null
     if (hold === null) return { done: 'settled' }
+    const unconfirmed = hold.amount - readAmount(heldText)
+    if (unconfirmed > 0n) return { done: 'extended', granted: `${unconfirmed}` }
     const [amount, least] = [readAmount(amountText), readAmount(leastText)]
     const scope = { keyId: Number(hold.key_id), accountId: Number(hold.account_id) }
     const account = readAccount(scope.accountId)!
