@@ -257,9 +257,9 @@ describe('for every usage and price', () => {
       fc.property(usages, usages, flat, (one, other, each) => {
         const [a, b, both] = [cost(one, each), cost(other, each), cost(plus(one, other), each)]
         const fees = ((each.price.rates.perRequest ?? 0n) * each.perMille) / 1_000n + 1n
-        return a + b >= both && a + b - both <= fees + 1n
+        expect(a + b >= both && a + b - both <= fees + 1n).toBe(true)
       }),
-      runs(15_000),
+      runs(3_000),
     )
   })
 
@@ -267,9 +267,9 @@ describe('for every usage and price', () => {
     fc.assert(
       fc.property(usages, usages, flat, (one, other, each) => {
         const a = cost(one, each)
-        return a >= 0n && cost(plus(one, other), each) >= a
+        expect(a >= 0n && cost(plus(one, other), each) >= a).toBe(true)
       }),
-      runs(15_000),
+      runs(3_000),
     )
   })
 
@@ -278,9 +278,9 @@ describe('for every usage and price', () => {
       fc.property(usages, callPrices, (used, each) => {
         const { amount, lines } = computeBill(used, each)
         const exact = lines.reduce((sum, line) => sum + BigInt(line.count) * line.rate, 0n) * each.perMille
-        return amount * 1_000_000_000n >= exact && (amount - 1n) * 1_000_000_000n < exact
+        expect(amount * 1_000_000_000n >= exact && (amount - 1n) * 1_000_000_000n < exact).toBe(true)
       }),
-      runs(20_000),
+      runs(4_000),
     )
   })
 
@@ -288,9 +288,9 @@ describe('for every usage and price', () => {
     fc.assert(
       fc.property(usages, callPrices, fc.bigInt(1n, 10n), (used, each, times) => {
         const [once, often] = [cost(used, each), cost(used, { ...each, perMille: each.perMille * times })]
-        return often <= once * times && often > (once - 1n) * times
+        expect(often <= once * times && often > (once - 1n) * times).toBe(true)
       }),
-      runs(15_000),
+      runs(3_000),
     )
   })
 
@@ -316,9 +316,9 @@ describe('for every usage and price', () => {
       fc.property(usages, callPrices, fc.tuple(sizes, served), (used, each, [sizing, named]) => {
         const size = sizeOf(used, sizing)
         const textOnly = !used.inputAudio && !used.inputImage && !used.cacheReadAudio && !used.cacheReadImage
-        return cost(used, each, named) <= bound({ ...size, textOnly }, each)
+        expect(cost(used, each, named) <= bound({ ...size, textOnly }, each)).toBe(true)
       }),
-      runs(30_000),
+      runs(6_000),
     )
   })
 
@@ -332,11 +332,11 @@ describe('for every usage and price', () => {
           const size = sizeOf(used, sizing)
           const most = affordableOutput(size, each, funds as Nanos)
           const fits = (outputTokensMax: number): boolean => bound({ ...size, outputTokensMax }, each) <= funds
-          if (most === 0) return size.outputTokensMax === 0 || !fits(1)
-          return fits(most) && (most === size.outputTokensMax || !fits(most + 1))
+          if (most > 0) expect(fits(most)).toBe(true)
+          expect(most === size.outputTokensMax || !fits(most + 1)).toBe(true)
         },
       ),
-      runs(10_000),
+      runs(2_000),
     )
   })
 })

@@ -114,9 +114,9 @@ describe('configured names', () => {
   })
 
   test('are accepted with the longest chain and the widest group', () => {
-    checkAliases([...deep.slice(0, 7), rowOf('n7', 'p/x')])
-    checkAliases([rowOf('a', ...wide.slice(1))])
-    checkAliases([])
+    for (const rows of [[...deep.slice(0, 7), rowOf('n7', 'p/x')], [rowOf('a', ...wide.slice(1))], []]) {
+      expect(() => checkAliases(rows)).not.toThrow()
+    }
   })
 })
 

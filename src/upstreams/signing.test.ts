@@ -204,7 +204,8 @@ describe('google-token', () => {
     const { channel, sign } = open()
     await sign()
     const scrubbed = channel.key.scrub(`you said token-1 and ${privateKey}`)
-    expect(scrubbed.replaceAll(/[\s=]|-----[A-Z ]+-----/g, '')).toBe('yousaid[secret]and[secret]')
+    // What is not a letter or a digit may stay at an end of the key.
+    expect(scrubbed.replaceAll(/[\s=+/]|-----[A-Z ]+-----/g, '')).toBe('yousaid[secret]and[secret]')
     expect(Bun.inspect(channel)).not.toInclude('PRIVATE')
   })
 

@@ -32,8 +32,8 @@ afterEach(async () => {
 
 let filled = 0
 
-/** Creates an account with more records and transfers than fit in the buffers between two sockets. */
-async function fullAccount(): Promise<string> {
+/** Creates an account with more rows of one kind than fit in the buffers between two sockets. */
+async function fullAccount(kind: 'records' | 'transfers'): Promise<string> {
   const key = await harness.key({ credit: '10' })
   const answer = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
   await answer.text()
@@ -41,19 +41,17 @@ async function fullAccount(): Promise<string> {
   const db = openDatabase(join(harness.folder, 'weir.db'))
   const name = 'n'.repeat(600)
   const first = idAtMs(Date.now() - 86_400_000) + ++filled * ROWS
-  db.run(
-    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
-     INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,
-       r.error, r.outcome, 'house', r.usage_source, r.streamed, at, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, r.attempts, NULL,
-       NULL, 5, ?4, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
-    [ROWS, first, call, name],
-  )
-  db.run(
-    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
-     INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms, reference, author)
-       SELECT ?2 + at, 'gift', 2, r.account_id, 1, 5, NULL, ?4 FROM n, record r WHERE r.call_id = ?3`,
-    [ROWS, first, call, name],
-  )
+  const numbers = 'WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)'
+  const inserts = {
+    records: `
+      INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,
+        r.error, r.outcome, 'house', r.usage_source, r.streamed, at, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, r.attempts, NULL,
+        NULL, 5, ?4, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
+    transfers: `
+      INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms, reference, author)
+        SELECT ?2 + at, 'gift', 2, r.account_id, 1, 5, NULL, ?4 FROM n, record r WHERE r.call_id = ?3`,
+  }
+  db.run(numbers + inserts[kind], [ROWS, first, call, name])
   db.close()
   const { id: account } = await harness.weir('balance', { account: key })
   return String(account)
@@ -100,9 +98,12 @@ async function beginLater(person: Person, path: string): Promise<void> {
   throw new Error('no unread export was cut off')
 }
 
-describe.each(['records/export', 'accounts/{account}/statement/export'])('%s', path => {
+describe.each([
+  ['records/export', 'records'],
+  ['accounts/{account}/statement/export', 'transfers'],
+] as const)('%s', (path, kind) => {
   test('limits the exports of one person and of one account, and serves others', async () => {
-    const [account, other] = [await fullAccount(), await fullAccount()]
+    const [account, other] = [await fullAccount(kind), await fullAccount(kind)]
     const ownPath = path.replace('{account}', account)
     const [first, ...rest] = await peopleOf(account, bounds.exportsOfAccountMax)
     expect(await statuses(repeat(bounds.exportsOfPersonMax, () => begin(first!, ownPath)))).toEqual([200, 200])
@@ -116,18 +117,18 @@ describe.each(['records/export', 'accounts/{account}/statement/export'])('%s', p
   })
 
   test('keeps room for the staff of the site when many accounts export', async () => {
-    const account = await fullAccount()
+    const account = await fullAccount(kind)
     const support = await addPerson(harness, owner.ask, { role: 'support' })
     const room = bounds.exportsMax - bounds.exportsOfStaffMin
     const accounts: string[] = []
-    while (accounts.length * bounds.exportsOfPersonMax <= room) accounts.push(await fullAccount())
+    while (accounts.length * bounds.exportsOfPersonMax <= room) accounts.push(await fullAccount(kind))
     const people = (await Promise.all(accounts.map(one => peopleOf(one, 1)))).flat()
     const exports = people.flatMap((person, at) =>
       repeat(bounds.exportsOfPersonMax, () => begin(person, path.replace('{account}', accounts[at]!))),
     )
     const started = await statuses(exports)
     expect(started.filter(status => status === 200)).toHaveLength(room)
-    expect(started.filter(status => status !== 200).every(status => status === 503)).toBe(true)
+    expect(new Set(started.filter(status => status !== 200))).toEqual(new Set([503]))
     for (const person of [owner, support]) {
       expect((await begin(person, path.replace('{account}', account))).status).toBe(200)
     }

@@ -67,7 +67,6 @@ const VIOLATIONS_KEPT = 200
 /** By default one kill in so many falls into a migration. */
 const UPGRADE_KILLS_SHARE = 30
 const MOMENT_MS_MAX = 1_000
-const QUIET_MS_MAX = 10_000
 
 /** When a kill under load happens: at any instant (undefined), or right after an event that promises durability. */
 const moments: readonly (undefined | ((event: Event) => boolean))[] = [
@@ -198,7 +197,7 @@ class Run {
     const eventCount = this.#log.count + this.#random() * EVENTS_OF_LOAD
     await Bun.sleep(least + this.#random() * (most - least))
     // A slow machine needs more time for the same number of events.
-    await until(() => this.#log.count >= eventCount, 'the callers have sent calls', MOMENT_MS_MAX * 10)
+    await until(() => this.#log.count >= eventCount, 'the callers have sent calls')
     let isStruck = false
     // Synchronous, so that no caller sees the kill before it is in the log.
     const strike = (): void => {
@@ -212,7 +211,7 @@ class Run {
     strike()
     await gateway.ended
     this.#kills++
-    await until(() => this.#callers.underWay === 0, 'every caller has seen the end of its call', QUIET_MS_MAX)
+    await until(() => this.#callers.underWay === 0, 'every caller has seen the end of its call')
   }
 
   /** Kills a start at any instant, or after some writes of the gateway to its database. */

@@ -41,7 +41,7 @@ interface RunResult {
 }
 
 async function byKills(bug: Bug, root: string, seed: number): Promise<RunResult> {
-  const { upgrades = 1, startKillEach, longLoadEach } = bug
+  const { upgrades = 0, startKillEach, longLoadEach } = bug
   const often = { ...(startKillEach && { startKillEach }), ...(longLoadEach && { longLoadEach }) }
   const options = { kills: KILLS_MAX, seed, root, upgrades, ...often }
   const { violations, kills } = await runCrashes(options)

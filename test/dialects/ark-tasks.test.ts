@@ -145,7 +145,9 @@ describe('a task', () => {
     const { id } = (await harness.weir('limits set', limit)) as { id: number }
     try {
       const headers = { 'idempotency-key': 'again' }
-      for (let call = 0; call < 4; call++) await createTask(harness, key, { ...film(), headers })
+      const ids: string[] = []
+      for (let call = 0; call < 4; call++) ids.push(await createTask(harness, key, { ...film(), headers }))
+      expect(new Set(ids).size).toBe(1)
     } finally {
       await harness.weir('limits remove', { id: String(id) })
     }

@@ -158,5 +158,6 @@ describe('after all faults', () => {
   test('pooled sockets are closed when the gateway drains', async () => {
     await gateway.harness.gateway.drain()
     await until(() => gateway.openSockets === 0, 'no socket is left')
+    expect(gateway.openSockets).toBe(0)
   })
 })

@@ -208,7 +208,9 @@ describe('after the stop signal', () => {
   })
 
   test('the delay is not longer than the window', async () => {
-    await onFolder({ env: { WEIR_DRAIN_SECONDS: '0' } }, harness => harness.gateway.drain(3_600_000))
+    await onFolder({ env: { WEIR_DRAIN_SECONDS: '0' } }, async harness => {
+      await expect(harness.gateway.drain(3_600_000)).resolves.toBeUndefined()
+    })
   })
 })
 

@@ -116,6 +116,7 @@ describe('a caller that makes no progress', () => {
       let state = 'running'
       void stopped.then(result => (state = result))
       await until(() => state === 'stopped', 'the gateway has stopped')
+      expect(state).toBe('stopped')
     } finally {
       caller.leave()
       await ownHarness.stop()

@@ -132,6 +132,7 @@ describe('after a silence', () => {
       slow.upstream.plan(silence())
       const caller = openCall(slow, await slow.key(), { stream: true })
       await caller.until(({ head }) => head !== '', 'the head has arrived')
+      expect(caller.status).toBe(200)
       caller.leave()
       await slow.idle()
     } finally {

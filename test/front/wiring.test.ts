@@ -56,16 +56,16 @@ test('weir runs through a symbolic link, as npm installs it', () => {
   }
 })
 
-/** Sends a call on a connection of its own and resolves when the gateway closes the connection. */
-function untilClosed(url: string, key: string, body: object): Promise<void> {
+/** Sends a call on a connection of its own; resolves with the status when the gateway closes the connection. */
+function untilClosed(url: string, key: string, body: object): Promise<string> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const bytes = post('/v1/chat/completions', headers, JSON.stringify({ model, messages: hello, ...body }))
   return new Promise((resolve, reject) => {
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
-    let answered = false
-    socket.on('data', () => (answered = true))
+    let received = ''
+    socket.on('data', data => (received += data.toString('latin1')))
     socket.on('error', reject)
-    socket.on('close', () => (answered ? resolve() : reject(new Error('closed without an answer'))))
+    socket.on('close', () => resolve(received.slice(9, 12)))
   })
 }
 
@@ -74,7 +74,8 @@ test('a connection that is silent after its answer is closed, whatever the answe
   try {
     const key = await harness.key()
     const bodies = [{}, { stream: true }, { messages: [] }]
-    await Promise.all(bodies.map(body => untilClosed(harness.url, key, body)))
+    const statuses = await Promise.all(bodies.map(body => untilClosed(harness.url, key, body)))
+    expect(statuses).toEqual(['200', '200', '400'])
   } finally {
     await harness.stop()
   }

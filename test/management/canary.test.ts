@@ -172,6 +172,7 @@ test('calls are made in every dialect, with the key in every header, to upstream
     await call(path, { authorization: `Bearer ${key}` }, { ...body, model: key })
   }
   await site.harness.idle()
+  expect(site.harness.records().length).toBeGreaterThan(bodies.length)
 })
 
 test('every endpoint is called by every actor, with valid and invalid bodies', async () => {
@@ -191,7 +192,7 @@ test('every endpoint is called by every actor, with valid and invalid bodies', a
   for (const wrong of [site.people.owner.password, site.people.admin.token]) {
     await ask('nobody', 'POST', 'auth/sign-in', { email: site.people.owner.email, password: `${wrong}x` })
   }
-  await askAs(site.harness, `${site.people.owner.token}x`)('GET', 'web/me')
+  expect((await askAs(site.harness, `${site.people.owner.token}x`)('GET', 'web/me')).status).toBe(401)
 })
 
 test('the command line, metrics, the doctor and a backup are used', async () => {

@@ -170,3 +170,13 @@ test('the check of layers finds an import that points upwards, one to a neighbou
     'Import circle',
   ])
 })
+
+test('every assertion about a promise is awaited', () => {
+  // The types of the test runner do not tell: an assertion that is not awaited comes too late to fail its test.
+  const files = [...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync(root)].map(
+    path => [path, read(path)] as const,
+  )
+  expect(files.length).toBeGreaterThan(100)
+  expect(linesWith(/\)\.(rejects|resolves)\./, files).length).toBeGreaterThan(10)
+  expect(linesWith(/^(?!.*\b(await|return)\b).*\bexpect\(.*\)\.(rejects|resolves)\./, files)).toEqual([])
+})

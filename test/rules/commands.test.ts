@@ -244,8 +244,8 @@ describe('routes', () => {
     await expectRefused('routes set', { name: 'a', members: ['c'] }, circle)
     expect(routesNow().find(({ name }) => name === 'a')!.members[0]!.model).toBe('brook/trout')
     await set('d', 'brook/trout')
-    const both = await Promise.allSettled([set('a', 'd'), set('d', 'a')])
-    expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    const [, second] = await Promise.all([set('a', 'd'), operator.refusal('routes set', { name: 'd', members: ['a'] })])
+    expect(second).toBe('The names refer to each other in a circle: d → a → d.')
     for (const name of ['a', 'b', 'c', 'd']) await operator.run('routes remove', { name })
   })
 

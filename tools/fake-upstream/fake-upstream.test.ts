@@ -236,7 +236,7 @@ describe('requests to the fake upstream', () => {
     client.send('POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n')
     await client.until(text => text === 'HTTP/1.1 100 Continue\r\n\r\n')
     client.send('hi')
-    await client.until(text => text.includes('404'))
+    expect(await client.until(text => text.includes('404'))).toContain('\r\n\r\nHTTP/1.1 404 ')
     client.close()
   })
 })

@@ -55,7 +55,7 @@ describe('a price in another currency', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 10n ** 12n), fc.bigInt(1_000_000n, 10n ** 13n), (rate, units) => {
         const found = read({ ...yuan(decimal(units)), output: decimal(rate) }).rates.output
-        return found * units >= rate * 10n ** 9n && (found - 1n) * units < rate * 10n ** 9n
+        expect(found * units >= rate * 10n ** 9n && (found - 1n) * units < rate * 10n ** 9n).toBe(true)
       }),
     )
   })

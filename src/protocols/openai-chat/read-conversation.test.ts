@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readChat, refusedParam } from '../../../test/support/chat-requests.ts'
+import { Readings } from '../../../test/support/readings.ts'
 import { arkChat } from '../ark/dialect.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 
@@ -112,10 +113,20 @@ test('any request is read, or throws a Refusal', () => {
     content: fc.oneof(value.any, fc.array(fc.oneof(part, value.any), { maxLength: 3 })),
     tool_calls: value.any,
   })
+  const plain = fc.record({
+    role: fc.constantFrom('user', 'assistant', 'system'),
+    content: fc.string({ minLength: 1 }),
+  })
+  const readings = new Readings()
   fc.assert(
-    fc.property(value.object, fc.array(message, { minLength: 1, maxLength: 3 }), (fields, messages) => {
-      refusedParam({ ...fields, model: 'a/b', messages })
-    }),
+    fc.property(
+      fc.oneof(fc.constant({}), value.object),
+      fc.array(fc.oneof(plain, message), { minLength: 1, maxLength: 3 }),
+      (fields, messages) => {
+        readings.take(() => readChat({ ...fields, model: 'a/b', messages }))
+      },
+    ),
     { numRuns: 500 },
   )
+  expect(readings.read).toBeGreaterThan(0)
 })

@@ -126,10 +126,10 @@ test('any answer with known field names is read without an error', () => {
       fc.constantFrom(...Object.values(passthroughProtocols)),
       (answer, { readAnswer, readFrame }) => {
         const text = JSON.stringify(answer)
-        readAnswer(Buffer.from(text))
-        readFrame(text)
+        expect(() => readAnswer(Buffer.from(text))).not.toThrow()
+        expect(() => readFrame(text)).not.toThrow()
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   )
 })
