@@ -277,6 +277,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     isReady,
     ...calls,
     requestsOpen: () => server.pending,
+    socketsOpen: () => sockets.size,
   })
   const metricsUrl = startMetricsServer(config, watch, { log, opened })
   const { answeredSeconds, bodyBounds } = world

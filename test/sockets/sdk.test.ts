@@ -1,11 +1,16 @@
 // Responses over WebSocket with OpenAI's own client, on upstreams of every dialect.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import type { ResponsesClientEvent, ResponsesServerEvent } from 'openai/resources/responses/responses'
 import { ResponsesWS } from 'openai/resources/responses/ws'
 import { dialects, modelOf, startDialects } from '../dialects/upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
+
+const ROOT = join(import.meta.dir, '..', '..')
 
 let harness: Harness
 beforeAll(async () => {
@@ -124,7 +129,7 @@ test('an event with the headers of the pipeline does not disturb the client', as
       'x-pipeline-adapter': expect.stringMatching(/^done/),
       'x-pipeline-breakdown': expect.stringMatching(/^fwd=\d+ cost=\d+ deduct=\d+ record=0 bodies=0$/),
     },
-    { 'X-Pipeline-Breakdown': expect.stringMatching(/^fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+$/) },
+    { 'x-pipeline-breakdown': expect.stringMatching(/^fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+$/) },
   ])
   expect(events.at(-1)!.type).toBe('response.completed')
   expect(textOf(events)).toBe('one two')
@@ -146,4 +151,16 @@ test('a refused message is an error event, and the connection goes on', async ()
   expect(fault.error.error.headers).toMatchObject({ 'x-pipeline-route': expect.stringMatching(/^fail/) })
   expect(textOf(await ask(socket, { model: modelOf('gemini'), input: 'still here' }))).toBe('still here')
   socket.close()
+})
+
+test('the example of the guide works', async () => {
+  const page = readFileSync(join(ROOT, 'docs', 'guides', 'websocket.md'), 'utf8')
+  const [, code] = /```js\n([^]*?)```/.exec(page)!
+  const own = code!.replace('http://127.0.0.1:8080', harness.url).replace('demo/echo', modelOf('gemini'))
+  const env = { ...process.env, KEY: await harness.key() }
+  const child = spawn(process.execPath, ['-e', own], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.on('data', bytes => void (output += String(bytes)))
+  const exitCode = await new Promise(resolve => child.on('close', resolve))
+  expect([exitCode, output]).toEqual([0, 'Hello, river'])
 })

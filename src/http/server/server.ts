@@ -1,7 +1,7 @@
 // The HTTP server. It converts each request of the runtime to an Arrival, which is all that the rest of the gateway
 // sees.
 
-import type { SocketOwner } from './web-socket.ts'
+import type { WebSocketOwner } from './web-socket.ts'
 import { socketHandlers } from './web-socket.ts'
 
 export interface Arrival {
@@ -30,7 +30,7 @@ export interface Arrival {
    * Answers the request with a WebSocket for `owner`. Returns the response that the server expects and does not send, or
    * undefined where the request is no valid handshake.
    */
-  openSocket(owner: SocketOwner, headers: Readonly<Record<string, string>>): Response | undefined
+  openSocket(owner: WebSocketOwner, headers: Readonly<Record<string, string>>): Response | undefined
 }
 
 export interface HttpServer {
@@ -58,7 +58,7 @@ const IDLE_SECONDS = 10
 const HAND_OVER_MS = 2_000
 
 export function listen(options: ListenOptions): HttpServer {
-  const server = Bun.serve<SocketOwner>({
+  const server = Bun.serve<WebSocketOwner>({
     hostname: options.host,
     port: options.port,
     idleTimeout: IDLE_SECONDS,
@@ -88,11 +88,11 @@ class BunArrival implements Arrival {
   readonly headers: Readonly<Record<string, string>>
   path: string
   readonly search: string
-  readonly #server: Bun.Server<SocketOwner>
+  readonly #server: Bun.Server<WebSocketOwner>
   readonly #answeredSeconds: number
   #parameters: URLSearchParams | undefined
 
-  constructor(request: Request, server: Bun.Server<SocketOwner>, answeredSeconds: number) {
+  constructor(request: Request, server: Bun.Server<WebSocketOwner>, answeredSeconds: number) {
     this.request = request
     this.#answeredSeconds = answeredSeconds
     this.headers = request.headers.toJSON()
@@ -142,7 +142,7 @@ class BunArrival implements Arrival {
     this.#server.timeout(this.request, this.#answeredSeconds)
   }
 
-  openSocket(owner: SocketOwner, headers: Readonly<Record<string, string>>): Response | undefined {
+  openSocket(owner: WebSocketOwner, headers: Readonly<Record<string, string>>): Response | undefined {
     return this.#server.upgrade(this.request, { data: owner, headers }) ? new Response(null) : undefined
   }
 }

@@ -16,7 +16,7 @@ export interface ServerSocket {
 }
 
 /** What belongs to one WebSocket and gets its events. */
-export interface SocketOwner {
+export interface WebSocketOwner {
   onOpen(socket: ServerSocket): void
   /** A whole message: a string, or bytes if the client sent it as binary. */
   onMessage(message: string | Uint8Array): void
@@ -29,7 +29,7 @@ export interface SocketOwner {
 const IDLE_SECONDS = 120
 
 /** The handlers of the runtime's server. Messages are not compressed, so that a small one cannot become a large one. */
-export const socketHandlers = (messageBytesMax: number): Bun.WebSocketHandler<SocketOwner> => ({
+export const socketHandlers = (messageBytesMax: number): Bun.WebSocketHandler<WebSocketOwner> => ({
   maxPayloadLength: messageBytesMax,
   idleTimeout: IDLE_SECONDS,
   sendPings: true,

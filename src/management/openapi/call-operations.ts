@@ -61,6 +61,7 @@ const NOT_OF_CALLS: readonly ErrorCode[] = [
   ...(['token_invalid', 'role_too_low', 'resource_unknown', 'version_stale', 'name_taken', 'state_unfit'] as const),
   ...(['field_unknown', 'path_unknown', 'method_not_allowed', 'upgrade_refused', 'form_invalid'] as const),
   ...(['response_unknown', 'response_unfit', 'task_unknown', 'tasks_too_many', 'file_unknown'] as const),
+  ...(['socket_expired', 'socket_streams_too_many'] as const),
 ]
 
 const KEY_CODES: readonly ErrorCode[] = ['key_missing', 'key_invalid']

@@ -63,7 +63,7 @@ export class EventSink implements StreamSink {
   #writeComment(frame: SseFrame): void {
     const [, name, value] = COMMENT.exec(frame.toString().trimEnd()) ?? []
     if (name === undefined) this.#parts.socket.ping()
-    else this.sendHeaders({ [name]: value! })
+    else this.sendHeaders({ [name.toLowerCase()]: value! })
   }
 
   #sendText(json: string): void {

@@ -8,8 +8,8 @@ import type { Deadline, Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { BodyBudget, BodyLease } from '../../http/server/body-budget.ts'
-import { bodyWriterOf } from '../../http/server/event-stream.ts'
-import type { ServerSocket, SocketOwner } from '../../http/server/web-socket.ts'
+import { bodyWriterOf, SSE_TYPE } from '../../http/server/event-stream.ts'
+import type { ServerSocket, WebSocketOwner } from '../../http/server/web-socket.ts'
 import type { Gate } from '../../limits/gate.ts'
 import type { Authenticate } from '../../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
@@ -70,7 +70,7 @@ const protocol = protocols['openai-responses']
 /** Close codes of RFC 6455 and its registry. */
 const [GOING_AWAY, POLICY_VIOLATION, SERVICE_RESTART, TRY_AGAIN_LATER] = [1001, 1008, 1012, 1013]
 
-export class ResponseSocket implements SocketOwner {
+export class ResponseSocket implements WebSocketOwner {
   readonly #parts: ResponseSocketParts
   readonly #hasComments: boolean
   #socket: ServerSocket | undefined
@@ -210,20 +210,22 @@ export class ResponseSocket implements SocketOwner {
       idempotencyKey: message instanceof Refusal ? undefined : message.idempotencyKey,
       readBody: async (_caller, throwIfGone) => {
         if (message instanceof Refusal) throw message
-        lease.addBytes(0) // throws where the message was dropped while it waited
-        return await this.#parse(buildBody(message, previous), throwIfGone)
+        const body = await this.#parse(buildBody(message, previous), throwIfGone)
+        lease.release()
+        return body
       },
       closeConnection: () => this.#socket?.terminate(),
     })
     this.#running.set(stream, ingress)
     try {
-      const response = await this.#respond(ingress, message).finally(() => lease.release())
+      const response = await this.#respond(ingress, message)
       const last = await this.#write(response, message, previous !== undefined)
       if (!(message instanceof Refusal)) this.#remember(stream, message, { last, previous })
       if (response.status === 401) this.#close(POLICY_VIOLATION, 'The API key is not valid.')
     } catch (fault) {
-      await this.#write(this.#writeRefusal(fault, requestId), message)
+      await this.#write(this.#writeRefusal(fault, requestId), message).catch(() => {}) // the socket is closed
     } finally {
+      lease.release()
       this.#running.delete(stream)
       this.#startWaiting()
       this.closeIfOver()
@@ -248,7 +250,8 @@ export class ResponseSocket implements SocketOwner {
     const createdS = Math.floor(dateMs() / 1_000)
     const { requestId } = ingress
     const target = { requestId, model, createdS, wantsUsage: true, choices: 1, json, losses: new Losses() }
-    return new Response(writeWarmUp(target), { headers: { 'content-type': 'text/event-stream' } })
+    const headers = { 'content-type': SSE_TYPE, 'x-request-id': requestId }
+    return new Response(writeWarmUp(target), { headers })
   }
 
   #previousItems(message: CreateMessage | Refusal): Buffer | undefined {
@@ -318,7 +321,7 @@ function asRefusal(fault: unknown): Refusal {
 function headersOf({ headers }: Response): Record<string, string> {
   const shown: Record<string, string> = {}
   for (const [name, value] of headers) {
-    if (name.startsWith('x-') || name.startsWith('retry-')) shown[name] = Buffer.from(value, 'latin1').toString('utf8')
+    if (/^(?:retry-|x-(?!accel-))/.test(name)) shown[name] = Buffer.from(value, 'latin1').toString('utf8')
   }
   return shown
 }

@@ -4,7 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { AccountShares } from '../../base/collections/account-shares.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { SocketOwner } from '../../http/server/web-socket.ts'
+import type { WebSocketOwner } from '../../http/server/web-socket.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import type { OpeningRequest } from './message-ingress.ts'
 import type { ResponseSocketParts } from './response-socket.ts'
@@ -34,7 +34,7 @@ export class ResponseSockets {
   }
 
   /** Opens a WebSocket for an authenticated request. Undefined where the request is no valid handshake. */
-  open<T>(opening: OpeningRequest, caller: Caller, upgrade: (owner: SocketOwner) => T | undefined): T | undefined {
+  open<T>(opening: OpeningRequest, caller: Caller, upgrade: (owner: WebSocketOwner) => T | undefined): T | undefined {
     const { accountId, keyId } = caller
     if (!this.#ofAccounts.take(accountId)) throw tooManySockets(`account ${accountId}`)
     if (!this.#ofKeys.take(keyId)) {
@@ -53,9 +53,13 @@ export class ResponseSockets {
     }
     const socket = new ResponseSocket({ ...this.#parts, opening, caller, turns, onClose })
     this.#open.add(socket)
-    const opened = upgrade(socket)
-    if (opened === undefined) onClose()
-    return opened
+    let opened: T | undefined
+    try {
+      opened = upgrade(socket)
+      return opened
+    } finally {
+      if (opened === undefined) onClose()
+    }
   }
 
   /** New messages are refused from now on. Connections close when their running responses have ended. */
