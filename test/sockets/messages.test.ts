@@ -231,6 +231,16 @@ describe('what a connection remembers', () => {
   })
 })
 
+test('a revoked key can prepare nothing, and loses its connection', async () => {
+  const key = await harness.key()
+  const client = await connect(harness, key)
+  await harness.weir('keys revoke', { key })
+  const [event] = await client.ask({ input: 'x', generate: false })
+  expect(event).toMatchObject({ type: 'error', status: 401, error: { type: 'authentication_error' } })
+  expect((event!.headers as Wire)['x-pipeline-auth']).toMatch(/^fail \(\d+ms\)$/)
+  expect(await client.closed()).toMatchObject({ code: 1008 })
+})
+
 describe('messages of one connection', () => {
   test('without a stream id are answered one after another', async () => {
     const opens = Promise.withResolvers<void>()

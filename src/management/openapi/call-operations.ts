@@ -88,8 +88,10 @@ function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorC
     const form: readonly ErrorCode[] = row.form ? ['form_invalid'] : []
     const state: readonly ErrorCode[] =
       row.body?.[0] === 'ResponsesRequest' ? ['response_unknown', 'response_unfit'] : []
+    const sockets: readonly ErrorCode[] =
+      row.path === '/v1/responses' ? ['socket_expired', 'socket_streams_too_many'] : []
     const task: readonly ErrorCode[] = row.body?.[0] === 'TaskRequest' ? ['tasks_too_many', 'task_unknown'] : []
-    return [...all, ...form, ...state, ...task, 'file_unknown']
+    return [...all, ...form, ...state, ...sockets, ...task, 'file_unknown']
   }
   const known: Readonly<Record<string, readonly ErrorCode[]>> = {
     'Counting': [...MODEL_CODES, 'concurrency_exceeded', 'no_channel', 'upstream_refused'],

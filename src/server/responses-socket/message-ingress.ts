@@ -1,6 +1,7 @@
 // A message of a WebSocket as the pipeline sees it: an ordinary call, with the headers of the request that opened the
 // connection and the message as its body.
 
+import { Refusal } from '../../base/errors.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import type { Ingress } from '../../pipeline/pipeline.ts'
 
@@ -74,7 +75,7 @@ export class MessageIngress implements Ingress {
 
   readBody(_type: unknown, caller: Caller): Promise<Buffer> {
     return this.#parts.readBody(caller, () => {
-      if (this.#isGone) throw new Error('the client has disconnected')
+      if (this.#isGone) throw new Refusal('body_too_slow', 'the client has disconnected')
     })
   }
 }

@@ -218,7 +218,7 @@ export class ResponseSocket implements WebSocketOwner {
     })
     this.#running.set(stream, ingress)
     try {
-      const response = await this.#respond(ingress, message)
+      const response = await this.#respond(ingress, message).catch(fault => this.#writeRefusal(fault, requestId))
       const last = await this.#write(response, message, previous !== undefined)
       if (!(message instanceof Refusal)) this.#remember(stream, message, { last, previous })
       if (response.status === 401) this.#close(POLICY_VIOLATION, 'The API key is not valid.')
@@ -242,8 +242,13 @@ export class ResponseSocket implements WebSocketOwner {
 
   /** Nothing is generated and nothing is charged. It counts as a request in the limits of the key. */
   async #warmUp(ingress: MessageIngress): Promise<Response> {
-    const { authenticate, gate, limitRate, dateMs } = this.#parts
-    const caller = await authenticate(ingress)
+    const { authenticate, gate, limitRate, deadlines, dateMs } = this.#parts
+    const sinceMs = deadlines.nowMs()
+    const caller = await authenticate(ingress).catch(fault => {
+      if (!(fault instanceof Refusal)) throw fault
+      const headers = { 'X-Pipeline-Auth': `fail (${Math.round(deadlines.nowMs() - sinceMs)}ms)` }
+      throw new Refusal(fault.code, fault.message, { ...fault.extras, headers })
+    })
     if (gate.isClosed) throw gate.refuse('shut')
     limitRate(caller, requestDemand)
     const { model, json } = protocol.readCall(await ingress.readBody('json', caller), ingress)
