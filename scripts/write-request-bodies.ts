@@ -99,6 +99,8 @@ ${rows.join('\n')}
   account: JSON, references, forms, and the duration of audio in them. The remaining work in the main thread is estimated,
   and the account's next large body waits nine times as long. So one account gets at most a tenth of the main thread for
   its large bodies, and all together at most half. A body that waits longer than ${bounds.bodyWorkerMsMax / 1_000} s gets 503.
+- **A message of a [WebSocket](../guides/websocket.md#bounds)** has the bounds of a caller's body, but for compression, time
+  and pieces: it cannot be compressed, and it is in the budget when it has arrived whole.
 - **A body that is refused unread** is discarded as it arrives. Its connection is closed 10 to 30 seconds after the answer,
   however many bytes still come.
 `

@@ -57,6 +57,7 @@ import { buildReservations } from './pipeline/settle/reservation.ts'
 import { LargeBodyReader } from './protocols/request/large-json.ts'
 import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
+import { ResponseSockets } from './server/responses-socket/response-sockets.ts'
 import { Housekeeping } from './store/engine/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 
@@ -171,7 +172,11 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const keyEnds = new KeyRevocations({ activeCalls: underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
-  const gate = openGate(config, { store, runtime: world, log, closeIdle: () => upstreams.close() })
+  const closeIdleConnections = (): void => {
+    upstreams.close()
+    sockets.freeMemory()
+  }
+  const gate = openGate(config, { store, runtime: world, log, closeIdle: closeIdleConnections })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
@@ -215,7 +220,22 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
   const largeJson = new LargeBodyReader({ deadlines, onFault })
   const inflow = new BodyBudget(buildBodyBudgetBounds(config.memoryBytesMax ?? memoryBytesMax()))
+  const sockets = new ResponseSockets({
+    ...calls,
+    gate,
+    drain,
+    onRefused,
+    bodyBudget: inflow,
+    largeJson,
+    deadlines,
+    log,
+    socketMs: world.socketMs,
+    memoryBytesMax: config.memoryBytesMax ?? memoryBytesMax(),
+    mintId: store.mintId,
+    dateMs: world.clock.dateMs,
+  })
   const answer = buildDispatch({
+    sockets,
     endpoints: buildEndpoints({
       publicData,
       reportKey,
@@ -257,9 +277,12 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     isReady,
     ...calls,
     requestsOpen: () => server.pending,
+    socketsOpen: () => sockets.size,
   })
   const metricsUrl = startMetricsServer(config, watch, { log, opened })
-  const server = listenOrFail(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
+  const { answeredSeconds, bodyBounds } = world
+  const listening = { answeredSeconds, messageBytesMax: Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax) }
+  const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.connect({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
@@ -273,6 +296,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     windowMs: config.drainMs,
     activeCalls: underWay,
     tasks,
+    sockets,
     server,
     settler: settling,
     log,

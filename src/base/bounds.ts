@@ -231,6 +231,22 @@ export const bounds = {
   backgroundCallsOfAccountMax: 16,
   /** Events of one background call that are held for clients that follow its stream. */
   backgroundEventsBytesMax: 16 * 1024 * 1024,
+  /** WebSockets that are open at the same time: of all accounts, of one account, of one key. */
+  socketsMax: 4_096,
+  socketsOfAccountMax: 1_024,
+  socketsOfKeyMax: 64,
+  /** How long a WebSocket may be open. OpenAI has the same limit, so that clients know how to reconnect. */
+  socketMsMax: 3_600_000,
+  /** Of one WebSocket: responses at the same time, different values of stream_id (both as OpenAI), waiting messages. */
+  socketResponsesMax: 16,
+  socketStreamsMax: 32,
+  socketMessagesWaitingMax: 32,
+  streamIdCharsMax: 256,
+  /** Unread bytes of a client. A client that leaves more unread loses its connection. */
+  socketBufferBytesMax: 64 * 1024 * 1024,
+  /** Conversations that a WebSocket can continue although they are not stored: of one account, and of all accounts. */
+  socketTurnsOfAccountBytesMax: 64 * 1024 * 1024,
+  socketTurnsBytesMax: 256 * 1024 * 1024,
   /** Reasoning state of one tool call. */
   reasoningStateBytesMax: 256 * 1024,
   reasoningStateMsMax: 7 * 24 * 3_600_000,
@@ -398,6 +414,7 @@ assert(bounds.leaseMsMax > bounds.longCallMsMax + bounds.settleMsMax, 'a call en
 assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
 assert(bounds.longCallMsMax < bounds.channelUseMsMax, 'a running attempt is not taken for a lost one')
 assert(bounds.frameBytesMax <= bounds.answerBytesMax, 'an event is no longer than an answer')
+assert(bounds.frameBytesMax < bounds.socketBufferBytesMax, 'a WebSocket can send the largest event')
 assert(bounds.frameBytesMax <= bounds.answersHeldBytesMax, 'one answer does not fill the memory for all answers')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.storedResponseBytesMax < bounds.storedResponsesBytesMax, 'one response does not drive out all others')

@@ -60,6 +60,13 @@ const rows = {
   password_weak: [400, 'invalid_request', false, 'This password is not accepted.'],
   invitation_invalid: [400, 'invalid_request', false, 'This invitation is unknown, used, revoked or expired.'],
   code_unusable: [400, 'invalid_request', false, 'This code is unknown, redeemed, revoked or expired.'],
+  socket_expired: [400, 'invalid_request', false, 'This WebSocket was open for its 60 minutes. Open a new one.'],
+  socket_streams_too_many: [
+    400,
+    'invalid_request',
+    false,
+    'This WebSocket has too many different values of stream_id.',
+  ],
   body_in_pieces: [400, 'invalid_request', false, 'The request body comes in too many small pieces. Send larger ones.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],

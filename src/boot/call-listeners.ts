@@ -7,7 +7,7 @@ import type { AccessLog } from '../management/metrics/access-log.ts'
 import { buildAccessLog } from '../management/metrics/access-log.ts'
 import type { CallMetrics } from '../management/metrics/call-metrics.ts'
 import { earlyRefusalStage } from '../pipeline/lifetime/summarize-call.ts'
-import type { RefusedRequest } from '../server/dispatch.ts'
+import type { RefusedRequest } from '../server/refusal-response.ts'
 import type { Runtime } from './runtime.ts'
 
 /** One log line for each call, if the access log is on or the log level is debug. */

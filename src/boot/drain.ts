@@ -7,12 +7,14 @@ import type { TaskService } from '../features/tasks/tasks.ts'
 import type { HttpServer } from '../http/server/server.ts'
 import type { ActiveCalls } from '../pipeline/lifetime/active-calls.ts'
 import type { Settler } from '../pipeline/settle/settle.ts'
+import type { ResponseSockets } from '../server/responses-socket/response-sockets.ts'
 
 export interface DrainParts {
   /** How long active calls may last, counted from the signal. */
   readonly windowMs: number
   readonly activeCalls: ActiveCalls
   readonly tasks: Pick<TaskService, 'close'>
+  readonly sockets: Pick<ResponseSockets, 'drain'>
   readonly server: HttpServer
   readonly settler: Settler
   readonly log: Log
@@ -65,10 +67,11 @@ export class Drain {
   }
 
   async #run(parts: DrainParts, delayMs: number): Promise<void> {
-    const { windowMs, activeCalls, tasks, server, settler, log } = parts
+    const { windowMs, activeCalls, tasks, sockets, server, settler, log } = parts
     log.info('draining', { activeCalls: activeCalls.size })
     await this.#delay(delayMs)
     this.#isClosed = true
+    sockets.drain()
     const timer = setTimeout(() => this.#endRest(), windowMs - delayMs)
     if (this.#isHurried) this.#endRest()
     const isIdle = Promise.all([activeCalls.whenIdle(), tasks.close()])

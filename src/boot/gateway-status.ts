@@ -21,6 +21,7 @@ export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'acti
   channels(): ReturnType<GatewayStateParts['channels']> & ReturnType<GatewayMetricsParts['channels']>
   isReady(): boolean
   requestsOpen(): number
+  socketsOpen(): number
 }
 
 export interface GatewayWatch {
@@ -30,7 +31,7 @@ export interface GatewayWatch {
 }
 
 export function watchGateway({ auditMs }: Config, parts: WatchedGateway): GatewayWatch {
-  const { metrics, store, gate, runtime, isReady, waiting, channels, requestsOpen } = parts
+  const { metrics, store, gate, runtime, isReady, waiting, channels, requestsOpen, socketsOpen } = parts
   const { writer, books, auditor, bodies } = store
   const { dateMs } = runtime.clock
   const readings = {
@@ -50,6 +51,7 @@ export function watchGateway({ auditMs }: Config, parts: WatchedGateway): Gatewa
     books,
     waiting,
     requestsOpen,
+    socketsOpen,
     dateMs,
     schema: readMigrations().length,
   }

@@ -47,6 +47,8 @@ export interface Runtime {
   readonly passwordCost: PasswordCost
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
+  /** How long a WebSocket may be open. */
+  readonly socketMs: number
   /** How late the event loop is with work that was due at this time. */
   lateMs(dueMs: number): number
   /** How long an operation that was queued at this time has waited for the ledger. */
@@ -72,6 +74,7 @@ export const defaultRuntime: Runtime = {
   eventBytesMax: bounds.frameBytesMax,
   passwordCost,
   answeredSeconds: 30,
+  socketMs: bounds.socketMsMax,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   ledgerWaitMs: measureWait,
   memoryBytes: () => process.memoryUsage.rss(),

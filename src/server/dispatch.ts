@@ -7,11 +7,8 @@
 import { bounds } from '../base/bounds.ts'
 import type { FairQueue } from '../base/collections/fair-queue.ts'
 import type { Deadlines } from '../base/deadlines.ts'
-import type { ErrorCode } from '../base/errors.ts'
-import { buildErrorReply, Refusal } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
-import type { Log } from '../base/log.ts'
-import { describeFault } from '../base/log.ts'
 import type { TrustedProxies } from '../http/address/caller-address.ts'
 import { callerAddress, networkOf } from '../http/address/caller-address.ts'
 import type { BodyBounds, BodyType } from '../http/server/body.ts'
@@ -29,18 +26,20 @@ import type { LimitRate } from '../pipeline/20-limit-rate.ts'
 import { requestDemand } from '../pipeline/20-limit-rate.ts'
 import type { Caller } from '../pipeline/exchange.ts'
 import type { Ingress, RunCall } from '../pipeline/pipeline.ts'
-import { addLimitHeaders, errorHeaders } from '../pipeline/reply/reply-headers.ts'
+import { addLimitHeaders } from '../pipeline/reply/reply-headers.ts'
 import { Timings } from '../pipeline/timings.ts'
-import type { ErrorDialectName } from '../protocols/protocols.ts'
 import { errorDialects } from '../protocols/protocols.ts'
 import type { LargeBodyReader } from '../protocols/request/large-json.ts'
 import type { Endpoint, EndpointKind, EndpointRequest, EndpointResult } from './endpoint.ts'
 import type { PathGroup } from './endpoints.ts'
 import { errorDialectOf, findPathGroup } from './endpoints.ts'
 import { buildRefuseEarly } from './overload-refusal.ts'
+import type { RefusalParts } from './refusal-response.ts'
+import { writeRefusal } from './refusal-response.ts'
+import type { ResponseSockets } from './responses-socket/response-sockets.ts'
 import { buildVersionPrefix } from './version-prefix.ts'
 
-export interface DispatchParts {
+export interface DispatchParts extends RefusalParts {
   readonly endpoints: readonly Endpoint[]
   readonly runCall: RunCall
   readonly authenticate: Authenticate
@@ -53,24 +52,13 @@ export interface DispatchParts {
   readonly decodings: FairQueue
   readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly deadlines: Deadlines
-  readonly log: Log
   readonly gate: Gate
   readonly recognise: RecogniseKey
   /** Whether the gateway is shutting down, and whether it already refuses new calls. */
   readonly drain: { readonly isDraining: boolean; readonly isClosed: boolean }
-  /** Called for requests that are refused here; undefined without metrics and access log. */
-  readonly onRefused: ((refused: RefusedRequest) => void) | undefined
+  readonly sockets: Pick<ResponseSockets, 'open'>
   mintId(): number
   nowMs(): number
-  dateMs(): number
-}
-
-export interface RefusedRequest {
-  readonly requestId: string
-  readonly status: number
-  readonly code: ErrorCode
-  /** Only calls have a dialect. */
-  readonly dialect?: string
 }
 
 export type AnswerRequest = (arrival: Arrival) => Promise<Response>
@@ -89,7 +77,9 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
-    const call = endpoint?.call
+    const socket =
+      arrival.method === 'GET' && wantsSocket(arrival) ? candidates.find(({ sockets }) => sockets) : undefined
+    const call = (endpoint ?? socket)?.call
     context.kind = (endpoint ?? candidates[0])?.kind
     if (call !== undefined) {
       const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.quiet }
@@ -100,8 +90,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
         return refused
       }
     }
-    const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed)
-    if (call !== undefined && headRefusal === undefined) {
+    const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed, socket !== undefined)
+    if (call !== undefined && socket === undefined && headRefusal === undefined) {
       const { run = parts.runCall } = endpoint!
       return await run(new ArrivalIngress(arrival, parts, context), call)
     }
@@ -111,9 +101,10 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
     if (headRefusal !== undefined) throw headRefusal
-    if (arrival.headers['x-weir-explain'] !== undefined && arrival.method === 'POST') {
+    if (arrival.headers['x-weir-explain'] !== undefined && (arrival.method === 'POST' || socket !== undefined)) {
       throw new Refusal('explain_invalid', arrival.path) // only calls can be explained; this request would be carried out
     }
+    if (socket !== undefined) return openSocket(arrival, admitted.caller!, context)
     if (endpoint === undefined) throw refusalOfPath(arrival, candidates)
     const ingress = new ArrivalIngress(arrival, parts, context)
     if (endpoint.counted && admitted.caller !== undefined) {
@@ -126,6 +117,15 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     if (reply instanceof Response) return setHeaders(reply, context.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...context.headers, ...reply.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
+  }
+
+  function openSocket(arrival: Arrival, caller: Caller, context: RequestContext): Response {
+    const { path, headers } = arrival
+    const address = new ArrivalIngress(arrival, parts, context).address()
+    const opening = { path, headers, address, query: (name: string) => arrival.query(name) }
+    const opened = parts.sockets.open(opening, caller, owner => arrival.openSocket(owner, context.headers))
+    if (opened !== undefined) return opened
+    throw new Refusal('upgrade_refused', 'no valid handshake', { hint: 'Its handshake is not valid.' })
   }
 
   return async function answerArrival(arrival) {
@@ -335,31 +335,16 @@ function refusalOfPath(arrival: Arrival, candidates: readonly Endpoint[]): Refus
 }
 
 /** Refuses a request by its head alone. The refusal is sent only after the credential was checked. */
-function checkHead(arrival: Arrival, isTooLate: boolean): Refusal | undefined {
+function checkHead(arrival: Arrival, isTooLate: boolean, mayOpenSocket: boolean): Refusal | undefined {
   if (headBytes(arrival) > bounds.headBytesMax) return new Refusal('head_too_large', arrival.path)
-  if (arrival.headers.upgrade?.toLowerCase() === 'websocket') return new Refusal('upgrade_refused', arrival.path)
+  if (wantsSocket(arrival) && !mayOpenSocket) return new Refusal('upgrade_refused', arrival.path)
   return isTooLate ? new Refusal('draining', arrival.path) : undefined
 }
+
+const wantsSocket = ({ headers }: Arrival): boolean => headers.upgrade?.toLowerCase() === 'websocket'
 
 function headBytes({ request, headers }: Arrival): number {
   let bytes = request.url.length
   for (const name in headers) bytes += name.length + headers[name]!.length + 4
   return bytes
-}
-
-function writeRefusal(
-  fault: unknown,
-  dialect: ErrorDialectName,
-  context: RequestContext,
-  parts: DispatchParts,
-): Response {
-  const isRefusal = fault instanceof Refusal
-  if (!isRefusal) parts.log.error('request failed', { request: context.requestId, fault: describeFault(fault) })
-  const refusal = isRefusal ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(refusal, context.requestId))
-  parts.onRefused?.({ requestId: context.requestId, status, code: refusal.code })
-  const headers = { 'content-type': 'application/json', ...context.headers, ...errorHeaders(refusal) }
-  const { quotas = [] } = refusal.extras
-  addLimitHeaders(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })
-  return new Response(body, { status, headers })
 }

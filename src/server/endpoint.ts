@@ -28,6 +28,8 @@ interface EndpointRow {
   readonly counted?: boolean
   /** The dialect of a call, which runs through the pipeline. Other endpoints have `answer`. */
   readonly call?: Protocol
+  /** Whether calls may also come as messages of a WebSocket, which a GET of the path opens. */
+  readonly sockets?: boolean
   /** Runs the call instead of the ordinary pipeline. */
   readonly run?: RunCall
   readonly answer?: EndpointHandler

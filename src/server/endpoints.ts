@@ -82,7 +82,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
-    { method: 'POST', path: '/v1/responses', auth: 'key', kind: 'responses', call: protocols['openai-responses'] },
+    { ...responsesCall, method: 'POST', path: '/v1/responses', auth: 'key', sockets: true },
     { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', kind: 'ark', call: protocols.ark },
     { method: 'POST', path: '/api/v3/responses', auth: 'key', kind: 'ark', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
@@ -133,6 +133,7 @@ function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
   ]
 }
 
+const responsesCall = { kind: 'responses', call: protocols['openai-responses'] } as const
 const geminiCall = { method: 'POST', auth: 'key', kind: 'gemini', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 

@@ -156,7 +156,7 @@ describe('a WebSocket', () => {
     'sec-websocket-version': '13',
   }
 
-  test.each(['/v1/responses', CHAT, '/v1/realtime'])(
+  test.each(['/v1/responses/resp_1', CHAT, '/v1/realtime'])(
     'on %s is refused with a message, after the key was checked',
     async path => {
       const answer = await raw(ask('GET', path, { ...upgrade, ...bearer(key) }))

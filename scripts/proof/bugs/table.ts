@@ -344,4 +344,23 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: "createHash('sha256').update(text)",
     tests: ['./test/management', './src/store'],
   },
+  // WebSockets
+  {
+    file: 'src/server/responses-socket/response-socket.ts',
+    find: 'for (const ingress of this.#running.values()) ingress.disconnect()\n',
+    replace: '',
+    tests: ['./test/sockets/money.test.ts'],
+  },
+  {
+    file: 'src/server/responses-socket/response-socket.ts',
+    find: "if (drain.isClosed) return Promise.reject(new Refusal('draining', 'a message'))\n",
+    replace: '',
+    tests: ['./test/sockets/lifetime.test.ts'],
+  },
+  {
+    file: 'src/server/responses-socket/message-ingress.ts',
+    find: "if (name === 'idempotency-key') return this.#parts.idempotencyKey\n",
+    replace: '',
+    tests: ['./test/sockets/money.test.ts'],
+  },
 ]

@@ -24,12 +24,18 @@ export const STREAM_BROKEN = 'broken'
 // biome-ignore lint/suspicious/noConfusingVoidType: most writers return nothing at all
 export type StreamResult = void | typeof STREAM_BROKEN
 
+type WriteBody = (sink: StreamSink) => Promise<StreamResult>
+
+const bodyWriters = new WeakMap<Response, WriteBody>()
+
+/**
+ * The function that writes the body of a streamed response, for an answer that goes to another sink than the server's
+ * socket. Undefined where the response is not streamed.
+ */
+export const bodyWriterOf = (response: Response): WriteBody | undefined => bodyWriters.get(response)
+
 /** `run` writes the whole body and returns; `onCancel` is called when the client disconnects. */
-export function streamResponse(
-  head: StreamHead,
-  run: (sink: StreamSink) => Promise<StreamResult>,
-  onCancel: () => void,
-): Response {
+export function streamResponse(head: StreamHead, run: WriteBody, onCancel: () => void): Response {
   const source = {
     type: 'direct',
     async pull(controller: DirectController) {
@@ -46,5 +52,8 @@ export function streamResponse(
     },
     cancel: onCancel,
   }
-  return new Response(new ReadableStream(source as unknown as Bun.DirectUnderlyingSource<Uint8Array>), head)
+  const body = new ReadableStream(source as unknown as Bun.DirectUnderlyingSource<Uint8Array>)
+  const response = new Response(body, head)
+  bodyWriters.set(response, run)
+  return response
 }

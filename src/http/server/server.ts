@@ -1,6 +1,9 @@
 // The HTTP server. It converts each request of the runtime to an Arrival, which is all that the rest of the gateway
 // sees.
 
+import type { WebSocketOwner } from './web-socket.ts'
+import { socketHandlers } from './web-socket.ts'
+
 export interface Arrival {
   readonly request: Request
   readonly method: string
@@ -23,6 +26,11 @@ export interface Arrival {
   closeConnection(): void
   /** Sets the idle timeout again: for a caller that does not read its answer, and for the next request. */
   releaseConnection(): void
+  /**
+   * Answers the request with a WebSocket for `owner`. Returns the response that the server expects and does not send, or
+   * undefined where the request is no valid handshake.
+   */
+  openSocket(owner: WebSocketOwner, headers: Readonly<Record<string, string>>): Response | undefined
 }
 
 export interface HttpServer {
@@ -31,7 +39,7 @@ export interface HttpServer {
   readonly pending: number
   /** Accepts no new connections; open ones continue. */
   stop(): void
-  /** Closes all connections after all answers were sent, or after a short time. */
+  /** Closes all connections after all answers were sent and WebSockets closed, or after a short time. */
   kill(): Promise<void>
 }
 
@@ -40,6 +48,8 @@ export interface ListenOptions {
   readonly port: number
   /** How long a caller may not read a complete answer, or be idle after it. */
   readonly answeredSeconds: number
+  /** The largest message of a WebSocket. A larger one closes its connection with the code 1009. */
+  readonly messageBytesMax: number
   answer(arrival: Arrival): Promise<Response> | Response
 }
 
@@ -48,15 +58,17 @@ const IDLE_SECONDS = 10
 const HAND_OVER_MS = 2_000
 
 export function listen(options: ListenOptions): HttpServer {
-  const server = Bun.serve({
+  const server = Bun.serve<WebSocketOwner>({
     hostname: options.host,
     port: options.port,
     idleTimeout: IDLE_SECONDS,
     // Bun would refuse large bodies without an error message; body.ts refuses them in the caller's dialect.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: (request, server) => options.answer(new BunArrival(request, server, options.answeredSeconds)),
+    websocket: socketHandlers(options.messageBytesMax),
     error: () => new Response(null, { status: 500 }),
   })
+  const openCount = (): number => server.pendingRequests + server.pendingWebSockets
   return {
     port: server.port ?? 0,
     get pending() {
@@ -65,7 +77,7 @@ export function listen(options: ListenOptions): HttpServer {
     stop: () => void server.stop(false),
     async kill() {
       const giveUpMs = performance.now() + HAND_OVER_MS
-      while (server.pendingRequests > 0 && performance.now() < giveUpMs) await Bun.sleep(5)
+      while (openCount() > 0 && performance.now() < giveUpMs) await Bun.sleep(5)
       await server.stop(true)
     },
   }
@@ -76,11 +88,11 @@ class BunArrival implements Arrival {
   readonly headers: Readonly<Record<string, string>>
   path: string
   readonly search: string
-  readonly #server: Bun.Server<undefined>
+  readonly #server: Bun.Server<WebSocketOwner>
   readonly #answeredSeconds: number
   #parameters: URLSearchParams | undefined
 
-  constructor(request: Request, server: Bun.Server<undefined>, answeredSeconds: number) {
+  constructor(request: Request, server: Bun.Server<WebSocketOwner>, answeredSeconds: number) {
     this.request = request
     this.#answeredSeconds = answeredSeconds
     this.headers = request.headers.toJSON()
@@ -128,6 +140,10 @@ class BunArrival implements Arrival {
 
   releaseConnection(): void {
     this.#server.timeout(this.request, this.#answeredSeconds)
+  }
+
+  openSocket(owner: WebSocketOwner, headers: Readonly<Record<string, string>>): Response | undefined {
+    return this.#server.upgrade(this.request, { data: owner, headers }) ? new Response(null) : undefined
   }
 }
 

@@ -28,6 +28,7 @@ function metricLines(auditedMs: number | null): readonly string[] {
     ledgerState: () => ({ drift: 10, auditedMs }) as LedgerState,
     activeCalls: () => 11,
     requestsOpen: () => 13,
+    socketsOpen: () => 18,
     waiting: () => ({ lines: 2, calls: 14 }),
     unsettledCalls: () => 15,
     channels: () => [
@@ -53,6 +54,7 @@ test('every gateway metric is exported under its name', () => {
   expect(metricLines(7_000)).toEqual([
     'weir_calls_active 11',
     'weir_requests_active 13',
+    'weir_websockets_open 18',
     'weir_waiting_calls 14',
     'weir_wait_queues 2',
     'weir_overload_level 2',

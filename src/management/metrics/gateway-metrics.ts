@@ -33,6 +33,7 @@ export interface GatewayMetricsParts {
   ledgerState(): LedgerState
   activeCalls(): number
   requestsOpen(): number
+  socketsOpen(): number
   waiting(): { readonly lines: number; readonly calls: number }
   /** The number of unsettled calls. */
   unsettledCalls(): number
@@ -62,6 +63,7 @@ export function addGatewayMetrics(metrics: Metrics, parts: GatewayMetricsParts):
 function addLoad(metrics: Metrics, { gate, ...parts }: GatewayMetricsParts): void {
   metrics.gauge('weir_calls_active', 'Calls that have not ended.', parts.activeCalls)
   metrics.gauge('weir_requests_active', 'HTTP requests of any kind that are being answered.', parts.requestsOpen)
+  metrics.gauge('weir_websockets_open', 'WebSockets that are open.', parts.socketsOpen)
   metrics.gauge('weir_waiting_calls', 'Calls that wait for a channel.', () => parts.waiting().calls)
   metrics.gauge('weir_wait_queues', 'Queues in which calls wait for a channel.', () => parts.waiting().lines)
   metrics.gauge('weir_overload_level', 'From 0 (normal) to 3 (no new calls).', () => gate.level)

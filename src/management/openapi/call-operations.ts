@@ -61,6 +61,7 @@ const NOT_OF_CALLS: readonly ErrorCode[] = [
   ...(['token_invalid', 'role_too_low', 'resource_unknown', 'version_stale', 'name_taken', 'state_unfit'] as const),
   ...(['field_unknown', 'path_unknown', 'method_not_allowed', 'upgrade_refused', 'form_invalid'] as const),
   ...(['response_unknown', 'response_unfit', 'task_unknown', 'tasks_too_many', 'file_unknown'] as const),
+  ...(['socket_expired', 'socket_streams_too_many'] as const),
 ]
 
 const KEY_CODES: readonly ErrorCode[] = ['key_missing', 'key_invalid']
@@ -87,8 +88,10 @@ function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorC
     const form: readonly ErrorCode[] = row.form ? ['form_invalid'] : []
     const state: readonly ErrorCode[] =
       row.body?.[0] === 'ResponsesRequest' ? ['response_unknown', 'response_unfit'] : []
+    const sockets: readonly ErrorCode[] =
+      row.path === '/v1/responses' ? ['socket_expired', 'socket_streams_too_many'] : []
     const task: readonly ErrorCode[] = row.body?.[0] === 'TaskRequest' ? ['tasks_too_many', 'task_unknown'] : []
-    return [...all, ...form, ...state, ...task, 'file_unknown']
+    return [...all, ...form, ...state, ...sockets, ...task, 'file_unknown']
   }
   const known: Readonly<Record<string, readonly ErrorCode[]>> = {
     'Counting': [...MODEL_CODES, 'concurrency_exceeded', 'no_channel', 'upstream_refused'],

@@ -78,7 +78,7 @@ const generations: readonly CallRow[] = [
     path: '/v1/responses',
     id: 'createResponse',
     dialect: responses,
-    summary: "Answer a conversation, in OpenAI's Responses dialect.",
+    summary: "Answer a conversation, in OpenAI's Responses dialect. A GET opens a WebSocket for the same calls.",
     body: ['ResponsesRequest', { model, input: 'Hello' }],
   },
   ...google((path, name): readonly CallRow[] => [

@@ -33,6 +33,8 @@ const codes: Partial<Record<ErrorCode, string>> = {
   tpd_exceeded: 'rate_limit_exceeded',
   concurrency_exceeded: 'rate_limit_exceeded',
   body_too_large: 'request_too_large',
+  socket_expired: 'websocket_connection_limit_reached',
+  socket_streams_too_many: 'websocket_stream_limit_reached',
 }
 
 export function writeError(error: ErrorReply): WrittenError {

@@ -1,0 +1,356 @@
+// One WebSocket of the Responses endpoint: queues its messages, runs each as a call, and writes the answers.
+//
+// Messages with one stream id, or without any, are answered one after another; those with different stream ids at the
+// same time.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Deadline, Deadlines } from '../../base/deadlines.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import type { BodyBudget, BodyLease } from '../../http/server/body-budget.ts'
+import { bodyWriterOf, SSE_TYPE } from '../../http/server/event-stream.ts'
+import type { ServerSocket, WebSocketOwner } from '../../http/server/web-socket.ts'
+import type { Gate } from '../../limits/gate.ts'
+import type { Authenticate } from '../../pipeline/10-authenticate.ts'
+import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
+import { requestDemand } from '../../pipeline/20-limit-rate.ts'
+import type { Caller } from '../../pipeline/exchange.ts'
+import type { RunCall } from '../../pipeline/pipeline.ts'
+import { Losses } from '../../protocols/neutral/losses.ts'
+import { removeGatewayIds } from '../../protocols/openai-responses/stored-responses.ts'
+import { writeWarmUp } from '../../protocols/openai-responses/warm-up.ts'
+import { protocols } from '../../protocols/protocols.ts'
+import { isObject } from '../../protocols/request/json-body.ts'
+import type { Json } from '../../protocols/request/json-type.ts'
+import type { LargeBodyReader } from '../../protocols/request/large-json.ts'
+import type { RefusalParts } from '../refusal-response.ts'
+import { writeRefusal } from '../refusal-response.ts'
+import type { CreateMessage } from './create-message.ts'
+import { buildBody, inputItems, joinItems, readMessage } from './create-message.ts'
+import { EventSink } from './event-sink.ts'
+import type { OpeningRequest } from './message-ingress.ts'
+import { MessageIngress } from './message-ingress.ts'
+import type { ConnectionTurns } from './turn-memory.ts'
+
+export interface ResponseSocketParts extends RefusalParts {
+  readonly runCall: RunCall
+  readonly authenticate: Authenticate
+  readonly limitRate: LimitRate
+  readonly gate: Pick<Gate, 'isClosed' | 'refuse'>
+  readonly bodyBudget: BodyBudget
+  readonly largeJson: Pick<LargeBodyReader, 'read'>
+  readonly deadlines: Deadlines
+  /** Whether the gateway refuses new calls, because it shuts down. */
+  readonly drain: { readonly isClosed: boolean }
+  /** How long a connection may be open. */
+  readonly socketMs: number
+  readonly opening: OpeningRequest
+  /** Who opened the connection. Each message is authenticated again. */
+  readonly caller: Caller
+  readonly turns: ConnectionTurns
+  /** Called once, when the connection has closed. */
+  onClose(): void
+  mintId(): number
+}
+
+/** A message that waits for its turn. */
+interface WaitingMessage {
+  readonly stream: string
+  /** A refusal where the message is not valid: it runs as a call that is refused when its body is read. */
+  readonly message: CreateMessage | Refusal
+  /** Counts the bytes of the message until the pipeline has them. */
+  readonly lease: BodyLease
+}
+
+/** The stream of messages without a stream id. No stream id is empty. */
+const NO_STREAM = ''
+
+const protocol = protocols['openai-responses']
+
+/** Close codes of RFC 6455 and its registry. */
+const [GOING_AWAY, POLICY_VIOLATION, SERVICE_RESTART, TRY_AGAIN_LATER] = [1001, 1008, 1012, 1013]
+
+export class ResponseSocket implements WebSocketOwner {
+  readonly #parts: ResponseSocketParts
+  readonly #hasComments: boolean
+  #socket: ServerSocket | undefined
+  #expiry: Deadline | undefined
+  #isClosed = false
+  /** Messages are read one after another, because reading a large one takes time. */
+  #reading: Promise<void> = Promise.resolve()
+  /** Messages that have arrived and have not started. */
+  #unstarted = 0
+  #waiting: readonly WaitingMessage[] = []
+  readonly #running = new Map<string, MessageIngress>()
+  readonly #streams = new Set<string>()
+  #room: PromiseWithResolvers<void> | undefined
+
+  constructor(parts: ResponseSocketParts) {
+    this.#parts = parts
+    this.#hasComments = parts.opening.headers['x-weir-comments']?.trim().toLowerCase() === 'on'
+  }
+
+  onOpen(socket: ServerSocket): void {
+    this.#socket = socket
+    this.#expiry = this.#parts.deadlines.after(this.#parts.socketMs, () => this.closeIfOver())
+  }
+
+  onMessage(message: string | Uint8Array): void {
+    if (this.#isClosed) return
+    if (this.#unstarted >= bounds.socketMessagesWaitingMax) {
+      return this.#close(POLICY_VIOLATION, `More than ${bounds.socketMessagesWaitingMax} messages are waiting.`)
+    }
+    this.#unstarted++
+    const { accountId } = this.#parts.caller
+    const lease = this.#parts.bodyBudget.open({ class: 'caller', name: `account ${accountId}` })
+    const bytes = typeof message === 'string' ? Buffer.from(message) : undefined
+    this.#reading = this.#reading.then(() => this.#take(bytes, lease))
+  }
+
+  onRoom(): void {
+    if (this.#socket!.getBufferedAmount() > 0) return
+    this.#room?.resolve()
+    this.#room = undefined
+  }
+
+  onClose(): void {
+    this.#isClosed = true
+    this.#expiry?.cancel()
+    for (const { lease } of this.#waiting) lease.release()
+    this.#waiting = []
+    for (const ingress of this.#running.values()) ingress.disconnect()
+    this.#room?.resolve()
+    this.#parts.onClose()
+  }
+
+  /** Closes a connection that may not go on, once its responses have ended. */
+  closeIfOver(): void {
+    if (this.#running.size > 0 || this.#unstarted > 0) return
+    if (this.#parts.drain.isClosed) return this.#close(SERVICE_RESTART, 'The gateway is shutting down.')
+    if (!this.#isExpired) return
+    void this.#refuse(new Refusal('socket_expired', 'idle')).then(() =>
+      this.#close(GOING_AWAY, 'Open a new WebSocket.'),
+    )
+  }
+
+  /** Closes a connection without a running response, which may be receiving a large message. */
+  closeIfIdle(): void {
+    if (this.#running.size === 0) this.#close(TRY_AGAIN_LATER, 'The gateway is at its limit.')
+  }
+
+  get #isExpired(): boolean {
+    return this.#expiry !== undefined && this.#expiry.dueMs <= this.#parts.deadlines.nowMs()
+  }
+
+  #close(code: number, reason: string): void {
+    if (!this.#isClosed) this.#socket?.close(code, reason)
+  }
+
+  async #take(bytes: Buffer | undefined, lease: BodyLease): Promise<void> {
+    if (this.#isClosed) return lease.release()
+    const message = await this.#read(bytes, lease).catch(asRefusal)
+    if (message === undefined || this.#isClosed) {
+      this.#unstarted--
+      lease.release()
+      return this.closeIfOver()
+    }
+    const stream = message instanceof Refusal ? NO_STREAM : (message.streamId ?? NO_STREAM)
+    const waiting = { stream, message, lease }
+    this.#waiting = [...this.#waiting, waiting]
+    lease.onDrop(refusal => {
+      this.#waiting = this.#waiting.map(one => (one === waiting ? { ...one, message: refusal } : one))
+    })
+    this.#startWaiting()
+  }
+
+  async #read(bytes: Buffer | undefined, lease: BodyLease): Promise<CreateMessage | undefined> {
+    if (bytes === undefined) throw new Refusal('json_invalid', 'binary', { hint: 'Messages must be text, not binary.' })
+    lease.addBytes(bytes.length)
+    const message = readMessage(await this.#parse(bytes, () => this.#throwIfClosed()))
+    const { streamId } = message ?? {}
+    if (streamId === undefined || this.#streams.has(streamId)) return message
+    if (this.#streams.size >= bounds.socketStreamsMax) {
+      const hint = `It may have ${bounds.socketStreamsMax}.`
+      throw new Refusal('socket_streams_too_many', 'on one connection', { hint, param: 'stream_id' })
+    }
+    this.#streams.add(streamId)
+    return message
+  }
+
+  /** A large body is parsed in another thread, and counted there for its account. */
+  async #parse(body: Buffer, throwIfGone: () => void): Promise<Buffer> {
+    if (body.length <= bounds.smallBodyBytesMax) return body
+    return await this.#parts.largeJson.read(body, { name: `account ${this.#parts.caller.accountId}`, throwIfGone })
+  }
+
+  #throwIfClosed(): void {
+    if (this.#isClosed) throw new Refusal('body_too_slow', 'the client has disconnected')
+  }
+
+  /** Starts each waiting message whose stream is free. */
+  #startWaiting(): void {
+    for (const waiting of this.#waiting) {
+      if (this.#running.size >= bounds.socketResponsesMax) return
+      if (this.#running.has(waiting.stream)) continue
+      this.#waiting = this.#waiting.filter(other => other !== waiting)
+      this.#unstarted--
+      void this.#run(waiting)
+    }
+  }
+
+  async #run(waiting: WaitingMessage): Promise<void> {
+    const { stream, message, lease } = waiting
+    const callId = this.#parts.mintId()
+    const requestId = textId('req', callId)
+    const previous = this.#previousItems(message)
+    const ingress = new MessageIngress({
+      opening: this.#parts.opening,
+      callId,
+      requestId,
+      idempotencyKey: message instanceof Refusal ? undefined : message.idempotencyKey,
+      readBody: async (_caller, throwIfGone) => {
+        if (message instanceof Refusal) throw message
+        const body = await this.#parse(buildBody(message, previous), throwIfGone)
+        lease.release()
+        return body
+      },
+      closeConnection: () => this.#socket?.terminate(),
+    })
+    this.#running.set(stream, ingress)
+    try {
+      const response = await this.#respond(ingress, message).catch(fault => this.#writeRefusal(fault, requestId))
+      const last = await this.#write(response, message, previous !== undefined)
+      if (!(message instanceof Refusal)) this.#remember(stream, message, { last, previous })
+      if (response.status === 401) this.#close(POLICY_VIOLATION, 'The API key is not valid.')
+    } catch (fault) {
+      await this.#write(this.#writeRefusal(fault, requestId), message).catch(() => {}) // the socket is closed
+    } finally {
+      lease.release()
+      this.#running.delete(stream)
+      this.#startWaiting()
+      this.closeIfOver()
+    }
+  }
+
+  #respond(ingress: MessageIngress, message: CreateMessage | Refusal): Promise<Response> {
+    const { drain, runCall } = this.#parts
+    if (drain.isClosed) return Promise.reject(new Refusal('draining', 'a message'))
+    if (this.#isExpired) return Promise.reject(new Refusal('socket_expired', 'a message'))
+    if (message instanceof Refusal || !message.warmsUp) return runCall(ingress, protocol)
+    return this.#warmUp(ingress)
+  }
+
+  /** Nothing is generated and nothing is charged. It counts as a request in the limits of the key. */
+  async #warmUp(ingress: MessageIngress): Promise<Response> {
+    const { authenticate, gate, limitRate, deadlines, dateMs } = this.#parts
+    const sinceMs = deadlines.nowMs()
+    const caller = await authenticate(ingress).catch(fault => {
+      if (!(fault instanceof Refusal)) throw fault
+      const headers = { 'X-Pipeline-Auth': `fail (${Math.round(deadlines.nowMs() - sinceMs)}ms)` }
+      throw new Refusal(fault.code, fault.message, { ...fault.extras, headers })
+    })
+    if (gate.isClosed) throw gate.refuse('shut')
+    limitRate(caller, requestDemand)
+    const { model, json } = protocol.readCall(await ingress.readBody('json', caller), ingress)
+    const createdS = Math.floor(dateMs() / 1_000)
+    const { requestId } = ingress
+    const target = { requestId, model, createdS, wantsUsage: true, choices: 1, json, losses: new Losses() }
+    const headers = { 'content-type': SSE_TYPE, 'x-request-id': requestId }
+    return new Response(writeWarmUp(target), { headers })
+  }
+
+  #previousItems(message: CreateMessage | Refusal): Buffer | undefined {
+    if (message instanceof Refusal || message.previousId === undefined) return undefined
+    return this.#parts.turns.find(message.previousId)
+  }
+
+  /** The gateway stores other responses, and finds them by their ids. */
+  #remember(stream: string, message: CreateMessage, { last, previous }: Answered): void {
+    if (this.#isClosed || last === undefined || (message.store && !message.warmsUp)) return
+    const own = inputItems(message)
+    const bytes = last.length + own.length + (previous?.length ?? 0)
+    const response = bytes > bounds.storedResponseBytesMax ? undefined : endedResponse(last)
+    if (response === undefined) return
+    const output = response.output.map(item => JSON.stringify(item)).join(',')
+    const items = joinItems([previous ?? Buffer.alloc(0), own, Buffer.from(output)])
+    this.#parts.turns.remember(stream, { responseId: response.id, items })
+  }
+
+  /** Writes a response as messages. Returns the last event of a stream. */
+  async #write(response: Response, message: CreateMessage | Refusal, continues = false): Promise<string | undefined> {
+    const { streamId, previousId } =
+      message instanceof Refusal ? { streamId: undefined, previousId: undefined } : message
+    if (this.#isClosed) return void (await bodyWriterOf(response)?.({ write: () => undefined }))
+    const sink = new EventSink({
+      socket: this.#socket!,
+      streamId,
+      previousId: continues ? previousId : undefined,
+      room: () => this.#whenRoom(),
+    })
+    const headers = headersOf(response)
+    const writeBody = bodyWriterOf(response)
+    const isStream = writeBody !== undefined || response.headers.get('content-type')?.startsWith('text/event-stream')
+    if (this.#hasComments && isStream) sink.sendHeaders(headers)
+    if (writeBody !== undefined) await writeBody(sink)
+    else if (isStream) await sink.write(await response.bytes())
+    else sink.send(plainEvent(response.status, JSON.parse(await response.text()) as Json, { message, headers }))
+    return sink.last
+  }
+
+  #whenRoom(): Promise<void> | undefined {
+    if (this.#isClosed || this.#socket!.getBufferedAmount() === 0) return undefined
+    this.#room ??= Promise.withResolvers()
+    return this.#room.promise
+  }
+
+  #writeRefusal(fault: unknown, requestId: string): Response {
+    return writeRefusal(fault, 'openai-responses', { requestId, headers: { 'x-request-id': requestId } }, this.#parts)
+  }
+
+  async #refuse(refusal: Refusal): Promise<void> {
+    const requestId = textId('req', this.#parts.mintId())
+    await this.#write(this.#writeRefusal(refusal, requestId), refusal)
+  }
+}
+
+interface Answered {
+  readonly last: string | undefined
+  readonly previous: Buffer | undefined
+}
+
+function asRefusal(fault: unknown): Refusal {
+  return fault instanceof Refusal ? fault : new Refusal('gateway_fault', String(fault))
+}
+
+/** The headers of an answer as text. The runtime keeps one character for each byte. */
+function headersOf({ headers }: Response): Record<string, string> {
+  const shown: Record<string, string> = {}
+  for (const [name, value] of headers) {
+    if (/^(?:retry-|x-(?!accel-))/.test(name)) shown[name] = Buffer.from(value, 'latin1').toString('utf8')
+  }
+  return shown
+}
+
+interface PlainContext {
+  readonly message: CreateMessage | Refusal
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Clients look for the headers of an error at both places. */
+function plainEvent(status: number, body: Json, { message, headers }: PlainContext): Json {
+  if (status < 400) return { type: 'response.completed', sequence_number: 0, response: body }
+  const error: Json = { ...(body.error as Json), headers }
+  const isLost = error.code === 'response_unknown' && !(message instanceof Refusal) && message.previousId !== undefined
+  if (!isLost) return { type: 'error', status, error, headers }
+  const code = 'previous_response_not_found'
+  return { type: 'error', status: 400, error: { ...error, code, param: 'previous_response_id' }, headers }
+}
+
+/** The response in the last event of a stream; undefined where the response cannot be continued. */
+function endedResponse(last: string): { readonly id: string; readonly output: readonly Json[] } | undefined {
+  const event = JSON.parse(last) as Json
+  const { response } = event
+  if (event.type !== 'response.completed' && event.type !== 'response.incomplete') return undefined
+  if (!isObject(response) || typeof response.id !== 'string') return undefined
+  return { id: response.id, output: removeGatewayIds((response.output ?? []) as readonly Json[]) }
+}

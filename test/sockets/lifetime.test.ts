@@ -1,0 +1,173 @@
+// How long a WebSocket lives: its 60 minutes, the bounds on connections, shutdown, and a gateway that is short of memory.
+
+import { describe, expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
+import { pausedStream } from '../../tools/fake-upstream/answers.ts'
+import type { Harness, HarnessOptions } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Wire } from '../support/responses-wire.ts'
+import type { SocketClient } from './client.ts'
+import { connect, responseOf, textOf } from './client.ts'
+
+async function withGateway(options: HarnessOptions, run: (harness: Harness) => Promise<void>): Promise<void> {
+  const harness = await startHarness(options)
+  try {
+    await run(harness)
+  } finally {
+    void harness.gateway.drain() // a second drain ends the window
+    await harness.stop()
+  }
+}
+
+/** A response that has begun, and the function that ends it. */
+async function begin(harness: Harness, client: SocketClient): Promise<() => void> {
+  const ends = Promise.withResolvers<void>()
+  harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+  client.create({ input: 'x', store: false })
+  await client.until(() => textOf(client.events).includes('one'), 'content has arrived')
+  return ends.resolve
+}
+
+/** A clock that a test sets forward. */
+function steppingClock() {
+  let aheadMs = 0
+  const clock = { nowMs: () => performance.now() + aheadMs, dateMs: () => Date.now() }
+  return { clock, goTo: (ms: number) => (aheadMs = ms) }
+}
+
+describe('after its 60 minutes', () => {
+  const expired = { type: 'error', status: 400, error: { code: 'websocket_connection_limit_reached' } }
+
+  test('an idle connection gets an error and closes', async () => {
+    const { clock, goTo } = steppingClock()
+    await withGateway({ world: { clock } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      expect(textOf(await client.ask({ input: 'x' }))).toBe('x')
+      goTo(bounds.socketMsMax)
+      expect(await client.response()).toMatchObject([expired])
+      expect(await client.closed()).toMatchObject({ code: 1001 })
+    })
+  })
+
+  test('a running response ends as usual, and later messages are refused', async () => {
+    const { clock, goTo } = steppingClock()
+    const socketMs = 30_000 // shorter than any time limit of a call
+    await withGateway({ world: { clock, socketMs } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      const end = await begin(harness, client)
+      goTo(socketMs)
+      client.create({ input: 'late', stream_id: 'late' })
+      const late = (): Wire | undefined => client.events.find(({ stream_id: id }) => id === 'late')
+      await client.until(() => late() !== undefined, 'the late message is refused')
+      expect(late()).toMatchObject({ ...expired, stream_id: 'late' })
+      end()
+      await client.closed()
+      expect(client.events.filter(({ type }) => type === 'response.completed')).toHaveLength(1)
+      expect(textOf(client.events)).toBe('onetwo')
+      expect(client.closedWith).toMatchObject({ code: 1001 })
+    })
+  })
+})
+
+describe('the number of connections', () => {
+  test('of one key is bounded, and a closed one makes room', async () => {
+    await withGateway({}, async harness => {
+      const key = await harness.key()
+      const clients: SocketClient[] = []
+      for (let at = 0; at < bounds.socketsOfKeyMax; at++) clients.push(await connect(harness, key))
+      expect(clients.every(({ status }) => status === 101)).toBe(true)
+      const refused = await connect(harness, key)
+      expect(refused.status).toBe(429)
+      expect(JSON.parse(refused.body)).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
+      expect(refused.header('retry-after')).toBe('1')
+      expect((await connect(harness, await harness.key())).status).toBe(101)
+      clients[0]!.leave()
+      while ((await connect(harness, key)).status !== 101) {} // the gateway sees the closed socket a moment later
+      for (const client of clients) client.leave()
+    })
+  })
+
+  test('counts no handshake that failed', async () => {
+    await withGateway({}, async harness => {
+      const key = await harness.key()
+      for (let at = 0; at <= bounds.socketsOfKeyMax; at++) {
+        expect((await connect(harness, key, { headers: { 'sec-websocket-key': '' } })).status).toBe(426)
+      }
+      expect((await connect(harness, key)).status).toBe(101)
+    })
+  })
+})
+
+describe('when the gateway shuts down', () => {
+  test('idle connections close at once, and new ones are refused', async () => {
+    await withGateway({}, async harness => {
+      const key = await harness.key()
+      const [idle, busy] = [await connect(harness, key), await connect(harness, key)]
+      const end = await begin(harness, busy)
+      const drained = harness.gateway.drain()
+      expect(await idle.closed()).toMatchObject({ code: 1012 })
+      const late = await connect(harness, key)
+      expect([late.status, JSON.parse(late.body).error.code]).toEqual([503, 'draining'])
+      end()
+      await drained
+    })
+  })
+
+  test('a running response runs to its end, waiting messages are refused, and the connection closes', async () => {
+    await withGateway({}, async harness => {
+      const key = await harness.key()
+      const client = await connect(harness, key)
+      const end = await begin(harness, client)
+      client.create({ input: 'waits' })
+      client.create({ input: 'runs beside it', stream_id: 'b' })
+      await client.until(() => client.events.some(({ stream_id: id }) => id === 'b'), 'the other stream is answered')
+      const drained = harness.gateway.drain()
+      client.create({ input: 'too late', stream_id: 'c' })
+      await client.until(() => client.events.some(({ stream_id: id }) => id === 'c'), 'the late message is refused')
+      end()
+      expect(await client.closed()).toMatchObject({ code: 1012 })
+      await drained
+      const errors = client.events.filter(({ type }) => type === 'error')
+      const refused = { status: 503, error: { code: 'draining' } }
+      expect(errors).toMatchObject([{ ...refused, stream_id: 'c' }, refused])
+      expect(textOf(client.events.filter(({ stream_id: id }) => id === undefined))).toBe('onetwo')
+      expect(client.events.filter(({ type }) => type === 'response.completed')).toHaveLength(2)
+    })
+  })
+
+  test('a response that is still running after the window gets an error and is charged', async () => {
+    await withGateway({ env: { WEIR_DRAIN_SECONDS: '0' } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      await begin(harness, client)
+      const drained = harness.gateway.drain()
+      expect(await client.closed()).toMatchObject({ code: 1012 })
+      expect(client.events.at(-1)).toMatchObject({ type: 'error', code: 'draining' })
+      await drained
+      expect(harness.records()).toMatchObject([{ outcome: 'drained' }])
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+})
+
+test('a gateway that is short of memory forgets conversations and closes idle connections', async () => {
+  let share = 0
+  const world = { memoryBytes: () => share * 1e9 }
+  await withGateway({ world, env: { WEIR_MEMORY_MB: '1000' } }, async harness => {
+    const key = await harness.key()
+    const [idle, busy] = [await connect(harness, key), await connect(harness, key)]
+    const { id } = responseOf(await busy.ask({ input: 'x', store: false, stream_id: 'kept' }))
+    const end = await begin(harness, busy)
+    share = 0.99
+    expect(await idle.closed()).toMatchObject({ code: 1013 })
+    share = 0
+    end()
+    expect((await busy.response()).at(-1)!.type).toBe('response.completed')
+    let code: string | undefined
+    do {
+      const [event] = await busy.ask({ input: 'x', store: false, previous_response_id: id })
+      code = (event!.error as Wire | undefined)?.code as string | undefined
+    } while (code === 'overloaded') // until the gateway has measured its memory again
+    expect(code).toBe('previous_response_not_found')
+    busy.leave()
+  })
+})
