@@ -26,7 +26,7 @@ export const buildPublishModels =
   ({ catalogue, prices, store }: PublishParts) =>
   (listed: FoundProviders): Promise<void> =>
     store.management.writeQueue(async () => {
-      // What a file lists has the price of the file.
+      // What a provider's definition lists has the price of the definition, which may be newer than the list.
       const found = mapModels(listed, (provider, { models }) => ({
         models: models.filter(({ id }) => !catalogue.isDefined(provider, id)),
       }))
