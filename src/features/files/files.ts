@@ -33,7 +33,7 @@ import type { FileRegistry } from '../../vault/vault.ts'
 
 export interface FileServiceParts {
   readonly files: FileRegistry
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'findOrSuccessor' | 'rulesOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'findOrSuccessor' | 'rulesOf' | 'index'>
   readonly targets: Pick<Targets, 'modelTargets'>
   readonly limitRate: LimitRate
   readonly gate: Pick<Gate, 'admit'>
@@ -227,11 +227,13 @@ export class FileService {
   }
 
   /** Whether the key may call a model of the provider, by its own name or by an allowed alias. */
-  #mayCall(caller: Caller, { id, models, openModels }: Provider): boolean {
+  #mayCall(caller: Caller, offering: Provider): boolean {
+    const { id, models, openModels } = offering
     const { allows, accountAllows, requires } = caller
+    const { index } = this.#parts.catalogue
     const own = [...models.keys()].map(model => ({
       requested: `${id}/${model}`,
-      names: plainNames(`${id}/${model}`),
+      names: index.namesOf(offering, model),
     }))
     const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
     const named = patterns.flatMap(pattern => {
