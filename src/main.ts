@@ -102,6 +102,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
       rows: store.reader.prices(),
       writer: store.writer,
       author: `weir ${version}`,
+      isVariant: catalogue.isVariant,
     })
     opened.push(listenControl(store.folder.socket, store.manage))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened, createdByFile })
@@ -324,11 +325,12 @@ type DiscoverySources = Omit<GatewayParts, 'opened' | 'createdByFile'> & Pick<Ca
 
 /** What finds models that no provider file lists. */
 function openDiscovery({ config, catalogue, prices, store, upstreams, deadlines, log, world }: DiscoverySources) {
-  const listModels = buildListModels(buildSendUpstreamQuery(upstreams.send, deadlines))
-  const shared = { catalogue, listModels, log, nowMs: world.clock.nowMs }
+  const sendQuery = buildSendUpstreamQuery(upstreams.send, deadlines)
+  const shared = { catalogue, listModels: buildListModels(sendQuery), log, nowMs: world.clock.nowMs }
+  const servers = { ports: config.localServers, everyMs: world.localServersEveryMs, sendQuery }
   const publish = buildPublishModels({ catalogue, prices, store })
   return {
-    localServers: new LocalServers({ ...shared, ports: config.localServers, everyMs: world.localServersEveryMs }),
+    localServers: new LocalServers({ ...shared, ...servers }),
     listedModels: new ListedModels({ ...shared, everyMs: world.listedModelsEveryMs, publish }),
   }
 }

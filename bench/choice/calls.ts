@@ -4,6 +4,7 @@
 // calls.ts <calls> <limits | routing | both>
 
 import { heapStats } from 'bun:jsc'
+import { plainNames } from '../../src/base/text/rule-names.ts'
 import { noLimitLease } from '../../src/limits/leases.ts'
 import type { LimitedCall } from '../../src/limits/limited-call.ts'
 import { Limits } from '../../src/limits/limits.ts'
@@ -70,7 +71,7 @@ const subjects = Array.from(
     qpm: 100_000,
     tokens: 900,
     model: 'pool/large',
-    names: ['large', 'pool/large', 'lake/large'],
+    names: plainNames('large', 'pool/large', 'lake/large'),
   }),
 )
 const options = twoOptions()

@@ -162,16 +162,23 @@ export const bounds = {
   /** Asking an upstream which models it has. */
   modelListMsMax: 20_000,
   modelListBytesMax: 8 * 1024 * 1024,
-  /** How long a server on this machine may take to list its models. */
+  /** How long a server on this machine may take to list its models, and to say what it is. */
   localServerMsMax: 1_000,
+  localServerBytesMax: 1024 * 1024,
   /** How long a provider may take to list its models while a call for an unknown model waits, and how often it is asked. */
   listedModelsMsMax: 5_000,
   listedModelsGapMs: 60_000,
   listedModelsMax: 2_000,
+  /** Versions of prices that providers' lists may add: of one model, and of all. Beyond this, an operator sets the price. */
+  listedPricesOfModelMax: 40,
+  listedPricesMax: 50_000,
   /** The models of one local server that are listed. */
   localModelsMax: 500,
   /** Calls for unknown models look for local servers at most this often. */
   localServersGapMs: 2_000,
+  /** Unknown model names: the names that each is compared with, and the names whose neighbours are kept. */
+  nearestNamesComparedMax: 200,
+  nearestNamesKeptMax: 1_000,
   modelListPagesMax: 20,
   modelsListedMax: 10_000,
   weightMax: 1_000_000,

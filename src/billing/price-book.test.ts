@@ -184,3 +184,23 @@ test('a book of many models opens quickly', () => {
   })
   expect(tookMs).toBeLessThan(1_000)
 })
+
+test('a price for a pattern is not the price of a variant, unless the pattern has a colon, too', () => {
+  const rows = [operatorRow(1, 'a/*', '5'), operatorRow(2, 'a/*:online', '7')]
+  const book = buildPriceBook(new Map(), rows)
+  const priceOfModel = (model: string): string | undefined => currentPrice(book, model)?.[1]
+  expect(['a/x', 'a/v1:0', 'a/x:online'].map(priceOfModel)).toEqual(['5', '5', '7'])
+  expect(['a/x:nitro', 'a/x:free', 'a/x:Other-1.5'].map(priceOfModel)).toEqual([undefined, undefined, undefined])
+  const tagged = buildPriceBook(new Map(), rows, () => false)
+  expect(currentPrice(tagged, 'a/x:latest')?.[1]).toBe('5')
+})
+
+test('shipped prices without a version change nothing', () => {
+  const { book } = start({ 'a/x': '1' })
+  const row = { model: 'a/y', origin: 'shipped', price: priceText(priceOf('2')), author, version: 2 } as const
+  expect(() => book.replaceShipped(shippedAt({ 'a/y': '2', 'a/z': '3' }), [row])).toThrow('must have a version')
+  expect(currentPrice(book, 'a/x')).toEqual([1, '1'])
+  expect(currentPrice(book, 'a/y')).toBeUndefined()
+  book.replaceShipped(shippedAt({ 'a/x': '1', 'a/y': '2' }), [row])
+  expect(currentPrice(book, 'a/y')).toEqual([2, '2'])
+})

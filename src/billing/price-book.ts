@@ -1,12 +1,14 @@
 // The current prices, each with the version that a call is billed by. A version is a row that never changes: a shipped
 // price becomes a new row when it differs from the last shipped row of its model; a price of an operator is a row that
 // overrides the shipped price; and its withdrawal is a row as well. A price of an operator for a pattern (`relay/*`) is
-// the price of all models that match it and have none of their own.
+// the price of all models that match it and have none of their own. It is not the price of their variants
+// (`relay/gpt-5:online`), which may cost more, unless the pattern has a colon, too (`relay/*:online`).
 
 import { assert } from '../base/assert.ts'
 import type { Price } from '../base/money/price.ts'
 import { parsePrice, priceText } from '../base/money/price.ts'
 import { matchesGlob } from '../base/text/glob.ts'
+import { variantBase } from '../base/text/rule-names.ts'
 import type { PriceVersion } from '../store/engine/reader.ts'
 import type { Writer } from '../store/engine/writer.ts'
 import type { PriceInsert } from '../store/ledger/hold-types.ts'
@@ -63,7 +65,11 @@ export function shippedTexts(prices: ReadonlyMap<string, Price>): ReadonlyMap<st
  * `rows`: all rows of the table, in order, including the ones for `first`. Only rows of operators are parsed: shipped
  * prices are already in memory, and a model that is no longer shipped with a price has none.
  */
-export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): PriceBook {
+export function buildPriceBook(
+  first: ReadonlyMap<string, Price>,
+  rows: readonly PriceRow[],
+  isVariant: IsVariant = model => variantBase(model) !== undefined,
+): PriceBook {
   const shippedPrices = new Map<string, CurrentPrice>()
   const operatorPrices = new Map<string, CurrentPrice>()
   /** The longest pattern first, because it is the most exact one. */
@@ -89,16 +95,20 @@ export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly
     revision++
   }
 
+  /** Changes everything or, if a price has no version, nothing. */
   function ship(prices: ReadonlyMap<string, Price>, fresh: readonly PriceRow[]): void {
+    const versioned = new Set(fresh.flatMap(({ origin, model }) => (origin === 'shipped' ? [model] : [])))
+    for (const model of prices.keys()) {
+      assert(versioned.has(model) || shippedPrices.has(model), 'every shipped price must have a version')
+    }
     shipped = prices
     for (const model of shippedPrices.keys()) if (!prices.has(model)) shippedPrices.delete(model)
     for (const row of fresh) add(row)
-    for (const model of prices.keys()) assert(shippedPrices.has(model), 'every shipped price must have a version')
     revision++
   }
 
   const findPattern = (model: string): CurrentPrice | undefined =>
-    patternPrices.find(([pattern]) => matchesGlob(pattern, model))?.[1]
+    patternPrices.find(([pattern]) => matchesGlob(pattern, model) && (pattern.includes(':') || !isVariant(model)))?.[1]
 
   ship(first, rows)
   return {
@@ -127,15 +137,20 @@ export interface PriceBookParts {
   readonly writer: Pick<Writer, 'run'>
   /** The author of shipped prices. */
   readonly author: string
+  /** By default, what looks like a variant is one. */
+  readonly isVariant?: IsVariant
 }
 
+/** Whether a model is a variant of another one, whose price may not be the price of the variant. */
+export type IsVariant = (model: string) => boolean
+
 /** Writes shipped prices that are new, and opens the price book. */
-export async function openPriceBook({ shipped, rows, writer, author }: PriceBookParts): Promise<PriceBook> {
+export async function openPriceBook({ shipped, rows, writer, author, isVariant }: PriceBookParts): Promise<PriceBook> {
   const prices = findNewPrices(shippedTexts(shipped), rows, author)
-  if (prices.length === 0) return buildPriceBook(shipped, rows)
+  if (prices.length === 0) return buildPriceBook(shipped, rows, isVariant)
   const { versions } = await writer.run('addPrices', { prices }, { actor: author })
   const fresh = prices.map((row, index) => ({ ...row, version: versions[index]! }))
-  return buildPriceBook(shipped, [...rows, ...fresh])
+  return buildPriceBook(shipped, [...rows, ...fresh], isVariant)
 }
 
 export const isPattern = (model: string): boolean => model.includes('*')

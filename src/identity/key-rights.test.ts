@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
+import { plainNames } from '../base/text/rule-names.ts'
 import { AddressRanges } from '../http/address/ranges.ts'
 import type { KnownKey } from './key-directory.ts'
 import type { EndpointName, KeyRights, KeyUse } from './key-rights.ts'
@@ -11,7 +12,7 @@ const all: KeyRights = { allows: null, accountAllows: null, denies: null, requir
 
 function isAllowed(rights: Partial<KeyRights>, model: string, requested = model): boolean {
   try {
-    checkModelAllowed({ ...all, ...rights }, { requested, names: requested === model ? [model] : [requested, model] })
+    checkModelAllowed({ ...all, ...rights }, { requested, names: plainNames(requested, model) })
     return true
   } catch (fault) {
     expect(fault).toBeInstanceOf(Refusal)
@@ -49,11 +50,22 @@ test('patterns match the requested name and the own name of a model, also to den
 
 test('a spelling that the caller has chosen can forbid a model, but not allow it', () => {
   const check = (rights: Partial<KeyRights>): void =>
-    checkModelAllowed({ ...all, ...rights }, { requested: 'gpt-5-latest', names: ['openai/gpt-5', 'gpt-5'] })
+    checkModelAllowed({ ...all, ...rights }, { requested: 'gpt-5-latest', names: plainNames('openai/gpt-5', 'gpt-5') })
   expect(() => check({ allows: ['*-latest'] })).toThrow('model_forbidden')
   expect(() => check({ allows: ['gpt-5'], denies: ['*-latest'] })).toThrow('model_forbidden')
   expect(() => check({ denies: ['gpt-5'] })).toThrow('model_forbidden')
   expect(() => check({ allows: ['gpt-5'] })).not.toThrow()
+})
+
+test('what is denied is denied in every spelling; what is allowed only as it is written', () => {
+  const names = plainNames('openai/gpt-5.1', 'gpt-5.1')
+  const check = (rights: Partial<KeyRights>): void =>
+    checkModelAllowed({ ...all, ...rights }, { requested: 'openai/gpt-5.1', names })
+  for (const spelling of ['gpt-5.1', 'GPT-5.1', 'gpt-5-1', 'OpenAI/gpt-5_1', 'GPT-5.*']) {
+    expect(() => check({ denies: [spelling] })).toThrow('model_forbidden')
+  }
+  expect(() => check({ allows: ['gpt-5.1'] })).not.toThrow()
+  expect(() => check({ allows: ['GPT-5.1'] })).toThrow('model_forbidden')
 })
 
 test('a channel must have every tag that the key requires', () => {

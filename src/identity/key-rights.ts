@@ -4,6 +4,8 @@
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { matchesGlob } from '../base/text/glob.ts'
+import type { RuleNames } from '../base/text/rule-names.ts'
+import { isRuleAbout, normalizeName } from '../base/text/rule-names.ts'
 import type { KnownKey } from './key-directory.ts'
 
 /** The endpoints that a key can be restricted to: dialects of generations, and kinds of other calls. */
@@ -59,8 +61,7 @@ export interface KeyRights {
 export interface RestrictedModel {
   /** The name in the request. It can only forbid: a spelling that callers choose freely must not allow anything. */
   readonly requested: string
-  /** `<provider>/<model>`, the names without a provider, and the name that an operator has defined for the model. */
-  readonly names: readonly string[]
+  readonly names: RuleNames
 }
 
 /** Throws if the key may not use a model. */
@@ -68,8 +69,11 @@ export function checkModelAllowed(
   { allows, accountAllows, denies }: KeyRights,
   { requested, names }: RestrictedModel,
 ): void {
-  const allow = (pattern: string): boolean => names.some(name => matchesGlob(pattern, name))
-  const deny = (pattern: string): boolean => matchesGlob(pattern, requested) || allow(pattern)
+  const allow = (pattern: string): boolean => names.written.some(name => matchesGlob(pattern, name))
+  const deny = (pattern: string): boolean => {
+    const rule = normalizeName(pattern)
+    return isRuleAbout(rule, names) || matchesGlob(rule, normalizeName(requested))
+  }
   const isAllowed = (allows === null || allows.some(allow)) && (accountAllows === null || accountAllows.some(allow))
   const isDenied = denies?.some(deny)
   if (isAllowed && !isDenied) return

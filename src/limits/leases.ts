@@ -20,6 +20,18 @@ export interface LimitLease {
 /** For a call without limits of tokens or concurrency. */
 export const noLimitLease: LimitLease = { correct: () => {}, release: () => {} }
 
+/** What a call has taken in two steps. */
+export const joinLeases = (one: LimitLease, other: LimitLease): LimitLease => ({
+  correct(tokens, nowMs) {
+    one.correct(tokens, nowMs)
+    other.correct(tokens, nowMs)
+  },
+  release() {
+    one.release()
+    other.release()
+  },
+})
+
 export interface LimitLeasesParts {
   /** Returns the latest time so far, so that time never goes back. */
   advance(nowMs: number): number

@@ -2,6 +2,8 @@
 // two numbers for each of its rules and nothing else, because there are many owners and every call reads their numbers.
 
 import { convertUsed, resetMsOf, usedAfter, usedWith } from '../base/collections/gcra.ts'
+import type { RuleNames } from '../base/text/rule-names.ts'
+import { hasSameNames } from '../base/text/rule-names.ts'
 import type { LimitOwnerKind, LimitRule, LimitRuleSet } from './limit-rule.ts'
 import type { LimitedCall, LimitedCaller } from './limited-call.ts'
 
@@ -104,8 +106,8 @@ export class LimitOwner {
 export interface LimitPlan {
   /** Undefined if no rule depends on the model. */
   readonly model: string | null | undefined
-  /** The requested model name, if the call has several names. */
-  readonly requestedName: string | undefined
+  /** All names of the model, if it has several. They may change, when models are found or lost. */
+  readonly names: RuleNames | undefined
   readonly owners: readonly LimitOwner[]
   readonly shape: LimitPlanShape
 }
@@ -118,9 +120,12 @@ export interface LimitPlanShape {
   readonly needsLease: boolean
 }
 
-export function isPlanFor({ model, requestedName }: LimitPlan, subject: Pick<LimitedCall, 'model' | 'names'>): boolean {
+export function isPlanFor({ model, names }: LimitPlan, subject: Pick<LimitedCall, 'model' | 'names'>): boolean {
   if (model === undefined) return true
-  return model === subject.model && requestedName === subject.names?.[0]
+  if (model !== subject.model) return false
+  return names === undefined || subject.names === undefined
+    ? names === subject.names
+    : hasSameNames(names, subject.names)
 }
 
 /** A key, together with those of its models that have limits of their own. */

@@ -3,6 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import { plainNames } from '../base/text/rule-names.ts'
 import type { LimitOwnerName, LimitPlan, LimitPlanShape } from './limit-owner.ts'
 import { isPlanFor, KeyLimitOwner, LimitOwner, ModelLimitOwner } from './limit-owner.ts'
 import type { LimitOwnerKind, LimitRule } from './limit-rule.ts'
@@ -73,11 +74,20 @@ export class LimitOwners {
     for (const kind of limitOwnerKinds) {
       if (kind.perModel || this.ruleSet.rulesOf(kind, who).length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, { ...who, model: '', tokens: 0 }, { key, nowMs })!
-      const applies = (rule: LimitRule): boolean => !rule.dependsOnModel && rule.appliesTo(who, [])
+      const applies = (rule: LimitRule): boolean => !rule.dependsOnModel && rule.appliesTo(who, undefined)
       owners.push(owner)
       fits.push(owner.rules.flatMap((rule, at) => (applies(rule) ? [at] : [])))
     }
-    return { model: undefined, requestedName: undefined, owners, shape: { ruleIndexes: fits, needsLease: false } }
+    return { model: undefined, names: undefined, owners, shape: { ruleIndexes: fits, needsLease: false } }
+  }
+
+  /** The limits of a plan that another plan does not have. */
+  planWithout({ owners, shape, ...plan }: LimitPlan, other: LimitPlan): LimitPlan {
+    const fits = shape.ruleIndexes.map((rules, index) => {
+      const counted = other.shape.ruleIndexes[other.owners.indexOf(owners[index]!)] ?? []
+      return rules.filter(at => !counted.includes(at))
+    })
+    return { ...plan, owners, shape: this.#shapeOf(owners, fits) }
   }
 
   /** A request without a model: limits of requests for any model. Concurrency and days only if a provider is called. */
@@ -112,8 +122,7 @@ export class LimitOwners {
 
   #makePlan(key: KeyLimitOwner, subject: LimitedCall, nowMs: number): LimitPlan | TooManyModels {
     const { model } = subject
-    const { names = [model!] } = subject
-    const [requestedName] = subject.names ?? []
+    const names = subject.names ?? plainNames(model!)
     const owners: LimitOwner[] = []
     const fits: number[][] = []
     let dependsOnModel = false
@@ -128,7 +137,7 @@ export class LimitOwners {
       fits.push(applying)
     }
     const shape = this.#shapeOf(owners, fits)
-    return { model: dependsOnModel ? model : undefined, requestedName, owners, shape }
+    return { model: dependsOnModel ? model : undefined, names: subject.names, owners, shape }
   }
 
   #shapeOf(owners: readonly LimitOwner[], fits: readonly (readonly number[])[]): LimitPlanShape {

@@ -2,7 +2,8 @@
 
 import type { Rate } from '../base/collections/gcra.ts'
 import { rateOf, spansMs } from '../base/collections/gcra.ts'
-import { matchesGlob } from '../base/text/glob.ts'
+import type { RuleNames } from '../base/text/rule-names.ts'
+import { isRuleAbout, normalizeName } from '../base/text/rule-names.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
 import type { LimitedCaller } from './limited-call.ts'
 
@@ -26,11 +27,14 @@ export class LimitRule implements Rate {
   readonly perModel: boolean
   /** Whom the limit applies to, as text for a caller. */
   readonly ownerText: string
+  /** The name or pattern of the models that the rule is about. */
+  readonly #model: string | undefined
 
   constructor(row: LimitRow) {
     const { resource, span, amount, per } = row
     const rate = span === null ? concurrencyRate(amount) : rateOf(amount, spansMs[span])
     this.row = row
+    this.#model = row.model === null ? undefined : normalizeName(row.model)
     this.amount = amount
     this.tickMs = rate.tickMs
     this.unitsEach = rate.unitsEach
@@ -52,12 +56,12 @@ export class LimitRule implements Rate {
   /** Whether the rule applies to a call of this tier for a model with these names. Key and account are not checked. */
   appliesTo(
     { tier, hasOwnLimit = false }: Pick<LimitedCaller, 'tier' | 'hasOwnLimit'>,
-    names: readonly string[],
+    names: RuleNames | undefined,
   ): boolean {
     const { row } = this
     if (row.tier !== null && row.tier !== tier) return false
     if (row.isDefault === true && hasOwnLimit) return false
-    return row.model === null || names.some(name => matchesGlob(row.model!, name))
+    return this.#model === undefined || (names !== undefined && isRuleAbout(this.#model, names))
   }
 
   /** Whether both are versions of the same rule, so that the use of one is the use of the other. */

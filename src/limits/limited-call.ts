@@ -1,5 +1,7 @@
 // The properties of a caller and of a call that limits depend on.
 
+import type { RuleNames } from '../base/text/rule-names.ts'
+
 export interface LimitedCaller {
   readonly keyId: number
   readonly accountId: number
@@ -16,8 +18,8 @@ export interface LimitedCall extends LimitedCaller {
   readonly model: string | null
   /** For a request without a model: whether it goes to a provider. If not, only limits of a minute count it. */
   readonly callsProvider?: boolean | undefined
-  /** All names of the model, the requested one first. Default: `model` alone. */
-  readonly names?: readonly string[] | undefined
+  /** All names of the model, with the requested one. Default: `model` alone. */
+  readonly names?: RuleNames | undefined
   /** The estimated tokens, until the real number is known. */
   readonly tokens: number
 }

@@ -26,9 +26,13 @@ export interface Quota {
   readonly whose: string
 }
 
-export type LimitAdmission =
-  | { readonly admitted: true; readonly quotas: readonly Quota[]; readonly lease: LimitLease }
-  | LimitRefusal
+interface Admitted {
+  readonly admitted: true
+  readonly quotas: readonly Quota[]
+  readonly lease: LimitLease
+}
+
+export type LimitAdmission = Admitted | LimitRefusal
 
 export interface LimitRefusal {
   readonly admitted: false
@@ -72,6 +76,24 @@ export class Limits {
     const plan = this.#owners.planFor(subject, clockMs)
     if ('tooMany' in plan) return tooManyModels(plan.tooMany)
     return this.#refusal(plan, subject.tokens, clockMs) ?? this.#take(plan, subject.tokens, clockMs)
+  }
+
+  /**
+   * Admits a call again whose model has got another name or more names since `counted`: only limits that have not
+   * counted the call check and count it now. The lease is for these limits alone.
+   */
+  admitRest(subject: LimitedCall, counted: LimitedCall, nowMs: number): LimitAdmission {
+    const clockMs = this.#advance(nowMs)
+    const before = this.#owners.planFor(counted, clockMs)
+    const plan = this.#owners.planFor(subject, clockMs)
+    if ('tooMany' in plan) return tooManyModels(plan.tooMany)
+    const rest = 'tooMany' in before ? plan : this.#owners.planWithout(plan, before)
+    return (
+      this.#refusal(rest, subject.tokens, clockMs) ?? {
+        ...this.#take(rest, subject.tokens, clockMs),
+        quotas: tightest(plan.owners, plan.shape.ruleIndexes),
+      }
+    )
   }
 
   /** The limit of requests that refuses any call of the key at this moment. Counts nothing. */
@@ -153,7 +175,7 @@ export class Limits {
   }
 
   /** Counts a call that no limit refuses. From here on it must succeed. */
-  #take(plan: LimitPlan, tokens: number, clockMs: number): LimitAdmission {
+  #take(plan: LimitPlan, tokens: number, clockMs: number): Admitted {
     const { owners, shape } = plan
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import { errorRows, Refusal } from '../base/errors.ts'
 import { MINUTE_MS } from '../base/time.ts'
 import { estimateTokens } from '../billing/price.ts'
-import { noLimitLease } from '../limits/leases.ts'
+import { joinLeases, noLimitLease } from '../limits/leases.ts'
 import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
 import type { LimitRefusal, Quota } from '../limits/limits.ts'
 import { Limits } from '../limits/limits.ts'
@@ -21,6 +21,8 @@ export interface LimitRateParts {
 /** What a call asks of the limits. */
 export interface CallDemand extends Pick<LimitedCall, 'model' | 'names' | 'callsProvider'> {
   readonly tokens: number
+  /** How the call was admitted before its model got other names. What has counted it then does not count it again. */
+  readonly counted?: { readonly permit: Permit; readonly demand: CallDemand }
 }
 
 export type LimitRate = (caller: Caller, about: CallDemand) => Permit
@@ -59,10 +61,16 @@ export const limitedKeyOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }:
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
-  return function limitRate(caller, { model, names, tokens, callsProvider }) {
-    const admission = limits.admit({ ...limitedKeyOf(caller), model, names, tokens, callsProvider }, nowMs())
+  return function limitRate(caller, demand) {
+    const { counted } = demand
+    const key = limitedKeyOf(caller)
+    const admission =
+      counted === undefined
+        ? limits.admit({ ...key, ...demand }, nowMs())
+        : limits.admitRest({ ...key, ...demand }, { ...key, ...counted.demand }, nowMs())
     if (!admission.admitted) throw refusalOf(admission, caller.keyId)
-    return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
+    const { quotas, lease } = admission
+    return { caller, quotas, lease: counted === undefined ? lease : joinLeases(counted.permit.lease, lease) } as Permit
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/money/price.ts'
+import { variantBase } from '../base/text/rule-names.ts'
 import { hasBasis, hasClass, hasSearch, hasUnit, normalizeServiceClass } from '../billing/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import { checkModelAllowed } from '../identity/key-rights.ts'
@@ -41,13 +42,14 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
    * An unknown price never means that a call is free. A model without a price is the operator's mistake. A service
    * without a price can be left out by the caller, so that refusal is one that programs do not retry.
    */
-  function priceOf({ provider, model, upstreamProtocol, option }: Target, request: RouteRequest): CurrentOrFree {
+  function priceOf(target: Target, request: RouteRequest): CurrentOrFree {
+    const { provider, model, upstreamProtocol, option } = target
     const { protocol, call } = request
     const { serviceClass, units, services = [] } = call
     if (protocol.free) return undefined
     const current = prices.current(option.name)
     if (current === undefined && (provider.free || model.free)) return undefined
-    if (current === undefined) throw new Refusal('price_unknown', option.name)
+    if (current === undefined) throw unknownPrice(target)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('service_unpriced', option.name, { param: 'service_tier', hint })
@@ -142,6 +144,18 @@ function isPriced({ name, unit }: Service, price: Price, included: readonly stri
 /** Whether a search has a price, or is included in the price of the call. */
 const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
   hasSearch(price) || included.includes('web_search') || Boolean(price.included?.includes('web_search'))
+
+/** Says why, where the reason is not just that nobody has set a price. */
+function unknownPrice({ provider, model, option: { name } }: Target): Refusal {
+  const base = variantBase(model.id)
+  const end = base === undefined ? '' : model.id.slice(base.length)
+  const why =
+    model.priceProblem ??
+    (base === undefined ? undefined : `It is a variant of ${provider.id}/${base} and may cost more.`)
+  if (why === undefined) return new Refusal('price_unknown', name)
+  const pattern = base === undefined ? '' : `, or for all such variants as ${provider.id}/*${end}`
+  return new Refusal('price_unknown', name, { hint: `${why} An operator can set its price as ${name}${pattern}.` })
+}
 
 function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {
   const hint =

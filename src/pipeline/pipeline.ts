@@ -4,6 +4,7 @@ import type { ListNode } from '../base/collections/linked-list.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
+import { hasSameNames } from '../base/text/rule-names.ts'
 import type { BodyType } from '../http/server/body.ts'
 import type { Gate } from '../limits/gate.ts'
 import { GateLease } from '../limits/gate.ts'
@@ -12,7 +13,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import { formatTags } from '../protocols/request/tags.ts'
 import type { StoredResponse } from '../vault/responses.ts'
 import type { Authenticate, KeyedRequest } from './10-authenticate.ts'
-import type { LimitRate, RefuseUnread } from './20-limit-rate.ts'
+import type { CallDemand, LimitRate, RefuseUnread } from './20-limit-rate.ts'
 import { countRefused, demandOf, limitReason } from './20-limit-rate.ts'
 import type { ResponseLocation, RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
@@ -29,7 +30,7 @@ import type { Replies } from './reply/reply.ts'
 import { narrowToReaders } from './route/modalities.ts'
 import type { ReferenceCheck } from './route/references.ts'
 import { createdReferencesOf } from './route/references.ts'
-import type { ModelNames, Targets } from './route/targets.ts'
+import type { Targets } from './route/targets.ts'
 import { recorderFor } from './settle/keep-bodies.ts'
 import type { Settler } from './settle/settle.ts'
 import { routeNote, Timings } from './timings.ts'
@@ -132,7 +133,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       }
       let body: Buffer
       let call: Call
-      let named: ModelNames
+      let demand: CallDemand
       try {
         body =
           requestType === 'nothing' ? noBody : await exchange.lifetime.stop.race(ingress.readBody(requestType, caller))
@@ -140,24 +141,41 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = call
         exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
-        named = stages.targets.namesOf(call.model, caller)
+        demand = demandOf(call, stages.targets.namesOf(call.model, caller))
       } catch (fault) {
         countRefused(stages.limitRate, caller, fault)
         throw fault
       }
 
       timings.enter('RateLimit')
-      exchange.permit = stages.limitRate(caller, demandOf(call, named))
+      exchange.permit = stages.limitRate(caller, demand)
       timings.pass()
+      /** While the call waited, its model may have been found, or may have got more names: their limits count it, too. */
+      const limitByNewNames = (): void => {
+        const current = demandOf(call, stages.targets.namesOf(call.model, caller))
+        if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return
+        timings.enter('RateLimit')
+        exchange.permit = stages.limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
+        timings.pass()
+        demand = current
+      }
       if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
 
       const previous = stages.previousResponses.find(call, exchange.permit)
 
       timings.enter('Route')
-      const { permit } = exchange
-      const findRoute = (routed: Call): Route =>
-        stages.route(permit, { call: routed, protocol, storedAt: stages.previousResponses.storedAt(previous) })
-      const routed = findOrRefresh(() => findRoute(call), stages)
+      const findRoute = (routed: Call): Route => {
+        const storedAt = stages.previousResponses.storedAt(previous)
+        return stages.route(exchange.permit!, { call: routed, protocol, storedAt })
+      }
+      const routed = findOrRefresh(
+        () => findRoute(call),
+        stages,
+        () => {
+          limitByNewNames()
+          timings.enter('Route')
+        },
+      )
       const found = routed instanceof Promise ? await routed : routed
       setRoute(exchange, found)
       timings.pass(routeNote(found.candidates[0]!))
@@ -166,6 +184,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
+          limitByNewNames()
           // The previous turns may need more of a target than the new turn does.
           const whole = findRoute(exchange.call)
           setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
@@ -195,13 +214,14 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 }
 
 /** A local server may have got the model just now. */
-function findOrRefresh(find: () => Route, { refreshModels }: Stages): Route | Promise<Route> {
+function findOrRefresh(find: () => Route, { refreshModels }: Stages, onChange: () => void): Route | Promise<Route> {
   try {
     return find()
   } catch (fault) {
     if (!(fault instanceof Refusal)) throw fault
     return refreshModels(fault.code).then(isChanged => {
       if (!isChanged) throw fault
+      onChange()
       return find()
     })
   }

@@ -134,7 +134,7 @@ test('a credential that was set for one origin is used for no other origin', () 
 })
 
 describe('a local server', () => {
-  const local = { baseUrl: 'http://127.0.0.1:9/v1', keyless: true, localServer: {} }
+  const local = { baseUrl: 'http://127.0.0.1:9/v1', keyless: true, localServer: { ownedBy: 'acme' } }
   const files = [{ name: 'acme.json', text: JSON.stringify({ ...base, ...local }) }]
   const found = new Map([['acme', { baseUrl: 'http://127.0.0.1:7/v1', models: [{ id: 'river' }] }]])
 

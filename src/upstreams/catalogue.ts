@@ -7,6 +7,7 @@
 import { systemClock } from '../base/clock.ts'
 import type { Price } from '../base/money/price.ts'
 import type { Secret } from '../base/secrets/secret.ts'
+import { variantBase } from '../base/text/rule-names.ts'
 import type { PrivateHosts } from '../http/address/private-hosts.ts'
 import { noPrivateHosts } from '../http/address/private-hosts.ts'
 import { openHttpClient } from '../http/client/http-client.ts'
@@ -55,6 +56,10 @@ export interface FoundProvider {
 export interface Catalogue extends Channels {
   /** With the models that were found. */
   readonly providers: ReadonlyMap<string, Provider>
+  /** Whether the provider file, or the operator's own definition, lists the model of a provider. */
+  isDefined(providerId: string, modelId: string): boolean
+  /** Whether a name (`<provider>/<model>`) is that of a variant which nobody has listed, such as `…/gpt-5:online`. */
+  isVariant(name: string): boolean
   /** What names without a provider mean. Another object after each change that concerns it. */
   readonly index: ModelIndex
   /** The channel that a local server gets when it is found at this address. Undefined for another provider. */
@@ -153,12 +158,23 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     return channelAddress(baseUrl, source, parts)
   }
 
+  const isDefined = (providerId: string, modelId: string): boolean =>
+    sources.get(providerId)?.provider.models.has(modelId) === true
+
   configure(configured)
   return {
     ...channels,
     setRules(rows) {
       channels.setRules(rows)
       isIndexChecked = false
+    },
+    isDefined,
+    isVariant(name) {
+      const slash = name.indexOf('/')
+      const [providerId, modelId] = [name.slice(0, Math.max(0, slash)), name.slice(slash + 1)]
+      // At a free provider, what follows the colon is a part of the name: "llama3.2:latest".
+      const isFree = sources.get(providerId)?.provider.free === true
+      return !isFree && variantBase(modelId) !== undefined && !isDefined(providerId, modelId)
     },
     get index() {
       return currentIndex()
@@ -203,22 +219,29 @@ function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, P
 const providersIn = (sources: ReadonlyMap<string, ProviderSource>): ReadonlyMap<string, Provider> =>
   new Map([...sources].map(([id, { provider }]) => [id, provider]))
 
-/** A model of the provider file stays as it is there. */
+/** A model of the provider file stays as it is there. Of what was found twice, the model with a price counts. */
 function withFoundModels(
   providers: ReadonlyMap<string, Provider>,
   sources: readonly FoundProviders[],
 ): ReadonlyMap<string, Provider> {
-  const merged = new Map(providers)
+  const added = new Map<string, Map<string, Model>>()
   for (const [id, { models }] of sources.flatMap(found => [...found])) {
-    const provider = merged.get(id)
-    const added = models.filter(model => !provider?.models.has(model.id))
-    if (provider === undefined || added.length === 0) continue
-    merged.set(id, {
-      ...provider,
-      models: new Map([...provider.models, ...added.map(model => [model.id, model] as const)]),
-    })
+    const ofFile = providers.get(id)?.models
+    const ofProvider = added.get(id) ?? new Map<string, Model>()
+    added.set(id, ofProvider)
+    for (const model of models) {
+      const known = ofProvider.get(model.id)
+      const isBetter = known === undefined || (known.price === undefined && model.price !== undefined)
+      if (isBetter && ofFile?.has(model.id) === false) ofProvider.set(model.id, model)
+    }
   }
-  return merged
+  return new Map(
+    [...providers].map(([id, provider]) => {
+      const models = added.get(id)
+      const hasMore = models !== undefined && models.size > 0
+      return [id, hasMore ? { ...provider, models: new Map([...provider.models, ...models]) } : provider]
+    }),
+  )
 }
 
 /** The channels of servers that were found without being configured. An unchanged server keeps its channel. */

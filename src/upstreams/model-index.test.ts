@@ -3,8 +3,9 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isRuleAbout, normalizeName } from '../base/text/rule-names.ts'
 import { findMaker } from './makers.ts'
-import { buildModelIndex, normalizeName } from './model-index.ts'
+import { buildModelIndex } from './model-index.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider } from './provider.ts'
 
@@ -89,23 +90,111 @@ test('a vendor’s word before models of two makers says nothing', () => {
 })
 
 test('every spelling of a model is among its names', () => {
-  const { bareNamesOf } = index([maker, host])
-  expect(bareNamesOf(host, 'acme/M-1')).toEqual(['m-1', 'M-1'])
-  expect(bareNamesOf(maker, 'm-1')).toEqual(['m-1', 'M-1'])
-  expect(bareNamesOf(maker, 'm-2-20250601')).toEqual(['m-2-20250601', 'm-2'])
-  expect(bareNamesOf(maker, 'm-2-20250101')).toEqual(['m-2-20250101'])
-  expect(bareNamesOf(host, 'acme/new')).toEqual(['new'])
+  const { namesOf } = index([maker, host])
+  expect(namesOf(host, 'acme/M-1').written).toEqual(['host/acme/M-1', 'm-1', 'M-1'])
+  expect(namesOf(maker, 'm-1').written).toEqual(['maker/m-1', 'm-1', 'M-1'])
+  expect(namesOf(maker, 'm-2-20250601').written).toEqual(['maker/m-2-20250601', 'm-2-20250601', 'm-2'])
+  expect(namesOf(maker, 'm-2-20250101').written).toEqual(['maker/m-2-20250101', 'm-2-20250101'])
+  expect(namesOf(host, 'acme/new').written).toEqual(['host/acme/new', 'new'])
+})
+
+describe('a rule that forbids or counts', () => {
+  const { namesOf } = index([maker, host])
+  const isAbout = (rule: string, one: Provider, id: string): boolean =>
+    isRuleAbout(normalizeName(rule), namesOf(one, id))
+
+  test.each(['m-1', 'M-1', 'm.1', 'm-1-latest', 'maker/m-1', 'Maker/M_1-latest', 'acme/m-1', 'acme/*', 'm-*', 'm-1*'])(
+    '%s is about the model',
+    rule => {
+      expect(isAbout(rule, maker, 'm-1')).toBe(true)
+    },
+  )
+
+  test.each(['m-1-*', '*-latest', 'host/m-1', 'host/*', 'm-2', 'm'])('%s is not', rule => {
+    expect(isAbout(rule, maker, 'm-1')).toBe(false)
+  })
+
+  test('with a provider means that provider, even where an aggregator has models with such ids', () => {
+    const aggregator = provider('aggregator', ['maker/m-1'], { makers: { 'maker/*': 'maker/*' } })
+    const names = index([maker, aggregator]).namesOf(aggregator, 'maker/m-1')
+    for (const rule of ['maker/*', 'maker/m-1']) expect([rule, isRuleAbout(rule, names)]).toEqual([rule, false])
+    for (const rule of ['m-1', 'aggregator/maker/m-1', 'aggregator/m-1']) {
+      expect([rule, isRuleAbout(rule, names)]).toEqual([rule, true])
+    }
+    // Nor does a server get the rights of a provider by listing a model with such a name.
+    const server = provider('server', ['maker/other'])
+    expect(index([maker, server]).namesOf(server, 'maker/other').written).toEqual(['server/maker/other'])
+  })
+
+  test('is also about variants of the model, which nothing allows that allows the model', () => {
+    for (const id of ['acme/M-1:online', 'acme/m-1:nitro']) {
+      expect([isAbout('m-1', host, id), isAbout('acme/m-1', host, id), isAbout('m-2', host, id)]).toEqual([
+        true,
+        true,
+        false,
+      ])
+      expect(namesOf(host, id).written).not.toContain('m-1')
+    }
+    const server = provider('server', ['llama:8b'], { free: true, keyless: true })
+    expect(isRuleAbout('llama', index([server]).namesOf(server, 'llama:8b'))).toBe(false) // a tag is another model
+  })
 })
 
 describe('the shipped providers', () => {
   const folder = join(import.meta.dir, '..', '..', 'providers')
   const shipped = readdirSync(folder).map(file => parseProvider(readFileSync(join(folder, file), 'utf8'), file))
-  const { find, makersOf, names } = index(shipped)
+  const { find, makersOf, names, namesOf } = index(shipped)
 
   test('have no name that is ambiguous between makers', () => {
     const all = shipped.flatMap(one => [...one.models.keys()].map(id => `${one.id}/${id}`))
     const bare = shipped.flatMap(one => [...one.models.keys()].map(id => id.slice(id.lastIndexOf('/') + 1)))
     for (const name of [...all, ...bare]) expect([name, makersOf(find(name) ?? []).length < 2]).toEqual([name, true])
+  })
+
+  /** Every text that may be a name of a model without a provider: as it is written, and with every date and word. */
+  function possibleNames(): ReadonlySet<string> {
+    const ids = new Set(shipped.map(({ id }) => id))
+    const written = shipped.flatMap(one => [
+      ...[...one.models.keys()].flatMap(id => [id, findMaker(one.makers, id).bareName]),
+      ...one.formerNames.keys(),
+    ])
+    const dates = new Set(written.flatMap(name => /-(20\d\d-?\d\d-?\d\d|2[4-9]\d\d(?:\d\d)?)$/.exec(name)?.[1] ?? []))
+    const ends = ['', '-latest', '-preview', ...[...dates].map(date => `-${date}`)]
+    const plain = written.map(name => name.replace(/-(latest|preview|20\d\d-?\d\d-?\d\d|2[4-9]\d\d(?:\d\d)?)$/, ''))
+    const bare = [...new Set([...written, ...plain])].flatMap(name => ends.map(end => name + end))
+    const vendors = new Set(written.flatMap(name => (name.includes('/') ? [name.slice(0, name.indexOf('/'))] : [])))
+    const withVendor = plain.flatMap(name =>
+      name.includes('/') ? [] : [...vendors].map(vendor => `${vendor}/${name}`),
+    )
+    return new Set([...bare, ...withVendor].filter(name => !ids.has(name.slice(0, Math.max(0, name.indexOf('/'))))))
+  }
+
+  test('know every name by which a model is found as one of its names, and find every such name', () => {
+    const gaps: string[] = []
+    let pairs = 0
+    for (const name of possibleNames()) {
+      for (const { provider: one, model } of find(name) ?? []) {
+        pairs++
+        if (!namesOf(one, model.id).all.has(normalizeName(name))) gaps.push(`${name} finds ${one.id}/${model.id}`)
+      }
+    }
+    for (const one of shipped) {
+      for (const id of one.models.keys()) {
+        const { maker: made } = findMaker(one.makers, id)
+        for (const name of namesOf(one, id).all) {
+          if (name.startsWith(`${one.id}/`)) continue // with its provider
+          const found = find(name) ?? []
+          // A model of an unknown maker stands back behind one of a known maker.
+          const isShadowed = made === '' && makersOf(found).length > 0
+          if (!isShadowed && !found.some(({ provider: other, model }) => other === one && model.id === id)) {
+            const base = id.slice(0, Math.max(0, id.lastIndexOf(':')))
+            if (!namesOf(one, base).all.has(name)) gaps.push(`${one.id}/${id} is not found by ${name}`)
+          }
+        }
+      }
+    }
+    expect(gaps).toEqual([])
+    expect(pairs).toBeGreaterThan(2_000)
   })
 
   test('have a maker for each model, but for a few of open hosts', () => {

@@ -6,9 +6,11 @@
 // different ways ("claude-opus-4.5", "claude-opus-4-5"). A name without a date, "-latest" or "-preview" also means the
 // newest model with one; and the newest dated name also means the model without a date, which is the same model.
 
-import { editDistance } from '../base/text/nearest-name.ts'
+import type { RuleNames } from '../base/text/rule-names.ts'
+import { joinNames, normalizeName, variantBase } from '../base/text/rule-names.ts'
 import type { MadeModel } from './makers.ts'
 import { findMaker } from './makers.ts'
+import { buildFindNearest } from './nearest-models.ts'
 import type { Model, Provider } from './provider.ts'
 
 /** A model at a provider, with the names that it has anywhere. */
@@ -31,11 +33,8 @@ export interface ModelIndex {
   find(name: string): readonly IndexedModel[] | undefined
   /** The makers of these models. With more than one the name is ambiguous. */
   makersOf(models: readonly IndexedModel[]): readonly string[]
-  /**
-   * Every name without a provider that a model has, in all spellings, for rules about names: whichever of them a rule or
-   * a caller writes, the rule must hold. The model need not be listed.
-   */
-  bareNamesOf(provider: Provider, modelId: string): readonly string[]
+  /** The names of a model, for rules. The model need not be listed. */
+  namesOf(provider: Provider, modelId: string): RuleNames
   /** The names without a provider that callers can use, each with its models. Ambiguous names are left out. */
   bareNames(): ReadonlyMap<string, readonly IndexedModel[]>
   /** The names of callable models that are most like this one, the nearest first. */
@@ -57,12 +56,10 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
   for (const model of all) {
     const { id } = model.model
     if (id !== model.bareName) addModel(byName, normalizeName(id), model)
-    for (const [former, current] of model.provider.formerNames) {
-      if (current === id) addModel(byName, normalizeName(former), model)
-    }
+    for (const former of formerNamesOf(model)) addModel(byName, normalizeName(former), model)
   }
   const makersByPrefix = vendorPrefixes(all)
-  const providerIds = new Set(all.map(({ provider }) => normalizeName(provider.id)))
+  const providerIds = new Set([...providers.keys()].map(normalizeName))
 
   function find(name: string): readonly IndexedModel[] | undefined {
     const key = normalizeName(name)
@@ -78,15 +75,14 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
   }
 
   let bareNames: ReturnType<typeof listBareNames> | undefined
+  let names: RuleNameIndex | undefined
   return {
     find,
     makersOf,
-    bareNamesOf(provider, id) {
-      const model = byName.get(normalizeName(id))?.find(one => one.provider.id === provider.id && one.model.id === id)
-      return model ? spellingsOf(model, byName) : [...withLowerCase([findMaker(provider.makers, id).bareName])]
-    },
+    namesOf: (provider, id) =>
+      (names ??= new RuleNameIndex({ all, byName, makersByPrefix, providerIds })).of(provider, id),
     bareNames: () => (bareNames ??= listBareNames(all, find)),
-    nearest: (name, count) => nearestModels(name, count, all),
+    nearest: buildFindNearest(all.filter(({ hasChannel }) => hasChannel)),
   }
 }
 
@@ -109,8 +105,6 @@ function indexedModel(provider: Provider, model: Model, hasChannel: boolean): In
     isMakers: made.maker === provider.id,
   }
 }
-
-export const normalizeName = (name: string): string => name.toLowerCase().replaceAll(/[._@]/g, '-')
 
 const makersOf = (models: readonly IndexedModel[]): readonly string[] => [
   ...new Set(models.flatMap(({ maker }) => (maker === '' ? [] : [maker]))),
@@ -217,25 +211,100 @@ function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
   return names
 }
 
-const withLowerCase = (names: Iterable<string>): ReadonlySet<string> =>
-  new Set([...names].flatMap(name => [name, name.toLowerCase()]))
+const formerNamesOf = ({ model, provider }: IndexedModel): readonly string[] =>
+  [...provider.formerNames].flatMap(([former, id]) => (id === model.id ? [former] : []))
 
 /** The names that are written in a model's own row: its bare name, the same without a date or word, former names. */
-function writtenNames(model: IndexedModel): readonly string[] {
-  const { bareName, provider } = model
-  const former = [...provider.formerNames].flatMap(([old, id]) => (id === model.model.id ? [old] : []))
-  return [bareName, bareName.slice(0, formOf(ownName(model)).base.length), ...former]
+const writtenNames = (model: IndexedModel): readonly string[] => {
+  const { bareName } = model
+  return [bareName, bareName.slice(0, formOf(ownName(model)).base.length), ...formerNamesOf(model)]
 }
 
-/** The names of a model without a provider, in every spelling that a provider uses. */
-function spellingsOf(model: IndexedModel, byName: ModelsByName): readonly string[] {
-  const names = writtenNames(model).flatMap(written => {
-    const key = normalizeName(written)
-    const models = byName.get(key) ?? []
-    if (!models.includes(model)) return [] // the name means another model
-    return models.flatMap(writtenNames).filter(other => normalizeName(other) === key)
-  })
-  return [...withLowerCase(names)]
+interface RuleNameParts {
+  readonly all: readonly IndexedModel[]
+  readonly byName: ModelsByName
+  readonly makersByPrefix: ReadonlyMap<string, string | undefined>
+  readonly providerIds: ReadonlySet<string>
+}
+
+/** The names of each model for rules: what can be found by a name, the other way round. */
+class RuleNameIndex {
+  readonly #parts: RuleNameParts
+  readonly #models: ReadonlyMap<string, IndexedModel>
+  readonly #keys = new Map<IndexedModel, string[]>()
+  /** How providers spell each name. */
+  readonly #spellings = new Map<string, Set<string>>()
+  readonly #prefixesByMaker = new Map<string, string[]>()
+  readonly #known = new Map<IndexedModel, RuleNames>()
+
+  constructor(parts: RuleNameParts) {
+    const { all, byName, makersByPrefix, providerIds } = parts
+    this.#parts = parts
+    this.#models = new Map(all.map(model => [model.name, model]))
+    for (const [key, models] of byName) for (const model of models) pushTo(this.#keys, model, key)
+    for (const model of all) {
+      for (const text of writtenNames(model)) {
+        const key = normalizeName(text)
+        const known = this.#spellings.get(key)
+        if (known === undefined) this.#spellings.set(key, new Set([text]))
+        else known.add(text)
+      }
+    }
+    for (const [prefix, maker] of makersByPrefix) {
+      if (maker !== undefined && !providerIds.has(prefix)) pushTo(this.#prefixesByMaker, maker, prefix)
+    }
+  }
+
+  of(provider: Provider, id: string): RuleNames {
+    const model = this.#models.get(`${provider.id}/${id}`)
+    const known = model && this.#known.get(model)
+    if (known !== undefined) return known
+    const own = this.#ownNames(provider, id, model)
+    // A rule about a model is also about its variants. What allows the model does not allow them: they may cost more.
+    const base = provider.free ? undefined : variantBase(id)
+    const names = base === undefined ? own : { ...joinNames([own, this.of(provider, base)]), written: own.written }
+    if (model !== undefined) this.#known.set(model, names)
+    return names
+  }
+
+  #ownNames(provider: Provider, id: string, model: IndexedModel | undefined): RuleNames {
+    const { maker, bareName } = model ?? findMaker(provider.makers, id)
+    const ownKey = normalizeName(bareName)
+    const keys = (model && this.#keys.get(model)) ?? [ownKey, normalizeName(id)]
+    // "openai/gpt-5" is the model of OpenAI, even if an aggregator has a model with this id.
+    const isOwn = (name: string): boolean => !this.#isOthers(name, provider)
+    const spellings = model ? this.#spellingsOf(model, keys) : [bareName]
+    const bare = spellings.filter(isOwn).flatMap(name => [name, name.toLowerCase()])
+    const written = new Set([`${provider.id}/${id}`, ...bare])
+    const prefixes = this.#prefixesByMaker.get(maker) ?? []
+    const vendorNames = (key: string): readonly string[] =>
+      key.includes('/') ? [] : prefixes.map(prefix => `${prefix}/${key}`)
+    const ids = [normalizeName(id)].filter(isOwn)
+    const all = keys.flatMap(key => [`${provider.id}/${key}`, ...(isOwn(key) ? [key] : []), ...vendorNames(key)])
+    return {
+      written: [...written],
+      listed: [...new Set([...[...written].map(normalizeName), ...ids, ...vendorNames(ownKey)])],
+      all: new Set([...all, ...[...written].map(normalizeName)]),
+    }
+  }
+
+  /** The model's own names, in every spelling that a provider uses. One of them may mean another model. */
+  #spellingsOf(model: IndexedModel, keys: readonly string[]): readonly string[] {
+    const own = writtenNames(model).map(normalizeName)
+    return own.filter(key => keys.includes(key)).flatMap(key => [...this.#spellings.get(key)!])
+  }
+
+  #isOthers(name: string, provider: Provider): boolean {
+    const slash = name.indexOf('/')
+    const prefix = slash < 0 ? provider.id : normalizeName(name.slice(0, slash))
+    return prefix !== provider.id && this.#parts.providerIds.has(prefix)
+  }
+}
+
+function pushTo<Key>(lists: Map<Key, string[]>, key: Key, text: string): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [text])
+  else list.push(text)
 }
 
 /** Under the spelling of the first model: the maker's own, if it has a channel. */
@@ -255,42 +324,4 @@ function listBareNames(
     if (spelling !== undefined && makersOf(models).length < 2) names.set(spelling, models)
   }
   return names
-}
-
-/** Names that are longer than this have no neighbours: comparing them would take long. */
-const COMPARED_CHARS_MAX = 80
-const EDITS_MAX = 3
-/** Further away than any number of edits: names that only have words in common. */
-const FAR = 10
-
-/** Compares with names with and without a provider, as the name itself has one or not. */
-function nearestModels(name: string, count: number, all: readonly IndexedModel[]): readonly string[] {
-  if (name.length > COMPARED_CHARS_MAX) return []
-  const asked = normalizeName(name)
-  const withProvider = asked.includes('/')
-  const last = asked.slice(asked.lastIndexOf('/') + 1)
-  const found = new Map<string, { readonly shown: string; readonly distance: number }>()
-  for (const model of all) {
-    if (!model.hasChannel) continue
-    const full = normalizeName(model.name)
-    const toLast = nameDistance(last, ownName(model))
-    const distance = withProvider ? Math.min(toLast, nameDistance(asked, full)) : toLast
-    const key = withProvider ? full : ownName(model)
-    if (distance >= FAR || distance >= (found.get(key)?.distance ?? FAR)) continue
-    found.set(key, { shown: withProvider ? model.name : model.bareName, distance })
-  }
-  const sorted = [...found.values()].sort(
-    (a, b) => a.distance - b.distance || a.shown.length - b.shown.length || (a.shown < b.shown ? -1 : 1),
-  )
-  return sorted.slice(0, count).map(({ shown }) => shown)
-}
-
-/** The edits between two names; where they are many, fewer than FAR if both begin with the same word. */
-function nameDistance(asked: string, name: string): number {
-  const edits = editDistance(asked, name, EDITS_MAX)
-  if (edits <= EDITS_MAX && edits < Math.max(asked.length, name.length) / 2) return edits
-  const [words, others] = [asked.split('-'), name.split('-')]
-  if (words[0] !== others[0] || words[0] === '') return FAR
-  const common = words.filter(word => others.includes(word)).length
-  return Math.max(EDITS_MAX + 1, FAR - common)
 }

@@ -1,6 +1,7 @@
 // Reads what a provider's own list of models says of a model: its price and its sizes. A provider file names the fields,
 // so that models which the file does not know can be called at the provider's own price.
 
+import { formatUsd, nanos } from '../base/money/money.ts'
 import type { Price } from '../base/money/price.ts'
 import { canBeFree, fees, parsePrice } from '../base/money/price.ts'
 
@@ -10,7 +11,7 @@ export interface ModelListFields {
   readonly perTokens: number
   /** The path of each rate and fee of a price. */
   readonly price: ReadonlyMap<string, string>
-  /** Paths of prices that cost nothing besides these. A model with any other price is left out. */
+  /** Paths of prices that cost nothing besides these. A model with any other price needs one of an operator. */
   readonly ignored: readonly string[]
   readonly contextTokens?: string
   readonly outputTokensMax?: string
@@ -45,42 +46,43 @@ export function readModelListFields(value: unknown): ModelListFields {
   }
 }
 
-/** A model as the list describes it. */
-export interface PricedModel {
+/** A model as the list describes it, with its price, or with the reason why the list does not give it. */
+export interface ListedRow {
   readonly id: string
-  readonly price: Price
+  readonly price?: Price
+  readonly priceProblem?: string
   readonly contextTokens?: number
   readonly outputTokensMax?: number
 }
 
-/** The model of a row. Undefined if the list does not give its whole price. */
-export function readListedModel(id: string, row: Row, fields: ModelListFields): PricedModel | undefined {
+/** The model of a row. Undefined if the list gives no price, or a price of 0. */
+export function readListedModel(id: string, row: Row, fields: ModelListFields): ListedRow | undefined {
   const price = readPrice(row, fields)
   if (price === undefined) return undefined
   const [contextTokens, outputTokensMax] = [sizeAt(row, fields.contextTokens), sizeAt(row, fields.outputTokensMax)]
+  const others = otherPrices(row, fields)
   return {
     id,
-    price,
+    ...(others.length === 0 ? { price } : { priceProblem: problemOf(others) }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
   }
 }
 
-const MILLION = 1_000_000
-/** Enough for a thousandth of a cent for a million tokens. */
-const DECIMALS = 6
+/** The names come from the provider, and callers see them. */
+function problemOf(names: readonly string[]): string {
+  const shown = names.filter(name => /^\w{1,40}$/.test(name)).slice(0, 5)
+  return `Its provider lists a price for more than the gateway can bill${shown.length > 0 ? ` (${shown.join(', ')})` : ''}.`
+}
 
-function readPrice(row: Row, { price: paths, perTokens, ignored }: ModelListFields): Price | undefined {
-  const known = new Set([...paths.values(), ...ignored])
-  if (hasOtherPrice(row, known)) return undefined
+function readPrice(row: Row, { price: paths, perTokens }: ModelListFields): Price | undefined {
   const json: Record<string, string> = {}
   for (const [field, path] of paths) {
-    const value = valueAt(row, path)
-    const usd = typeof value === 'string' || typeof value === 'number' ? Number(value) : undefined
-    // A rate of 0 is left out: a cache that seems free costs as much as the input then.
-    if (usd === undefined || usd === 0) continue
     const isFee = (fees as readonly string[]).includes(field)
-    json[field] = (isFee ? usd : (usd * MILLION) / perTokens).toFixed(DECIMALS)
+    const amount = readAmount(valueAt(row, path), isFee ? 1n : BigInt(MILLION / perTokens))
+    if (amount === undefined) return undefined
+    // A rate of 0 is left out: a cache that seems free costs as much as the input then.
+    if (amount > 0n) json[field] = formatUsd(nanos(amount))
   }
   try {
     const price = parsePrice(json, problem => {
@@ -92,15 +94,33 @@ function readPrice(row: Row, { price: paths, perTokens, ignored }: ModelListFiel
   }
 }
 
-/** Whether a price stands beside the known ones. */
-function hasOtherPrice(row: Row, known: ReadonlySet<string>): boolean {
+const MILLION = 1_000_000
+const AMOUNT = /^(\d{1,20})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,2}))?$/
+
+/** An amount in USD as billionths, rounded up, so that no price becomes 0. Undefined if it is no amount. */
+function readAmount(value: unknown, times: bigint): bigint | undefined {
+  if (value === undefined || value === null || value === '') return 0n
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value) : ''
+  const [, whole, decimals = '', exponent = '0'] = AMOUNT.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const shift = 9 + Number(exponent) - decimals.length
+  const digits = BigInt(whole + decimals) * times
+  if (shift >= 0) return digits * 10n ** BigInt(shift)
+  const divisor = 10n ** BigInt(-shift)
+  return (digits + divisor - 1n) / divisor
+}
+
+/** The prices that stand beside the known ones. */
+function otherPrices(row: Row, { price: paths, ignored }: ModelListFields): readonly string[] {
+  const known = new Set([...paths.values(), ...ignored])
   const parents = new Set(
     [...known].flatMap(path => (path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : [])),
   )
-  return [...parents].some(parent => {
+  return [...parents].flatMap(parent => {
     const prices = valueAt(row, parent)
-    if (typeof prices !== 'object' || prices === null) return true
-    return Object.entries(prices).some(([name, value]) => !known.has(`${parent}.${name}`) && Number(value) !== 0)
+    if (typeof prices !== 'object' || prices === null) return []
+    const others = Object.entries(prices).filter(([name]) => !known.has(`${parent}.${name}`))
+    return others.flatMap(([name, value]) => (readAmount(value, 1n) === 0n ? [] : [name]))
   })
 }
 

@@ -46,6 +46,8 @@ export interface Model {
   readonly free?: boolean
   /** Absent: the price is unknown, and the model is not served. A missing price never means free. */
   readonly price?: Price
+  /** Why there is no price, as a sentence for callers. Only for models of a provider's own list. */
+  readonly priceProblem?: string
   /** If different from its provider. Also useful for a model with hidden reasoning, which cannot be estimated. */
   readonly billsWhenLeft?: boolean
   /** Its own traits, merged with those of its provider. */
@@ -64,6 +66,8 @@ export interface DialectPaths {
 export interface LocalServer {
   /** The `owned_by` of all of its models. Another program at the port of the server writes something else. */
   readonly ownedBy?: string
+  /** Paths of the server's own interface, with the fields that the JSON answer to each must have (`models.digest`). */
+  readonly answers: ReadonlyMap<string, readonly string[]>
 }
 
 export interface Provider {
@@ -249,11 +253,28 @@ function checkAddress(text: string, fail: Fail): void {
 }
 
 function parseLocalServer(json: Json, baseUrl: string, fail: Fail): LocalServer {
-  const { ownedBy } = readObject(json.localServer, { what: '"localServer"', known: ['ownedBy'] }, fail)
+  const known = ['ownedBy', 'answers']
+  const { ownedBy, answers = {} } = readObject(json.localServer, { what: '"localServer"', known }, fail)
   if (ownedBy !== undefined && typeof ownedBy !== 'string') fail('"localServer.ownedBy" must be a string')
+  const isObject = typeof answers === 'object' && answers !== null && !Array.isArray(answers)
+  const entries = isObject ? Object.entries(answers as Json) : []
+  const isField = (field: unknown): boolean => typeof field === 'string' && /^\w+(\.\w+)*$/.test(field)
+  const isAnswer = ([path, fields]: [string, unknown]): boolean =>
+    /^(\/[\w.-]+)+$/.test(path) && Array.isArray(fields) && fields.length > 0 && fields.every(isField)
+  if (!isObject || !entries.every(isAnswer)) {
+    fail(
+      '"localServer.answers" must be an object of paths and lists of fields, such as {"/api/tags": ["models.digest"]}',
+    )
+  }
+  if (ownedBy === undefined && entries.length === 0) {
+    fail('"localServer" must say how the server is recognised: by "ownedBy", "answers", or both')
+  }
   const isLocal = json.keyless === true && /^http:\/\/127\.0\.0\.1:\d+(\/|$)/.test(baseUrl)
   if (!isLocal) fail('"localServer" needs "keyless" and a "baseUrl" that begins with http://127.0.0.1:<port>')
-  return typeof ownedBy === 'string' ? { ownedBy } : {}
+  return {
+    ...(typeof ownedBy === 'string' && { ownedBy }),
+    answers: new Map(entries as [string, readonly string[]][]),
+  }
 }
 
 function parseAliases(value: unknown, fail: Fail): readonly string[] {

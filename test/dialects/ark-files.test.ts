@@ -158,6 +158,7 @@ describe('an upload is admitted like a call', () => {
     ['for other endpoints', { endpoints: 'chat' }, 'calls of this kind'],
     ['for models of another provider', { allow: 'openai/*' }, 'model'],
     ['not for the models of the provider', { deny: 'pond/*' }, 'model'],
+    ['not for its model, whatever it is called', { deny: 'echo' }, 'model'],
     ['for channels that have a tag', { require: 'eu' }, 'model'],
   ])('and refused for a key that is %s', async (_name, rights, why) => {
     const key = await harness.key()

@@ -3,6 +3,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
+import { plainNames } from '../../src/base/text/rule-names.ts'
+import { joinLeases } from '../../src/limits/leases.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import type { LimitRow } from '../../src/store/rules/rules.ts'
 import { concurrency, howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
@@ -14,6 +16,46 @@ function limitsOf(...rows: LimitRow[]): Limits {
   limits.setRules(rows)
   return limits
 }
+
+describe('a model whose names change', () => {
+  const [old, found] = [plainNames('x'), plainNames('x', 'server/x')]
+
+  test('is limited by its new names from the next call on', () => {
+    const limits = limitsOf(row(1, { ...requests(1), model: 'server/*' }))
+    const before = subject({ model: 'a/x', names: old })
+    expect(howMany(limits, before, { nowMs: 0, most: 3 })).toBe(3)
+    expect(howMany(limits, { ...before, names: found }, { nowMs: 0 })).toBe(1)
+  })
+
+  test('is counted once by each limit, also by a call that waited for it', () => {
+    const limits = limitsOf(
+      row(1, requests(5)),
+      row(2, { ...requests(3), model: 'server/*' }),
+      row(3, { ...requests(2), per: ['key', 'model'] }),
+      row(4, { ...concurrency(9), model: 'server/*' }),
+    )
+    const [before, after] = [subject({ model: 'x', names: old }), subject({ model: 'server/x', names: found })]
+    const first = leaseOf(limits.admit(before, 0))
+    const rest = limits.admitRest(after, before, 0)
+    const left = limits.quotasOfCall(after, 0).map(({ limit, remaining }) => [limit, remaining])
+    expect(left.toSorted(([a], [b]) => a! - b!)).toEqual([
+      [2, 1],
+      [3, 2],
+      [5, 4],
+      [9, 8],
+      [100_000, 99_999],
+    ])
+    const both = joinLeases(first, leaseOf(rest))
+    both.release()
+    both.release()
+    expect(limits.quotasOfCall(after, 0).find(({ resource }) => resource === 'concurrency')?.remaining).toBe(9)
+    expect(limits.admitRest(after, after, 0)).toMatchObject({ admitted: true }) // nothing more to count
+    expect(limits.quotasOfCall(after, 0).find(({ limit }) => limit === 5)?.remaining).toBe(4)
+    for (let calls = 0; calls < 1; calls++) expect(limits.admit(after, 0).admitted).toBe(true)
+    expect(limits.admitRest(after, before, 0)).toMatchObject({ admitted: false, by: { limit: 2 } })
+    expect(limits.quotasOfCall(after, 0).find(({ limit }) => limit === 3)?.remaining).toBe(1) // none or all
+  })
+})
 
 describe('admission is one step:', () => {
   test('a call that one limit refuses is counted by none', () => {

@@ -138,7 +138,10 @@ describe('a rule about a model holds, whatever the model is called', () => {
     ['allow', 'OpenAI/*', names.map(() => forbidden)],
     ['allow', 'anthropic/*', names.map(() => forbidden)],
     ['deny', 'gpt-5', names.map(() => forbidden)],
-    ['deny', 'openai/*', [others, others, others, forbidden, others, others]],
+    ['deny', 'GPT_5', names.map(() => forbidden)],
+    ['deny', 'gpt-5-latest', names.map(() => forbidden)],
+    ['deny', 'gpt-5-*', [makers, makers, forbidden, makers, makers, others]],
+    ['deny', 'openai/*', [others, others, others, forbidden, forbidden, others]],
     ['deny', 'openrouter/*', [makers, makers, makers, makers, makers, forbidden]],
   ] as const)('%s %s', async (setting, pattern, expected) => {
     expect(await outcomes({ [setting]: pattern })).toEqual([...expected])
@@ -152,6 +155,38 @@ describe('a rule about a model holds, whatever the model is called', () => {
     expect(await outcomeOf(await ask(key, 'openai/gpt-5'))).toBe(forbidden)
     await harness.weir('routes remove', { name: 'gpt-5' })
   })
+
+  test('an operator’s name of the same spelling does not take the model out of a prohibition or a limit', async () => {
+    const [denied, limited] = [await harness.key(), await harness.key()]
+    await harness.weir('keys set', { key: denied, deny: 'gpt-5' })
+    const { id } = await harness.weir('limits set', {
+      resource: 'requests',
+      amount: '1/minute',
+      key: limited,
+      model: 'gpt-5',
+    })
+    for (const members of [['demo/echo'], ['openai/gpt-5']]) {
+      await harness.weir('routes set', { name: 'gpt-5', members })
+      for (const name of names) expect([name, await outcomeOf(await ask(denied, name))]).toEqual([name, forbidden])
+    }
+    expect(await outcomeOf(await ask(limited, 'openai/gpt-5'))).toBe(makers)
+    for (const name of names) expect((await ask(limited, name)).status).toBe(429)
+    await harness.weir('limits remove', { id: String(id) })
+    await harness.weir('routes remove', { name: 'gpt-5' })
+  })
+
+  test.each(['x-ai/*', 'x-ai/grok-4.3', 'xai/grok-4.3', 'X-AI/grok-4_3', 'grok-4.3-latest', 'openrouter/grok-4.3'])(
+    'deny %s holds for a model whose maker has no channel here',
+    async pattern => {
+      const key = await harness.key()
+      await harness.weir('keys set', { key, deny: pattern })
+      for (const name of ['x-ai/grok-4.3', 'grok-4.3', 'openrouter/x-ai/grok-4.3', 'xai/grok-4.3']) {
+        const isProvider = pattern.startsWith('xai/') && name !== 'xai/grok-4.3' // that of another provider
+        const expected = isProvider ? 'openrouter→x-ai/grok-4.3' : forbidden
+        expect([name, await outcomeOf(await ask(key, name))]).toEqual([name, expected])
+      }
+    },
+  )
 
   test('the fallback of a key is a model that it may use', async () => {
     const key = await harness.key()

@@ -14,12 +14,34 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.stop()
 })
 
+/** What each server answers at a path of its own, as its documentation says. */
+const ownAnswers: Record<string, (models: readonly string[]) => Record<string, unknown>> = {
+  ollama: models => ({
+    '/api/version': { version: '0.9.0' },
+    '/api/tags': { models: models.map(name => ({ name, model: name, size: 7, digest: 'abc', details: {} })) },
+  }),
+  lmstudio: models => ({
+    '/api/v0/models': {
+      object: 'list',
+      data: models.map(id => ({ id, object: 'model', type: 'llm', state: 'loaded', compatibility_type: 'gguf' })),
+    },
+  }),
+  vllm: () => ({ '/version': { version: '0.11.0' } }),
+}
+
 /** A server whose list has the models of the moment. */
-async function startServer(models: string[], ownedBy: string): Promise<FakeUpstream & { readonly port: number }> {
+async function startServer(
+  models: string[],
+  ownedBy: string,
+  own: (models: readonly string[]) => Record<string, unknown> = ownAnswers.ollama!,
+): Promise<FakeUpstream & { readonly port: number }> {
   const server = await startFakeUpstream()
   opened.push(server)
   server.decideBy((at, request) => {
-    if (at !== 'request' || !request?.path.endsWith('/models')) return undefined
+    if (at !== 'request' || request === undefined) return undefined
+    const answer = own(models)[request.path]
+    if (answer !== undefined) return script(...jsonAnswer(200, JSON.stringify(answer)))
+    if (!request.path.endsWith('/models')) return undefined
     const data = models.map(id => ({ id, object: 'model', owned_by: ownedBy }))
     return script(...jsonAnswer(200, JSON.stringify({ object: 'list', data })))
   })
@@ -61,7 +83,7 @@ test.each([
   ['llamacpp', 'llamacpp'],
   ['sglang', 'sglang'],
 ])('%s is found at its port, its models are listed and called, and they are free', async (provider, ownedBy) => {
-  const server = await startServer(['tiny-river', 'tiny-lake'], ownedBy)
+  const server = await startServer(['tiny-river', 'tiny-lake'], ownedBy, ownAnswers[provider] ?? (() => ({})))
   const harness = await start(`${provider}=${server.port}`)
   await untilListed(harness, `${provider}/tiny-river`)
   expect(await listed(harness)).toContain('tiny-lake')
@@ -135,20 +157,118 @@ test('lists follow the server at an interval, and a server that is gone is not l
   expect((await ask(harness, 'ollama/tiny-sea')).status).toBe(503)
 })
 
-test.each([
-  ['another program', ['x'], 'somebody'],
-  ['a gateway like this one', ['llamacpp/x', 'x'], 'llamacpp'],
-])('%s at the port of a server is not taken for it', async (_, models, ownedBy) => {
-  const server = await startServer([...models], ownedBy)
-  const probed = server.nextRequest()
-  const harness = await start(`llamacpp=${server.port}`)
-  await probed
+const nothing = (): Record<string, unknown> => ({})
+
+/** A program at the port of a server: the models that it lists, their owner, and what it answers at other paths. */
+type Impostor = readonly [models: string[], ownedBy: string | undefined, own?: () => Record<string, unknown>]
+
+const version = { '/api/version': { version: '1' } }
+
+// Each row is one gateway, which looks at a program for each of its servers.
+test.each<[string, Record<string, Impostor>]>([
+  [
+    'programs with the common interface',
+    {
+      ollama: [['x'], 'library'],
+      lmstudio: [['x'], 'organization_owner'],
+      vllm: [['x'], 'vllm'],
+      llamacpp: [['x'], 'somebody'],
+      sglang: [['x'], undefined],
+    },
+  ],
+  [
+    'programs that have a part of what the server has',
+    {
+      ollama: [['x'], 'library', () => version],
+      lmstudio: [['x'], 'x', () => ({ '/api/v0/models': { data: [{ id: 'x', object: 'model' }] } })],
+      vllm: [['x'], 'me', () => ({ '/version': { version: '1' } })],
+      llamacpp: [['llamacpp/x', 'x'], 'llamacpp'], // a gateway like this one
+      sglang: [[], 'sglang'],
+    },
+  ],
+  [
+    'programs with odd answers',
+    {
+      ollama: [
+        ['x'],
+        'library',
+        () => ({ ...version, '/api/tags': { models: [{ name: 'x', digest: 'a' }, { name: 'y' }] } }),
+      ],
+      lmstudio: [['x'], 'x', () => ({ '/api/v0/models': [7, null] })],
+      vllm: [['x'], 'vllm', () => ({ '/version': { version: 'x'.repeat(2 * 1024 * 1024) } })],
+    },
+  ],
+])('%s are not taken for servers', async (_, impostors) => {
+  const servers = await Promise.all(
+    Object.entries(impostors).map(async ([provider, [models, ownedBy, own = nothing]]) => {
+      const server = await startServer(models, ownedBy as string, own)
+      return { provider, server, probed: server.nextRequest() }
+    }),
+  )
+  const harness = await start(servers.map(({ provider, server }) => `${provider}=${server.port}`).join())
+  await Promise.all(servers.map(({ probed }) => probed))
   expect((await ask(harness, 'x')).status).toBe(404)
-  expect((await listed(harness)).filter(id => id.includes('llamacpp'))).toEqual([])
+  for (const { provider, server } of servers) {
+    expect([provider, (await ask(harness, `${provider}/x`)).status]).toEqual([provider, 503])
+    expect(server.requests.filter(({ path }) => path.endsWith('/completions'))).toEqual([])
+  }
+  expect((await listed(harness)).filter(id => id === 'x' || id.endsWith('/x'))).toEqual([])
+})
+
+test.each(['/v1/models', '/api/tags'])('a redirect from %s is not followed', async path => {
+  const other = await startServer(['tiny-river'], 'library')
+  const server = await startServer(['tiny-river'], 'library')
+  const answers = ownAnswers.ollama!(['tiny-river'])
+  server.decideBy((at, request) => {
+    if (at !== 'request' || request === undefined) return undefined
+    if (request.path === path) return fail(302, { headers: { location: other.url + path } })
+    const own = answers[request.path] ?? { data: [{ id: 'tiny-river', owned_by: 'library' }] }
+    return script(...jsonAnswer(200, JSON.stringify(own)))
+  })
+  const probed = server.nextRequest()
+  const harness = await start(`ollama=${server.port}`)
+  await probed
+  expect((await ask(harness, 'tiny-river')).status).toBe(404)
+  expect(other.requests).toEqual([])
+})
+
+test('a limit and a prohibition that name a model hold from the call on that finds it', async () => {
+  const models = ['tiny-river']
+  const server = await startServer(models, 'library')
+  let aheadMs = 0
+  const harness = await startHarness({
+    env: { WEIR_LOCAL_SERVERS: `ollama=${server.port}` },
+    world: { localServersEveryMs: 3_600_000, clock: { nowMs: () => performance.now() + aheadMs, dateMs: Date.now } },
+  })
+  opened.push(harness)
+  await untilListed(harness, 'tiny-river')
+  const call = async (key: string, model: string): Promise<Response> => chat(harness, key, { model, messages: hello })
+  const [denied, limited, ofModel] = [await harness.key(), await harness.key(), await harness.key()]
+  await harness.weir('keys set', { key: denied, deny: 'ollama/*' })
+  await harness.weir('limits set', { resource: 'requests', amount: '1/minute', key: limited, model: 'ollama/*' })
+  await harness.weir('limits set', { resource: 'requests', amount: '1/minute', key: ofModel, per: 'key,model' })
+  const add = (model: string): void => {
+    models.push(model)
+    aheadMs += 10_000 // less than the time in which a limit of a minute refills
+  }
+  add('tiny-sea')
+  expect((await call(denied, 'tiny-sea')).status).toBe(403)
+  add('tiny-bay')
+  expect((await call(limited, 'tiny-bay')).status).toBe(200) // found by this call, and counted
+  const refused = await call(limited, 'ollama/tiny-bay')
+  expect([refused.status, refused.headers.get('x-pipeline-ratelimit')]).toEqual([429, expect.stringMatching(/^fail/)])
+  add('tiny-gulf')
+  // Found by a call whose key has nothing left for such models.
+  const late = await call(limited, 'tiny-gulf')
+  expect([late.status, late.headers.get('x-pipeline-ratelimit')]).toEqual([429, expect.stringMatching(/^fail .*qpm/)])
+  add('tiny-pond')
+  expect((await call(ofModel, 'tiny-pond')).status).toBe(200)
+  expect((await call(ofModel, 'ollama/tiny-pond')).status).toBe(429)
+  await harness.idle()
 })
 
 test('a configured server is not looked for elsewhere, its models are listed, and a price makes them cost', async () => {
-  const [own, other] = [await startServer(['tiny-river'], 'me'), await startServer(['tiny-sea'], 'library')]
+  const [own, other] = [await startServer(['tiny-river'], 'me', nothing), await startServer(['tiny-sea'], 'library')]
   const harness = await start(`ollama=${other.port}`, { OLLAMA_BASE_URL: own.url })
   await untilListed(harness, 'tiny-river')
   expect(other.requests).toHaveLength(0)

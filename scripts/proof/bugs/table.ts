@@ -217,7 +217,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/30-route.ts',
-    find: "if (current === undefined) throw new Refusal('price_unknown', option.name)\n",
+    find: 'if (current === undefined) throw unknownPrice(target)\n',
     replace: 'if (current === undefined) return undefined\n',
     tests: ['./src/pipeline', './test/providers'],
   },

@@ -5,8 +5,10 @@ export function editDistance(one: string, other: string, max: number): number {
   if (Math.abs(one.length - other.length) > max) return max + 1
   let rowBeforeLast: number[] = []
   let lastRow = Array.from({ length: other.length + 1 }, (_, column) => column)
+  let lastLeast = 0
   for (let row = 1; row <= one.length; row++) {
     const currentRow = [row]
+    let rowLeast = row
     for (let column = 1; column <= other.length; column++) {
       const isSame = one[row - 1] === other[column - 1]
       let least = Math.min(lastRow[column]! + 1, currentRow[column - 1]! + 1, lastRow[column - 1]! + (isSame ? 0 : 1))
@@ -14,7 +16,11 @@ export function editDistance(one: string, other: string, max: number): number {
         row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
       if (isSwapped) least = Math.min(least, rowBeforeLast[column - 2]! + 1)
       currentRow.push(least)
+      if (least < rowLeast) rowLeast = least
     }
+    // A swap may still use the row before: it costs one edit more than there.
+    if (rowLeast > max && lastLeast >= max) return max + 1
+    lastLeast = rowLeast
     rowBeforeLast = lastRow
     lastRow = currentRow
   }

@@ -7,6 +7,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { plainNames } from '../../base/text/rule-names.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { BodyType } from '../../http/server/body.ts'
 import type { RestrictedModel } from '../../identity/key-rights.ts'
@@ -32,7 +33,7 @@ import type { FileRegistry } from '../../vault/vault.ts'
 
 export interface FileServiceParts {
   readonly files: FileRegistry
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'findOrSuccessor' | 'rulesOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'findOrSuccessor' | 'rulesOf' | 'index'>
   readonly targets: Pick<Targets, 'modelTargets'>
   readonly limitRate: LimitRate
   readonly gate: Pick<Gate, 'admit'>
@@ -113,7 +114,7 @@ export class FileService {
       throw withQuotas(fault, quotas)
     }
     const name = `${location.provider.id}/files`
-    return { location, permit: limitRate(caller, { model: name, names: [name], tokens: 0 }) }
+    return { location, permit: limitRate(caller, { model: name, names: plainNames(name), tokens: 0 }) }
   }
 
   /** Uploads the file, unless the account would have too many files. */
@@ -226,9 +227,14 @@ export class FileService {
   }
 
   /** Whether the key may call a model of the provider, by its own name or by an allowed alias. */
-  #mayCall(caller: Caller, { id, models, openModels }: Provider): boolean {
+  #mayCall(caller: Caller, offering: Provider): boolean {
+    const { id, models, openModels } = offering
     const { allows, accountAllows, requires } = caller
-    const own = [...models.keys()].map(model => ({ requested: `${id}/${model}`, names: [`${id}/${model}`] }))
+    const { index } = this.#parts.catalogue
+    const own = [...models.keys()].map(model => ({
+      requested: `${id}/${model}`,
+      names: index.namesOf(offering, model),
+    }))
     const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
     const named = patterns.flatMap(pattern => {
       // A provider without a list of models accepts any name.

@@ -12,7 +12,7 @@ import type { ListModels } from '../channel-tests/list-models.ts'
 import { ModelListUnavailable } from '../channel-tests/list-models.ts'
 
 export interface ListedModelsParts {
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'isDefined'>
   readonly listModels: ListModels
   readonly everyMs: number
   readonly log: Log
@@ -20,6 +20,9 @@ export interface ListedModelsParts {
   /** Makes these models callable at their prices. */
   publish(found: FoundProviders): Promise<void>
 }
+
+/** The errors of calls that a newly listed model, or its price, may answer. */
+const UNSERVED: readonly ErrorCode[] = ['model_unknown', 'price_unknown']
 
 export class ListedModels {
   readonly #parts: ListedModelsParts
@@ -35,7 +38,7 @@ export class ListedModels {
 
   /** After a call was refused. Resolves to whether something has changed. */
   async refreshFor(code: ErrorCode): Promise<boolean> {
-    if (code !== 'model_unknown' || this.#closed) return false
+    if (!UNSERVED.includes(code) || this.#closed) return false
     const { nowMs, everyMs } = this.#parts
     const isRecent = nowMs() - this.#refreshedMs < bounds.listedModelsGapMs
     if (this.#refreshing === undefined && (isRecent || this.#providers().length === 0)) return false
@@ -85,12 +88,10 @@ export class ListedModels {
   async #read(provider: Provider): Promise<{ readonly models: readonly Model[] }> {
     const { catalogue, listModels, log } = this.#parts
     const last = this.#found.get(provider.id) ?? { models: [] }
-    const added = new Set(last.models.map(({ id }) => id))
     try {
       const { rows } = await listModels(provider, catalogue.channelsOf(provider.id)[0]!, bounds.listedModelsMsMax)
-      const isNew = (id: string): boolean => added.has(id) || !provider.models.has(id)
       const models = [...rows].flatMap(([id, row]) => {
-        return isNew(id) ? (readListedModel(id, row, provider.modelList!) ?? []) : []
+        return catalogue.isDefined(provider.id, id) ? [] : (readListedModel(id, row, provider.modelList!) ?? [])
       })
       return { models: models.slice(0, bounds.listedModelsMax) }
     } catch (fault) {

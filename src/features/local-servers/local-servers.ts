@@ -1,13 +1,22 @@
 // Finds servers of models on this machine at their usual ports, and keeps the lists of their models up to date: at the
 // start, at an interval, and when a call names a model that is not known. A server that the operator has configured is
 // not looked for, but its models are listed, too.
+//
+// Any program may listen at such a port, and what answers there is free of charge. So a server counts only if it shows
+// what it is: by its own interface, or by the owner that it writes beside its models (`localServer` in its file).
 
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
+import type { OutgoingRequest } from '../../http/client/request.ts'
+import type { SendUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
+import { isObject, parseUpstreamJson } from '../../protocols/request/json-body.ts'
 import type { Catalogue, FoundProvider, FoundProviders } from '../../upstreams/catalogue.ts'
+import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import type { ListModels } from '../channel-tests/list-models.ts'
+import { fixedHeaders } from '../../upstreams/request-signature.ts'
+import type { ListModels, UpstreamModels } from '../channel-tests/list-models.ts'
 import { ModelListUnavailable } from '../channel-tests/list-models.ts'
 
 /** Which servers are looked for: those at their usual ports, none, or these providers at these ports. */
@@ -16,6 +25,7 @@ export type LocalServerPorts = 'usual' | 'none' | ReadonlyMap<string, number>
 export interface LocalServersParts {
   readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'localChannel' | 'setFound'>
   readonly listModels: ListModels
+  readonly sendQuery: SendUpstreamQuery
   readonly ports: LocalServerPorts
   readonly everyMs: number
   readonly log: Log
@@ -135,21 +145,59 @@ export class LocalServers {
       baseUrl === undefined ? catalogue.channelsOf(provider.id)[0] : catalogue.localChannel(provider.id, baseUrl)
     if (channel === undefined) return undefined
     try {
-      const { ids, owners } = await listModels(provider, channel, bounds.localServerMsMax)
-      const { ownedBy } = provider.localServer!
-      const isOther = [...owners].some(owner => ownedBy !== undefined && owner !== ownedBy)
-      // A gateway lists its models with their providers. It must not become a provider of itself.
-      const isGateway = ids.some(id => id.startsWith(`${provider.id}/`))
-      if (baseUrl !== undefined && (isOther || isGateway)) return undefined
+      const listed = await listModels(provider, channel, bounds.localServerMsMax)
+      if (baseUrl !== undefined && !(await this.#isServer(provider, channel, listed))) return undefined
       return {
         ...(baseUrl !== undefined && { baseUrl }),
-        models: ids.slice(0, bounds.localModelsMax).map(id => ({ id })),
+        models: listed.ids.slice(0, bounds.localModelsMax).map(id => ({ id })),
       }
     } catch (fault) {
       if (!(fault instanceof ModelListUnavailable)) throw fault
       return baseUrl === undefined ? this.#found.get(provider.id) : undefined
     }
   }
+
+  async #isServer(provider: Provider, channel: Channel, { ids, rows }: UpstreamModels): Promise<boolean> {
+    const { ownedBy, answers } = provider.localServer!
+    // A gateway lists its models with their providers. It must not become a provider of itself.
+    if (ids.some(id => id.startsWith(`${provider.id}/`))) return false
+    const isOwned = ids.length > 0 && ids.every(id => rows.get(id)?.owned_by === ownedBy)
+    if (ownedBy !== undefined && !isOwned) return false
+    const checks = [...answers].map(async ([path, fields]) => {
+      const answer = await this.#ask(provider, channel, path)
+      return fields.every(field => hasField(answer, field.split('.')))
+    })
+    return !(await Promise.all(checks)).includes(false)
+  }
+
+  /** The JSON at a path of the server. Undefined if there is none; a redirect is not followed. */
+  async #ask(provider: Provider, channel: Channel, path: string): Promise<unknown> {
+    const [dialect] = Object.keys(provider.speaks)
+    const { origin } = new URL(channel.baseUrl)
+    const target = { provider, channel: { ...channel, baseUrl: origin }, dialect: dialect! }
+    const limits = { bytesMax: bounds.localServerBytesMax, msMax: bounds.localServerMsMax }
+    const request: OutgoingRequest = {
+      method: 'GET',
+      url: origin + path,
+      headers: { accept: 'application/json', ...fixedHeaders },
+      body: new Uint8Array(),
+    }
+    try {
+      const { status, body } = await this.#parts.sendQuery({ ...target, ...limits }, request)
+      return status === 200 ? parseUpstreamJson(body) : undefined
+    } catch (fault) {
+      if (fault instanceof UpstreamQueryFailed) return undefined
+      throw fault
+    }
+  }
+}
+
+/** Whether a JSON value has the field; in a list, each of at least one row. */
+function hasField(value: unknown, path: readonly string[]): boolean {
+  const [name, ...rest] = path
+  if (name === undefined) return value !== undefined && value !== null
+  if (Array.isArray(value)) return value.length > 0 && value.every(row => hasField(row, path))
+  return isObject(value) && Object.hasOwn(value, name) && hasField(value[name], rest)
 }
 
 interface Candidate {

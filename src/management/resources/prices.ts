@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
-import { priceSchema } from '../../base/money/price.ts'
+import { priceSchema, priceText as textOfPrice } from '../../base/money/price.ts'
 import { timeText } from '../../base/time.ts'
 import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -92,14 +92,19 @@ export function priceEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 
 function showPriceWith(parts: ManagementParts): (row: PriceDetails) => z.input<typeof ModelPrice> {
   const shipped = parts.catalogue().prices()
-  return ({ model, origin, version, price, madeMs }) => ({
-    model,
-    origin: origin as 'shipped' | 'operator',
-    version,
-    made: timeText(madeMs),
-    price: price as Record<string, unknown>,
-    inUse: origin === 'operator' || shipped.has(model),
-  })
+  const live = parts.liveGateway()?.prices
+  return ({ model, origin, version, price, madeMs }) => {
+    // The newest version need not be in use: a provider's list may go back to a price that it had before.
+    const current = origin === 'shipped' && shipped.has(model) ? live?.current(model) : undefined
+    return {
+      model,
+      origin: origin as 'shipped' | 'operator',
+      version: current?.version ?? version,
+      made: timeText(madeMs),
+      price: current === undefined ? (price as Record<string, unknown>) : JSON.parse(textOfPrice(current.price)),
+      inUse: origin === 'operator' || shipped.has(model),
+    }
+  }
 }
 
 async function show(parts: ManagementParts, model: string) {

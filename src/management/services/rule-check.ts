@@ -6,6 +6,7 @@
 
 import { refusal } from '../../base/errors.ts'
 import { matchesGlob } from '../../base/text/glob.ts'
+import { isRuleAbout, normalizeName } from '../../base/text/rule-names.ts'
 import { checkLimit } from '../../limits/limit-check.ts'
 import type { ModelAliases } from '../../routing/model-aliases.ts'
 import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
@@ -112,11 +113,8 @@ function matchesSomething(pattern: string, { rules, catalogue }: RuleParts): boo
     [...catalogue().providers.values()].some(provider => {
       const { id, models, openModels } = provider
       const isOpen = openModels && (head.startsWith(`${id}/`) || (pattern !== head && `${id}/`.startsWith(head)))
-      const namesOf = (model: string): readonly string[] => [
-        `${id}/${model}`,
-        ...catalogue().index.bareNamesOf(provider, model),
-      ]
-      return isOpen || [...models.keys()].some(model => namesOf(model).some(name => matchesGlob(pattern, name)))
+      const rule = normalizeName(pattern)
+      return isOpen || [...models.keys()].some(model => isRuleAbout(rule, catalogue().index.namesOf(provider, model)))
     })
   )
 }

@@ -7,6 +7,8 @@ import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
+import type { RuleNames } from '../../base/text/rule-names.ts'
+import { joinNames, plainNames, variantBase } from '../../base/text/rule-names.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
 import { checkModelAllowed, mayUseChannel } from '../../identity/key-rights.ts'
@@ -35,7 +37,7 @@ export interface TargetChannel extends ChannelOption {
 /** A model at a provider, and its channels. */
 export interface ModelTarget {
   /** The names that a key's rights are compared with. */
-  readonly names: readonly string[]
+  readonly names: RuleNames
   readonly provider: Provider
   readonly model: Model
   readonly channels: readonly TargetChannel[]
@@ -63,7 +65,7 @@ export interface ModelNames {
   /** The first model of the name. */
   readonly model: string
   /** The requested name, and its models with all their names, without the fallbacks that an operator has configured. */
-  readonly names: readonly string[]
+  readonly names: RuleNames
 }
 
 export interface ExplainedTarget {
@@ -149,12 +151,20 @@ export class Targets {
    */
   namesOf(asked: string, rights: KeyRights): ModelNames {
     const resolved = this.#resolve(asked)
-    if (typeof resolved === 'function') return { model: asked, names: [asked] }
+    if (typeof resolved === 'function') return { model: asked, names: plainNames(asked) }
     const { members, limitNames, isAlias } = resolved
     if (isAlias || members.length === 1) return limitNames
     // Any model that the key may use may answer, so a limit of each of them counts the call.
     const usable = members.filter(member => this.#mayUse(member, rights, asked))
-    return usable.length === 0 || usable.length === members.length ? limitNames : buildLimitNames(asked, usable)
+    if (usable.length === 0 || usable.length === members.length) return limitNames
+    const key = usable.map(({ model }) => model).join(' ')
+    let names = resolved.limitNamesOfSome.get(key)
+    if (names === undefined) {
+      names = buildLimitNames(asked, usable)
+      if (resolved.limitNamesOfSome.size >= bounds.targetGroupsMax) resolved.limitNamesOfSome.clear()
+      resolved.limitNamesOfSome.set(key, names)
+    }
+    return names
   }
 
   #mayUse({ model, names }: NamedMember, rights: KeyRights, requested: string): boolean {
@@ -187,10 +197,11 @@ export class Targets {
     const isAlias = alias !== undefined
     const members = rows.map((row): NamedMember => {
       const names = this.#namesOf(row.model)
-      return { ...row, names: isAlias ? [asked, ...names] : names }
+      return { ...row, names: isAlias ? joinNames([plainNames(asked), names]) : names }
     })
     const counted = isAlias ? members.filter(({ priority }) => priority === members[0]?.priority) : members
-    const resolution = { policy, members, isAlias, limitNames: buildLimitNames(asked, counted) }
+    const limitNames = buildLimitNames(asked, counted)
+    const resolution = { policy, members, isAlias, limitNames, limitNamesOfSome: new Map<string, ModelNames>() }
     if (this.#resolved.size >= bounds.targetGroupsMax) this.#resolved.clear()
     this.#resolved.set(asked, resolution)
     return resolution
@@ -202,13 +213,18 @@ export class Targets {
     return resolved
   }
 
-  /** `<provider>/<model>`, and the names without a provider, except those that an operator has given to other models. */
-  #namesOf(model: string): readonly string[] {
+  /**
+   * All names of a model. A name that an operator has given to other models still forbids and counts the model, because
+   * a rule may be older than the operator's name; it does not allow the model any more.
+   */
+  #namesOf(model: string): RuleNames {
     const { providers, index } = this.#parts.catalogue
     const { provider: id, model: modelId } = parseModelName(model)
     const provider = providers.get(id)
-    const bareNames = provider === undefined ? [] : index.bareNamesOf(provider, modelId)
-    return [model, ...bareNames.filter(name => this.#aliases.resolve(name) === undefined)]
+    if (provider === undefined) return plainNames(model)
+    const names = index.namesOf(provider, modelId)
+    const written = names.written.filter(name => name === model || this.#aliases.resolve(name) === undefined)
+    return { ...names, written }
   }
 
   /** A function where no model has this name, or models of several makers. */
@@ -405,7 +421,8 @@ function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined)
 
 /**
  * The model with this name at its provider; undefined if there is none. A model that the provider file does not list can
- * be called if the provider takes any model, or if an operator has set its price.
+ * be called if the provider takes any model, or if an operator has set its price. A variant of such a model exists, too,
+ * but needs a price of its own.
  */
 function exactModel(
   { providers }: Pick<Catalogue, 'providers'>,
@@ -416,8 +433,11 @@ function exactModel(
   const provider = providers.get(name.slice(0, Math.max(0, slash)))
   if (provider === undefined) return undefined
   const id = name.slice(slash + 1)
-  const isOpen = provider.openModels || prices.current(name) !== undefined
-  const model = provider.models.get(id) ?? (isOpen ? { id } : undefined)
+  const isOpen = (modelId: string): boolean =>
+    provider.openModels || prices.current(`${provider.id}/${modelId}`) !== undefined
+  const base = variantBase(id)
+  const isVariant = base !== undefined && (provider.models.has(base) || isOpen(base))
+  const model = provider.models.get(id) ?? (isOpen(id) || isVariant ? { id } : undefined)
   return model && { provider, model }
 }
 
@@ -448,13 +468,13 @@ function ambiguousModel(asked: string, models: readonly IndexedModel[]): Refusal
 /** A model that a name stands for. */
 interface NamedMember extends MemberRow {
   /** The names that a key's rights are compared with. */
-  readonly names: readonly string[]
+  readonly names: RuleNames
 }
 
 /** The first model, and the names of all models. */
 function buildLimitNames(asked: string, members: readonly NamedMember[]): ModelNames {
-  const names = new Set([asked, ...members.flatMap(member => member.names)])
-  return { model: members[0]?.model ?? asked, names: [...names] }
+  const names = joinNames([plainNames(asked), ...members.map(member => member.names)])
+  return { model: members[0]?.model ?? asked, names }
 }
 
 /** What a requested name means. */
@@ -465,6 +485,8 @@ interface Resolution {
   readonly isAlias: boolean
   /** For a key that may use all of the models. */
   readonly limitNames: ModelNames
+  /** For keys that may use only some of the models, by the names of these. */
+  readonly limitNamesOfSome: Map<string, ModelNames>
 }
 
 interface FoundModel {
