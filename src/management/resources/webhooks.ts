@@ -87,11 +87,12 @@ const ownSecret = {
  */
 const reserved = { secret: 'admin', secretFrom: 'operator' } as const
 
+const disabled = z.boolean().optional()
 export const webhookUrl = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
 
-/** Path and query may contain a secret of the receiver, so support does not see them. */
-const maskedUrl = (text: string): string => {
+/** Path and query may contain a secret of the receiver, so support and plans do not show them. */
+export const maskedUrl = (text: string): string => {
   const { origin, pathname, search } = new URL(text)
   return pathname === '/' && search === '' ? `${origin}/` : `${origin}/…`
 }
@@ -207,7 +208,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       path: '/api/web/webhooks',
       who: { site: 'admin' },
       summary: 'Create a webhook for events of all accounts and of the site.',
-      body: z.strictObject({ url: webhookUrl, events: eventList(siteEvents), ...ownSecret }),
+      body: z.strictObject({ url: webhookUrl, events: eventList(siteEvents), disabled, ...ownSecret }),
       reserved,
       answer: withSecret,
       status: 201,
@@ -219,7 +220,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Create a webhook for events of an account.',
       params: z.object({ account: idOf('acc') }),
-      body: z.strictObject({ url: webhookUrl, events: eventList(accountEvents), ...ownSecret }),
+      body: z.strictObject({ url: webhookUrl, events: eventList(accountEvents), disabled, ...ownSecret }),
       reserved,
       answer: withSecret,
       status: 201,
@@ -242,7 +243,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({
         url: webhookUrl.optional(),
         events: eventList(siteEvents).optional(),
-        disabled: z.boolean().optional(),
+        disabled,
         ...ownSecret,
       }),
       reserved,
