@@ -11,7 +11,7 @@ import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
 import { isStrongWebhookSecret, mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
 import type { Actor } from '../actor.ts'
-import { operator, subjectOf } from '../actor.ts'
+import { operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
 import type { WebhookInput } from '../webhooks/new-webhook.ts'
@@ -318,7 +318,7 @@ function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): re
         error: z.string().nullable(),
       }),
       async run({ params: { webhook: id }, actor, scope, by }) {
-        if (actor !== operator) tries.countOrRefuse(subjectOf(actor))
+        if (actor !== operator) tries.countOrRefuse(shareOf(actor))
         const dueMs = dateMs() + TEST_DUE_MS
         const made = requireDone(await writer.run('testWebhook', { id, scope, dueMs }, by), {
           unknown: resourceUnknown,
