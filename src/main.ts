@@ -38,9 +38,9 @@ import { openDecodeQueue } from './http/server/body.ts'
 import { BodyBudget, buildBodyBudgetBounds } from './http/server/body-budget.ts'
 import type { ControlHandler } from './http/server/control-socket.ts'
 import { listenControl } from './http/server/control-socket.ts'
+import type { Arrival } from './http/server/server.ts'
 import { listen } from './http/server/server.ts'
 import { Gate } from './limits/gate.ts'
-import type { ShownOnce } from './management/config-file/apply.ts'
 import type { Pages } from './management/openapi/pages.ts'
 import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
@@ -55,6 +55,7 @@ import { defaultSilence } from './pipeline/reply/stream-reply.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
 import { buildReservations } from './pipeline/settle/reservation.ts'
 import { LargeBodyReader } from './protocols/request/large-json.ts'
+import type { AnswerRequest } from './server/dispatch.ts'
 import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
 import { ResponseSockets } from './server/responses-socket/response-sockets.ts'
@@ -73,8 +74,6 @@ export interface Gateway {
   readonly activeCalls: number
   /** Whether no earlier start has created the first key. */
   readonly firstStart: boolean
-  /** Keys and webhooks that the configuration file has created, with their secrets, which are shown once. */
-  readonly createdByFile: readonly ShownOnce[]
   /** Whether an owner has been set up. */
   readonly hasOwner: boolean
   /** Refuses new calls after the delay, waits for active calls, ends the rest, closes. A second call skips the waiting. */
@@ -96,7 +95,6 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     const catalogue = readCatalogue(config, demo?.url, signing)
     const log = buildLog(config.logLevel, world.writeLog)
     applyRules(store, catalogue, log)
-    const createdByFile = await applyConfigFile(config, store, log)
     const prices = await openPriceBook({
       shipped: catalogue.prices(),
       rows: store.reader.prices(),
@@ -105,7 +103,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
       isVariant: catalogue.isVariant,
     })
     opened.push(listenControl(store.folder.socket, store.manage))
-    return openGateway({ config, world, store, catalogue, prices, upstreams, opened, createdByFile })
+    return await openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -143,9 +141,9 @@ interface Closable {
   close(): Promise<void> | void
 }
 
-/** Closes in the reverse order of opening. */
-async function closeAll(opened: readonly Closable[]): Promise<void> {
-  for (const part of [...opened].reverse()) await part.close()
+/** Closes in the reverse order of opening, each part once. */
+async function closeAll(opened: Closable[]): Promise<void> {
+  for (const part of opened.splice(0).reverse()) await part.close()
 }
 
 interface GatewayParts {
@@ -156,10 +154,10 @@ interface GatewayParts {
   readonly prices: PriceBook
   readonly upstreams: HttpClient
   readonly opened: Closable[]
-  readonly createdByFile: readonly ShownOnce[]
 }
 
-function openGateway({ config, world, store, catalogue, prices, upstreams, opened, ...parts }: GatewayParts): Gateway {
+async function openGateway(parts: GatewayParts): Promise<Gateway> {
+  const { config, world, store, catalogue, prices, upstreams, opened } = parts
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
@@ -282,17 +280,12 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   })
   const metricsUrl = startMetricsServer(config, watch, { log, opened })
   const { answeredSeconds, bodyBounds } = world
+  // The port is bound before the configuration file is applied, so that a port that is taken stops the start before that.
+  const held = holdRequests(answer)
   const listening = { answeredSeconds, messageBytesMax: Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax) }
-  const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
+  const server = listenOrFail(config, () => listen({ ...config, answer: held.answer, ...listening }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.connect({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
-  store.auditor.start()
-  store.webhooks.deliverer.start()
-  store.rotation.start()
-  tasks.start()
-  localServers.start(server.port)
-  log.info('listening', { address: url, providers: catalogue.providers.size })
-
   drain.connect({
     windowMs: config.drainMs,
     activeCalls: underWay,
@@ -308,12 +301,25 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
       await closeAll(opened)
     },
   })
+  try {
+    await applyConfigFile(config, store, { log, onCreatedByFile: world.onCreatedByFile })
+  } catch (fault) {
+    held.fail()
+    await drain.begin(0)
+    throw fault
+  }
+  store.auditor.start()
+  store.webhooks.deliverer.start()
+  store.rotation.start()
+  tasks.start()
+  localServers.start(server.port)
+  held.release()
+  log.info('listening', { address: url, providers: catalogue.providers.size })
   return {
     url,
     manage: store.manage,
     firstStart: store.reader.setting('first_key') === undefined,
     hasOwner: store.reader.people.hasOwner,
-    createdByFile: parts.createdByFile,
     get activeCalls() {
       return underWay.size
     },
@@ -321,7 +327,25 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   }
 }
 
-type DiscoverySources = Omit<GatewayParts, 'opened' | 'createdByFile'> & Pick<CallParts, 'deadlines' | 'log'>
+/** Requests that arrive during the start wait until the gateway is complete. The idle timeout of connections bounds this. */
+function holdRequests(answer: AnswerRequest) {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  promise.catch(() => {}) // no request may be waiting
+  let current: AnswerRequest = async arrival => {
+    await promise
+    return answer(arrival)
+  }
+  return {
+    answer: (arrival: Arrival) => current(arrival),
+    release() {
+      current = answer
+      resolve()
+    },
+    fail: () => reject(new Error('the start failed')),
+  }
+}
+
+type DiscoverySources = Omit<GatewayParts, 'opened'> & Pick<CallParts, 'deadlines' | 'log'>
 
 /** What finds models that no provider file lists. */
 function openDiscovery({ config, catalogue, prices, store, upstreams, deadlines, log, world }: DiscoverySources) {

@@ -381,6 +381,8 @@ export const bounds = {
   /** Service tokens of the site, or of one account, without revoked ones; and how often a use of one is stored. */
   serviceTokensMax: 1_000,
   tokenUseNotedMsMin: 60_000,
+  /** How long a service token that was revoked or has expired stays stored. */
+  endedTokenMsMax: 90 * 24 * 3_600_000,
   setUpMsMax: 3_600_000,
   invitationMsMax: 30 * 24 * 3_600_000,
   invitationsOpenMax: 1_000,

@@ -12,6 +12,7 @@ import type { ClientOptions } from '../http/client/request.ts'
 import type { WebhookClientOptions } from '../http/client/webhook-client.ts'
 import type { BodyBounds } from '../http/server/body.ts'
 import { defaultBodyBounds } from '../http/server/body.ts'
+import type { ShownOnce } from '../management/config-file/apply.ts'
 import type { AttemptTimes } from '../pipeline/attempt/attempt.ts'
 import type { SilenceTimes } from '../pipeline/reply/stream-reply.ts'
 import { measureWait } from '../store/engine/writer.ts'
@@ -60,6 +61,8 @@ export interface Runtime {
   /** Resolves after this time. */
   pause(ms: number): Promise<void>
   writeLog(line: string): void
+  /** The configuration file has created a key or a webhook. Its secret is never shown again. */
+  onCreatedByFile(created: ShownOnce): void
   /** The thread of the ledger has died, so that no call can be settled any more. */
   onLedgerLost(detail: string): void
 }
@@ -81,6 +84,7 @@ export const defaultRuntime: Runtime = {
   random: Math.random,
   pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
   writeLog: line => void process.stderr.write(line),
+  onCreatedByFile: () => {},
   onLedgerLost: () => process.exit(1),
 }
 

@@ -3,6 +3,7 @@
 import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
 import { startGateway } from '../main.ts'
+import type { ShownOnce } from '../management/config-file/apply.ts'
 import { harmlessLines } from './print.ts'
 import { duringMigration } from './progress.ts'
 import { buildSend } from './send.ts'
@@ -45,7 +46,9 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
-  gateway = await duringMigration(config.dataFolder, () => startGateway(config))
+  gateway = await duringMigration(config.dataFolder, () =>
+    startGateway(config, { onCreatedByFile: shown => say(createdText(shown)) }),
+  )
   if (firstSignalMs !== undefined) {
     // The signal came during the start, so no call is running yet.
     firstSignalMs = undefined
@@ -66,7 +69,6 @@ async function greet(gateway: Gateway, say: (line: string) => void): Promise<voi
     const { key } = await buildSend(gateway.manage).machine('first-key')
     lines.push('', ...keyLines(url, String(key)))
   }
-  if (gateway.createdByFile.length > 0) lines.push('', ...createdLines(gateway.createdByFile))
   say(lines.length === 1 ? lines[0]! : `\n${lines.join('\n')}\n`)
 }
 
@@ -82,11 +84,9 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
   ]
 }
 
-/** What the configuration file has created at this start. */
-const createdLines = (created: Gateway['createdByFile']): readonly string[] => [
-  'The configuration file created these. Their secrets are shown once:',
-  ...created.map(({ name, secret }) => `  ${harmlessLines(name)}  ${secret}`),
-]
+/** Printed at once: a start that fails later must not lose the secret. */
+const createdText = ({ name, secret }: ShownOnce): string =>
+  `The configuration file created the ${harmlessLines(name)}. Its secret is shown once: ${secret}`
 
 const keyLines = (url: string, key: string): readonly string[] => [
   `  API key (shown once)    ${key}`,

@@ -56,3 +56,6 @@ const isBase62 = (code: number): boolean =>
 
 /** The last characters, which identify a credential in a list and do not help to guess it. */
 export const credentialSuffix = (text: string): string => text.slice(-4)
+
+/** Replaces a text that begins like a credential, for messages that repeat what somebody wrote. */
+export const maskCredential = (text: string): string => text.replace(/\b(wk-|wst-|sk-)[\w-]{8,}/g, '$1…')

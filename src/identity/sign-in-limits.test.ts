@@ -59,6 +59,14 @@ test('a person at a known address is not locked out by attempts from other addre
   expect(count(30, () => trySignIn('a', 'home', true))).toBe(9)
 })
 
+test('a person at a known address is not locked out by attempts for other names from the same address', () => {
+  const { trySignIn, count } = limitsAt()
+  let name = 0
+  expect(count(100, () => trySignIn(`name ${name++}`, 'home'))).toBe(50)
+  expect(trySignIn('a', 'home', false)).toBeUndefined()
+  expect(count(30, () => trySignIn('a', 'home', true))).toBe(10)
+})
+
 test('attempts are remembered for a bounded number of names, the latest ones', () => {
   const counter = new AttemptCounter(rateOf(1, 60_000), () => 1_000_000)
   for (let index = 0; index <= bounds.attemptCountersMax; index++) counter.count(`name ${index}`)

@@ -2,7 +2,9 @@
 // together. A successful attempt is not counted.
 //
 // An attacker who tries one name from a thousand addresses uses up only the limit for unknown addresses. That limit
-// does not apply to an address from which this person has signed in before, so nobody can lock out another person.
+// does not apply to an address from which this person has signed in before, and neither does the limit of the address:
+// others at the same address may try other names. So a person at a known address can be kept waiting only by somebody who
+// tries this person's own name from this very address.
 
 import { rateOf } from '../base/collections/gcra.ts'
 import type { RefundAttempt } from './attempt-limits.ts'
@@ -38,10 +40,10 @@ export class SignInLimits {
   /** Counts an attempt, or throws. Call the returned function if the attempt succeeded. */
   countOrRefuse({ name, network, isKnown }: SignInAttempt): RefundAttempt {
     const pair = `${name}\n${network}`
-    const nameWaitMs = isKnown ? 0 : this.#byName.waitMs(name)
-    refuseDuringWait(Math.max(this.#byAddress.waitMs(network), this.#byPair.waitMs(pair), nameWaitMs))
-    const refunds = [this.#byAddress.count(network), this.#byPair.count(pair)]
-    if (!isKnown) refunds.push(this.#byName.count(name))
+    const othersWaitMs = isKnown ? 0 : Math.max(this.#byAddress.waitMs(network), this.#byName.waitMs(name))
+    refuseDuringWait(Math.max(this.#byPair.waitMs(pair), othersWaitMs))
+    const refunds = [this.#byPair.count(pair)]
+    if (!isKnown) refunds.push(this.#byAddress.count(network), this.#byName.count(name))
     return () => refunds.forEach(refund => refund())
   }
 }

@@ -21,15 +21,22 @@ export interface Actor {
   readonly role: SiteRole
   readonly sessionId: number
   /** Set if the actor is a service token. `accountId`: the only account that it reaches; null: its role decides. */
-  readonly token?: { readonly id: number; readonly accountId: number | null }
+  readonly token?: TokenOfActor
+}
+
+interface TokenOfActor {
+  readonly id: number
+  readonly accountId: number | null
+  /** Who made it: a person, or `cli`. */
+  readonly creator: string
 }
 
 /** The actor of a valid service token. It is no person and has no session. */
-export const tokenActor = (id: number, role: SiteRole, accountId: number | null): Actor => ({
+export const tokenActor = ({ role, id, accountId, creator }: TokenOfActor & { readonly role: SiteRole }): Actor => ({
   personId: -1,
   role,
   sessionId: -1,
-  token: { id, accountId },
+  token: { id, accountId, creator },
 })
 
 /** The id by which the store looks up the rights of an actor. No person has the id of a token. */
@@ -38,6 +45,16 @@ export const actorIdOf = ({ personId, token }: Actor): number => token?.id ?? pe
 /** The name of an actor in the audit log. */
 export const subjectOf = ({ personId, token }: Actor): string =>
   token === undefined ? actorSubject(personId) : textId('tok', token.id)
+
+/**
+ * Whose share of requests, exports and other limited work an actor uses. A thousand tokens have no more than one: those of
+ * an account share it, and those of the site use that of the person who made them.
+ */
+export const shareOf = (actor: Actor): string => {
+  const { token } = actor
+  if (token === undefined) return subjectOf(actor)
+  return token.accountId === null ? token.creator : textId('acc', token.accountId)
+}
 
 /** The operator at the command line. Only requests from this machine have this actor: a session is never 0. */
 export const operator: Actor = { personId: 0, role: 'owner', sessionId: 0 }

@@ -19,7 +19,7 @@ import { corsHeaders, preflight } from '../http/server/cors.ts'
 import type { Arrival } from '../http/server/server.ts'
 import type { EndpointName } from '../identity/key-rights.ts'
 import type { Gate } from '../limits/gate.ts'
-import { subjectOf } from '../management/actor.ts'
+import { shareOf } from '../management/actor.ts'
 import type { CheckBearer } from '../management/web/bearer-check.ts'
 import type { Authenticate, RecogniseKey } from '../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../pipeline/20-limit-rate.ts'
@@ -199,7 +199,7 @@ const callerAsOwner = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', 
 /** The owner in whose body budget a request body counts. */
 function ownerOf({ caller, actor, address }: Pick<EndpointRequest, 'caller' | 'actor' | 'address'>): BodyOwner {
   if (caller !== undefined) return callerAsOwner(caller)
-  if (actor !== undefined) return { class: 'person', name: subjectOf(actor) }
+  if (actor !== undefined) return { class: 'person', name: shareOf(actor) }
   return { class: 'stranger', name: networkOf(address()) }
 }
 

@@ -127,6 +127,10 @@ test('an address that guesses too many invitation or password tokens gets 429', 
     expect(answer.status).toBe(429)
     expect((await guess(elsewhere)).status).toBe(400)
   }
+  // A right token from the same address is accepted all the same.
+  const { token } = (await owner.ask('POST', 'web/invitations', { email: 'late@example.com' })).body
+  const body = { token, name: 'Late', password: goodPassword }
+  expect((await anonymous('POST', 'auth/invitation', body, { 'x-forwarded-for': '10.1.1.1' })).status).toBe(201)
 })
 
 describe('a webhook is refused for the URL', () => {

@@ -75,6 +75,62 @@ describe('a plan', () => {
   })
 })
 
+describe('what a plan prints', () => {
+  const secretFile = (part: string, events = 'balance.low'): string => `
+providers:
+  - {id: fen, name: Fen, baseUrl: "https://fen.example/v1", keyEnv: FEN_KEY, baseUrlEnv: FEN_URL, speaks: {openai-chat: /c}, sign: bearer, models: []}
+webhooks: [{url: "https://hooks.example.com/${part}path?key=${part}query", events: [${events}]}]
+channels:
+  - provider: openai
+    name: masked
+    credential: {env: SPARE_KEY}
+    headers: {x-team: ${part}header}
+    parameters: {openai-chat: {set: {metadata.session_token: ${part}parameter, temperature: 1, user: river}}}
+`
+  const printed = async (content: string, options = {}): Promise<string> => {
+    const answer = await harness.weir('apply', { file: 'weir.yaml', name: 'weir.yaml', content, ...options })
+    return JSON.stringify({ ...answer, created: [] })
+  }
+
+  test('is without the paths of webhooks, the values of headers and fields that look like secrets', async () => {
+    const first = await printed(secretFile('hidden1'))
+    expect(first).not.toContain('hidden1')
+    for (const text of ['https://hooks.example.com/…', 'x-team', 'metadata.session_token', 'river', 'temperature']) {
+      expect(first).toContain(text)
+    }
+    // A value that is masked still shows that it changes.
+    const { plan } = await apply(harness, secretFile('hidden2').replace(/webhooks.*/, ''), { dryRun: true })
+    expect(plan).toEqual([
+      '~ channel openai/masked',
+      '    headers: {"x-team":"…"} → {"x-team":"…"} (changed)',
+      expect.stringMatching(/^ {4}parameters: .*"user":"river".* \(changed\)$/),
+    ])
+    expect(await printed(secretFile('hidden2'), { 'prune': true, 'dry-run': true })).not.toContain('hidden')
+  })
+
+  test('is without the password and the query of an address that the gateway would refuse', async () => {
+    const channels = 'channels: [{provider: openai, name: b, baseUrl: URL, credential: {env: SPARE_KEY}}]'
+    for (const url of ['https://joe:hidden3@a.example/v1', 'https://a.example/v1?key=hidden3']) {
+      expect(await printed(channels.replace('URL', `"${url}"`), { 'dry-run': true })).not.toContain('hidden3')
+      await expect(apply(harness, channels.replace('URL', `"${url}"`))).rejects.toThrow(/^(?!.*hidden3)/s)
+    }
+  })
+
+  test('is without the text of a key or a token that is written in place of an id', async () => {
+    const wrong = [harness.key(), Promise.resolve('wst-0123456789abcdefghijklmnopqrstuvwxyz')]
+    for (const text of await Promise.all(wrong)) {
+      for (const file of [
+        `limits: [{resource: concurrency, amount: 5, key: "${text}"}]`,
+        `keys: [{account: "${text}", name: k, tier: free}]`,
+        `keys: [{account: "a", name: k, tier: "${text}"}]`,
+        `settings: {defaultTier: "${text}"}`,
+      ]) {
+        expect((await problemsOf(harness, file)).join('\n')).not.toContain(text.slice(0, 12))
+      }
+    }
+  })
+})
+
 test('each change has its own entry in the audit log, and a second time there is none', async () => {
   const file = `
 accounts: [{name: audited, budgets: {day: "1", month: "5"}}]
@@ -83,7 +139,7 @@ modelNames: [{name: second, members: [first]}, {name: first, members: [openai/gp
 limits: [{resource: tokens, span: day, amount: 5, account: audited}]
 `
   expect(await audited(() => apply(harness, file))).toEqual([
-    ...['createAccount', 'setBudget', 'setBudget', 'createKey', 'setRoute', 'setRoute', 'setLimit'],
+    ...['createAccount', 'setBudget', 'setBudget', 'createKey', 'setLimit', 'setRoute', 'setRoute', 'setKey'],
   ])
   expect(await audited(() => apply(harness, file))).toEqual([])
   const changed = file.replace('month: "5"', 'total: "6"').replace('amount: 5', 'amount: 6')
@@ -283,7 +339,7 @@ channels: [{provider: openai, name: remote, credential: {env: REMOTE_KEY}}]
 `
     const { code, stdout, stderr } = await alone('apply -f -', file)
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(/4 changes made\.\n\nThese secrets are shown once:\n.*\n.*key remote\/ci +wk-/)
+    expect(stdout).toMatch(/\nCreated: key remote\/ci\. Its secret is shown once: wk-\w{36}\n\n4 changes made\.\n$/)
     expect(await alone('apply -f -', file)).toMatchObject({ code: 0, stdout: 'No changes.\n' })
     const [last] = (await harness.manage('GET', '/api/web/audit-log?limit=1')).data as { actor: string }[]
     expect(last!.actor).toStartWith('tok_')

@@ -1,10 +1,12 @@
-// WEIR_CONFIG: the file is applied before the gateway listens, and what it describes can only be changed in the file.
+// WEIR_CONFIG: the file is applied before the gateway answers, and what it describes can only be changed in the file.
 
 import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runChecks } from '../../src/cli/checks/check.ts'
+import type { ShownOnce } from '../../src/management/config-file/apply.ts'
+import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs, askAsOwner } from '../support/management.ts'
@@ -15,6 +17,8 @@ const folder = mkdtempSync(join(tmpdir(), 'weir-config-'))
 const data = join(folder, 'data')
 const path = join(folder, 'weir.yaml')
 let harness: Harness | undefined
+/** What the last start has created. */
+let created: ShownOnce[] = []
 
 afterEach(async () => {
   await harness?.stop()
@@ -26,7 +30,12 @@ async function start(file: string | undefined, env: Record<string, string> = {})
   if (file !== undefined) writeFileSync(path, file)
   await harness?.stop()
   harness = undefined
-  harness = await startHarness({ folder: data, env: { ...(file !== undefined && { WEIR_CONFIG: path }), ...env } })
+  created = []
+  harness = await startHarness({
+    folder: data,
+    env: { ...(file !== undefined && { WEIR_CONFIG: path }), ...env },
+    world: { onCreatedByFile: shown => void created.push(shown) },
+  })
   return harness
 }
 
@@ -62,7 +71,7 @@ providers:
 test('a gateway starts with everything that its file describes, and a second start changes nothing', async () => {
   writeFileSync(join(folder, 'hook-secret'), `${'s'.repeat(40)}\n`)
   const one = await start(file, { SPARE_KEY: 'sk-spare-0123456789' })
-  const [{ name, secret } = { name: '', secret: '' }] = one.gateway.createdByFile
+  const [{ name, secret } = { name: '', secret: '' }] = created
   expect(name).toBe('key acme/ci')
   const answer = await chat(one, secret, { model: 'small', messages: hello })
   expect([answer.status, answer.headers.get('x-pipeline-auth')]).toEqual([200, expect.stringContaining('tier=gold')])
@@ -73,12 +82,12 @@ test('a gateway starts with everything that its file describes, and a second sta
   expect(before.file).toContain('file: hook-secret')
   const log = await one.manage('GET', '/api/web/audit-log?limit=1')
   const byFile = (await one.manage('GET', '/api/web/audit-log?actor=file')).data as unknown[]
-  expect(byFile).toHaveLength(11)
+  expect(byFile).toHaveLength(12)
   // The prices of the provider files are written later, at the first start, and do not replace that of the file.
   const model = await one.manage('GET', '/api/web/models/openai/gpt-4o-mini')
   expect(model.price).toMatchObject({ rates: { input: '1.00', output: '2.00' } })
   const again = await start(file, { SPARE_KEY: 'sk-spare-0123456789' })
-  expect(again.gateway.createdByFile).toEqual([])
+  expect(created).toEqual([])
   expect((await exported(again)).file).toBe(before.file)
   const [last] = (await again.manage('GET', '/api/web/audit-log?limit=1')).data as { action: string }[]
   expect([last]).toEqual(log.data as never)
@@ -180,6 +189,59 @@ test.each([
   await expect(start(`settings: {siteName: River}\n${bad}`)).rejects.toThrow(problem)
   expect((await exported(await start(undefined))).file).toBe(before)
 })
+
+const withKey = `
+accounts: [{name: acme}]
+keys: [{account: acme, name: ci, tier: free}]
+`
+
+test('a port that is taken stops the start before the file is applied', async () => {
+  writeFileSync(path, withKey)
+  const taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+  for (const env of [{ PORT: String(taken.port) }, { METRICS_PORT: String(taken.port) }]) {
+    await expect(start(withKey, env)).rejects.toThrow(`Cannot listen on 127.0.0.1:${taken.port}`)
+  }
+  await taken.stop(true)
+  const free = await start(undefined)
+  expect((await free.manage('GET', '/api/web/accounts?name=acme')).data).toEqual([])
+})
+
+test('the text of a key is printed as soon as the key exists, also if the start fails after that', async () => {
+  writeFileSync(path, `${withKey}webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`)
+  const env = { WEIR_CONFIG: path, PORT: '0', LOG_LEVEL: 'silent', WEIR_BALLAST_MB: '0', WEIR_LOCAL_SERVERS: 'off' }
+  const { code, stdout, stderr } = await weir(data, 'serve', env)
+  expect([code, stderr]).toEqual([1, expect.stringContaining('webhook http://10.0.0.1: "url": ')])
+  expect(stdout).toMatch(/^The configuration file created the key acme\/ci\. Its secret is shown once: wk-\w{36}\n/)
+  // The start was refused before the key was complete, so the key does not work until a later start has finished.
+  const text = /wk-\w+/.exec(stdout)![0]
+  const without = await start(undefined)
+  expect((await chat(without, text, { model: 'demo/echo', messages: hello })).status).toBe(401)
+  const again = await start(withKey)
+  expect(created).toEqual([])
+  const answer = await chat(again, text, { model: 'demo/echo', messages: hello })
+  expect([answer.status, await answer.json()]).not.toEqual([401, expect.anything()])
+})
+
+test('requests that arrive while the file is applied wait until it is applied', async () => {
+  writeFileSync(path, withKey)
+  const port = freePort()
+  const statuses: Promise<number>[] = []
+  const onCreatedByFile = (): void =>
+    void statuses.push(fetch(`http://127.0.0.1:${port}/health/ready`).then(({ status }) => status))
+  harness = await startHarness({
+    folder: data,
+    env: { WEIR_CONFIG: path, PORT: String(port) },
+    world: { onCreatedByFile },
+  })
+  expect(await Promise.all(statuses)).toEqual([200])
+})
+
+function freePort(): number {
+  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+  const port = server.port!
+  void server.stop(true)
+  return port
+}
 
 test('a file that cannot be read stops the start', async () => {
   const gone = { WEIR_CONFIG: join(folder, 'gone.yaml') }

@@ -90,8 +90,6 @@ test('secrets that are shown once are shown once', async () => {
   canaries.plant('webhook secret', String(webhook.body.secret), [webhook.at])
   const newSecret = await ask('owner', 'POST', `web/webhooks/${String(webhook.body.id)}/secret`, {})
   canaries.plant('webhook secret that was renewed', String(newSecret.body.secret), [newSecret.at])
-  const { setupToken } = await site.harness.weir('setup', { token: true }).catch(() => ({ setupToken: undefined }))
-  if (setupToken !== undefined) canaries.plant('set-up token', String(setupToken))
   expect(canaries.notShown()).toEqual([])
 })
 
@@ -176,19 +174,25 @@ test('calls are made in every dialect, with the key in every header, to upstream
 })
 
 test('every endpoint is called by every actor, with valid and invalid bodies', async () => {
+  /** Reads that nobody could do, so that no answer of theirs was searched. */
+  const unread: string[] = []
   for (const endpoint of describedEndpoints) {
     if (endpoint.path.includes('sign-out') || endpoint.path === '/api/web/sessions') continue
-    const path = await fixtures.pathFor(endpoint)
+    const query = endpoint.path === '/api/web/statistics/top' ? '?of=key' : ''
+    const path = `${await fixtures.pathFor(endpoint)}${query}`
     const people = endpoint.method === 'GET' ? actorNames : (['nobody', 'key', 'stranger', 'viewer'] as const)
+    const statuses: number[] = []
     for (const actor of people) {
       // The answers that show a secret once were checked before.
-      await ask(actor, endpoint.method, path, endpoint.body && {})
+      statuses.push((await ask(actor, endpoint.method, path, endpoint.body && {})).status)
     }
+    if (endpoint.method === 'GET' && !statuses.includes(200)) unread.push(path)
     for (const wrong of ['{', '[]', `{"${site.key}":1}`]) {
       const answer = await site.ask.owner(endpoint.method, path, endpoint.body && wrong, fromNewAddress())
       canaries.record(answer.text.replaceAll(site.key.slice(0, 100), 'what they sent'))
     }
   }
+  expect(unread).toEqual([])
   for (const wrong of [site.people.owner.password, site.people.admin.token]) {
     await ask('nobody', 'POST', 'auth/sign-in', { email: site.people.owner.email, password: `${wrong}x` })
   }
@@ -197,11 +201,27 @@ test('every endpoint is called by every actor, with valid and invalid bodies', a
 
 test('the command line, metrics, the doctor and a backup are used', async () => {
   const { weir, manage } = site.harness
+  const byKey = { account: site.key, key: site.key, scope: site.key }
+  const range = { from: new Date(Date.now() - 3_600_000).toISOString(), tier: 'pro', multiplier: '0.9' }
+  const inputs = [{}, byKey, { account: site.account }, { ...range, account: site.account }]
+  const failed: string[] = []
   for (const [name, { ask: command }] of Object.entries(cliCommands)) {
     if (command === undefined || !/list|show|audit|records|statement|backtest|balance/.test(name)) continue
-    const answer = await weir(name, { account: site.key, key: site.key, scope: site.key }).catch(String)
-    canaries.record(`${name} ${JSON.stringify(answer)}`)
+    let successes = 0
+    for (const input of inputs) {
+      const answer = await weir(name, input).then(
+        shown => {
+          successes++
+          return shown
+        },
+        fault => String(fault),
+      )
+      canaries.record(`${name} ${JSON.stringify(answer)}`)
+    }
+    if (successes === 0) failed.push(name)
   }
+  // These need more than an account, and show no more than others: an order to delete records, and a trial of a price.
+  expect(failed.filter(name => name !== 'records delete' && name !== 'prices backtest')).toEqual([])
   canaries.record(JSON.stringify(await manage('POST', '/machine/doctor')))
   canaries.record(JSON.stringify(await weir('rotate', { kind: 'pepper', status: true })))
   canaries.record(JSON.stringify(await weir('backup', { folder: join(folder, 'backup') })))

@@ -45,8 +45,20 @@ const refusalVerdicts: Readonly<Record<string, Verdict>> = {
 const verdictOf = ({ status, error }: Told): Verdict | number =>
   status >= 500 ? status : (refusalVerdicts[error.code ?? ''] ?? 'may')
 
+/** Actors who see all accounts. */
+const staff: readonly ActorName[] = ['support', 'admin', 'owner', 'tokenSupport', 'tokenAdmin', 'tokenOwner']
+
+/** Query parameters without which a read is refused. */
+function queryFor(endpoint: WebEndpoint, actor: ActorName): string {
+  const name = nameOf(endpoint)
+  if (name === 'GET /api/web/statistics/top') return 'of=key'
+  // The end users of all accounts are too many.
+  return name === 'GET /api/web/statistics/end-users' && staff.includes(actor) ? `account=${site.account}` : ''
+}
+
 async function request(endpoint: WebEndpoint, actor: ActorName, headers: Record<string, string> = {}): Promise<Told> {
-  const path = await fixtures.pathFor(endpoint)
+  const query = queryFor(endpoint, actor)
+  const path = `${await fixtures.pathFor(endpoint)}${query === '' ? '' : `?${query}`}`
   const body = endpoint.body === undefined ? undefined : await fixtures.bodyFor(endpoint)
   const before = changesBy(actor)
   const answer = await site.ask[actor](endpoint.method, path, body, { ...fromNewAddress(), ...headers })
@@ -79,6 +91,9 @@ describe('every actor gets the verdict of the table:', () => {
       expect([...verdict, answer.text.slice(0, 300)]).toEqual([
         ...[name, actor, expectedRows.get(name)![actor], expect.any(String)],
       ] as never)
+      // A read with a real object that is allowed must also succeed; of writes, audited.test.ts requires it.
+      const isRead = endpoint.method === 'GET' && verdictOf(answer) === 'may'
+      expect([name, actor, isRead ? answer.status : 200]).toEqual([name, actor, 200])
       expect([name, actor, describeMisfit(endpoint, answer)]).toEqual([name, actor, ''])
       const leaksName = outside.includes(actor) && answer.text.includes(CANARY)
       expect([name, actor, leaksName]).toEqual([name, actor, false])
@@ -140,11 +155,11 @@ describe('objects of another account look like unknown ones:', () => {
     const invited = await asOwner('POST', 'web/invitations', { email: 'site-invited@example.com', role: 'admin' })
     const hook = await asOwner('POST', 'web/webhooks', { url: 'https://hooks.invalid/site', events: ['balance.low'] })
     const reset = await asOwner('POST', `web/users/${site.people.viewer.id}/password-reset`, {})
-    expect([invited.status, hook.status]).toEqual([201, 201])
+    expect([invited.status, hook.status, reset.status]).toEqual([201, 201, 201])
     const [invitation, webhook] = [String(invited.body.id), String(hook.body.id)]
     const tries: readonly TriedRequest[] = [
       { method: 'DELETE', path: `web/invitations/${invitation}` },
-      ...(reset.status === 201 ? [{ method: 'DELETE', path: `web/invitations/${String(reset.body.id)}` }] : []),
+      { method: 'DELETE', path: `web/invitations/${String(reset.body.id)}` },
       { method: 'GET', path: `web/webhooks/${webhook}` },
       { method: 'GET', path: `web/webhooks/${webhook}/deliveries` },
       { method: 'PATCH', path: `web/webhooks/${webhook}`, body: { disabled: true } },
@@ -183,8 +198,11 @@ describe('a stranger who filters by another account sees nothing of it:', () => 
 
   test.each(filteredLists)('%s', async (name, endpoint) => {
     const path = await fixtures.pathFor(endpoint)
-    const foreign = await site.ask.stranger('GET', `${path}?account=${site.account}`)
-    const none = await site.ask.stranger('GET', `${path}?account=acc_0000000zzzz`)
+    const others = queryFor(endpoint, 'stranger')
+    const foreign = await site.ask.stranger('GET', `${path}?account=${site.account}&${others}`)
+    const none = await site.ask.stranger('GET', `${path}?account=acc_0000000zzzz&${others}`)
+    // Not refused for another reason: lists are empty, and statistics of an unknown account do not exist.
+    expect([name, [200, 404].includes(foreign.status)]).toEqual([name, true])
     const changingParts = /req_\w+|\d{4}-\d\d-\d\dT[\d:.]+Z/g
     const stablePart = ({ status, text }: Told): unknown => [name, status, text.replaceAll(changingParts, '')]
     expect(stablePart(foreign)).toEqual(stablePart(none))

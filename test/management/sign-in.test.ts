@@ -148,6 +148,15 @@ describe('repeated attempts', () => {
     expect((await tryFrom('198.51.100.7', owner.email, goodPassword)).status).toBe(200)
   })
 
+  test('for other names do not lock a person out of an address where they signed in before', async () => {
+    const known = await addPerson(harness, owner.ask)
+    expect((await tryFrom('198.51.100.30', known.email, goodPassword)).status).toBe(200)
+    const codes: (string | undefined)[] = []
+    for (let at = 0; at < 55; at++) codes.push((await tryFrom('198.51.100.30', `stranger${at}@example.com`)).error.code)
+    expect(codes.slice(-5)).toEqual(Array(5).fill('tried_too_often'))
+    expect((await tryFrom('198.51.100.30', known.email, goodPassword)).status).toBe(200)
+  })
+
   test('with a stolen token do not allow guesses of the password', async () => {
     const person = await addPerson(harness, owner.ask)
     const codes: (string | undefined)[] = []

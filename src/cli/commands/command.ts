@@ -46,8 +46,11 @@ export interface CommandDefinition extends CommandArguments {
   readonly unknown?: string
   /** Adds what is read from the terminal or from standard input. */
   prepare?(input: CommandFields): CommandFields | Promise<CommandFields>
-  /** Sends the requests of the command and returns the answer to print. `say` prints lines before that. */
-  ask(input: CommandFields, send: Send, say: SayLines): Promise<CommandFields>
+  /**
+   * Sends the requests of the command and returns the answer to print. `say` prints lines before that; undefined if the
+   * answer is printed as JSON.
+   */
+  ask(input: CommandFields, send: Send, say?: SayLines): Promise<CommandFields>
   /** The lines to print, unless the user wants JSON. */
   print?(answer: CommandFields, input: CommandFields): readonly string[]
   /** True if the answer means a failure. Then the exit code is 1. */
@@ -65,7 +68,7 @@ const sayLines: SayLines = lines => lines.forEach(printLine)
 
 export function defineCommand(row: CommandDefinition): CliCommand {
   const texts = { names: namesOf(row), unknown: row.unknown }
-  const ask = (input: CommandFields, request: ControlHandler, say: SayLines = () => {}): Promise<CommandFields> =>
+  const ask = (input: CommandFields, request: ControlHandler, say?: SayLines): Promise<CommandFields> =>
     row.ask(input, buildSend(request, texts), say)
   return {
     ...row,
@@ -73,7 +76,7 @@ export function defineCommand(row: CommandDefinition): CliCommand {
     async run(args) {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
       const input = row.prepare === undefined ? given : await row.prepare(given)
-      const say = json === true ? () => {} : sayLines
+      const say = json === true ? undefined : sayLines
       const run = (): Promise<CommandFields> =>
         withGateway(row.connects?.(input) ?? {}, request => ask(input, request, say))
       const step = row.progress?.(input)

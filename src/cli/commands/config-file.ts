@@ -2,10 +2,10 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { ShownOnce } from '../../management/config-file/apply.ts'
 import type { CommandFields } from '../connect.ts'
 import { Problem } from '../connect.ts'
 import { splitList, text } from '../input.ts'
-import { rowLines } from '../print.ts'
 import { isRemote } from '../remote.ts'
 import type { Send } from '../send.ts'
 import type { CliCommand, SayLines } from './command.ts'
@@ -54,10 +54,10 @@ async function readFile(input: CommandFields): Promise<CommandFields> {
   }
 }
 
-async function apply(input: CommandFields, send: Send, say: SayLines): Promise<CommandFields> {
+async function apply(input: CommandFields, send: Send, say?: SayLines): Promise<CommandFields> {
   const { readConfigFile } = await import('../../management/config-file/read-file.ts')
   const { buildPlan } = await import('../../management/config-file/plan.ts')
-  const { applyPlan, planFields, planLines } = await import('../../management/config-file/apply.ts')
+  const { applyPlan, planFields, planLines, shownOnceText } = await import('../../management/config-file/apply.ts')
   const plan = await buildPlan({
     client: send,
     file: readConfigFile(text(input.content), text(input.name)),
@@ -67,16 +67,15 @@ async function apply(input: CommandFields, send: Send, say: SayLines): Promise<C
     nowMs: Date.now,
   })
   const isDryRun = input['dry-run'] === true
-  say(planLines(plan))
-  const { warnings, created } = isDryRun ? { warnings: plan.warnings, created: [] } : await applyPlan(plan, send)
+  say?.(planLines(plan))
+  const show = say && ((shown: ShownOnce) => say([shownOnceText(shown)]))
+  const { warnings, created } = isDryRun ? { warnings: plan.warnings, created: [] } : await applyPlan(plan, send, show)
   return { changes: planFields(plan), applied: !isDryRun, created, warnings }
 }
 
-function applyLines({ changes, applied, created }: CommandFields): readonly string[] {
+/** New keys and secrets of webhooks have been printed as they were created. */
+function applyLines({ changes, applied }: CommandFields): readonly string[] {
   const count = (changes as readonly unknown[]).length
   if (count === 0) return ['No changes.']
-  const made = created as readonly CommandFields[]
-  const summary = `${count} ${count === 1 ? 'change' : 'changes'}${applied === true ? ' made' : ', not made (--dry-run)'}.`
-  const shown = made.length === 0 ? [] : ['', 'These secrets are shown once:', ...rowLines(made, '')]
-  return ['', summary, ...shown]
+  return ['', `${count} ${count === 1 ? 'change' : 'changes'}${applied === true ? ' made' : ', not made (--dry-run)'}.`]
 }

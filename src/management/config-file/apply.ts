@@ -3,7 +3,7 @@
 import { escapeControls } from '../../base/text/safe-text.ts'
 import type { Plan, PlannedChange } from './plan.ts'
 import type { Fields, ManagementClient } from './requests.ts'
-import type { EntryChanges } from './subject.ts'
+import type { ApplyContext, EntryChanges } from './subject.ts'
 
 /** The gateway refused a change. The changes before it were made. */
 export class ConfigApplyError extends Error {}
@@ -21,32 +21,59 @@ export interface ShownOnce {
   readonly secret: string
 }
 
-export async function applyPlan({ changes, warnings }: Plan, client: ManagementClient): Promise<AppliedPlan> {
+/**
+ * `show` gets each secret as soon as it exists, so that it is not lost if a later change fails or the process dies.
+ * Without it, the secrets are in the result, or in the message of the error.
+ */
+export async function applyPlan(
+  { changes, warnings }: Plan,
+  client: ManagementClient,
+  show?: (shown: ShownOnce) => void,
+): Promise<AppliedPlan> {
   const ids = new Map<string, string>()
-  const shown: ShownOnce[] = []
+  const created: ShownOnce[] = []
   const noted = [...warnings]
-  const context = {
-    client,
-    idOf: (token: unknown) => (typeof token === 'string' ? (ids.get(token) ?? token) : token),
-    created: (token: string, id: string) => void ids.set(token, id),
-    showSecret: (name: string, id: unknown, secret: unknown) =>
-      void shown.push({ id: String(id), name, secret: String(secret) }),
-  }
-  for (const [done, change] of changes.entries()) {
+  const last: { readonly change: PlannedChange; step(): Promise<unknown> }[] = []
+  const isDone = new Set<PlannedChange>()
+
+  async function attempt(change: PlannedChange, step: () => Promise<unknown>): Promise<unknown> {
     try {
-      const answer = await change.run(context)
-      const said = (answer as Fields | undefined)?.warnings as readonly string[] | undefined
-      noted.push(...(said ?? []).map(text => `${titleOf(change)}: ${text}`))
+      return await step()
     } catch (fault) {
-      // What was created before would be lost if it were not shown now.
-      const made = shown.map(({ name, secret }) => `\nCreated: ${name}. Its secret is shown once: ${secret}`)
-      const progress = `${done} of ${changes.length} changes were made. Correct this and apply the file again.`
+      const unseen = show === undefined ? created.map(shown => `\n${shownOnceText(shown)}`) : []
+      const progress = `${isDone.size} of ${changes.length} changes were made. Correct this and apply the file again.`
       const problem = `${change.place}: ${titleOf(change)}: ${(fault as Error).message}`
-      throw new ConfigApplyError(`${problem}\n${progress}${made.join('')}`)
+      throw new ConfigApplyError(`${problem}\n${progress}${unseen.join('')}`)
     }
   }
-  return { warnings: noted, created: shown }
+  const contextOf = (change: PlannedChange): ApplyContext => ({
+    client,
+    idOf: token => (typeof token === 'string' ? (ids.get(token) ?? token) : token),
+    created: (token, id) => void ids.set(token, id),
+    atEnd: step => void last.push({ change, step }),
+    showSecret(name, id, secret) {
+      const shown = { id: String(id), name, secret: String(secret) }
+      created.push(shown)
+      show?.(shown)
+    },
+  })
+
+  for (const change of changes) {
+    const answer = await attempt(change, () => change.run(contextOf(change)))
+    isDone.add(change)
+    const said = (answer as Fields | undefined)?.warnings as readonly string[] | undefined
+    noted.push(...(said ?? []).map(text => `${titleOf(change)}: ${text}`))
+  }
+  for (const { change } of last) isDone.delete(change)
+  for (const { change, step } of last) {
+    await attempt(change, step)
+    isDone.add(change)
+  }
+  return { warnings: noted, created }
 }
+
+export const shownOnceText = ({ name, secret }: ShownOnce): string =>
+  `Created: ${escapeControls(name)}. Its secret is shown once: ${secret}`
 
 const titleOf = ({ noun, label }: PlannedChange): string => (label === '' ? noun : `${noun} ${escapeControls(label)}`)
 

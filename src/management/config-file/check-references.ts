@@ -1,6 +1,7 @@
 // Checks what the entries of a file refer to: tiers, accounts, keys, providers, models and other model names.
 
 import { nearestName } from '../../base/text/nearest-name.ts'
+import { maskCredential } from '../../identity/credential-format.ts'
 import { checkLimit } from '../../limits/limit-check.ts'
 import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { ChannelSettings, LimitRow, RouteRow } from '../../store/rules/rules.ts'
@@ -29,7 +30,7 @@ export function unknownName(noun: string, name: string, known: Iterable<string>)
   const names = [...known].sort()
   const near = nearestName(name, names)
   const list = names.length === 0 ? '' : ` There are: ${names.slice(0, 40).join(', ')}.`
-  return `there is no ${noun} "${name}".${near === undefined ? list : ` Did you mean "${near}"?${list}`}`
+  return `there is no ${noun} "${maskCredential(name)}".${near === undefined ? list : ` Did you mean "${near}"?${list}`}`
 }
 
 export interface KnownProviders {

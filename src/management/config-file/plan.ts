@@ -20,6 +20,7 @@ import {
 } from './check-references.ts'
 import { ConfigFileError } from './config-file-error.ts'
 import type { ListName, SecretReference } from './file-schema.ts'
+import { maskChanges } from './masked-values.ts'
 import type { ConfigFile, FileEntry } from './read-file.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import type { SecretSource } from './secret-source.ts'
@@ -32,7 +33,7 @@ export interface PlannedChange {
   readonly action: 'create' | 'change' | 'remove'
   readonly noun: string
   readonly label: string
-  /** The fields that change; of something new, those that the file has. */
+  /** The fields that change; of something new, those that the file has. What may be a secret is masked. */
   readonly fields: EntryChanges
   /** Where the file says so: `weir.yaml:12`. */
   readonly place: string
@@ -105,7 +106,8 @@ class PlanBuilder {
     const removals = await this.#removals(pairs)
     if (this.#problems.length > 0) throw new ConfigFileError([...new Set(this.#problems)].toSorted(byLine))
     const ordered = [...writes].flatMap(([{ list }, changes]) => {
-      if (list === 'tiers') return [...changes, ...settings]
+      // The settings may let people register, so the limits come before them.
+      if (list === 'prices') return [...changes, ...settings]
       // A name that only disabled channels serve is refused, so channels are disabled after the names are set.
       if (list === 'modelNames') return [...changes, ...lateOf(writes)]
       return changes.filter(({ isLate }) => !isLate)
@@ -270,7 +272,7 @@ class PlanBuilder {
       const written = mapChanges(wanted.entry.fields, (_, name) => [undefined, fields[name]])
       const run = (context: ApplyContext): Promise<Fields> =>
         subject.create(context, { wanted: complete, changes, secret })
-      return [{ action: 'create', ...about, fields: written, run }]
+      return [{ action: 'create', ...about, fields: maskChanges(subject.list, written), run }]
     }
     const changes = this.#changesOf(subject, complete, current)
     if (Object.keys(changes).length === 0) return []
@@ -282,7 +284,7 @@ class PlanBuilder {
     }
     const run = (context: ApplyContext): Promise<Fields> =>
       subject.change(context, current, { wanted: complete, changes, secret: mustSend ? secret : undefined })
-    return [{ action: 'change', ...about, fields: changes, run }]
+    return [{ action: 'change', ...about, fields: maskChanges(subject.list, changes), run }]
   }
 
   #changesOf(subject: Subject, { entry, fields }: Wanted, current: Current): EntryChanges {
@@ -361,7 +363,10 @@ class PlanBuilder {
         noun: 'settings',
         label: '',
         place: file.problemAt(['settings'], '').split(': ')[0]!,
-        fields: Object.fromEntries(changed.map(([name, value]) => [name, [current[name], value]])),
+        fields: maskChanges(
+          'settings',
+          mapChanges(Object.fromEntries(changed), (value, name) => [current[name], value]),
+        ),
         run: context => context.client('PATCH', '/api/web/settings', Object.fromEntries(changed)),
       },
     ]

@@ -34,6 +34,8 @@ export interface ApplyContext {
   idOf(token: unknown): unknown
   /** Notes the id of an account or a key that was created. */
   created(token: string, id: string): void
+  /** Runs a step after all changes of the plan. Nothing that is new works before everything that restricts it is set. */
+  atEnd(step: () => Promise<unknown>): void
   /** The text of a new key, and the generated secret of a webhook, are shown once. */
   showSecret(title: string, id: unknown, text: unknown): void
 }

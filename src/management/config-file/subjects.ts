@@ -178,6 +178,13 @@ export async function findKey(
   return rows.find(row => row.state !== 'revoked')
 }
 
+/**
+ * A new key is disabled until its budgets and the limits of the file are set. If the program that applies the file dies
+ * before that, the key stays disabled, and the next time that the file is applied enables it.
+ */
+const enableAtEnd = ({ client, atEnd }: ApplyContext, path: string): void =>
+  atEnd(() => client('PATCH', path, { disabled: false }))
+
 const keys: Subject = {
   list: 'keys',
   noun: 'key',
@@ -208,18 +215,24 @@ const keys: Subject = {
   },
   async create(context, { wanted, changes }) {
     const { budgets: _, disabled, account, ...key } = wanted.fields
-    const made = await context.client('POST', `${WEB}/keys`, { ...key, account: context.idOf(account) })
+    const made = await context.client('POST', `${WEB}/keys`, {
+      ...key,
+      account: context.idOf(account),
+      disabled: true,
+    })
     const path = `${WEB}/keys/${asText(made.id)}`
     context.created(wanted.id, asText(made.id))
     context.showSecret(`key ${wanted.label}`, made.id, made.key)
-    if (disabled === true) await context.client('PATCH', path, { disabled })
     await writeBudgets(context, path, changes)
+    if (disabled !== true) enableAtEnd(context, path)
     return { warnings: made.warnings }
   },
   async change(context, { path }, { changes }) {
-    const others = newValues(changes, ['budgets'])
+    const isEnabled = changes.disabled?.[1] === false
+    const others = newValues(changes, ['budgets', ...(isEnabled ? ['disabled'] : [])])
     const answer = Object.keys(others).length === 0 ? {} : await context.client('PATCH', path, others)
     await writeBudgets(context, path, changes)
+    if (isEnabled) enableAtEnd(context, path)
     return answer
   },
   remove: (client, { path }) => client('DELETE', path),
@@ -425,9 +438,8 @@ const webhooks: Subject = {
     const { account, url, events, disabled, secretFrom } = wanted.fields
     const list = account === null ? `${WEB}/webhooks` : `${WEB}/accounts/${asText(context.idOf(account))}/webhooks`
     const given = secret === undefined ? {} : { secret: secret.reveal(), secretFrom }
-    const made = await context.client('POST', list, { url, events, ...given })
+    const made = await context.client('POST', list, { url, events, disabled, ...given })
     if (secret === undefined) context.showSecret(`webhook ${wanted.label}`, made.id, made.secret)
-    if (disabled === true) await context.client('PATCH', `${WEB}/webhooks/${asText(made.id)}`, { disabled })
     return {}
   },
   change({ client }, { path }, { wanted, changes, secret }) {
@@ -437,16 +449,19 @@ const webhooks: Subject = {
   remove: (client, { path }) => client('DELETE', path),
 }
 
-/** In the order in which they are applied: each may refer to those before it. */
+/**
+ * In the order in which they are applied: each may refer to those before it. Limits and prices come before channels and
+ * model names, so that no call reaches a new model before its limits and its price are set.
+ */
 export const subjects: readonly Subject[] = [
   providers,
   tiers,
   accounts,
   keys,
+  limits,
+  prices,
   channels,
   environmentChannels,
   modelNames,
-  limits,
-  prices,
   webhooks,
 ]

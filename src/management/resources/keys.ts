@@ -99,6 +99,7 @@ const Change = z.strictObject({ ...keySettings, disabled: z.boolean() }).partial
 const Wanted = z.strictObject({
   id: givenId('key').optional(),
   ...z.object(keySettings).partial().shape,
+  disabled: z.boolean().optional().meta({ description: 'Create it disabled: no call is accepted until it is enabled' }),
   name: label.optional().meta({ description: 'Default: "unnamed" and the last four characters of the key' }),
   account: idOf('acc').optional().meta({ description: 'Default: a new account; only admins may leave it out' }),
   credit: boundUsd.optional().meta({ description: 'Free credit for the account, in US dollars' }),

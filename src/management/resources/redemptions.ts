@@ -8,7 +8,7 @@ import { usdText } from '../../base/money/money.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
-import { operator, subjectOf } from '../actor.ts'
+import { operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
@@ -41,7 +41,7 @@ export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts):
       answer: z.object({ amount: money, balance: money }),
       status: 201,
       async run({ params: { account }, body, actor, address, scope, by }) {
-        const names = actor === operator ? [] : [subjectOf(actor), `address ${networkOf(address)}`]
+        const names = actor === operator ? [] : [shareOf(actor), `address ${networkOf(address)}`]
         const undoAttempt = tries.countOrRefuse(...names)
         const because = (reason: keyof typeof reasons) => (): Refusal =>
           actor === operator ? refusal('code_unusable', reasons[reason], 'code') : unusable()

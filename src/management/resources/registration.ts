@@ -29,11 +29,10 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
 
   /** Checks the token before the password is hashed. Wrong tokens are counted. */
   function findInvitation(kind: InvitationRow['kind'], secret: string, visit: ClientInfo): InvitationRow {
-    const undoGuess = signing.guess(visit)
     const row = reader.people.invitation(digestOpaqueToken(secret), dateMs())
-    if (row?.kind !== kind) throw invalid()
-    undoGuess()
-    return row
+    if (row?.kind === kind) return row
+    signing.countWrongToken(visit)
+    throw invalid()
   }
 
   return [

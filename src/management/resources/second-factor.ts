@@ -58,8 +58,8 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SignInSer
       summary: 'Confirm the second factor with a code. From now on signing in needs a code.',
       body: z.strictObject({ code }),
       answer: RecoveryCodes,
-      async run({ body, actor: { personId }, by, ...visit }) {
-        const undoGuess = signing.guess(visit)
+      async run({ body, actor: { personId }, by }) {
+        const undoGuess = signing.guessCode(personId)
         const sealed = reader.people.pendingTotp(personId)
         if (sealed === undefined) throw resourceUnknown()
         const step = totpStepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())

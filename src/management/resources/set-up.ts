@@ -34,9 +34,10 @@ export function setUpEndpoints(parts: ManagementParts, signing: SignInService): 
       status: 201,
       async run({ body, by, ...visit }) {
         if (reader.people.hasOwner) throw isDone()
-        const undoGuess = signing.guess(visit)
-        if (!isSetUpToken(parts, body.token)) throw refused()
-        undoGuess()
+        if (!isSetUpToken(parts, body.token)) {
+          signing.countWrongToken(visit)
+          throw refused()
+        }
         const owner = { email: body.email, name: body.name, password: await signing.hash(body.password, body.email) }
         const { insert, refresh } = signing.sessions.draft(visit)
         const { done, personId } = await setUpOwner(parts, owner, { token: body.token, session: insert, by })

@@ -11,7 +11,7 @@ import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
 import { isStrongWebhookSecret, mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
 import type { Actor } from '../actor.ts'
-import { operator, subjectOf } from '../actor.ts'
+import { operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
 import type { WebhookInput } from '../webhooks/new-webhook.ts'
@@ -87,11 +87,12 @@ const ownSecret = {
  */
 const reserved = { secret: 'admin', secretFrom: 'operator' } as const
 
+const disabled = z.boolean().optional()
 export const webhookUrl = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
 
-/** Path and query may contain a secret of the receiver, so support does not see them. */
-const maskedUrl = (text: string): string => {
+/** Path and query may contain a secret of the receiver, so support and plans do not show them. */
+export const maskedUrl = (text: string): string => {
   const { origin, pathname, search } = new URL(text)
   return pathname === '/' && search === '' ? `${origin}/` : `${origin}/…`
 }
@@ -207,7 +208,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       path: '/api/web/webhooks',
       who: { site: 'admin' },
       summary: 'Create a webhook for events of all accounts and of the site.',
-      body: z.strictObject({ url: webhookUrl, events: eventList(siteEvents), ...ownSecret }),
+      body: z.strictObject({ url: webhookUrl, events: eventList(siteEvents), disabled, ...ownSecret }),
       reserved,
       answer: withSecret,
       status: 201,
@@ -219,7 +220,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { account: 'manager' },
       summary: 'Create a webhook for events of an account.',
       params: z.object({ account: idOf('acc') }),
-      body: z.strictObject({ url: webhookUrl, events: eventList(accountEvents), ...ownSecret }),
+      body: z.strictObject({ url: webhookUrl, events: eventList(accountEvents), disabled, ...ownSecret }),
       reserved,
       answer: withSecret,
       status: 201,
@@ -242,7 +243,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({
         url: webhookUrl.optional(),
         events: eventList(siteEvents).optional(),
-        disabled: z.boolean().optional(),
+        disabled,
         ...ownSecret,
       }),
       reserved,
@@ -317,7 +318,7 @@ function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): re
         error: z.string().nullable(),
       }),
       async run({ params: { webhook: id }, actor, scope, by }) {
-        if (actor !== operator) tries.countOrRefuse(subjectOf(actor))
+        if (actor !== operator) tries.countOrRefuse(shareOf(actor))
         const dueMs = dateMs() + TEST_DUE_MS
         const made = requireDone(await writer.run('testWebhook', { id, scope, dueMs }, by), {
           unknown: resourceUnknown,

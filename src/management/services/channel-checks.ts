@@ -48,6 +48,9 @@ const GATEWAY_HEADERS = new Set([
 /** Headers that look like credentials. Credentials are stored encrypted; headers are shown to everybody who may see the channel. */
 const SECRET = /auth|cookie|secret|token|password|signature|credential|(^|-)key($|-)|apikey|^x-amz-|^x-goog-api/i
 
+/** Whether the name of a header or of a field says that its value is a credential. */
+export const looksLikeCredential = (name: string): boolean => SECRET.test(name)
+
 function checkHeaders(headers: Readonly<Record<string, string>>): void {
   const names = Object.keys(headers)
   const lowerCaseNames = new Set(names.map(name => name.toLowerCase()))
@@ -57,7 +60,7 @@ function checkHeaders(headers: Readonly<Record<string, string>>): void {
     if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) refuse('A header has an invalid name.')
     if (GATEWAY_HEADERS.has(name.toLowerCase()))
       refuse(`The gateway sets the header ${name}; a channel cannot change it.`)
-    if (SECRET.test(name))
+    if (looksLikeCredential(name))
       refuse(`The header ${name} looks like a credential. Set the credential of the channel instead.`)
     if (!isHeaderValue(headers[name]!)) refuse(`The header ${name} has an invalid value.`)
   }

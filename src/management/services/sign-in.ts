@@ -24,7 +24,7 @@ export interface Credentials {
   readonly code?: string | undefined
 }
 
-/** How often one network may try a set-up or invitation token. */
+/** How many wrong set-up and invitation tokens may come from one network, and how many wrong codes from one person. */
 const TOKEN_GUESSES = rateOf(20, 600_000)
 /** How often one network may register. */
 const REGISTRATIONS = rateOf(10, 3_600_000)
@@ -36,8 +36,13 @@ export interface SignInService {
   signIn(credentials: Credentials, visit: ClientInfo, by: AuditActor): ReturnType<Sessions['begun']>
   /** Confirms the password of a person who is signed in; throws if it is wrong. */
   confirm(personId: number, password: string, visit: ClientInfo): Promise<SignInRow>
-  /** Counts an attempt to use a token. The returned function undoes the count. */
-  guess(visit: ClientInfo): () => void
+  /**
+   * Counts a wrong token; throws if the network has tried too many. It is called after the look-up, which is cheap, so
+   * that others behind the same address cannot stop somebody with a right token.
+   */
+  countWrongToken(visit: ClientInfo): void
+  /** Counts an attempt of a person to enter a code. The returned function undoes the count. */
+  guessCode(personId: number): () => void
   /** Counts a registration. The returned function undoes the count. */
   register(visit: ClientInfo): () => void
   /** Returns the hash of a password; throws if the password is too weak. */
@@ -102,7 +107,8 @@ export function buildSignInService(parts: ManagementParts): SignInService {
       return row
     },
 
-    guess: visit => guesses.countOrRefuse(networkOf(visit.address)),
+    countWrongToken: visit => void guesses.countOrRefuse(networkOf(visit.address)),
+    guessCode: personId => guesses.countOrRefuse(actorSubject(personId)),
     register: visit => registrations.countOrRefuse(networkOf(visit.address)),
 
     async hash(password, email) {

@@ -3,7 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
-import { AttemptCounter, refuseDuringWait } from '../../identity/attempt-limits.ts'
+import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { keyPrefix } from '../../identity/key-format.ts'
 import { digestServiceToken, parseServiceToken, serviceTokenPrefix } from '../../identity/service-token-format.ts'
 import { ADDRESS_RATE } from '../../identity/sign-in-limits.ts'
@@ -59,22 +59,22 @@ function buildServiceTokenCheck({ reader, dateMs, nowMs, ...parts }: BearerCheck
   const attempts = new AttemptCounter(ADDRESS_RATE, nowMs)
   const noteUse = buildNoteUse(parts)
   return function checkServiceToken(sent: string, request: BearerRequest): Actor {
-    const network = networkOf(request.address())
-    refuseDuringWait(attempts.waitMs(network))
     if (hasSessionCookie(request.header('cookie'))) {
       throw invalid('both', 'Send either a service token or the cookie of a session, not both.')
     }
     const text = parseServiceToken(sent)
     const row = text && reader.people.serviceToken(digestServiceToken(text))
     if (row === undefined) {
-      // Only an unknown text is a guess. A token that has ended must not stop other programs at the same address.
-      attempts.count(network)
+      // Only an unknown text is a guess, and only guesses wait. Somebody behind the same address must not stop programs
+      // with a valid token, and neither must a token that has ended. A look-up is as cheap as the refusal without it.
+      const network = networkOf(request.address())
+      attempts.countOrRefuse(network)
       throw invalid('unknown', 'This service token does not exist.')
     }
     const problem = problemOf(row, dateMs())
     if (problem !== undefined) throw invalid(`service token ${row.id}`, problem)
     noteUse(row, dateMs())
-    return tokenActor(row.id, row.role, row.accountId)
+    return tokenActor(row)
   }
 }
 

@@ -4,7 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast, operator, subjectOf } from '../actor.ts'
+import { isAtLeast, operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 export interface ExportSlot {
@@ -38,7 +38,7 @@ export class ExportSlots {
   async enter(actor: Actor): Promise<ExportSlot> {
     const isStaff = isAtLeast(actor.role, 'support')
     const accounts = isStaff ? [] : await this.#accountsOf(actor)
-    const holder: Holder = { name: subjectOf(actor), isStaff, accounts, tookMs: this.#parts.nowMs(), lose: () => {} }
+    const holder: Holder = { name: shareOf(actor), isStaff, accounts, tookMs: this.#parts.nowMs(), lose: () => {} }
     this.#dropStalled()
     this.#refuse(holder, actor === operator)
     this.#holders.add(holder)

@@ -1,12 +1,12 @@
-// Limits the management requests of one person or service token: how many may run at once, so that
-// one cannot keep others waiting, and how often those who are not staff may write, because every change stays in the audit log.
+// Limits the management requests of one person, with the service tokens of that person, and of the service tokens of one
+// account: how many may run at once, so that one cannot keep others waiting, and how often those who are not staff may write, because every change stays in the audit log.
 
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast, subjectOf } from '../actor.ts'
+import { isAtLeast, shareOf } from '../actor.ts'
 
 export type ReleaseShare = () => void
 
@@ -21,7 +21,7 @@ export class RequestShares {
   /** Refuses if the actor has too many requests. The caller runs the returned function when the request is answered. */
   enter(actor: Actor, isRead: boolean): ReleaseShare {
     const isStaff = isAtLeast(actor.role, 'support')
-    const name = subjectOf(actor)
+    const name = shareOf(actor)
     const max = isStaff ? bounds.staffRequestsMax : bounds.personRequestsMax
     const before = this.#running.get(name) ?? 0
     if (before >= max) throw new Refusal('concurrency_exceeded', name, { retryAfterMs: 1_000 })

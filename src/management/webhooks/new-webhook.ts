@@ -14,6 +14,7 @@ export interface WebhookInput {
   readonly scope: Scope | null
   readonly url: string
   readonly events: readonly string[]
+  readonly disabled?: boolean | undefined
   /** Undefined: a generated secret. */
   readonly secret?: string | undefined
   readonly secretFrom?: string | null | undefined
@@ -41,10 +42,11 @@ export async function insertWebhook(
   wanted: WebhookInput,
   by: AuditActor,
 ): Promise<CreatedWebhook> {
-  const { accountId, scope, url, events } = wanted
+  const { accountId, scope, url, events, disabled } = wanted
   const [id, secret] = [parts.mintId(), (wanted.secret as WebhookSecretText | undefined) ?? mintWebhookSecret()]
   const sealed = sealWebhookSecret(parts.seal, id, secret)
-  const fields = { url, origin: webhookOrigin(parts, url), events: events.join(), secret: sealed, author: by.actor }
+  const address = { url, origin: webhookOrigin(parts, url) }
+  const fields = { ...address, events: events.join(), disabled, secret: sealed, author: by.actor }
   const input = { id, accountId, scope, ...fields, ...originOf(wanted) }
   return { id, secret, result: await parts.writer.run('createWebhook', input, by) }
 }

@@ -34,8 +34,13 @@ test('bodies are swept once, and answers and vault rows until none are left', as
   const second = startHousekeeping([32, 5, 0, 7])
   await second.housekeeping.sweep()
   const names = second.seen.operations.map(operation => (operation as unknown[])[0])
-  expect(names).toEqual([...Array(3).fill('forgetAnswers'), ...Array(2).fill('forgetKept'), 'forgetSessions'])
-  expect(second.seen.operations.at(-1)).toEqual(['forgetSessions', { nowMs }])
+  expect(names).toEqual([
+    ...Array(3).fill('forgetAnswers'),
+    ...Array(2).fill('forgetKept'),
+    'forgetSessions',
+    'forgetServiceTokens',
+  ])
+  expect(second.seen.operations.at(-1)).toEqual(['forgetServiceTokens', { nowMs }])
 })
 
 test('an unavailable ledger fails one sweep only', async () => {
@@ -43,6 +48,6 @@ test('an unavailable ledger fails one sweep only', async () => {
   await housekeeping.sweep()
   expect(seen.errors).toEqual([new Error('away')])
   await housekeeping.sweep()
-  expect([seen.bodies, seen.operations.length]).toEqual([2, 4])
+  expect([seen.bodies, seen.operations.length]).toEqual([2, 5])
   await housekeeping.close()
 })

@@ -1,5 +1,5 @@
-// Deletes expired data: answers of idempotent calls, bodies, rows of the vault, sessions, and records that an operator
-// has ordered to delete. A sweep runs every ten minutes and deletes a few rows at a time, so that no call waits for it.
+// Deletes expired data: answers of idempotent calls, bodies, rows of the vault, sessions, service tokens that have ended,
+// and records that an operator has ordered to delete. A sweep runs every ten minutes and deletes a few rows at a time, so that no call waits for it.
 
 import { expiredBefore } from '../ledger/idempotency-rows.ts'
 import type { BodyStore } from '../records/bodies.ts'
@@ -47,6 +47,7 @@ export class Housekeeping {
     const nowMs = dateMs()
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetKept', { nowMs })).count
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetSessions', { nowMs })).count
+    for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetServiceTokens', { nowMs })).count
   }
 
   async close(): Promise<void> {

@@ -31,6 +31,7 @@ export interface ServiceTokenRow {
   readonly id: number
   readonly role: SiteRoleName
   readonly accountId: number | null
+  readonly creator: string
   readonly revoked: boolean
   /** Null: it does not expire. */
   readonly expiresMs: number | null
@@ -81,7 +82,7 @@ export class PeopleReader {
        AND expires_ms > ?2`,
     )
     this.#findToken = db.query<RawRow, [Uint8Array]>(
-      `SELECT id, role, account_id, revoked_ms, expires_ms, used_ms, iif(digest = ?1, NULL, old_until_ms) AS until_ms
+      `SELECT id, role, account_id, creator, revoked_ms, expires_ms, used_ms, iif(digest = ?1, NULL, old_until_ms) AS until_ms
        FROM service_token WHERE id = (SELECT id FROM service_token WHERE digest = ?1
          UNION ALL SELECT id FROM service_token WHERE old_digest = ?1 LIMIT 1)`,
     )
@@ -100,6 +101,7 @@ export class PeopleReader {
       id: Number(row.id),
       role: row.role as SiteRoleName,
       accountId: numberOrNull(row.account_id),
+      creator: row.creator as string,
       revoked: row.revoked_ms !== null,
       expiresMs: numberOrNull(row.expires_ms),
       untilMs: numberOrNull(row.until_ms),

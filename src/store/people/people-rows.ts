@@ -31,6 +31,8 @@ interface ActorRights {
   readonly isToken: boolean
   /** When a service token ends; null: never. */
   readonly expiresMs: number | null
+  /** Who made a service token. */
+  readonly creator?: string
 }
 
 export type PeopleRows = ReturnType<typeof peopleRows>
@@ -46,8 +48,8 @@ export function peopleRows(books: Books) {
   const countOwners = db.query<{ count: bigint }, []>(
     "SELECT count(*) AS count FROM person WHERE role = 'owner' AND disabled = 0",
   )
-  const findToken = db.query<{ role: SiteRoleName; expires_ms: bigint | null }, [number, number]>(
-    `SELECT role, expires_ms FROM service_token
+  const findToken = db.query<{ role: SiteRoleName; expires_ms: bigint | null; creator: string }, [number, number]>(
+    `SELECT role, expires_ms, creator FROM service_token
      WHERE id = ?1 AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ?2)`,
   )
   const findRank = db.query<{ rank: bigint }, [number, number]>(
@@ -76,7 +78,8 @@ export function peopleRows(books: Books) {
     }
     const token = findToken.get(actorId, books.nowMs())
     if (token === null) return undefined
-    return { role: token.role, isToken: true, expiresMs: token.expires_ms === null ? null : Number(token.expires_ms) }
+    const { role, creator, expires_ms: endMs } = token
+    return { role, isToken: true, expiresMs: endMs === null ? null : Number(endMs), creator }
   }
 
   const roleOf = (actorId: number): SiteRoleName | undefined => actor(actorId)?.role

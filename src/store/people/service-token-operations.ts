@@ -1,4 +1,4 @@
-// The operations on service tokens: create, change, rotate, revoke, and note their use.
+// The operations on service tokens: create, change, rotate, revoke, note their use, and delete old ones.
 //
 // No actor gets a token with more rights than its own: not by creating one, and not by rotating one, which returns its
 // text. A service token that expires cannot make another one last longer than itself.
@@ -28,7 +28,7 @@ export interface ServiceTokenInsert {
   readonly role: SiteRoleName
   readonly member: { readonly accountId: number; readonly rank: number } | null
   readonly expiresMs: number | null
-  /** The actor, as in the audit log. */
+  /** The actor, as in the audit log. If that is a service token, its own creator is stored: who is responsible. */
   readonly creator: string
 }
 
@@ -56,7 +56,11 @@ export interface ServiceTokenOperations {
   revokeServiceToken: { input: TokenInput; result: { done: 'revoked' | 'unknown' | 'forbidden' } }
   /** Stores the time of the last use. */
   noteTokenUse: { input: { readonly id: number; readonly usedMs: number }; result: { done: 'noted' } }
+  /** Deletes tokens that were revoked or have expired long ago, a few at a time. The audit log stays. */
+  forgetServiceTokens: { input: { readonly nowMs: number }; result: { done: 'forgotten'; count: number } }
 }
+
+const ROWS_PER_SWEEP = 100
 
 type TokenHandlers = HandlersOf<ServiceTokenOperations>
 
@@ -80,6 +84,10 @@ export function serviceTokenOperations(books: Books, people: PeopleRows): TokenH
      WHERE id = ?1 AND revoked_ms IS NULL`,
   )
   const noteUse = db.query('UPDATE service_token SET used_ms = ?2 WHERE id = ?1')
+  const removeEnded = db.query(
+    `DELETE FROM service_token WHERE id IN
+       (SELECT id FROM service_token WHERE revoked_ms < ?1 OR expires_ms < ?1 LIMIT ?2)`,
+  )
   const isInScope = buildScopeCheck(db)
   const hasName = (accountId: number | null, name: string, exceptId: number): boolean =>
     findName.get(accountId, name, exceptId) !== null
@@ -113,7 +121,8 @@ export function serviceTokenOperations(books: Books, people: PeopleRows): TokenH
       if (hasName(accountId, token.name, token.id)) return { done: 'name_taken' }
       if (countValid.get(accountId)!.n >= bounds.serviceTokensMax) return { done: 'too_many' }
       const digest = Buffer.from(token.digest, 'hex')
-      insert({ ...token, digest, accountId, rank: member?.rank ?? null, createdMs: nowMs() })
+      const creator = people.actor(actorId)?.creator ?? token.creator
+      insert({ ...token, creator, digest, accountId, rank: member?.rank ?? null, createdMs: nowMs() })
       return { done: 'created' }
     },
     setServiceToken({ actorId, scope, id, ...change }) {
@@ -148,6 +157,10 @@ export function serviceTokenOperations(books: Books, people: PeopleRows): TokenH
     noteTokenUse({ id, usedMs }) {
       noteUse.run(id, usedMs)
       return { done: 'noted' }
+    },
+    forgetServiceTokens({ nowMs: now }) {
+      const { changes } = removeEnded.run(now - bounds.endedTokenMsMax, ROWS_PER_SWEEP)
+      return { done: 'forgotten', count: changes }
     },
   }
 }

@@ -21,7 +21,7 @@ export interface KeyChange extends Omit<RowChange<KeyColumns>, 'disabledMs'> {
   readonly disabled?: boolean | undefined
 }
 
-export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, ScopedInput {
+export interface KeyInsert extends Omit<KeyChange, 'tier'>, ScopedInput {
   readonly id: number
   readonly accountId: number
   /** Whether the account exists; else it is created. */
@@ -119,6 +119,7 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
       tier,
       digest: Buffer.from(key.digest, 'hex'),
       createdMs: nowMs(),
+      disabledMs: key.disabled ? nowMs() : null,
       selfMade: Boolean(key.scope),
     })
     if (credit > 0n) giveCredit({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })

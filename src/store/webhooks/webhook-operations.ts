@@ -27,6 +27,7 @@ export interface WebhookOperations {
       /** Encrypted, in base64. */
       readonly secret: string
       readonly author: string
+      readonly disabled?: boolean | undefined
       /** Where a configuration file says that the secret is, and a mark of the secret. */
       readonly secretFrom?: string | null
       readonly secretMark?: string | null
@@ -109,8 +110,8 @@ function editOperations(
   const count = db.query('SELECT count(*) AS n FROM webhook WHERE account_id IS ?1')
   const hasAccount = buildFindAccount(books)
   const insert = db.query(
-    `INSERT INTO webhook (id, account_id, url, origin, events, secret, author, created_ms, secret_from, secret_mark)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+    `INSERT INTO webhook (id, account_id, url, origin, events, secret, author, created_ms, secret_from, secret_mark,
+       disabled) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
   )
   const update = db.query(
     `UPDATE webhook SET url = coalesce($url, url), origin = coalesce($origin, origin),
@@ -121,13 +122,14 @@ function editOperations(
   )
   const remove = db.query('DELETE FROM webhook WHERE id = $id AND '.concat(IN_SCOPE))
   return {
-    createWebhook({ id, accountId, scope, url, origin, events, secret, author, ...noted }) {
+    createWebhook({ id, accountId, scope, url, origin, events, secret, author, disabled = false, ...noted }) {
       if (accountId === null ? scope !== null : !hasAccount(accountId, scope)) return { done: 'account_unknown' }
       const countMax = accountId === null ? bounds.webhooksOfSiteMax : bounds.webhooksOfAccountMax
       if (Number((count.get(accountId) as { n: bigint }).n) >= countMax) return { done: 'too_many' }
       const { secretFrom = null, secretMark = null } = noted
       const sealed = Buffer.from(secret, 'base64')
-      insert.run(id, accountId, url, origin, events, sealed, author, nowMs(), secretFrom, secretMark)
+      const state = Number(disabled)
+      insert.run(id, accountId, url, origin, events, sealed, author, nowMs(), secretFrom, secretMark, state)
       return { done: 'created' }
     },
     setWebhook({ id, scope, url = null, origin = null, events = null, secret, disabled, ...noted }) {
