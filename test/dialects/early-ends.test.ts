@@ -569,7 +569,7 @@ describe('gemini', () => {
     expect(reply.functionCalls ?? []).toEqual([])
   })
 
-  test('an empty plain answer has reached its cap, and was not blocked', async () => {
+  test('an answer is refused if the funds do not cover its first piece', async () => {
     for (const upstream of ['gemini', 'openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
       const tooMuch: Readonly<Record<typeof upstream, string>> = {
         'gemini': wireOf([]),
@@ -580,8 +580,8 @@ describe('gemini', () => {
         'openai-responses': named([{ type: 'response.output_text.delta', output_index: 0, delta: TOO_MUCH }]),
       }
       const models = connect(await planned(tooMuch[upstream]))
-      const reply = await models.generateContent({ ...paramsOf(1), model: modelOf(upstream, 'lorem') })
-      expect(reply.candidates!.map(one => one.finishReason as string)).toEqual(['MAX_TOKENS'])
+      const pending = models.generateContent({ ...paramsOf(1), model: modelOf(upstream, 'lorem') })
+      await expect(pending).rejects.toMatchObject({ status: 402 })
       await lastRecord()
     }
   })
