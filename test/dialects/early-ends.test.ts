@@ -44,10 +44,10 @@ async function planned(wire: string, uses = 1): Promise<string> {
   return await harness.key({ credit: LITTLE })
 }
 
-async function lastRecord(): Promise<Record<string, unknown>> {
+async function lastRecord(status = 200): Promise<Record<string, unknown>> {
   await harness.idle()
   const record = harness.records().at(-1)!
-  expect(record).toMatchObject({ outcome: 'out_of_funds', status: 200, shortfall: 0 })
+  expect(record).toMatchObject({ outcome: 'out_of_funds', status, shortfall: 0 })
   return record
 }
 
@@ -582,7 +582,7 @@ describe('gemini', () => {
       const models = connect(await planned(tooMuch[upstream]))
       const pending = models.generateContent({ ...paramsOf(1), model: modelOf(upstream, 'lorem') })
       await expect(pending).rejects.toMatchObject({ status: 402 })
-      await lastRecord()
+      expect(await lastRecord(402)).toMatchObject({ rule: 'out_of_funds_withheld', output_tokens: 0 })
     }
   })
 
