@@ -104,9 +104,9 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/60-cost.ts',
-        find: '    reported: meter.usage,\n    isReportOutdated: meter.outputBytes > meter.reportedBytes,\n',
+        find: '    reported: part.reported,\n    isReportOutdated: part.isReportOutdated,\n',
         replace:
-          "    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n    isReportOutdated: false,\n",
+          "    reported: ending.outcome === 'client_left' ? undefined : part.reported,\n    isReportOutdated: false,\n",
       },
       {
         file: 'src/pipeline/60-cost.ts',
