@@ -71,6 +71,8 @@ describe('an odd text', () => {
     const { owner } = site.ask
     const body = endpoint.body === undefined ? undefined : await fixtures.bodyFor(endpoint)
     const path = await fixtures.pathFor(endpoint)
+    // Some endpoints take no text at all; they must still answer.
+    expectWhole(name, [], await owner(endpoint.method, path, body, fromNewAddress()))
     for (const text of odd) {
       const written = encodeURIComponent(text.toWellFormed())
       for (const { name: param } of parametersOf(endpoint, 'query')) {
@@ -89,15 +91,16 @@ describe('an odd text', () => {
     }
   })
 
-  const isList = ({ method, query }: WebEndpoint): boolean => method === 'GET' && 'after' in (query?.shape ?? {})
-  const lists = rows.filter(([, endpoint]) => isList(endpoint))
   const isFree = ({ type, pattern, enum: some, format }: Schema): boolean =>
     type === 'string' && pattern === undefined && some === undefined && format === undefined
+  const filtersOf = (endpoint: WebEndpoint) =>
+    parametersOf(endpoint, 'query').filter(({ name, schema }) => name !== 'after' && isFree(schema))
+  const isList = ({ method, query }: WebEndpoint): boolean => method === 'GET' && 'after' in (query?.shape ?? {})
+  const filtered = rows.filter(([, endpoint]) => isList(endpoint) && filtersOf(endpoint).length > 0)
 
-  test.each(lists)('in a filter is not a pattern: %s', async (name, endpoint) => {
+  test.each(filtered)('in a filter is not a pattern: %s', async (name, endpoint) => {
     const path = await fixtures.pathFor(endpoint)
-    const filters = parametersOf(endpoint, 'query').filter(({ name: one, schema }) => one !== 'after' && isFree(schema))
-    for (const { name: filter } of filters) {
+    for (const { name: filter } of filtersOf(endpoint)) {
       for (const pattern of ['%', '_', '*', "' OR '1'='1", '%25']) {
         const { status, body } = await site.ask.owner('GET', `${path}?${filter}=${encodeURIComponent(pattern)}`)
         const rows = status === 200 ? (body.data as unknown[]) : []

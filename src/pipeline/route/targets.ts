@@ -422,7 +422,8 @@ function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined)
 /**
  * The model with this name at its provider; undefined if there is none. A model that the provider file does not list can
  * be called if the provider takes any model, or if an operator has set its price. A variant of such a model exists, too,
- * but needs a price of its own.
+ * but needs a price of its own. Only aggregators, whose
+ * models are in a list of their own, have variants of listed models.
  */
 function exactModel(
   { providers }: Pick<Catalogue, 'providers'>,
@@ -436,7 +437,9 @@ function exactModel(
   const isOpen = (modelId: string): boolean =>
     provider.openModels || prices.current(`${provider.id}/${modelId}`) !== undefined
   const base = variantBase(id)
-  const isVariant = base !== undefined && (provider.models.has(base) || isOpen(base))
+  const hasVariants = (modelId: string): boolean =>
+    provider.models.has(modelId) ? provider.modelList !== undefined : isOpen(modelId)
+  const isVariant = base !== undefined && hasVariants(base)
   const model = provider.models.get(id) ?? (isOpen(id) || isVariant ? { id } : undefined)
   return model && { provider, model }
 }
