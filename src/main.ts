@@ -53,6 +53,7 @@ import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
+import { LargeAnswers } from './pipeline/settle/large-answers.ts'
 import { buildReservations } from './pipeline/settle/reservation.ts'
 import { LargeBodyReader } from './protocols/request/large-json.ts'
 import type { AnswerRequest } from './server/dispatch.ts'
@@ -162,7 +163,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
   const checkpoint = buildCheckpoint({ ledger, log, everyMs })
-  const reservations = buildReservations({ ledger, pause: world.pause })
+  const largeAnswers = new LargeAnswers(world.clock.nowMs)
+  const reservations = buildReservations({ ledger, largeAnswers, pause: world.pause })
   const underWay: ActiveCalls = new ActiveCalls(world.clock.nowMs, (exchange, nowMs) => {
     checkpoint(exchange, nowMs)
     reservations.check(exchange)
@@ -197,6 +199,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     upstreams,
     ledger: countingLedger,
     reservations,
+    largeAnswers,
     store,
     async refreshModels(code) {
       const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])

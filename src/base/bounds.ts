@@ -331,6 +331,9 @@ export const bounds = {
   /** Conversations whose channel is remembered (affinity), and for how long. */
   affinitiesMax: 100_000,
   affinityMsMax: 3_600_000,
+  /** How long, and for how many accounts and models, an answer in pieces larger than a slice is remembered. */
+  largeAnswersMs: 3_600_000,
+  largeAnswersMax: 10_000,
   /** Model names with a retry budget of their own. */
   retryGroupsMax: 10_000,
   /** Series of one metric, and models with series of their own. Later ones are counted as `other`. */

@@ -337,17 +337,19 @@ const rows = [
     'out_of_funds',
     'delivered',
     'reported_or_bound',
-    'The answer was delivered up to the last token that was reserved. What arrived after that is not charged.',
-    'Yes, and the caller pays for what it received and for the reasoning.',
+    'The answer was delivered up to the last piece that was reserved. The next piece is withheld, and charged as far as ' +
+      'money was reserved for it, because the provider bills it.',
+    'Yes, and the caller pays all that was reserved.',
   ],
   [
     'out_of_funds_withheld',
     'out_of_funds',
     'answered',
-    'reported_or_waited',
+    'reported_or_bound',
     'The funds do not cover the first piece of the answer, or a whole answer that did not arrive as a stream. It is ' +
-      'withheld, and so its output is not charged. The provider bills the input and the reasoning.',
-    'Yes, with little money; the caller gets nothing and pays for input and reasoning. The operator pays for the output.',
+      'withheld. It is charged as far as money was reserved, because the provider bills it.',
+    'Yes, with little money; the caller gets nothing and pays all that was reserved. The operator pays the rest. For an ' +
+      'hour, calls of this account to this model then reserve their highest possible cost.',
   ],
   [
     'drained',

@@ -58,6 +58,7 @@ import { ChannelPicker } from '../pipeline/route/channel-picker.ts'
 import { ReferenceCheck, settleWithReferences } from '../pipeline/route/references.ts'
 import { Targets } from '../pipeline/route/targets.ts'
 import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
+import type { LargeAnswers } from '../pipeline/settle/large-answers.ts'
 import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
@@ -71,6 +72,7 @@ import type { Runtime } from './runtime.ts'
 export interface CallParts {
   readonly ledger: Ledger
   readonly reservations: Reservations
+  readonly largeAnswers: Pick<LargeAnswers, 'has'>
   readonly silence: SilenceTimes
   readonly catalogue: Catalogue
   readonly prices: PriceBook
@@ -132,7 +134,7 @@ export function buildCalls(parts: CallParts) {
     route: buildRoute({ targets, prices, dateMs }),
     refreshModels: parts.refreshModels,
     previousResponses,
-    hold: buildHold({ ledger, countTokens: counter.count }),
+    hold: buildHold({ ledger, countTokens: counter.count, largeAnswers: parts.largeAnswers }),
     forward: buildForward({
       channelPicker,
       send: upstreams.send,
@@ -171,6 +173,7 @@ export function buildCalls(parts: CallParts) {
     targets,
     channelPicker,
     countTokens: counter.count,
+    largeAnswers: parts.largeAnswers,
     reasoning: vault.reasoning,
     log,
     dateMs,
@@ -209,6 +212,7 @@ export function buildCalls(parts: CallParts) {
     hold: buildHold({
       ledger: { hold: request => ledger.hold({ ...request, kind: 'task' }) },
       countTokens: counter.count,
+      largeAnswers: parts.largeAnswers,
     }),
     tasks: vault.tasks,
     deduct,

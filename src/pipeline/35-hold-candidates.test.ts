@@ -15,6 +15,7 @@ import { buildHold } from './35-hold.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { capFor, newAttempt, newCallParts } from './exchange.ts'
 import { sizeOf } from './route/call-size.ts'
+import { LargeAnswers } from './settle/large-answers.ts'
 
 interface ModelShape {
   readonly rate: number
@@ -59,6 +60,7 @@ async function holdWith(holdCase: HoldCase, call: ReturnType<typeof callOf>): Pr
   const candidates = holdCase.shapes.map((shape, index) => candidateOf(shape, index, call))
   const available = `${holdCase.funds}` as MoneyText
   const stage = buildHold({
+    largeAnswers: new LargeAnswers(() => 0),
     ledger: {
       hold: async ({ amount }) => (amount <= holdCase.funds ? { done: 'held' } : { done: 'hold_less', available }),
     },

@@ -13,6 +13,7 @@ import { buildHold } from './35-hold.ts'
 import type { Exchange, Hold, Route, StopReason } from './exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from './exchange.ts'
 import { sizeOf } from './route/call-size.ts'
+import { LargeAnswers } from './settle/large-answers.ts'
 
 /** One nano-dollar per token of input and output. */
 const rate = 1_000_000n as NanosPerMillion
@@ -52,6 +53,7 @@ async function runStage(script: HoldScript): Promise<StageRun> {
   const requests: HoldRequest[] = []
   let counted = 0
   const stage = buildHold({
+    largeAnswers: new LargeAnswers(() => 0),
     ledger: {
       async hold(request) {
         const result = script.held[requests.length]

@@ -27,6 +27,7 @@ import { draftOf } from './80-record.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
 import { CONTEXT_TOKENS_UNKNOWN } from './route/call-size.ts'
+import type { LargeAnswers } from './settle/large-answers.ts'
 import { LAST_TOKENS_MIN, outputTokensOf, sizedFor, sliceTokens } from './settle/reservation.ts'
 
 /** For a smaller body a count costs more than it could save. */
@@ -46,11 +47,12 @@ const NEVER_HELD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'storage_full'
 export interface HoldParts {
   readonly ledger: Pick<Ledger, 'hold'>
   readonly countTokens: CountTokens
+  readonly largeAnswers: Pick<LargeAnswers, 'has'>
 }
 
 export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
 
-export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
+export function buildHold({ ledger, countTokens, largeAnswers }: HoldParts): HoldCall {
   const reserve = buildReserve(ledger)
 
   /** Tries the smaller bounds after the first one was refused. */
@@ -107,7 +109,8 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   }
 
   return async function hold(route, call, exchange) {
-    const slices = slicesOf(route, call, exchange)
+    const isLarge = (candidate: Candidate): boolean => largeAnswers.has(route.permit.caller.accountId, candidate)
+    const slices = route.candidates.some(isLarge) ? undefined : slicesOf(route, call, exchange)
     const { size, price } = mostExpensive(route.candidates)
     const uncounted = isCountable(call) ? inputBound(size, price) * COUNTED_SHARE : 0n
     const amount = upperBound(size, price)

@@ -2,7 +2,7 @@
 
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Unit, Units, Usage } from '../base/money/usage.ts'
-import { noUsage, outputTokens, units } from '../base/money/usage.ts'
+import { noUsage, outputBuckets, outputTokens, units } from '../base/money/usage.ts'
 import type { CallPriceOrFree } from '../billing/price.ts'
 import { computeBill, estimateTokens, hasFee } from '../billing/price.ts'
 import type { ChargedUsage, FinishedCall } from '../billing/who-pays.ts'
@@ -15,44 +15,43 @@ import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens } from './settle/hidden-reasoning.ts'
 import { withToolUses } from './settle/tool-uses.ts'
-import { arrivedPart, deliveredPart, wasStalledByCaller } from './settle/usage-meter.ts'
+import { wasStalledByCaller } from './settle/usage-meter.ts'
 
 export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { attempts } = exchange
   const { meter, candidate } = exchange.attempt
-  // Of an answer that the funds cut, the caller gets no more than they cover, and pays no more than it got.
-  const part = ending.outcome === 'out_of_funds' ? deliveredPart(meter) : arrivedPart(meter)
+  // A piece that the funds do not cover is withheld. Its provider bills it, and so it is charged as far as it is reserved.
+  const isLimited = ending.outcome === 'out_of_funds' && candidate !== undefined
   const finished: FinishedCall = {
     outcome: ending.outcome,
     isForwarded: meter.forwarded,
     hasContent: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
-    reported: part.reported,
-    isReportOutdated: part.isReportOutdated,
+    reported: isLimited ? limitOutput(meter.usage, outputLimit(exchange, candidate)) : meter.usage,
+    isReportOutdated: meter.outputBytes > meter.reportedBytes,
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
     wasReaderSlow:
       meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.settlement.endedMs ?? exchange.timings.nowMs()),
-    estimateHidden: known => unseenTokens(exchange, ending, { known, reported: part.laterReasoning }),
-    estimate: () => estimateUsage(exchange, part.outputBytes),
+    estimateHidden: known => hiddenTokens(exchange, ending, known),
+    estimate: () => estimateUsage(exchange, meter.outputBytes),
   }
   // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
   return priceCall(finished, candidate?.price, served, charged => countedUsage(charged, exchange))
 }
 
-interface KnownTokens {
-  /** The output tokens that are charged anyway. */
-  readonly known: number
-  /** Reasoning that was reported and is not among them. */
-  readonly reported: number
-}
-
-/** The reasoning that is charged besides the known tokens, within the hold: what was reported, and what may follow. */
-function unseenTokens(exchange: Exchange, ending: CallEnding, { known, reported }: KnownTokens): number {
-  if (reported === 0) return hiddenTokens(exchange, ending, known)
-  const later = Math.max(0, Math.min(reported, outputLimit(exchange, exchange.attempt.candidate!) - known))
-  return later + hiddenTokens(exchange, ending, known + later)
+/** Leaves out the output tokens beyond the limit: text first, then reasoning. */
+function limitOutput(usage: Usage | undefined, most: number): Usage | undefined {
+  let excess = usage === undefined ? 0 : outputTokens(usage) - most
+  if (usage === undefined || excess <= 0) return usage
+  const limited: Partial<Record<(typeof outputBuckets)[number], number>> = {}
+  for (const bucket of outputBuckets) {
+    const less = Math.min(excess, usage[bucket] ?? 0)
+    if (less > 0) limited[bucket] = usage[bucket]! - less
+    excess -= less
+  }
+  return { ...usage, ...limited }
 }
 
 /** Prices a finished call or task. `count` adds what is billed per unit to the charged tokens. */

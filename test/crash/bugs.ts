@@ -104,9 +104,8 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/60-cost.ts',
-        find: '    reported: part.reported,\n    isReportOutdated: part.isReportOutdated,\n',
-        replace:
-          "    reported: ending.outcome === 'client_left' ? undefined : part.reported,\n    isReportOutdated: false,\n",
+        find: '    reported: isLimited',
+        replace: "    reported: ending.outcome === 'client_left' ? undefined : isLimited",
       },
       {
         file: 'src/pipeline/60-cost.ts',

@@ -41,6 +41,16 @@ const textOf = (tokens: number): string => 'word'.repeat(tokens)
 const chunkWithEnd = (content: string): string =>
   piece(content).replace('"finish_reason":null', '"finish_reason":"stop"')
 
+/** The provider bills a piece that was withheld. The caller pays for it as far as money was reserved, and not more. */
+function expectAllReserved(rule: string): void {
+  const record = harness.records().at(-1)! as Record<string, number>
+  expect(record).toMatchObject({ rule, shortfall: 0 })
+  // The hold covers the bytes of the input, which are more than its tokens.
+  const reserved = (record.held! - 200 * IN) / OUT
+  expect(record.output_tokens! + 1).toBeGreaterThan(Math.floor(reserved))
+  expect(record.cost!).toBeLessThanOrEqual(record.held!)
+}
+
 /** A stream of these pieces, each of which is sent when the test opens its gate. */
 function planGated(pieces: readonly string[]): { readonly open: () => void } {
   const gates = pieces.map(() => Promise.withResolvers<void>())
@@ -125,20 +135,19 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     expect(caller.text).not.toContain('wordword')
     gates[1]!.resolve()
     await harness.idle()
-    // The piece that was not passed on is not charged.
-    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', output_tokens: 1 })
+    // The piece that was not passed on is charged as far as money was reserved for it.
+    expectAllReserved('out_of_funds')
   })
 
-  test('pays for what it got, and for reported reasoning, but not for a report of output that it did not get', async () => {
+  test('pays no more than was reserved, whatever the upstream reports', async () => {
     const key = await harness.key({ credit: '0.0005' })
     const usage = { prompt_tokens: 9, completion_tokens: 4_050, completion_tokens_details: { reasoning_tokens: 50 } }
     harness.upstream.plan(sends(role() + piece('Hi') + piece(textOf(4_000), { usage }) + finish() + done))
     const text = await (await chat(harness, key, bodyOf({ stream: true }))).text()
     expect(text).toContain('"weir_stop":"balance_too_low"')
     await harness.idle()
-    const record = harness.records().at(-1)!
-    expect(record).toMatchObject({ rule: 'out_of_funds', input_tokens: 9, output_tokens: 51, reasoning_tokens: 50 })
-    expect(record).toMatchObject({ cost: 9 * IN + 51 * OUT, shortfall: 0 })
+    expectAllReserved('out_of_funds')
+    expect(harness.records().at(-1)).toMatchObject({ input_tokens: 9, reasoning_tokens: 50 })
   })
 
   test('pays for the input, also if the upstream reports that only at the end', async () => {
@@ -148,7 +157,8 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     await (await chat(harness, key, body)).text()
     await harness.idle()
     const input = Math.ceil(body.length / 4)
-    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', input_tokens: input, output_tokens: 1 })
+    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', input_tokens: input })
+    expectAllReserved('out_of_funds')
   })
 
   test('pays for an image by the rules of its model, also if only its URL is known', async () => {
@@ -193,7 +203,7 @@ describe.each([true, false])('the funds do not cover the beginning of the answer
     ['its first piece', () => streamed([textOf(4_000), 'more'])],
     ['a piece that is also the last', () => sends(chunkWithEnd(textOf(4_000)) + done)],
     ['a whole answer, sent in spite of "stream"', () => plain(textOf(4_000), { usage: { input: 9, output: 4_000 } })],
-  ])('%s: the call is refused with 402, and pays only for its input', async (_name, script) => {
+  ])('%s: the call is refused with 402, and pays what was reserved', async (_name, script) => {
     const key = await harness.key({ credit: '0.0005' })
     const body = bodyOf({ stream })
     harness.upstream.plan(script())
@@ -203,9 +213,15 @@ describe.each([true, false])('the funds do not cover the beginning of the answer
     expect(text).not.toContain('wordword')
     await harness.idle()
     const record = harness.records().at(-1)!
-    expect(record).toMatchObject({ rule: 'out_of_funds_withheld', status: 402, output_tokens: 0, shortfall: 0 })
+    expect(record).toMatchObject({ status: 402 })
     expect(record.input_tokens as number).toBeWithin(1, Math.ceil(body.length / 4) + 1)
+    expectAllReserved('out_of_funds_withheld')
     expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
+    // The same money must not make the operator pay for such an answer again and again: all of the next one is reserved.
+    harness.upstream.plan(answer('Hi', { usage: { input: 2, output: 2 } }))
+    const next = await chat(harness, key, body)
+    expect([next.status, Number(next.headers.get('x-weir-cap')) > 0]).toEqual([200, true])
+    await next.text()
   })
 
   test('a whole answer that the funds cover is delivered and charged', async () => {

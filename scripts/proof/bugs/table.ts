@@ -71,8 +71,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/settle/reservation.ts',
-    find: 'if (used <= reservation.tokens) return undefined',
-    replace: 'if (used <= reservation.tokens * 2) return undefined',
+    find: 'if (used <= reservation.tokens) {\n      delete',
+    replace: 'if (used <= reservation.tokens * 2) {\n      delete',
     tests: ['./src/pipeline/settle', './test/forwarding/slices.test.ts'],
   },
   {

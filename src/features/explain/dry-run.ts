@@ -27,6 +27,7 @@ import type { ChannelPicker } from '../../pipeline/route/channel-picker.ts'
 import { candidateOf } from '../../pipeline/route/channel-picker.ts'
 import type { TargetChannel, Targets } from '../../pipeline/route/targets.ts'
 import { logFault, refusalOf } from '../../pipeline/settle/ending.ts'
+import type { LargeAnswers } from '../../pipeline/settle/large-answers.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { ReasoningStore } from '../../vault/reasoning.ts'
@@ -43,6 +44,7 @@ export interface DryRunParts extends DryLedgerParts {
   readonly targets: Pick<Targets, 'explain'>
   readonly channelPicker: Pick<ChannelPicker, 'explain'>
   readonly countTokens: CountTokens
+  readonly largeAnswers: Pick<LargeAnswers, 'has'>
   readonly reasoning: Pick<ReasoningStore, 'get'>
   readonly log: Log
 }
@@ -57,8 +59,8 @@ export function buildRunOrExplain(parts: DryRunParts): RunCall {
 }
 
 function buildDryRun(parts: DryRunParts): RunCall {
-  const { pipeline, accounts, dateMs, countTokens } = parts
-  const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens })
+  const { pipeline, accounts, dateMs, countTokens, largeAnswers } = parts
+  const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens, largeAnswers })
   return function dryRun(ingress, protocol) {
     const notes: ExplanationNotes = { unusable: new Map() }
     const answering = dryReplies(parts, notes)

@@ -8,7 +8,7 @@ import { originOf } from '../../pipeline/attempt/translation.ts'
 import type { CallEnding, Exchange } from '../../pipeline/exchange.ts'
 import type { Settle } from '../../pipeline/settle/settle.ts'
 import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
-import { buildEndedResponse, toNextInput } from '../../protocols/openai-responses/stored-responses.ts'
+import { buildEndedResponse, isCutCall, toNextInput } from '../../protocols/openai-responses/stored-responses.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 import type { ResponseFacts } from '../../store/vault/vault-types.ts'
 import type { ResponseBody, ResponseStore } from '../../vault/responses.ts'
@@ -112,7 +112,8 @@ function answeredRow(exchange: Exchange, kept: StoredCall, { response, isCut }: 
     upstreamId: upstreamId ?? null,
   }
   const items = Array.isArray(response.output) ? (response.output as readonly Json[]) : []
-  const output = isNative ? toNextInput(items, originOf(channel, model.id)) : items
+  const whole = items.some(isCutCall) ? items.filter(item => !isCutCall(item)) : items
+  const output = isNative ? toNextInput(whole, originOf(channel, model.id)) : whole
   return [facts, { input: kept.input, output, response: withoutDuplicate(response, output) }]
 }
 

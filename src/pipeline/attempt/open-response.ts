@@ -125,6 +125,9 @@ function typeOf({ incoming, channel }: ResponseOpening): string {
 /** Text where audio or an image was requested, such as an error. */
 const READABLE = /^(application\/json|text\/|$)/i
 
+/** The bytes of a stream that is collected: many times those of the answer, because each event repeats its fields. */
+const STREAMED_BYTES_MAX = 4 * bounds.answerBytesMax
+
 /** Reads a stream where a whole answer was requested. */
 async function collectStream(opening: ResponseOpening, converter: FrameConverter & EarlyEnd): Promise<OpenedResponse> {
   const { incoming, exchange, watch, candidate } = opening
@@ -132,7 +135,7 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, earlyEnd: converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
   try {
-    for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
+    for (let bytes = 0; bytes <= STREAMED_BYTES_MAX; ) {
       const piece = await reader.next()
       bytes += piece.value?.byteLength ?? 0
       exchange.lifetime.memory?.keep(bytes)
@@ -160,7 +163,7 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
     watch.abort()
     return whole(end)
   }
-  throw tooLarge(opening, bounds.answerBytesMax)
+  throw tooLarge(opening, STREAMED_BYTES_MAX)
 }
 
 /** Throws for a collected answer that failed before any content, so that another channel may be tried. */

@@ -8,6 +8,7 @@ import type { OpenedStream } from '../attempt/open-response.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { CallEnding, Candidate, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
+import { LargeAnswers } from '../settle/large-answers.ts'
 import { buildReservations } from '../settle/reservation.ts'
 import { silentMs } from '../settle/usage-meter.ts'
 import { Timings } from '../timings.ts'
@@ -43,6 +44,7 @@ async function relayTo(
   } as unknown as Exchange
   const endings: CallEnding[] = []
   const reservations = buildReservations({
+    largeAnswers: new LargeAnswers(() => 0),
     ledger: { extend: async () => ({ done: 'settled' }) },
     pause: async () => {},
   })

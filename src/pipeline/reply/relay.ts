@@ -48,7 +48,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
     stream.watch.abort()
     const refusal = streamRefusal(fault, stream, exchange)
     if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
-    const end = exchange.attempt.meter.delivered ? endEarly(stream.reader, exchange) : undefined
+    const end = endEarly(stream.reader, exchange)
     ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : cutEnding(refusal)
     // One of several choices may have finished: its end is held back, and an early end continues from there.
     last = end === undefined ? Buffer.from(eventsOf(refusal, exchange)) : Buffer.concat([...held, end])

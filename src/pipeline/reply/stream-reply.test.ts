@@ -8,6 +8,7 @@ import type { OpenedStream } from '../attempt/open-response.ts'
 import type { CallEnding, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
 import { Disconnects } from '../lifetime/disconnects.ts'
+import { LargeAnswers } from '../settle/large-answers.ts'
 import { buildReservations } from '../settle/reservation.ts'
 import { Timings } from '../timings.ts'
 import type { StreamParts } from './stream-reply.ts'
@@ -32,7 +33,11 @@ test('a stream that is never read is settled, so that its hold does not stay', a
   } as unknown as Exchange
   const parts: StreamParts = {
     settle: async (_exchange: Exchange, ending: CallEnding) => void endings.push(ending),
-    reservations: buildReservations({ ledger: { extend: async () => ({ done: 'settled' }) }, pause: async () => {} }),
+    reservations: buildReservations({
+      largeAnswers: new LargeAnswers(() => 0),
+      ledger: { extend: async () => ({ done: 'settled' }) },
+      pause: async () => {},
+    }),
     log: buildLog('error', () => {}),
     silence: { headMs: 1, heartbeatMs: 1 },
     stallMs: 1,

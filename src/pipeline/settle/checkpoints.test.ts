@@ -23,7 +23,7 @@ const EVERY_MS = 5_000
 
 function setUp() {
   const checkpoints: bigint[] = []
-  const meter = { ...newMeter(), outputBytes: 1_000_000 }
+  const meter = { ...newMeter(), outputBytes: 1_000_000, delivered: true }
   const protocol = { name: 'openai-chat' }
   const call = { model: 'smart', inputBytes: 40 }
   const attempt = { candidate, meter }
@@ -40,7 +40,7 @@ function setUp() {
     checkpoint(exchange, nowMs)
     return checkpoints.splice(0)
   }
-  return { exchange, checkpointAt, costOf }
+  return { exchange, meter, checkpointAt, costOf }
 }
 
 test('a stream gets a checkpoint when it is old enough, then after each interval or many delivered bytes', () => {
@@ -62,4 +62,10 @@ test('there is no checkpoint without delivered bytes, without a hold, or after t
   delete exchange.settlement.settled
   delete exchange.hold
   expect(checkpointAt(EVERY_MS, 400)).toEqual([])
+})
+
+test('a collected answer gets none, because its caller has nothing of it yet', () => {
+  const { meter, checkpointAt } = setUp()
+  meter.delivered = false
+  expect(checkpointAt(10 * EVERY_MS, 400_000)).toEqual([])
 })

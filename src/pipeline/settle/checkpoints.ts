@@ -25,7 +25,8 @@ export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Chec
     const { attempt, hold } = exchange
     const { settled } = exchange.settlement
     const { meter, candidate } = attempt
-    if (meter.deliveredBytes === 0 || hold === undefined || settled !== undefined) return
+    // A collected answer has not reached its caller yet.
+    if (!meter.delivered || meter.deliveredBytes === 0 || hold === undefined || settled !== undefined) return
     const { atMs = exchange.startedMs, bytes = 0 } = exchange.settlement.checkpoint ?? {}
     const isDue = nowMs - atMs >= everyMs
     const isLarge =

@@ -6,8 +6,9 @@ import { nanos } from '../../base/money/money.ts'
 import { parsePrice } from '../../base/money/price.ts'
 import { Stop } from '../../base/stop.ts'
 import type { ExtendOutcome, Ledger } from '../../billing/ledger.ts'
-import type { Exchange, Hold, StopReason } from '../exchange.ts'
+import type { Candidate, Exchange, Hold, StopReason } from '../exchange.ts'
 import { newCallParts } from '../exchange.ts'
+import { LargeAnswers } from './large-answers.ts'
 import { buildReservations, LAST_TOKENS_MIN, sliceTokens } from './reservation.ts'
 import { newMeter, noteDelivered, noteUsage, resumeReading, stopReading } from './usage-meter.ts'
 
@@ -37,7 +38,8 @@ function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille
       return extend === undefined ? { done: 'extended', granted: `${amount}` } : await extend(amount, least)
     },
   }
-  const reservations = buildReservations({ ledger, pause: async () => {} })
+  const largeAnswers = new LargeAnswers(() => nowMs)
+  const reservations = buildReservations({ ledger, largeAnswers, pause: async () => {} })
   const meter = newMeter()
   const candidate = {
     provider: { id: 'far', traits },
@@ -47,7 +49,8 @@ function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille
     size: { inputTokensMax: 1_000, outputTokensMax: 10_000, choices: 1, searchesMax: 0, textOnly: true },
   }
   const stop = new Stop<StopReason>()
-  const hold = { amount: nanos(INPUT + BigInt(tokens) * OUT), slices: 'streamed' } as Hold
+  const route = { permit: { caller: { accountId: 3 } } }
+  const hold = { amount: nanos(INPUT + BigInt(tokens) * OUT), slices: 'streamed', route } as unknown as Hold
   const exchange = {
     ...newCallParts(),
     callId: 7,
@@ -64,6 +67,7 @@ function scene({ extend, tokens = 1_000, traits = { thinking: 'none' }, perMille
     known,
     exchange,
     meter,
+    isLarge: () => largeAnswers.has(3, candidate as unknown as Candidate),
     stop,
     reservations,
     /** So many tokens of text have arrived in all. The gateway reckons with a quarter more. */
@@ -328,4 +332,26 @@ test('a call that holds its highest possible cost reserves nothing more', () => 
   reservations.begin({ amount: nanos(1n) } as Hold, whole)
   expect([reservations.cover(whole), whole.settlement.reservation, asked]).toEqual([undefined, undefined, []])
   expect(settlement.reservation).toBeDefined()
+})
+
+describe('an answer in pieces larger than a slice', () => {
+  test('is remembered for an hour, because it could not be stopped in time', async () => {
+    const { arrive, isLarge, pass } = scene({ extend: refusing })
+    await expect(arrive(9_000)!).rejects.toThrow('balance_too_low')
+    expect(isLarge()).toBe(true)
+    pass(3_600_000)
+    expect(isLarge()).toBe(false)
+  })
+
+  test('is not one whose last piece was small', async () => {
+    const { arrive, isLarge } = scene({ extend: refusing })
+    await expect(arrive(801)!).rejects.toThrow('balance_too_low')
+    expect(isLarge()).toBe(false)
+  })
+
+  test('is not one that ended because the ledger did not answer', async () => {
+    const { arrive, isLarge } = scene({ extend: () => Promise.reject(new Refusal('storage_away', 'x')) })
+    await expect(arrive(9_000)!).rejects.toThrow('storage_away')
+    expect(isLarge()).toBe(false)
+  })
 })

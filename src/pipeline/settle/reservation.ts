@@ -15,6 +15,7 @@ import { cost, estimateUsage } from '../60-cost.ts'
 import type { Exchange, Hold, Reservation } from '../exchange.ts'
 import { outcomeOf } from './ending.ts'
 import { hiddenTokens, isSilent } from './hidden-reasoning.ts'
+import type { LargeAnswers } from './large-answers.ts'
 
 /** How many output tokens one slice covers: fewer where the funds are small, because others need money too. */
 export const sliceTokens = { most: 4_096, least: 64 } as const
@@ -45,6 +46,7 @@ export interface Reservations {
 
 export interface ReservationParts {
   readonly ledger: Pick<Ledger, 'extend'>
+  readonly largeAnswers: Pick<LargeAnswers, 'add'>
   pause(ms: number): Promise<void>
 }
 
@@ -60,7 +62,7 @@ export const sizedFor = (size: CallSize, tokens: number): CallSize => ({
 export const outputTokensOf = ({ outputTokensMax, thoughtTokensMax = 0, choices }: CallSize): number =>
   (outputTokensMax + thoughtTokensMax) * choices
 
-export function buildReservations({ ledger, pause }: ReservationParts): Reservations {
+export function buildReservations({ ledger, largeAnswers, pause }: ReservationParts): Reservations {
   /** The answer of the ledger. If it cannot answer, even when asked again, the refusal for that. */
   async function ask(
     { callId, lifetime: { stop } }: Exchange,
@@ -78,7 +80,8 @@ export function buildReservations({ ledger, pause }: ReservationParts): Reservat
   }
 
   async function extend(exchange: Exchange, reservation: Reservation, used: number): Promise<void> {
-    const { size, price } = exchange.attempt.candidate!
+    const { attempt } = exchange
+    const { size, price } = attempt.candidate!
     const most = outputTokensOf(size)
     const missing = (more: number): Nanos => {
       const needed = upperBound(sizedFor(size, Math.min(most, Math.max(used, reservation.tokens) + more)), price)
@@ -88,9 +91,10 @@ export function buildReservations({ ledger, pause }: ReservationParts): Reservat
     const [amount, least] = [missing(sliceTokens.most), missing(LAST_TOKENS_MIN)]
     const extended = await ask(exchange, reservation, { amount, least, retries: isDue ? RETRIES_MAX : 0 })
     if ('done' in extended && extended.done === 'extended') return addTo(reservation, exchange, extended.granted)
+    if (exchange.attempt !== attempt) return // the refusal was about another candidate
     if (!isDue) {
       // It is asked for again when half of the rest is used, and at its end: by then there may be money.
-      reservation.reserveAtTokens = Math.ceil((reservation.tokens - used) / 2) - 1
+      reservation.reserveAtTokens = Math.max(-1, Math.ceil((reservation.tokens - used) / 2) - 1)
       return
     }
     reservation.refusal = refusalOfExtension(extended, least)
@@ -112,10 +116,20 @@ export function buildReservations({ ledger, pause }: ReservationParts): Reservat
     if (reservation.refusal === undefined && reservation.tokens < outputTokensOf(exchange.attempt.candidate!.size)) {
       reservation.extending ??= inTurn(reservation, extend(exchange, reservation, used))
     }
-    if (used <= reservation.tokens) return undefined
+    if (used <= reservation.tokens) {
+      delete reservation.refusal // a report may say less than the estimate did
+      return undefined
+    }
     if (reservation.extending !== undefined) return reservation.extending.then(() => cover(exchange))
     if (reservation.refusal === undefined) return undefined // all that the call may use is reserved
-    throw stopCall(exchange, reservation.refusal)
+    throw stop(exchange, reservation.refusal, used - reservation.tokens > sliceTokens.least)
+  }
+
+  /** Stops the call and returns the refusal. `isLarge`: much more has arrived than the hold covers. */
+  function stop(exchange: Exchange, refusal: Refusal, isLarge: boolean): Refusal {
+    const { hold, attempt } = exchange
+    if (isLarge && isForFunds(refusal)) largeAnswers.add(hold!.route.permit.caller.accountId, attempt.candidate!)
+    return stopCall(exchange, refusal)
   }
 
   async function extendTo(exchange: Exchange, reservation: Reservation, cost: Nanos): Promise<void> {
@@ -140,7 +154,7 @@ export function buildReservations({ ledger, pause }: ReservationParts): Reservat
       const { amount } = cost(exchange, { outcome: 'completed', status: 200 })
       while (reservation.amount < amount) {
         await (reservation.extending ??= inTurn(reservation, extendTo(exchange, reservation, amount)))
-        if (reservation.refusal !== undefined) throw stopCall(exchange, reservation.refusal)
+        if (reservation.refusal !== undefined) throw stop(exchange, reservation.refusal, true)
       }
     },
     check(exchange) {
@@ -205,10 +219,11 @@ function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' 
   return refusalOfHold(extended, least, 'The funds were used up before the answer was complete.')!
 }
 
+const isForFunds = ({ code }: Refusal): boolean => code === 'balance_too_low' || code === 'budget_too_low'
+
 /** Returns the refusal. */
 function stopCall({ lifetime: { stop } }: Exchange, refusal: Refusal): Refusal {
-  const isFunds = refusal.code === 'balance_too_low' || refusal.code === 'budget_too_low'
-  const outcome = isFunds || refusal.code === 'account_frozen' ? 'out_of_funds' : outcomeOf(refusal)
+  const outcome = isForFunds(refusal) || refusal.code === 'account_frozen' ? 'out_of_funds' : outcomeOf(refusal)
   stop.stop({ outcome, refusal })
   return refusal
 }

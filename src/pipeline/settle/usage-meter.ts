@@ -35,9 +35,6 @@ export interface UsageMeter {
   reportedBytes: number
   /** The output bytes that were written to the caller's socket, or that became part of a collected answer. */
   deliveredBytes: number
-  /** The last report up to these bytes, and the output bytes at its time. */
-  deliveredUsage: Usage | undefined
-  deliveredReportedBytes: number
   /** How long the upstream had to wait because the caller did not read, and until when. */
   waitedMs: number
   waitedUntilMs: number
@@ -72,8 +69,6 @@ export const newMeter = (): UsageMeter => ({
   silentMs: 0,
   reportedBytes: 0,
   deliveredBytes: 0,
-  deliveredUsage: undefined,
-  deliveredReportedBytes: 0,
   waitedMs: 0,
   waitedUntilMs: 0,
   content: false,
@@ -155,38 +150,6 @@ export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: num
 /** All that has arrived was passed on. */
 export function noteDelivered(meter: UsageMeter): void {
   meter.deliveredBytes = meter.outputBytes
-  meter.deliveredUsage = meter.usage
-  meter.deliveredReportedBytes = meter.reportedBytes
-}
-
-/** A part of an answer, for its charge. */
-export interface ChargeablePart {
-  readonly outputBytes: number
-  readonly reported: Usage | undefined
-  readonly isReportOutdated: boolean
-  /** Reasoning that was reported later, with output that is not a part of it. */
-  readonly laterReasoning: number
-}
-
-/** All that has arrived. */
-export const arrivedPart = ({ outputBytes, usage, reportedBytes }: UsageMeter): ChargeablePart => ({
-  outputBytes,
-  reported: usage,
-  isReportOutdated: outputBytes > reportedBytes,
-  laterReasoning: 0,
-})
-
-/** Only what was passed on: a report that came with more output counts without that output. */
-export function deliveredPart(meter: UsageMeter): ChargeablePart {
-  const { deliveredBytes, deliveredUsage, deliveredReportedBytes, usage } = meter
-  if (deliveredBytes === meter.outputBytes) return arrivedPart(meter)
-  const { output = 0, outputAudio = 0, outputImage = 0, reasoning = 0 } = deliveredUsage ?? {}
-  return {
-    outputBytes: deliveredBytes,
-    reported: usage && { ...usage, output, outputAudio, outputImage, reasoning },
-    isReportOutdated: deliveredBytes > deliveredReportedBytes,
-    laterReasoning: Math.max(0, (usage?.reasoning ?? 0) - reasoning),
-  }
 }
 
 /** How long an upstream tolerates a caller that does not read, and how long after that it may still break off. */

@@ -1,6 +1,7 @@
 // Follows the stream of a message for a caller of the same dialect: collects it into a plain message, or ends it in the
 // middle.
 
+import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { CUT_ARGUMENTS, isWholeObject } from '../neutral/cut-call.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'
@@ -19,6 +20,9 @@ interface FollowedBlock {
   input: string
   isOpen: boolean
 }
+
+/** The limit of blocks. No real answer has so many. */
+const BLOCKS_MAX = 4_096
 
 const formatEvent = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
 
@@ -51,6 +55,7 @@ export class MessageStreamFollower implements StreamFollower {
       case 'content_block_start':
         this.#lastIndex = json.index
         if (!isObject(json.content_block)) return
+        if (this.#blocks.size >= BLOCKS_MAX) throw answerTooLarge(`The answer has more than ${BLOCKS_MAX} blocks.`)
         this.#blocks.set(json.index, { json: mergedCopy(json.content_block), input: '', isOpen: true })
         return
       case 'content_block_delta': {

@@ -1,8 +1,9 @@
 // Follows a stream for a caller of the same dialect: collects it into a plain answer, or ends it in the middle.
 
+import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'
-import { replaceFields } from '../neutral/merge-pieces.ts'
+import { ENTRIES_MAX, replaceFields } from '../neutral/merge-pieces.ts'
 import type { AnswerTarget, StreamFollower } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
@@ -45,6 +46,9 @@ export class GeminiStreamFollower implements StreamFollower {
     if (!isObject(chunk)) return
     const { candidates, ...fields } = chunk
     this.#fields = { ...this.#fields, ...fields }
+    if (Object.keys(this.#fields).length > ENTRIES_MAX) {
+      throw answerTooLarge(`The answer has more than ${ENTRIES_MAX} fields.`)
+    }
     const list = Array.isArray(candidates) ? (candidates as readonly unknown[]) : []
     for (const [position, one] of list.entries()) if (isObject(one)) this.#followCandidate(one, position)
   }

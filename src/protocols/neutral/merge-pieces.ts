@@ -1,10 +1,14 @@
 // Merges the pieces of a stream into the object that a plain answer of the same upstream would have. Fields that the
 // gateway does not know are merged by the form of their values, so that none is lost.
 
+import { answerTooLarge } from '../../base/errors.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 export type MutableJson = Record<string, unknown>
+
+/** The limit of entries with an index in a list, and of fields besides the content. No real answer has so many. */
+export const ENTRIES_MAX = 1_024
 
 /** Texts that each piece gives whole: the last one counts. */
 const WHOLE_TEXTS: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'format', 'object', 'model'])
@@ -48,11 +52,15 @@ function appendPieces(list: unknown[], pieces: readonly unknown[]): unknown[] {
       list.push(piece)
       continue
     }
-    const begun = Number.isSafeInteger(piece.index)
+    const hasIndex = Number.isSafeInteger(piece.index)
+    const begun = hasIndex
       ? list.find(entry => isObject(entry) && entry.index === piece.index)
       : continuedBy(list.at(-1), piece)
     if (isObject(begun)) mergePiece(begun as MutableJson, piece)
-    else list.push(mergeValue('', undefined, piece))
+    else {
+      if (hasIndex && list.length >= ENTRIES_MAX) throw answerTooLarge(`A list has more than ${ENTRIES_MAX} entries.`)
+      list.push(mergeValue('', undefined, piece))
+    }
   }
   return list
 }
@@ -69,6 +77,9 @@ export function replaceFields(whole: MutableJson, fields: Json): void {
   for (const [name, value] of Object.entries(fields)) {
     if (name === '__proto__') continue
     const before = whole[name]
+    if (before === undefined && Object.keys(whole).length >= ENTRIES_MAX) {
+      throw answerTooLarge(`The answer has more than ${ENTRIES_MAX} fields.`)
+    }
     if (!isObject(value)) whole[name] = value === '' ? before || value : (value ?? before ?? value)
     else replaceFields((whole[name] = isObject(before) ? (before as MutableJson) : {}), value)
   }

@@ -15,6 +15,8 @@ import { findUsage } from './usage.ts'
 import { writeUsage } from './write-usage.ts'
 
 const CHOICES_MAX = 128
+/** The limit of tool calls in a choice. No real answer has so many. */
+const CALLS_MAX = 1_024
 
 interface FollowedChoice {
   readonly index: number
@@ -152,6 +154,7 @@ export class ChatStreamFollower implements StreamFollower {
         ? calls.find(call => call.json.id === id)
         : calls.at(-1)
     if (known !== undefined && (!hasId || !known.json.id || known.json.id === id)) return known
+    if (calls.length >= CALLS_MAX) throw answerTooLarge(`The answer has more than ${CALLS_MAX} calls of tools.`)
     const call: FollowedCall = { index: hasIndex ? index : undefined, json: {} }
     calls.push(call)
     return call

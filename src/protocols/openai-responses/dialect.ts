@@ -54,7 +54,7 @@ export function buildResponsesProtocol(
       openEventReader: source => openEventReader({ flavour, source }),
       writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
       openEventWriter: target => openEventWriter(target, flavour),
-      followStream: target => new ResponsesStreamFollower(target),
+      followStream: (target, keepsContent) => new ResponsesStreamFollower(target, keepsContent),
     },
   }
 }

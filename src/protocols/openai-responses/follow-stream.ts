@@ -66,6 +66,7 @@ interface FollowedItem {
 
 export class ResponsesStreamFollower implements StreamFollower {
   readonly #requestFields: string
+  readonly #keepsContent: boolean
   readonly #items = new Map<number, FollowedItem>()
   #response: Json | undefined
   /** The response of the last event. */
@@ -76,8 +77,9 @@ export class ResponsesStreamFollower implements StreamFollower {
   #position = 0
   #text = ''
 
-  constructor(target: AnswerTarget) {
+  constructor(target: AnswerTarget, keepsContent: boolean) {
     this.#requestFields = writeRequestFields(target)
+    this.#keepsContent = keepsContent
   }
 
   follow(event: unknown): void {
@@ -148,7 +150,7 @@ export class ResponsesStreamFollower implements StreamFollower {
       throw answerTooLarge(`The answer has more than ${ITEMS_MAX} items.`)
     }
     const isDone = name === 'output_item.done'
-    if (isDone) this.#count(event.item)
+    this.#count(event.item)
     this.#items.set(this.#position, { json: copyOf(event.item), isDone, done: new Set() })
   }
 
@@ -156,6 +158,7 @@ export class ResponsesStreamFollower implements StreamFollower {
     const item = this.#item(event)
     const at = indexIn(event, list)
     if (item === undefined || !isObject(event.part)) return
+    this.#count(event.part)
     partsOf(item, list)[at] = copyOf(event.part)
     if (isDone) item.done.add(`${list}:${at}`)
   }
@@ -172,7 +175,8 @@ export class ResponsesStreamFollower implements StreamFollower {
     if (typeof text !== 'string') return
     this.#count(text)
     holder[own] = isDone || typeof holder[own] !== 'string' ? text : (holder[own] as string) + text
-    if (!isDone && Array.isArray(event.logprobs)) mergePiece(holder, { logprobs: event.logprobs })
+    // They are many times as large as the text, and an answer that is cut may leave them out.
+    if (!isDone && this.#keepsContent && Array.isArray(event.logprobs)) mergePiece(holder, { logprobs: event.logprobs })
   }
 
   #followAnnotation(event: Json): void {

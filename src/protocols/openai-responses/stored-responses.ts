@@ -69,6 +69,10 @@ export function toNextInput(output: unknown, origin: string): readonly Json[] {
   })
 }
 
+/** The next turn must not have a call that was cut: no output can be given for it. */
+export const isCutCall = ({ type, status }: Json): boolean =>
+  status === 'incomplete' && (type === 'function_call' || type === 'custom_tool_call')
+
 /**
  * Returns items for an upstream that does not store them. Removes the ids of items that contain their content, because
  * the upstream does not know the gateway's ids, and removes thoughts without state.

@@ -1,0 +1,68 @@
+// Pieces of a stream that are merged: hostile ones are refused before they cost much time or memory.
+
+import { expect, test } from 'bun:test'
+import { Refusal } from '../../base/errors.ts'
+import { protocols } from '../protocols.ts'
+import { Losses } from './losses.ts'
+import { ENTRIES_MAX, mergePiece, replaceFields } from './merge-pieces.ts'
+
+const many = Array.from({ length: ENTRIES_MAX + 1 }, (_, index) => index)
+const target = {
+  requestId: 'r',
+  model: 'p/m',
+  createdS: 1,
+  wantsUsage: true,
+  choices: 1,
+  json: {},
+  losses: new Losses(),
+}
+
+const follow = (dialect: keyof typeof protocols, events: readonly unknown[], keepsContent = false) => {
+  const follower = protocols[dialect].codec!.followStream({ ...target }, keepsContent)
+  for (const event of events) follower.follow(event)
+  return follower
+}
+
+test('a list with too many entries is refused', () => {
+  expect(() => mergePiece({}, { list: many.map(index => ({ index })) })).toThrow(Refusal)
+})
+
+test('too many fields are refused, in one piece or in many', () => {
+  expect(() => replaceFields({}, Object.fromEntries(many.map(name => [`f${name}`, 1])))).toThrow(Refusal)
+  for (const dialect of ['openai-chat', 'gemini'] as const) {
+    expect(() =>
+      follow(
+        dialect,
+        many.map(name => ({ [`f${name}`]: 1 })),
+      ),
+    ).toThrow(Refusal)
+  }
+})
+
+test('too many calls of tools, blocks and items are refused', () => {
+  const calls = many.map(index => ({ index, id: `c${index}`, function: { name: 'f', arguments: '' } }))
+  expect(() => follow('openai-chat', [{ choices: [{ index: 0, delta: { tool_calls: calls } }] }])).toThrow(Refusal)
+  const blocks = Array.from({ length: 5_000 }, (_, index) => ({
+    type: 'content_block_start',
+    index,
+    content_block: { type: 'text', text: '' },
+  }))
+  expect(() => follow('anthropic-messages', blocks)).toThrow(Refusal)
+  const items = Array.from({ length: 5_000 }, (_, at) => ({
+    type: 'response.output_item.added',
+    output_index: at,
+    item: { type: 'message', content: [] },
+  }))
+  expect(() => follow('openai-responses', items)).toThrow(Refusal)
+})
+
+test('the probabilities of tokens, which are many times as large as the text, are kept only for a collected answer', () => {
+  const logprobs = [{ token: 'a', logprob: -1, top_logprobs: [] }]
+  const events = [
+    { type: 'response.output_item.added', output_index: 0, item: { id: 'm', type: 'message', content: [] } },
+    { type: 'response.output_text.delta', output_index: 0, content_index: 0, item_id: 'm', delta: 'a', logprobs },
+  ]
+  const end = (keepsContent: boolean): string =>
+    follow('openai-responses', events, keepsContent).endEarly({ input: 1, output: 1 })
+  expect([end(false).includes('"logprob":-1'), end(true).includes('"logprob":-1')]).toEqual([false, true])
+})
