@@ -121,8 +121,7 @@ test('only the secret fields of a service account in JSON are removed', () => {
   const harmless = 'https://oauth2.googleapis.com/token knows no service_account with this BEGIN PRIVATE KEY'
   expect(accountScrubber.scrub(harmless)).toBe(harmless)
   const line = pem.split('\n')[5]!
-  // The key is random. A sign at the end of a line is not taken for a part of the secret.
-  const sign = /[+/]*$/.exec(line)![0]
-  expect(accountScrubber.scrub(`(${line})`)).toBe(`([secret]${sign})`)
+  // The key is random. A sign at the start or end of a line is not taken for a part of the secret.
+  expect(accountScrubber.scrub(`(${line})`).replace(/[+/]/g, '')).toBe('([secret])')
   expect(accountScrubber.scrub(JSON.stringify(pem))).not.toContain(line.slice(0, FRAGMENT_CHARS))
 })
