@@ -36,14 +36,20 @@ export class Stop<Reason extends object> {
   }
 
   /** Waits for `work`, or rejects with the reason if the call is stopped first. The work itself continues. */
-  async race<T>(work: Promise<T>): Promise<T> {
-    const stopped = Promise.withResolvers<never>()
-    const listener = (): void => stopped.reject(this.#reason)
-    this.onStop(listener)
-    try {
-      return await Promise.race([work, stopped.promise])
-    } finally {
-      this.removeListener(listener)
-    }
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const listener = (): void => reject(this.#reason)
+      this.onStop(listener)
+      work.then(
+        value => {
+          this.removeListener(listener)
+          resolve(value)
+        },
+        fault => {
+          this.removeListener(listener)
+          reject(fault)
+        },
+      )
+    })
   }
 }

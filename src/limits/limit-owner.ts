@@ -110,6 +110,8 @@ export interface LimitPlan {
   readonly names: RuleNames | undefined
   readonly owners: readonly LimitOwner[]
   readonly shape: LimitPlanShape
+  /** Only the limits of requests that do not depend on the model: those that are known before the body is read. */
+  readonly requestShape?: LimitPlanShape
 }
 
 /** The part of a plan that most keys share. */

@@ -81,6 +81,14 @@ export class LimitOwners {
     return { model: undefined, names: undefined, owners, shape: { ruleIndexes: fits, needsLease: false } }
   }
 
+  /** The limits of requests of a key that do not depend on the model. Mostly known from the key's previous call. */
+  requestPlan(who: LimitedCaller, nowMs: number): Pick<LimitPlan, 'owners' | 'shape'> {
+    const { plan } = this.keyOf(who, nowMs)
+    if (plan?.requestShape !== undefined) return { owners: plan.owners, shape: plan.requestShape }
+    const { owners, shape } = this.plainPlan(who, nowMs)
+    return { owners, shape: this.#requestShapeOf(owners, shape.ruleIndexes) }
+  }
+
   /** The limits of a plan that another plan does not have. */
   planWithout({ owners, shape, ...plan }: LimitPlan, other: LimitPlan): LimitPlan {
     const fits = shape.ruleIndexes.map((rules, index) => {
@@ -137,7 +145,16 @@ export class LimitOwners {
       fits.push(applying)
     }
     const shape = this.#shapeOf(owners, fits)
-    return { model: dependsOnModel ? model : undefined, names: subject.names, owners, shape }
+    const requestShape = this.#requestShapeOf(owners, fits)
+    return { model: dependsOnModel ? model : undefined, names: subject.names, owners, shape, requestShape }
+  }
+
+  #requestShapeOf(owners: readonly LimitOwner[], fits: readonly (readonly number[])[]): LimitPlanShape {
+    const isKnown = ({ row, dependsOnModel }: LimitRule): boolean => row.resource === 'requests' && !dependsOnModel
+    return this.#shapeOf(
+      owners,
+      fits.map((rules, index) => rules.filter(at => isKnown(owners[index]!.rules[at]!))),
+    )
   }
 
   #shapeOf(owners: readonly LimitOwner[], fits: readonly (readonly number[])[]): LimitPlanShape {

@@ -99,12 +99,7 @@ export class Limits {
   /** The limit of requests that refuses any call of the key at this moment. Counts nothing. */
   refusalOfKey(who: LimitedCaller, nowMs: number): LimitRefusal | undefined {
     const clockMs = this.#advance(nowMs)
-    const plan = this.#owners.plainPlan(who, clockMs)
-    const countsRequests = (owner: LimitOwner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
-    const fits = plan.shape.ruleIndexes.map((rules, index) =>
-      rules.filter(at => countsRequests(plan.owners[index]!, at)),
-    )
-    return this.#refusal({ ...plan, shape: { ruleIndexes: fits, needsLease: false } }, 0, clockMs)
+    return this.#refusal(this.#owners.requestPlan(who, clockMs), 0, clockMs)
   }
 
   /** Each limit of a key that does not depend on the model, and what is left of it. Counts nothing. */
@@ -156,7 +151,11 @@ export class Limits {
     return this.#clockMs
   }
 
-  #refusal({ owners, shape }: LimitPlan, tokens: number, clockMs: number): LimitRefusal | undefined {
+  #refusal(
+    { owners, shape }: Pick<LimitPlan, 'owners' | 'shape'>,
+    tokens: number,
+    clockMs: number,
+  ): LimitRefusal | undefined {
     let retryAfterMs = 0
     let by: Quota | undefined
     for (let index = 0; index < owners.length; index++) {

@@ -81,9 +81,10 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       arrival.method === 'GET' && wantsSocket(arrival) ? candidates.find(({ sockets }) => sockets) : undefined
     const call = (endpoint ?? socket)?.call
     context.kind = (endpoint ?? candidates[0])?.kind
+    const ingress = new ArrivalIngress(arrival, parts, context)
     if (call !== undefined) {
       const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.quiet }
-      const refused = refuseEarly(new ArrivalIngress(arrival, parts, context), request)
+      const refused = refuseEarly(ingress, request)
       if (refused !== undefined) {
         const { status } = refused
         parts.onRefused?.({ requestId: context.requestId, status, code: 'overloaded', dialect: call.name })
@@ -93,7 +94,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed, socket !== undefined)
     if (call !== undefined && socket === undefined && headRefusal === undefined) {
       const { run = parts.runCall } = endpoint!
-      return await run(new ArrivalIngress(arrival, parts, context), call)
+      return await run(ingress, call)
     }
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,
@@ -106,7 +107,6 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     }
     if (socket !== undefined) return openSocket(arrival, admitted.caller!, context)
     if (endpoint === undefined) throw refusalOfPath(arrival, candidates)
-    const ingress = new ArrivalIngress(arrival, parts, context)
     if (endpoint.counted && admitted.caller !== undefined) {
       const { quotas } = parts.limitRate(admitted.caller, requestDemand)
       const dialect = errorDialects[errorDialectOf(group, ingress)]

@@ -8,6 +8,8 @@
 // immediately, however many others have stalled.
 
 import { bounds } from '../../base/bounds.ts'
+import type { ListNode } from '../../base/collections/linked-list.ts'
+import { LinkedList } from '../../base/collections/linked-list.ts'
 import { Refusal } from '../../base/errors.ts'
 
 export type BodyClass = 'stranger' | 'person' | 'caller'
@@ -60,7 +62,7 @@ interface BodyCounts {
 interface OwnerState extends BodyCounts {
   readonly name: string
   /** The body that has waited longest for its next byte comes first. */
-  readonly leases: Set<BodyLease>
+  readonly leases: LinkedList<BodyLease>
 }
 
 interface ClassState extends BodyCounts {
@@ -69,6 +71,8 @@ interface ClassState extends BodyCounts {
 }
 
 const RETRY_MS = 1_000
+/** Owners without a body stay in memory up to this number: a call would otherwise add and remove one each time. */
+const IDLE_OWNERS_MAX = 1_000
 
 export class BodyBudget {
   readonly #classes: Readonly<Record<BodyClass, ClassState>>
@@ -95,11 +99,11 @@ export class BodyBudget {
     const ownClass = this.#classes[owner.class]
     let state = ownClass.owners.get(owner.name)
     if (state === undefined) {
-      state = { name: owner.name, leases: new Set(), bodies: 0, bytes: 0 }
+      if (ownClass.owners.size - ownClass.bodies >= IDLE_OWNERS_MAX) forgetIdle(ownClass.owners)
+      state = { name: owner.name, leases: new LinkedList(), bodies: 0, bytes: 0 }
       ownClass.owners.set(owner.name, state)
     }
     const lease = new BodyLease(this, owner.class, state)
-    state.leases.add(lease)
     state.bodies++
     ownClass.bodies++
     this.#enforce(ownClass, state)
@@ -112,8 +116,7 @@ export class BodyBudget {
     const { owner } = lease
     owner.bytes += bytes
     ownClass.bytes += bytes
-    owner.leases.delete(lease)
-    owner.leases.add(lease)
+    lease.moveToEnd()
     this.#enforce(ownClass, owner)
   }
 
@@ -121,12 +124,10 @@ export class BodyBudget {
   release(lease: BodyLease): void {
     const ownClass = this.#classes[lease.class]
     const { owner } = lease
-    owner.leases.delete(lease)
     owner.bodies--
     owner.bytes -= lease.bytes
     ownClass.bodies--
     ownClass.bytes -= lease.bytes
-    if (owner.leases.size === 0) ownClass.owners.delete(owner.name)
   }
 
   #enforce(ownClass: ClassState, owner: OwnerState): void {
@@ -137,10 +138,13 @@ export class BodyBudget {
   }
 
   #drop(owner: OwnerState, exceeded: 'own' | 'all'): void {
-    const [lease] = owner.leases
     this.#dropped++
-    lease!.drop(exceeded === 'own' ? tooManyOfOwner(owner.name) : tooManyInAll(owner.name))
+    owner.leases.first!.drop(exceeded === 'own' ? tooManyOfOwner(owner.name) : tooManyInAll(owner.name))
   }
+}
+
+function forgetIdle(owners: Map<string, OwnerState>): void {
+  for (const { name, bodies } of owners.values()) if (bodies === 0) owners.delete(name)
 }
 
 function largest(owners: ReadonlyMap<string, OwnerState>, by: keyof BodyCounts): OwnerState {
@@ -161,11 +165,12 @@ const tooManyInAll = (detail: string): Refusal =>
     hint: 'Too many request bodies are arriving. Send this one again, without pauses.',
   })
 
-/** The lease of one body. Only the first leave() has an effect. */
+/** The lease of one body. Only the first release() has an effect. */
 export class BodyLease {
   readonly class: BodyClass
   readonly owner: OwnerState
   readonly #budget: BodyBudget
+  #node: ListNode<BodyLease>
   #bytes = 0
   #isOver = false
   #refusal: Refusal | undefined
@@ -175,6 +180,15 @@ export class BodyLease {
     this.#budget = budget
     this.class = of
     this.owner = owner
+    this.#node = owner.leases.add(this)
+  }
+
+  /** Called by the budget: bytes of the body have arrived, so that all others have waited longer. */
+  moveToEnd(): void {
+    const { leases } = this.owner
+    if (leases.last === this) return
+    leases.remove(this.#node)
+    this.#node = leases.add(this)
   }
 
   get bytes(): number {
@@ -205,6 +219,7 @@ export class BodyLease {
   release(): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.owner.leases.remove(this.#node)
     this.#budget.release(this)
   }
 

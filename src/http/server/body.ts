@@ -68,7 +68,12 @@ export async function readBody(arrival: Arrival, reading: BodyReadOptions): Prom
   lease.onDrop(reject)
   const deadline = deadlines.after(limits.msMax, () => reject(late()))
   readAll(arrival, reading, promise).then(resolve, reject)
-  const bytes = await promise.finally(() => deadline.cancel())
+  let bytes: Uint8Array
+  try {
+    bytes = await promise
+  } finally {
+    deadline.cancel()
+  }
   if (decode === undefined) return viewOf(bytes)
   const decoding = decodeQueue!.run(lease.owner.name, {
     throwIfCancelled: () => arrival.request.signal.throwIfAborted(),

@@ -143,7 +143,8 @@ export class Writer {
       if (this.#busy) return
       this.#busy = true
       this.#batchSentMs = sinceMs
-      queueMicrotask(() => this.#send())
+      // Operations of all requests that this turn of the event loop reads go into one batch.
+      setImmediate(() => this.#send())
     })
   }
 
