@@ -89,6 +89,41 @@ test('a vendor’s word before models of two makers says nothing', () => {
   expect(names('team/a')).toEqual(['mixed/team/a']) // its own id
 })
 
+test('a local server changes nothing about the names of other providers’ models, whatever it lists', () => {
+  const listed = [
+    'm-1',
+    'M_1',
+    'm-2-20991231',
+    'm-2',
+    'm-2-latest',
+    'm-3',
+    'm-4-20991231',
+    'acme/m-1',
+    'own',
+    'own-2-2501',
+  ]
+  const local = provider('local', listed, {
+    baseUrl: 'http://127.0.0.1:9/v1',
+    localServer: { ownedBy: 'x' },
+    keyless: true,
+  })
+  const [before, after] = [index([host, maker]), index([local, host, maker])]
+  const words = ['m-1', 'm-2', 'm-2-20250101', 'm-2-20250601', 'm-3', 'm-4', 'acme/m-1', 'acme/m-2', 'maker/m-2']
+  for (const word of words.flatMap(one => [one, `${one}-latest`, `${one}-preview`])) {
+    const meant = before.names(word)
+    if (meant !== undefined) expect([word, after.names(word)]).toEqual([word, meant])
+  }
+  for (const one of [host, maker]) {
+    for (const id of one.models.keys()) expect(after.namesOf(one, id)).toEqual(before.namesOf(one, id))
+  }
+  expect(after.names('own')).toEqual(['local/own'])
+  expect(after.names('m-2-20991231')).toEqual(['local/m-2-20991231'])
+  // A rule that forbids a name also forbids the local model with this name; one that allows the name does not allow it.
+  expect(isRuleAbout('m-1', after.namesOf(local, 'm-1'))).toBe(true)
+  expect(after.namesOf(local, 'm-1').written).toEqual(['local/m-1'])
+  expect(after.namesOf(local, 'own').written).toEqual(['local/own', 'own'])
+})
+
 test('every spelling of a model is among its names', () => {
   const { namesOf } = index([maker, host])
   expect(namesOf(host, 'acme/M-1').written).toEqual(['host/acme/M-1', 'm-1', 'M-1'])

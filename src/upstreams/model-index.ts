@@ -52,13 +52,11 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     const hasChannel = channelsOf(provider.id).length > 0
     for (const model of provider.models.values()) all.push(indexedModel(provider, model, hasChannel))
   }
-  const byName = namesWithForms(all)
-  for (const model of all) {
-    const { id } = model.model
-    if (id !== model.bareName) addModel(byName, normalizeName(id), model)
-    for (const former of formerNamesOf(model)) addModel(byName, normalizeName(former), model)
-  }
-  const makersByPrefix = vendorPrefixes(all)
+  const remote = all.filter(model => !isLocal(model))
+  const byName = namesWithForms(remote)
+  for (const model of remote) for (const key of ownKeys(model)) addModel(byName, key, model)
+  addLocalModels(byName, all.filter(isLocal))
+  const makersByPrefix = vendorPrefixes(remote)
   const providerIds = new Set([...providers.keys()].map(normalizeName))
 
   function find(name: string): readonly IndexedModel[] | undefined {
@@ -112,6 +110,17 @@ const makersOf = (models: readonly IndexedModel[]): readonly string[] => [
 
 /** Any program of the machine may listen at the port of a local server, and may list whatever names it likes. */
 const isLocal = ({ provider }: IndexedModel): boolean => provider.localServer !== undefined
+
+/**
+ * A local model has only its own names, and only those that no other provider's model has: otherwise a program at a
+ * local port could take the calls to "claude-opus-4" by listing a "claude-opus-4" with a newer date.
+ */
+function addLocalModels(names: ModelsByName, models: readonly IndexedModel[]): void {
+  const taken = new Set(names.keys())
+  for (const model of models) {
+    for (const key of [ownName(model), ...ownKeys(model)]) if (!taken.has(key)) addModel(names, key, model)
+  }
+}
 
 /**
  * The models that count for a name, in the order in which they are tried. A local server never takes the place of
@@ -214,6 +223,9 @@ function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
 const formerNamesOf = ({ model, provider }: IndexedModel): readonly string[] =>
   [...provider.formerNames].flatMap(([former, id]) => (id === model.id ? [former] : []))
 
+/** Its id and its former names. */
+const ownKeys = (model: IndexedModel): readonly string[] => [model.model.id, ...formerNamesOf(model)].map(normalizeName)
+
 /** The names that are written in a model's own row: its bare name, the same without a date or word, former names. */
 const writtenNames = (model: IndexedModel): readonly string[] => {
   const { bareName } = model
@@ -243,6 +255,7 @@ class RuleNameIndex {
     this.#models = new Map(all.map(model => [model.name, model]))
     for (const [key, models] of byName) for (const model of models) pushTo(this.#keys, model, key)
     for (const model of all) {
+      if (isLocal(model)) continue
       for (const text of writtenNames(model)) {
         const key = normalizeName(text)
         const known = this.#spellings.get(key)
@@ -270,10 +283,10 @@ class RuleNameIndex {
   #ownNames(provider: Provider, id: string, model: IndexedModel | undefined): RuleNames {
     const { maker, bareName } = model ?? findMaker(provider.makers, id)
     const ownKey = normalizeName(bareName)
-    const keys = (model && this.#keys.get(model)) ?? [ownKey, normalizeName(id)]
+    const keys = [...new Set([...((model && this.#keys.get(model)) ?? []), ownKey, normalizeName(id)])]
     // "openai/gpt-5" is the model of OpenAI, even if an aggregator has a model with this id.
     const isOwn = (name: string): boolean => !this.#isOthers(name, provider)
-    const spellings = model ? this.#spellingsOf(model, keys) : [bareName]
+    const spellings = model ? this.#spellingsOf(model) : [bareName]
     const bare = spellings.filter(isOwn).flatMap(name => [name, name.toLowerCase()])
     const written = new Set([`${provider.id}/${id}`, ...bare])
     const prefixes = this.#prefixesByMaker.get(maker) ?? []
@@ -288,10 +301,16 @@ class RuleNameIndex {
     }
   }
 
-  /** The model's own names, in every spelling that a provider uses. One of them may mean another model. */
-  #spellingsOf(model: IndexedModel, keys: readonly string[]): readonly string[] {
-    const own = writtenNames(model).map(normalizeName)
-    return own.filter(key => keys.includes(key)).flatMap(key => [...this.#spellings.get(key)!])
+  /**
+   * The model's own names, in every spelling that a provider uses. One of them may mean another model: for instance, the
+   * name of a local model may be a name of another provider's model, and what allows that one does not allow this one.
+   */
+  #spellingsOf(model: IndexedModel): readonly string[] {
+    const keys = this.#keys.get(model) ?? []
+    return writtenNames(model).flatMap(text => {
+      const key = normalizeName(text)
+      return keys.includes(key) ? [...(this.#spellings.get(key) ?? [text])] : []
+    })
   }
 
   #isOthers(name: string, provider: Provider): boolean {
