@@ -53,7 +53,8 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     for (const model of provider.models.values()) all.push(indexedModel(provider, model, hasChannel))
   }
   const remote = all.filter(model => !isLocal(model))
-  const byName = namesWithForms(remote)
+  const families = familiesOf(remote)
+  const byName = namesWithForms(families)
   for (const model of remote) for (const key of ownKeys(model)) addModel(byName, key, model)
   addLocalModels(byName, all.filter(isLocal))
   const makersByPrefix = vendorPrefixes(remote)
@@ -78,7 +79,7 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     find,
     makersOf,
     namesOf: (provider, id) =>
-      (names ??= new RuleNameIndex({ all, byName, makersByPrefix, providerIds })).of(provider, id),
+      (names ??= new RuleNameIndex({ all, byName, families, makersByPrefix, providerIds })).of(provider, id),
     bareNames: () => (bareNames ??= listBareNames(all, find)),
     nearest: buildFindNearest(all.filter(({ hasChannel }) => hasChannel)),
   }
@@ -185,9 +186,15 @@ type Forms = ModelsByName
 
 const ownName = ({ bareName }: IndexedModel): string => normalizeName(bareName)
 
-/** Every bare name that a model can be asked by, with the models of all providers that it means. */
-function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
-  const families = new Map<string, { readonly byProvider: Map<string, Forms>; newest: string }>()
+/** The models with one base name. */
+interface Family {
+  readonly byProvider: Map<string, Forms>
+  /** The newest date; empty without one. */
+  newest: string
+}
+
+function familiesOf(all: readonly IndexedModel[]): ReadonlyMap<string, Family> {
+  const families = new Map<string, Family>()
   for (const model of all) {
     const { base, form, date } = formOf(ownName(model))
     const family = families.get(base) ?? { byProvider: new Map<string, Forms>(), newest: '' }
@@ -197,16 +204,24 @@ function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
     family.byProvider.set(model.provider.id, forms)
     addModel(forms, date === '' ? form : date, model)
   }
+  return families
+}
+
+/** The same date is written in several ways. */
+const newestNamesOf = ({ byProvider, newest }: Family): ReadonlySet<string> =>
+  new Set([...byProvider.values()].flatMap(forms => (forms.get(newest) ?? []).map(ownName)))
+
+/** Every bare name that a model can be asked by, with the models of all providers that it means. */
+function namesWithForms(families: ReadonlyMap<string, Family>): ModelsByName {
   const names: ModelsByName = new Map()
   const add = (name: string, models: readonly IndexedModel[] = []): void => {
     for (const model of models) addModel(names, name, model)
   }
-  for (const [base, { byProvider, newest }] of families) {
-    const allForms = [...byProvider.values()]
-    const newestNames = new Set(allForms.flatMap(forms => (forms.get(newest) ?? []).map(ownName)))
-    for (const forms of allForms) {
+  for (const [base, family] of families) {
+    const newestNames = newestNamesOf(family)
+    for (const forms of family.byProvider.values()) {
       const [plain, latest, preview] = [forms.get('plain'), forms.get('latest'), forms.get('preview')]
-      const dated = forms.get(newest)
+      const dated = forms.get(family.newest)
       add(base, plain ?? latest ?? dated ?? preview)
       add(`${base}-latest`, latest ?? plain ?? dated ?? preview)
       add(`${base}-preview`, preview)
@@ -218,6 +233,17 @@ function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
   }
 
   return names
+}
+
+/**
+ * The names of the model with this name, for rules. The model without a date, the one with "-latest" and the newest
+ * dated one are the same model, even where a provider lists each of them; a model with a newer date is not listed yet.
+ */
+function sameNames(families: ReadonlyMap<string, Family>, name: string): readonly string[] {
+  const { base, form, date } = formOf(name)
+  const family = families.get(base)
+  if (form === 'preview' || date < (form === 'dated' ? (family?.newest ?? '') : '')) return [name]
+  return [name, base, `${base}-latest`, ...(family?.newest ? newestNamesOf(family) : [])]
 }
 
 const formerNamesOf = ({ model, provider }: IndexedModel): readonly string[] =>
@@ -235,6 +261,7 @@ const writtenNames = (model: IndexedModel): readonly string[] => {
 interface RuleNameParts {
   readonly all: readonly IndexedModel[]
   readonly byName: ModelsByName
+  readonly families: ReadonlyMap<string, Family>
   readonly makersByPrefix: ReadonlyMap<string, string | undefined>
   readonly providerIds: ReadonlySet<string>
 }
@@ -281,9 +308,11 @@ class RuleNameIndex {
   }
 
   #ownNames(provider: Provider, id: string, model: IndexedModel | undefined): RuleNames {
-    const { maker, bareName } = model ?? findMaker(provider.makers, id)
-    const ownKey = normalizeName(bareName)
-    const keys = [...new Set([...((model && this.#keys.get(model)) ?? []), ownKey, normalizeName(id)])]
+    const { maker, bareName, globalName } = model ?? findMaker(provider.makers, id)
+    const ownKeys = [...new Set([normalizeName(bareName), normalizeName(globalName)])]
+    const found = (model && this.#keys.get(model)) ?? []
+    const same = ownKeys.flatMap(key => sameNames(this.#parts.families, key))
+    const keys = [...new Set([...found, ...same, normalizeName(id)])]
     // "openai/gpt-5" is the model of OpenAI, even if an aggregator has a model with this id.
     const isOwn = (name: string): boolean => !this.#isOthers(name, provider)
     const spellings = model ? this.#spellingsOf(model) : [bareName]
@@ -292,11 +321,11 @@ class RuleNameIndex {
     const prefixes = this.#prefixesByMaker.get(maker) ?? []
     const vendorNames = (key: string): readonly string[] =>
       key.includes('/') ? [] : prefixes.map(prefix => `${prefix}/${key}`)
-    const ids = [normalizeName(id)].filter(isOwn)
+    const listed = [normalizeName(id), ...ownKeys].filter(isOwn)
     const all = keys.flatMap(key => [`${provider.id}/${key}`, ...(isOwn(key) ? [key] : []), ...vendorNames(key)])
     return {
       written: [...written],
-      listed: [...new Set([...[...written].map(normalizeName), ...ids, ...vendorNames(ownKey)])],
+      listed: [...new Set([...[...written].map(normalizeName), ...listed, ...ownKeys.flatMap(vendorNames)])],
       all: new Set([...all, ...[...written].map(normalizeName)]),
     }
   }
