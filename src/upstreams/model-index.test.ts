@@ -279,6 +279,20 @@ describe('the shipped providers', () => {
     },
   )
 
+  test.each([
+    ['gpt-5', 'openrouter', 'OpenAI/gpt-5:nitro'],
+    ['gpt-5', 'openrouter', 'openai/GPT_5'],
+    ['gpt-5', 'openrouter', 'openai/gpt-5@preset/x'],
+    ['gpt-5.9', 'openrouter', 'OpenAI/gpt-5.9'],
+    ['qwen3-999b', 'deepinfra', 'qwen/Qwen3-999B'],
+    ['gemini-2.5-pro', 'google', 'models/gemini-2.5-pro'],
+    ['gemini-9-pro', 'vertex', 'publishers/google/models/Gemini-9-pro'],
+    ['gpt-5.9', 'azure', 'GPT-5.9'],
+  ])('a rule about %s is also about %s/%s, which is not listed', (rule, id, model) => {
+    const names = namesOf(shipped.find(one => one.id === id)!, model)
+    expect(isRuleAbout(normalizeName(rule), names)).toBe(true)
+  })
+
   test('know every name by which a model is found as one of its names, and find every such name', () => {
     const gaps: string[] = []
     let pairs = 0

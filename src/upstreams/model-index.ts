@@ -7,7 +7,7 @@
 // newest model with one; and the newest dated name also means the model without a date, which is the same model.
 
 import type { RuleNames } from '../base/text/rule-names.ts'
-import { joinNames, normalizeName, variantBase } from '../base/text/rule-names.ts'
+import { joinNames, normalizeName, variantBase, withoutModelsPath } from '../base/text/rule-names.ts'
 import type { MadeModel } from './makers.ts'
 import { findMaker } from './makers.ts'
 import { buildFindNearest } from './nearest-models.ts'
@@ -270,6 +270,8 @@ interface RuleNameParts {
 class RuleNameIndex {
   readonly #parts: RuleNameParts
   readonly #models: ReadonlyMap<string, IndexedModel>
+  /** The listed ids by `<provider>/<normalized id>`. */
+  readonly #ids: ReadonlyMap<string, string>
   readonly #keys = new Map<IndexedModel, string[]>()
   /** How providers spell each name. */
   readonly #spellings = new Map<string, Set<string>>()
@@ -280,6 +282,7 @@ class RuleNameIndex {
     const { all, byName, makersByPrefix, providerIds } = parts
     this.#parts = parts
     this.#models = new Map(all.map(model => [model.name, model]))
+    this.#ids = new Map(all.map(({ provider, model: { id } }) => [`${provider.id}/${normalizeName(id)}`, id]))
     for (const [key, models] of byName) for (const model of models) pushTo(this.#keys, model, key)
     for (const model of all) {
       if (isLocal(model)) continue
@@ -300,11 +303,19 @@ class RuleNameIndex {
     const known = model && this.#known.get(model)
     if (known !== undefined) return known
     const own = this.#ownNames(provider, id, model)
-    // A rule about a model is also about its variants. What allows the model does not allow them: they may cost more.
+    // A rule about a model is also about its variants and about its id in another spelling. What allows the model does
+    // not allow them: variants may cost more, and callers choose spellings freely.
     const base = provider.free ? undefined : variantBase(id)
-    const names = base === undefined ? own : { ...joinNames([own, this.of(provider, base)]), written: own.written }
+    const other = base ?? (model ? undefined : this.#otherSpelling(provider, id))
+    const names = other === undefined ? own : { ...joinNames([own, this.of(provider, other)]), written: own.written }
     if (model !== undefined) this.#known.set(model, names)
     return names
+  }
+
+  /** The listed id that an id which is not listed means, or the id without a path before it. */
+  #otherSpelling(provider: Provider, id: string): string | undefined {
+    const plain = withoutModelsPath(id)
+    return this.#ids.get(`${provider.id}/${normalizeName(plain)}`) ?? (plain === id ? undefined : plain)
   }
 
   #ownNames(provider: Provider, id: string, model: IndexedModel | undefined): RuleNames {
