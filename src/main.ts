@@ -26,6 +26,7 @@ import { openStore } from './boot/open-store.ts'
 import { buildPublishModels } from './boot/publish-models.ts'
 import type { Runtime } from './boot/runtime.ts'
 import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
+import { StartGate } from './boot/start-gate.ts'
 import { openMetrics } from './boot/start-metrics.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
@@ -38,7 +39,6 @@ import { openDecodeQueue } from './http/server/body.ts'
 import { BodyBudget, buildBodyBudgetBounds } from './http/server/body-budget.ts'
 import type { ControlHandler } from './http/server/control-socket.ts'
 import { listenControl } from './http/server/control-socket.ts'
-import type { Arrival } from './http/server/server.ts'
 import { listen } from './http/server/server.ts'
 import { Gate } from './limits/gate.ts'
 import type { Pages } from './management/openapi/pages.ts'
@@ -56,7 +56,6 @@ import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
 import { LargeAnswers } from './pipeline/settle/large-answers.ts'
 import { buildReservations } from './pipeline/settle/reservation.ts'
 import { LargeBodyReader } from './protocols/request/large-json.ts'
-import type { AnswerRequest } from './server/dispatch.ts'
 import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
 import { ResponseSockets } from './server/responses-socket/response-sockets.ts'
@@ -216,7 +215,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     onEnd,
   })
   opened.push(dayNotes)
-  const isReady = (): boolean => !drain.isDraining && !gate.isClosed && isStoreHealthy(store)
+  const start = new StartGate(world.startWaitMs)
+  const isReady = (): boolean => start.isOpen && !drain.isDraining && !gate.isClosed && isStoreHealthy(store)
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
@@ -254,6 +254,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     ...calls,
     gate,
     drain,
+    start,
     onRefused,
     recognise: buildRecogniseKey({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkBearer: buildBearerCheck(store.management),
@@ -284,9 +285,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const metricsUrl = startMetricsServer(config, watch, { log, opened })
   const { answeredSeconds, bodyBounds } = world
   // The port is bound before the configuration file is applied, so that a port that is taken stops the start before that.
-  const held = holdRequests(answer)
   const listening = { answeredSeconds, messageBytesMax: Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax) }
-  const server = listenOrFail(config, () => listen({ ...config, answer: held.answer, ...listening }))
+  const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.connect({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   drain.connect({
@@ -307,7 +307,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   try {
     await applyConfigFile(config, store, { log, onCreatedByFile: world.onCreatedByFile })
   } catch (fault) {
-    held.fail()
+    start.fail()
     await drain.begin(0)
     throw fault
   }
@@ -316,7 +316,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   store.rotation.start()
   tasks.start()
   localServers.start(server.port)
-  held.release()
+  start.open()
   log.info('listening', { address: url, providers: catalogue.providers.size })
   return {
     url,
@@ -327,24 +327,6 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       return underWay.size
     },
     drain: (delayMs = 0) => drain.begin(delayMs),
-  }
-}
-
-/** Requests that arrive during the start wait until the gateway is complete. The idle timeout of connections bounds this. */
-function holdRequests(answer: AnswerRequest) {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  promise.catch(() => {}) // no request may be waiting
-  let current: AnswerRequest = async arrival => {
-    await promise
-    return answer(arrival)
-  }
-  return {
-    answer: (arrival: Arrival) => current(arrival),
-    release() {
-      current = answer
-      resolve()
-    },
-    fail: () => reject(new Error('the start failed')),
   }
 }
 

@@ -3,6 +3,9 @@
 import { assert } from './assert.ts'
 
 export const bounds = {
+  /** Requests that wait while the gateway starts, and how long each may wait. */
+  startWaitersMax: 1_024,
+  startWaitMsMax: 10_000,
   /** A request body, after decompression. */
   bodyBytesMax: 32 * 1024 * 1024,
   bodyMsMax: 60_000,

@@ -2,13 +2,13 @@
 // price becomes a new row when it differs from the last shipped row of its model; a price of an operator is a row that
 // overrides the shipped price; and its withdrawal is a row as well. A price of an operator for a pattern (`relay/*`) is
 // the price of all models that match it and have none of their own. It is not the price of their variants
-// (`relay/gpt-5:online`), which may cost more, unless the pattern has a colon, too (`relay/*:online`).
+// (`relay/gpt-5:online`), which may cost more, unless the pattern is about variants, too (`relay/*:online`).
 
 import { assert } from '../base/assert.ts'
 import type { Price } from '../base/money/price.ts'
 import { parsePrice, priceText } from '../base/money/price.ts'
 import { matchesGlob } from '../base/text/glob.ts'
-import { variantBase } from '../base/text/rule-names.ts'
+import { isForVariants, variantBase } from '../base/text/rule-names.ts'
 import type { PriceVersion } from '../store/engine/reader.ts'
 import type { Writer } from '../store/engine/writer.ts'
 import type { PriceInsert } from '../store/ledger/hold-types.ts'
@@ -108,7 +108,7 @@ export function buildPriceBook(
   }
 
   const findPattern = (model: string): CurrentPrice | undefined =>
-    patternPrices.find(([pattern]) => matchesGlob(pattern, model) && (pattern.includes(':') || !isVariant(model)))?.[1]
+    patternPrices.find(([pattern]) => matchesGlob(pattern, model) && (isForVariants(pattern) || !isVariant(model)))?.[1]
 
   ship(first, rows)
   return {

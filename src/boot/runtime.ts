@@ -61,8 +61,10 @@ export interface Runtime {
   /** Resolves after this time. */
   pause(ms: number): Promise<void>
   writeLog(line: string): void
+  /** How long a request may wait while the gateway starts. */
+  readonly startWaitMs: number
   /** The configuration file has created a key or a webhook. Its secret is never shown again. */
-  onCreatedByFile(created: ShownOnce): void
+  onCreatedByFile(created: ShownOnce): void | Promise<void>
   /** The thread of the ledger has died, so that no call can be settled any more. */
   onLedgerLost(detail: string): void
 }
@@ -77,6 +79,7 @@ export const defaultRuntime: Runtime = {
   eventBytesMax: bounds.frameBytesMax,
   passwordCost,
   answeredSeconds: 30,
+  startWaitMs: bounds.startWaitMsMax,
   socketMs: bounds.socketMsMax,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   ledgerWaitMs: measureWait,

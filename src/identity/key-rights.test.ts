@@ -1,6 +1,6 @@
 // Tests when, from where and for what a key may be used, and which models and channels it may use.
 
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import { plainNames } from '../base/text/rule-names.ts'
 import { AddressRanges } from '../http/address/ranges.ts'
@@ -66,6 +66,17 @@ test('what is denied is denied in every spelling; what is allowed only as it is 
   }
   expect(() => check({ allows: ['gpt-5.1'] })).not.toThrow()
   expect(() => check({ allows: ['GPT-5.1'] })).toThrow('model_forbidden')
+})
+
+test('the patterns of a key are normalized once, and not by each call', () => {
+  const rights = { ...all, denies: Array.from({ length: 50 }, (_, index) => `openai/other-${index}.1`) }
+  const model = { requested: 'gpt-5', names: plainNames('openai/gpt-5', 'gpt-5') }
+  checkModelAllowed(rights, model)
+  const lower = spyOn(String.prototype, 'toLowerCase')
+  for (let call = 0; call < 10; call++) checkModelAllowed(rights, model)
+  const { length } = lower.mock.calls
+  lower.mockRestore()
+  expect(length).toBeLessThanOrEqual(10) // the requested name
 })
 
 test('a channel must have every tag that the key requires', () => {

@@ -64,18 +64,29 @@ export interface RestrictedModel {
   readonly names: RuleNames
 }
 
-/** Throws if the key may not use a model. */
-export function checkModelAllowed(
-  { allows, accountAllows, denies }: KeyRights,
-  { requested, names }: RestrictedModel,
-): void {
-  const allow = (pattern: string): boolean => names.written.some(name => matchesGlob(pattern, name))
-  const deny = (pattern: string): boolean => {
-    const rule = normalizeName(pattern)
-    return isRuleAbout(rule, names) || matchesGlob(rule, normalizeName(requested))
+/** The normalized patterns of each list. A key keeps its list, so that a call does not normalize every pattern again. */
+const normalizedLists = new WeakMap<readonly string[], readonly string[]>()
+
+function normalizedList(patterns: readonly string[]): readonly string[] {
+  let list = normalizedLists.get(patterns)
+  if (list === undefined) {
+    list = patterns.map(normalizeName)
+    normalizedLists.set(patterns, list)
   }
+  return list
+}
+
+function isDeniedBy(denies: readonly string[], { requested, names }: RestrictedModel): boolean {
+  if (denies.length === 0) return false
+  const asked = normalizeName(requested)
+  return normalizedList(denies).some(rule => isRuleAbout(rule, names) || matchesGlob(rule, asked))
+}
+
+/** Throws if the key may not use a model. */
+export function checkModelAllowed({ allows, accountAllows, denies }: KeyRights, model: RestrictedModel): void {
+  const allow = (pattern: string): boolean => model.names.written.some(name => matchesGlob(pattern, name))
   const isAllowed = (allows === null || allows.some(allow)) && (accountAllows === null || accountAllows.some(allow))
-  const isDenied = denies?.some(deny)
+  const isDenied = denies !== null && isDeniedBy(denies, model)
   if (isAllowed && !isDenied) return
   throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }

@@ -67,6 +67,17 @@ test('a person at a known address is not locked out by attempts for other names 
   expect(count(30, () => trySignIn('a', 'home', true))).toBe(10)
 })
 
+test('known names from one address have a limit together, above which all names are refused', () => {
+  const { clock, trySignIn, count } = limitsAt()
+  let attempt = 0
+  expect(count(4_000, () => trySignIn(`name ${Math.floor(attempt++ / 20)}`, 'office', true))).toBe(200)
+  expect([trySignIn('boss', 'office', true), trySignIn('nobody', 'office', false)]).toEqual([undefined, undefined])
+  expect(trySignIn('boss', 'home', true)).toBeDefined()
+  clock.nowMs += 3_000
+  expect(count(10, () => trySignIn('boss', 'office', true))).toBe(1)
+  for (let index = 0; index < 1_000; index++) trySignIn('right', 'elsewhere', true)!()
+})
+
 test('attempts are remembered for a bounded number of names, the latest ones', () => {
   const counter = new AttemptCounter(rateOf(1, 60_000), () => 1_000_000)
   for (let index = 0; index <= bounds.attemptCountersMax; index++) counter.count(`name ${index}`)

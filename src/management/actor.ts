@@ -48,12 +48,13 @@ export const subjectOf = ({ personId, token }: Actor): string =>
 
 /**
  * Whose share of requests, exports and other limited work an actor uses. A thousand tokens have no more than one: those of
- * an account share it, and those of the site use that of the person who made them.
+ * an account share one, and so do those of the site that one person has made. It is not the share of that person, whom a
+ * stolen token could otherwise keep out of the web interface, where the token is revoked.
  */
 export const shareOf = (actor: Actor): string => {
   const { token } = actor
   if (token === undefined) return subjectOf(actor)
-  return token.accountId === null ? token.creator : textId('acc', token.accountId)
+  return token.accountId === null ? `tokens of ${token.creator}` : textId('acc', token.accountId)
 }
 
 /** The operator at the command line. Only requests from this machine have this actor: a session is never 0. */

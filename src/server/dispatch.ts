@@ -56,6 +56,8 @@ export interface DispatchParts extends RefusalParts {
   readonly recognise: RecogniseKey
   /** Whether the gateway is shutting down, and whether it already refuses new calls. */
   readonly drain: { readonly isDraining: boolean; readonly isClosed: boolean }
+  /** Whether the gateway is complete; `wait` throws if that takes too long. */
+  readonly start: { readonly isOpen: boolean; wait(): Promise<void> }
   readonly sockets: Pick<ResponseSockets, 'open'>
   mintId(): number
   nowMs(): number
@@ -74,6 +76,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     byPath.get(path) ?? wildcards.filter(endpoint => matchesEndpoint(path, endpoint))
 
   async function answerRequest(group: PathGroup, arrival: Arrival, context: RequestContext): Promise<Response> {
+    if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
@@ -117,6 +120,15 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     if (reply instanceof Response) return setHeaders(reply, context.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...context.headers, ...reply.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
+  }
+
+  async function waitForStart(arrival: Arrival): Promise<void> {
+    arrival.disableIdleTimeout()
+    try {
+      await parts.start.wait()
+    } finally {
+      arrival.releaseConnection()
+    }
   }
 
   function openSocket(arrival: Arrival, caller: Caller, context: RequestContext): Response {

@@ -5,7 +5,10 @@ export interface MakerPattern {
   readonly pattern: RegExp
   /** Empty: the maker is not known. */
   readonly maker: string
-  /** The maker's name of the model; `*` stands for what the first `*` of the pattern matches. */
+  /**
+   * The maker's name of the model; each `*` stands for what the same `*` of the pattern matches. A word and a dot before
+   * the last `*` are a region ("us.*", "*.*"): the model is the same one, at another place.
+   */
   readonly name: string
 }
 
@@ -15,6 +18,8 @@ export interface MadeModel {
   readonly maker: string
   /** The name of the model without a provider in front. */
   readonly bareName: string
+  /** The same without a region. */
+  readonly globalName: string
 }
 
 const STARS_MAX = 2
@@ -26,16 +31,24 @@ export function readMakerPattern(pattern: string, target: unknown): MakerPattern
   if (pattern === '' || stars > STARS_MAX) throw new Error(`"${pattern}" may contain at most ${STARS_MAX} *`)
   const [, maker = '', name] = TARGET.exec(String(target)) ?? []
   if (typeof target !== 'string' || name === undefined) throw new Error(`"${pattern}" must be text such as "maker/*"`)
-  if (name.split('*').length - 1 > Math.min(stars, 1)) throw new Error(`"${pattern}" does not give a * for "${target}"`)
+  if (name.split('*').length - 1 > stars) throw new Error(`"${pattern}" does not give a * for "${target}"`)
   const escaped = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '(.*)')
-  return { pattern: new RegExp(`^${escaped}$`), maker, name }
+  // Some providers accept an id in any case.
+  return { pattern: new RegExp(`^${escaped}$`, 'i'), maker, name }
 }
+
+const REGION = /^[a-z*-]+\.(?=\*$)/
 
 /** The first pattern that matches decides. Without a match the model's maker is unknown, and its id is its name. */
 export function findMaker(patterns: readonly MakerPattern[], id: string): MadeModel {
   for (const { pattern, maker, name } of patterns) {
     const match = pattern.exec(id)
-    if (match !== null) return { maker, bareName: name.replace('*', () => match[1] ?? '') || id }
+    if (match === null) continue
+    const [, ...parts] = match
+    const texts = [...parts]
+    const bareName = name.replaceAll('*', () => texts.shift() ?? '') || id
+    const globalName = REGION.test(name) ? parts[name.split('*').length - 2]! : bareName
+    return { maker, bareName, globalName }
   }
-  return { maker: '', bareName: id }
+  return { maker: '', bareName: id, globalName: id }
 }

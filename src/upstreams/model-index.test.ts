@@ -89,6 +89,41 @@ test('a vendor’s word before models of two makers says nothing', () => {
   expect(names('team/a')).toEqual(['mixed/team/a']) // its own id
 })
 
+test('a local server changes nothing about the names of other providers’ models, whatever it lists', () => {
+  const listed = [
+    'm-1',
+    'M_1',
+    'm-2-20991231',
+    'm-2',
+    'm-2-latest',
+    'm-3',
+    'm-4-20991231',
+    'acme/m-1',
+    'own',
+    'own-2-2501',
+  ]
+  const local = provider('local', listed, {
+    baseUrl: 'http://127.0.0.1:9/v1',
+    localServer: { ownedBy: 'x' },
+    keyless: true,
+  })
+  const [before, after] = [index([host, maker]), index([local, host, maker])]
+  const words = ['m-1', 'm-2', 'm-2-20250101', 'm-2-20250601', 'm-3', 'm-4', 'acme/m-1', 'acme/m-2', 'maker/m-2']
+  for (const word of words.flatMap(one => [one, `${one}-latest`, `${one}-preview`])) {
+    const meant = before.names(word)
+    if (meant !== undefined) expect([word, after.names(word)]).toEqual([word, meant])
+  }
+  for (const one of [host, maker]) {
+    for (const id of one.models.keys()) expect(after.namesOf(one, id)).toEqual(before.namesOf(one, id))
+  }
+  expect(after.names('own')).toEqual(['local/own'])
+  expect(after.names('m-2-20991231')).toEqual(['local/m-2-20991231'])
+  // A rule that forbids a name also forbids the local model with this name; one that allows the name does not allow it.
+  expect(isRuleAbout('m-1', after.namesOf(local, 'm-1'))).toBe(true)
+  expect(after.namesOf(local, 'm-1').written).toEqual(['local/m-1'])
+  expect(after.namesOf(local, 'own').written).toEqual(['local/own', 'own'])
+})
+
 test('every spelling of a model is among its names', () => {
   const { namesOf } = index([maker, host])
   expect(namesOf(host, 'acme/M-1').written).toEqual(['host/acme/M-1', 'm-1', 'M-1'])
@@ -109,6 +144,16 @@ describe('a rule that forbids or counts', () => {
       expect(isAbout(rule, maker, 'm-1')).toBe(true)
     },
   )
+
+  test('without a date means the newest model, not an older one', () => {
+    const both = provider('both', ['b', 'b-20240101', 'b-20250101'], ownMaker('both'))
+    const names = index([both, maker])
+    const about = (rule: string, id: string): boolean => isRuleAbout(rule, names.namesOf(both, id))
+    expect(['b', 'b-20240101', 'b-20250101', 'b-20260101'].map(id => about('b', id))).toEqual([true, false, true, true])
+    expect(['b', 'b-20240101', 'b-20250101'].map(id => about('b-latest', id))).toEqual([true, false, true])
+    expect(['b', 'b-20240101', 'b-20250101'].map(id => about('b-20250101', id))).toEqual([true, false, true])
+    expect(['b', 'b-20240101', 'b-20250101'].map(id => about('b-20240101', id))).toEqual([false, true, false])
+  })
 
   test.each(['m-1-*', '*-latest', 'host/m-1', 'host/*', 'm-2', 'm'])('%s is not', rule => {
     expect(isAbout(rule, maker, 'm-1')).toBe(false)
@@ -169,6 +214,85 @@ describe('the shipped providers', () => {
     return new Set([...bare, ...withVendor].filter(name => !ids.has(name.slice(0, Math.max(0, name.indexOf('/'))))))
   }
 
+  const DATE = /-(20\d\d-?\d\d-?\d\d|2[4-9]\d\d(?:\d\d)?)$/
+  const familyOf = (name: string): string =>
+    normalizeName(name)
+      .replace(/-latest$/, '')
+      .replace(DATE, '')
+
+  test('a rule about a model is also about its newest dated name, and the other way round', () => {
+    const gaps: string[] = []
+    let pairs = 0
+    for (const one of shipped) {
+      const dated = [...one.models.keys()].filter(id => DATE.test(normalizeName(findMaker(one.makers, id).globalName)))
+      const families = Map.groupBy(dated, id => familyOf(findMaker(one.makers, id).globalName))
+      for (const [base, ids] of families) {
+        const digits = (id: string): string =>
+          DATE.exec(normalizeName(findMaker(one.makers, id).globalName))![1]!.replaceAll('-', '')
+        const everywhere = (find(base) ?? []).flatMap(({ bareName }) => DATE.exec(normalizeName(bareName))?.[1] ?? [])
+        const newest = ids.toSorted((a, b) => (digits(a) < digits(b) ? -1 : 1)).at(-1)!
+        // Another provider may have a newer one.
+        if (everywhere.some(date => date.replaceAll('-', '') > digits(newest))) continue
+        pairs++
+        for (const rule of [base, `${base}-latest`, `${one.id}/${base}`]) {
+          if (!isRuleAbout(rule, namesOf(one, newest))) gaps.push(`${rule} is not about ${one.id}/${newest}`)
+        }
+        const rule = normalizeName(findMaker(one.makers, newest).globalName)
+        const plain = [...one.models.keys()].find(id => normalizeName(id) === base)
+        if (plain !== undefined && !isRuleAbout(rule, namesOf(one, plain))) gaps.push(`${rule} is not about ${plain}`)
+      }
+    }
+    expect(gaps).toEqual([])
+    expect(pairs).toBeGreaterThan(40)
+  })
+
+  test('a rule about a model is also about it in every region', () => {
+    const gaps: string[] = []
+    let pairs = 0
+    for (const one of shipped) {
+      for (const id of one.models.keys()) {
+        const { bareName, globalName } = findMaker(one.makers, id)
+        // What a reader sees as a region: a short word and a dot, or what is not in the maker's own name.
+        const region = /^(?:global|us|eu|apac|jp|au|ca|us-gov)\./.exec(id)?.[0]
+        if (region === undefined && bareName === globalName) continue
+        pairs++
+        const asked = normalizeName(id)
+          .replace(/^[a-z-]+-anthropic-/, '')
+          .replace(/-v\d(?::\d)?$/, '')
+        const end = asked.replace(DATE, '')
+        for (const rule of [asked, end, `${end.slice(0, -1)}*`, `${one.id}/${asked}`]) {
+          if (!isRuleAbout(rule, namesOf(one, id))) gaps.push(`${rule} is not about ${one.id}/${id}`)
+        }
+        // Where data goes is not for a rule about the model to allow.
+        if (bareName !== globalName) expect(namesOf(one, id).written).not.toContain(globalName)
+      }
+    }
+    expect(gaps).toEqual([])
+    expect(pairs).toBeGreaterThan(20)
+  })
+
+  test.each(['apac.anthropic.claude-opus-5', 'us-gov.anthropic.claude-opus-5-v1:0', 'anthropic.claude-opus-5-v1'])(
+    'a rule about a model is also about bedrock/%s, which is not listed',
+    id => {
+      const bedrock = shipped.find(one => one.id === 'bedrock')!
+      for (const rule of ['claude-opus-5', 'claude-opus-*']) expect(isRuleAbout(rule, namesOf(bedrock, id))).toBe(true)
+    },
+  )
+
+  test.each([
+    ['gpt-5', 'openrouter', 'OpenAI/gpt-5:nitro'],
+    ['gpt-5', 'openrouter', 'openai/GPT_5'],
+    ['gpt-5', 'openrouter', 'openai/gpt-5@preset/x'],
+    ['gpt-5.9', 'openrouter', 'OpenAI/gpt-5.9'],
+    ['qwen3-999b', 'deepinfra', 'qwen/Qwen3-999B'],
+    ['gemini-2.5-pro', 'google', 'models/gemini-2.5-pro'],
+    ['gemini-9-pro', 'vertex', 'publishers/google/models/Gemini-9-pro'],
+    ['gpt-5.9', 'azure', 'GPT-5.9'],
+  ])('a rule about %s is also about %s/%s, which is not listed', (rule, id, model) => {
+    const names = namesOf(shipped.find(one => one.id === id)!, model)
+    expect(isRuleAbout(normalizeName(rule), names)).toBe(true)
+  })
+
   test('know every name by which a model is found as one of its names, and find every such name', () => {
     const gaps: string[] = []
     let pairs = 0
@@ -188,6 +312,8 @@ describe('the shipped providers', () => {
           const isShadowed = made === '' && makersOf(found).length > 0
           if (!isShadowed && !found.some(({ provider: other, model }) => other === one && model.id === id)) {
             const base = id.slice(0, Math.max(0, id.lastIndexOf(':')))
+            // With another form of the date, or in another region, the name means another row of the same model.
+            if (familyOf(findMaker(one.makers, id).globalName) === familyOf(name.slice(name.indexOf('/') + 1))) continue
             if (!namesOf(one, base).all.has(name)) gaps.push(`${one.id}/${id} is not found by ${name}`)
           }
         }

@@ -7,7 +7,7 @@
 // newest model with one; and the newest dated name also means the model without a date, which is the same model.
 
 import type { RuleNames } from '../base/text/rule-names.ts'
-import { joinNames, normalizeName, variantBase } from '../base/text/rule-names.ts'
+import { joinNames, normalizeName, variantBase, withoutModelsPath } from '../base/text/rule-names.ts'
 import type { MadeModel } from './makers.ts'
 import { findMaker } from './makers.ts'
 import { buildFindNearest } from './nearest-models.ts'
@@ -52,13 +52,12 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     const hasChannel = channelsOf(provider.id).length > 0
     for (const model of provider.models.values()) all.push(indexedModel(provider, model, hasChannel))
   }
-  const byName = namesWithForms(all)
-  for (const model of all) {
-    const { id } = model.model
-    if (id !== model.bareName) addModel(byName, normalizeName(id), model)
-    for (const former of formerNamesOf(model)) addModel(byName, normalizeName(former), model)
-  }
-  const makersByPrefix = vendorPrefixes(all)
+  const remote = all.filter(model => !isLocal(model))
+  const families = familiesOf(remote)
+  const byName = namesWithForms(families)
+  for (const model of remote) for (const key of ownKeys(model)) addModel(byName, key, model)
+  addLocalModels(byName, all.filter(isLocal))
+  const makersByPrefix = vendorPrefixes(remote)
   const providerIds = new Set([...providers.keys()].map(normalizeName))
 
   function find(name: string): readonly IndexedModel[] | undefined {
@@ -80,7 +79,7 @@ export function buildModelIndex({ providers, channelsOf }: ModelIndexParts): Mod
     find,
     makersOf,
     namesOf: (provider, id) =>
-      (names ??= new RuleNameIndex({ all, byName, makersByPrefix, providerIds })).of(provider, id),
+      (names ??= new RuleNameIndex({ all, byName, families, makersByPrefix, providerIds })).of(provider, id),
     bareNames: () => (bareNames ??= listBareNames(all, find)),
     nearest: buildFindNearest(all.filter(({ hasChannel }) => hasChannel)),
   }
@@ -112,6 +111,17 @@ const makersOf = (models: readonly IndexedModel[]): readonly string[] => [
 
 /** Any program of the machine may listen at the port of a local server, and may list whatever names it likes. */
 const isLocal = ({ provider }: IndexedModel): boolean => provider.localServer !== undefined
+
+/**
+ * A local model has only its own names, and only those that no other provider's model has: otherwise a program at a
+ * local port could take the calls to "claude-opus-4" by listing a "claude-opus-4" with a newer date.
+ */
+function addLocalModels(names: ModelsByName, models: readonly IndexedModel[]): void {
+  const taken = new Set(names.keys())
+  for (const model of models) {
+    for (const key of [ownName(model), ...ownKeys(model)]) if (!taken.has(key)) addModel(names, key, model)
+  }
+}
 
 /**
  * The models that count for a name, in the order in which they are tried. A local server never takes the place of
@@ -176,9 +186,15 @@ type Forms = ModelsByName
 
 const ownName = ({ bareName }: IndexedModel): string => normalizeName(bareName)
 
-/** Every bare name that a model can be asked by, with the models of all providers that it means. */
-function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
-  const families = new Map<string, { readonly byProvider: Map<string, Forms>; newest: string }>()
+/** The models with one base name. */
+interface Family {
+  readonly byProvider: Map<string, Forms>
+  /** The newest date; empty without one. */
+  newest: string
+}
+
+function familiesOf(all: readonly IndexedModel[]): ReadonlyMap<string, Family> {
+  const families = new Map<string, Family>()
   for (const model of all) {
     const { base, form, date } = formOf(ownName(model))
     const family = families.get(base) ?? { byProvider: new Map<string, Forms>(), newest: '' }
@@ -188,16 +204,24 @@ function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
     family.byProvider.set(model.provider.id, forms)
     addModel(forms, date === '' ? form : date, model)
   }
+  return families
+}
+
+/** The same date is written in several ways. */
+const newestNamesOf = ({ byProvider, newest }: Family): ReadonlySet<string> =>
+  new Set([...byProvider.values()].flatMap(forms => (forms.get(newest) ?? []).map(ownName)))
+
+/** Every bare name that a model can be asked by, with the models of all providers that it means. */
+function namesWithForms(families: ReadonlyMap<string, Family>): ModelsByName {
   const names: ModelsByName = new Map()
   const add = (name: string, models: readonly IndexedModel[] = []): void => {
     for (const model of models) addModel(names, name, model)
   }
-  for (const [base, { byProvider, newest }] of families) {
-    const allForms = [...byProvider.values()]
-    const newestNames = new Set(allForms.flatMap(forms => (forms.get(newest) ?? []).map(ownName)))
-    for (const forms of allForms) {
+  for (const [base, family] of families) {
+    const newestNames = newestNamesOf(family)
+    for (const forms of family.byProvider.values()) {
       const [plain, latest, preview] = [forms.get('plain'), forms.get('latest'), forms.get('preview')]
-      const dated = forms.get(newest)
+      const dated = forms.get(family.newest)
       add(base, plain ?? latest ?? dated ?? preview)
       add(`${base}-latest`, latest ?? plain ?? dated ?? preview)
       add(`${base}-preview`, preview)
@@ -211,8 +235,22 @@ function namesWithForms(all: readonly IndexedModel[]): ModelsByName {
   return names
 }
 
+/**
+ * The names of the model with this name, for rules. The model without a date, the one with "-latest" and the newest
+ * dated one are the same model, even where a provider lists each of them; a model with a newer date is not listed yet.
+ */
+function sameNames(families: ReadonlyMap<string, Family>, name: string): readonly string[] {
+  const { base, form, date } = formOf(name)
+  const family = families.get(base)
+  if (form === 'preview' || date < (form === 'dated' ? (family?.newest ?? '') : '')) return [name]
+  return [name, base, `${base}-latest`, ...(family?.newest ? newestNamesOf(family) : [])]
+}
+
 const formerNamesOf = ({ model, provider }: IndexedModel): readonly string[] =>
   [...provider.formerNames].flatMap(([former, id]) => (id === model.id ? [former] : []))
+
+/** Its id and its former names. */
+const ownKeys = (model: IndexedModel): readonly string[] => [model.model.id, ...formerNamesOf(model)].map(normalizeName)
 
 /** The names that are written in a model's own row: its bare name, the same without a date or word, former names. */
 const writtenNames = (model: IndexedModel): readonly string[] => {
@@ -223,6 +261,7 @@ const writtenNames = (model: IndexedModel): readonly string[] => {
 interface RuleNameParts {
   readonly all: readonly IndexedModel[]
   readonly byName: ModelsByName
+  readonly families: ReadonlyMap<string, Family>
   readonly makersByPrefix: ReadonlyMap<string, string | undefined>
   readonly providerIds: ReadonlySet<string>
 }
@@ -231,6 +270,8 @@ interface RuleNameParts {
 class RuleNameIndex {
   readonly #parts: RuleNameParts
   readonly #models: ReadonlyMap<string, IndexedModel>
+  /** The listed ids by `<provider>/<normalized id>`. */
+  readonly #ids: ReadonlyMap<string, string>
   readonly #keys = new Map<IndexedModel, string[]>()
   /** How providers spell each name. */
   readonly #spellings = new Map<string, Set<string>>()
@@ -241,8 +282,10 @@ class RuleNameIndex {
     const { all, byName, makersByPrefix, providerIds } = parts
     this.#parts = parts
     this.#models = new Map(all.map(model => [model.name, model]))
+    this.#ids = new Map(all.map(({ provider, model: { id } }) => [`${provider.id}/${normalizeName(id)}`, id]))
     for (const [key, models] of byName) for (const model of models) pushTo(this.#keys, model, key)
     for (const model of all) {
+      if (isLocal(model)) continue
       for (const text of writtenNames(model)) {
         const key = normalizeName(text)
         const known = this.#spellings.get(key)
@@ -260,38 +303,54 @@ class RuleNameIndex {
     const known = model && this.#known.get(model)
     if (known !== undefined) return known
     const own = this.#ownNames(provider, id, model)
-    // A rule about a model is also about its variants. What allows the model does not allow them: they may cost more.
+    // A rule about a model is also about its variants and about its id in another spelling. What allows the model does
+    // not allow them: variants may cost more, and callers choose spellings freely.
     const base = provider.free ? undefined : variantBase(id)
-    const names = base === undefined ? own : { ...joinNames([own, this.of(provider, base)]), written: own.written }
+    const other = base ?? (model ? undefined : this.#otherSpelling(provider, id))
+    const names = other === undefined ? own : { ...joinNames([own, this.of(provider, other)]), written: own.written }
     if (model !== undefined) this.#known.set(model, names)
     return names
   }
 
+  /** The listed id that an id which is not listed means, or the id without a path before it. */
+  #otherSpelling(provider: Provider, id: string): string | undefined {
+    const plain = withoutModelsPath(id)
+    return this.#ids.get(`${provider.id}/${normalizeName(plain)}`) ?? (plain === id ? undefined : plain)
+  }
+
   #ownNames(provider: Provider, id: string, model: IndexedModel | undefined): RuleNames {
-    const { maker, bareName } = model ?? findMaker(provider.makers, id)
-    const ownKey = normalizeName(bareName)
-    const keys = (model && this.#keys.get(model)) ?? [ownKey, normalizeName(id)]
+    const { maker, bareName, globalName } = model ?? findMaker(provider.makers, id)
+    const ownKeys = [...new Set([normalizeName(bareName), normalizeName(globalName)])]
+    const found = (model && this.#keys.get(model)) ?? []
+    const same = ownKeys.flatMap(key => sameNames(this.#parts.families, key))
+    const keys = [...new Set([...found, ...same, normalizeName(id)])]
     // "openai/gpt-5" is the model of OpenAI, even if an aggregator has a model with this id.
     const isOwn = (name: string): boolean => !this.#isOthers(name, provider)
-    const spellings = model ? this.#spellingsOf(model, keys) : [bareName]
+    const spellings = model ? this.#spellingsOf(model) : [bareName]
     const bare = spellings.filter(isOwn).flatMap(name => [name, name.toLowerCase()])
     const written = new Set([`${provider.id}/${id}`, ...bare])
     const prefixes = this.#prefixesByMaker.get(maker) ?? []
     const vendorNames = (key: string): readonly string[] =>
       key.includes('/') ? [] : prefixes.map(prefix => `${prefix}/${key}`)
-    const ids = [normalizeName(id)].filter(isOwn)
+    const listed = [normalizeName(id), ...ownKeys].filter(isOwn)
     const all = keys.flatMap(key => [`${provider.id}/${key}`, ...(isOwn(key) ? [key] : []), ...vendorNames(key)])
     return {
       written: [...written],
-      listed: [...new Set([...[...written].map(normalizeName), ...ids, ...vendorNames(ownKey)])],
+      listed: [...new Set([...[...written].map(normalizeName), ...listed, ...ownKeys.flatMap(vendorNames)])],
       all: new Set([...all, ...[...written].map(normalizeName)]),
     }
   }
 
-  /** The model's own names, in every spelling that a provider uses. One of them may mean another model. */
-  #spellingsOf(model: IndexedModel, keys: readonly string[]): readonly string[] {
-    const own = writtenNames(model).map(normalizeName)
-    return own.filter(key => keys.includes(key)).flatMap(key => [...this.#spellings.get(key)!])
+  /**
+   * The model's own names, in every spelling that a provider uses. One of them may mean another model: for instance, the
+   * name of a local model may be a name of another provider's model, and what allows that one does not allow this one.
+   */
+  #spellingsOf(model: IndexedModel): readonly string[] {
+    const keys = this.#keys.get(model) ?? []
+    return writtenNames(model).flatMap(text => {
+      const key = normalizeName(text)
+      return keys.includes(key) ? [...(this.#spellings.get(key) ?? [text])] : []
+    })
   }
 
   #isOthers(name: string, provider: Provider): boolean {

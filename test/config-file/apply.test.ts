@@ -349,3 +349,15 @@ channels: [{provider: openai, name: remote, credential: {env: REMOTE_KEY}}]
     expect(exportedThere).toBe((await run('export')).stdout)
   })
 })
+
+test('a key that the file enables again may have no known text, and its warning says how to make a new one', async () => {
+  const file = 'accounts: [{name: halted}]\nkeys: [{account: halted, name: ci, tier: free}]\n'
+  const { created } = await apply(harness, file)
+  const { id } = created[0]!
+  // As a process leaves it that ends right after it has created the key.
+  await harness.manage('PATCH', `/api/web/keys/${id}`, { disabled: true })
+  const { plan, warnings } = await apply(harness, file)
+  expect(plan).toContain('    disabled: true → false')
+  expect(warnings.join()).toContain(`make a new one with: weir keys rotate ${id}`)
+  expect((await apply(harness, file)).warnings).toEqual([])
+})

@@ -1,6 +1,6 @@
 // WEIR_CONFIG: the file is applied before the gateway answers, and what it describes can only be changed in the file.
 
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -222,18 +222,63 @@ test('the text of a key is printed as soon as the key exists, also if the start 
   expect([answer.status, await answer.json()]).not.toEqual([401, expect.anything()])
 })
 
-test('requests that arrive while the file is applied wait until it is applied', async () => {
-  writeFileSync(path, withKey)
-  const port = freePort()
-  const statuses: Promise<number>[] = []
-  const onCreatedByFile = (): void =>
-    void statuses.push(fetch(`http://127.0.0.1:${port}/health/ready`).then(({ status }) => status))
-  harness = await startHarness({
-    folder: data,
-    env: { WEIR_CONFIG: path, PORT: String(port) },
-    world: { onCreatedByFile },
+describe('while the file is applied', () => {
+  /** Starts with a file, and does this before the file is applied completely. */
+  async function during(step: (url: string) => unknown, world: object = {}, file = withKey): Promise<void> {
+    writeFileSync(path, file)
+    const port = freePort()
+    harness = await startHarness({
+      folder: data,
+      env: { WEIR_CONFIG: path, PORT: String(port) },
+      world: { ...world, onCreatedByFile: async () => void (await step(`http://127.0.0.1:${port}`)) },
+    })
+  }
+
+  test('the gateway lives, but is not ready, and other requests wait', async () => {
+    const statuses: number[] = []
+    let models: Promise<Response> | undefined
+    await during(async url => {
+      models = fetch(`${url}/v1/models`)
+      for (const path of ['live', 'ready']) statuses.push((await fetch(`${url}/health/${path}`)).status)
+    })
+    expect([...statuses, (await models!).status]).toEqual([200, 503, 200])
+    expect((await fetch(`${harness!.url}/health/ready`)).status).toBe(200)
   })
-  expect(await Promise.all(statuses)).toEqual([200])
+
+  test('requests that have waited too long are refused in their dialect', async () => {
+    const answers: unknown[] = []
+    const ask = async (url: string, path: string): Promise<void> => {
+      const answer = await fetch(`${url}${path}`, {
+        method: 'POST',
+        body: '{}',
+        headers: { authorization: 'Bearer x' },
+      })
+      answers.push([answer.status, answer.headers.has('retry-after'), await answer.json()])
+    }
+    await during(
+      async url => {
+        for (const path of ['/v1/chat/completions', '/v1/messages', '/api/auth/login']) await ask(url, path)
+      },
+      { startWaitMs: 5 },
+    )
+    const message = expect.stringContaining('The gateway is starting.')
+    expect(answers).toMatchObject([
+      [503, true, { error: { code: 'overloaded', message } }],
+      [529, true, { type: 'error', error: { type: 'overloaded_error', message } }],
+      [503, true, { error: { code: 'overloaded', message } }],
+    ])
+  })
+
+  test('requests are refused if the start fails', async () => {
+    let waiting: Promise<Response> | undefined
+    const failing = `${withKey}webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
+    const step = async (url: string): Promise<void> => {
+      waiting = fetch(`${url}/v1/models`)
+      await fetch(`${url}/health/live`)
+    }
+    await expect(during(step, {}, failing)).rejects.toThrow('"url"')
+    expect((await waiting!).status).toBe(503)
+  })
 })
 
 function freePort(): number {

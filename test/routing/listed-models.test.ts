@@ -190,6 +190,37 @@ describe('variants', () => {
     await harness.weir('keys set', { key: allowed, allow: 'gpt-5' })
     expect(await costOf(harness, aggregator, allowed, 'openrouter/openai/gpt-5:nitro')).toBe(403)
   })
+
+  test('and models that are not listed have no other rules and no other price in another spelling', async () => {
+    const aggregator = await startAggregator([])
+    const harness = await start(aggregator)
+    await harness.weir('prices set', pattern)
+    await harness.weir('prices set', { ...pattern, model: 'openrouter/*:*' })
+    await harness.weir('prices set', { ...pattern, model: 'openrouter/*@preset/*' })
+    await harness.weir('prices set', { model: 'openrouter/openai/gpt-5:nitro', price: '{"input":"70","output":"80"}' })
+    const key = await harness.key()
+    const cost = (model: string): Promise<unknown> => costOf(harness, aggregator, key, `openrouter/${model}`)
+    for (const id of ['OpenAI/gpt-5:nitro', 'models/openai/gpt-5:nitro']) {
+      aggregator.planModel('openai/gpt-5:nitro', plain('hi', { usage }))
+      expect([id, await cost(id)]).toEqual([id, 7 * 70_000 + 5 * 80_000])
+    }
+    expect(await cost('openai/gpt-5@preset/x')).toBe(7 * 5_000 + 5 * 6_000)
+    await harness.weir('prices withdraw', { model: 'openrouter/*@preset/*' })
+    for (const id of ['openai/gpt-5@preset/x', '@preset/x']) expect(await cost(id)).toMatch('may cost more')
+    await harness.weir('keys set', { key, deny: 'gpt-5,gpt-5.9' })
+    for (const id of [
+      'OpenAI/gpt-5',
+      'OpenAI/gpt-5:nitro',
+      'openai/gpt-5@preset/x',
+      'openai/GPT_5:nitro@preset/x',
+      'openai/gpt-5:',
+      'models/openai/gpt-5',
+      'OpenAI/gpt-5.9',
+      'openAI/GPT-5_9:free',
+    ]) {
+      expect([id, await cost(id)]).toEqual([id, 403])
+    }
+  })
 })
 
 describe('the history of prices', () => {

@@ -46,8 +46,22 @@ export function hasSameNames(one: RuleNames, other: RuleNames): boolean {
   return one.listed.every((name, at) => name === other.listed[at])
 }
 
-/** A variant of a model has words behind colons: "gpt-5:online". A number there is a version: "nova-lite-v1:0". */
-const VARIANT = /^([^:]+(?::\d[^:]*)*)(?::[A-Za-z][\w.-]*)+$/
+/**
+ * A variant of a model has words behind colons ("gpt-5:online"), or settings that are kept at the provider
+ * ("gpt-5@preset/mine"; "@preset/mine" alone is a variant of no known model). A number behind a colon is a version:
+ * "nova-lite-v1:0".
+ */
+const VARIANT = /^([^:]+(?::\d[^:]*)*)(?:(?::[A-Za-z][\w.-]*)+:*|:+)$/
+const PRESET = /^(.*?)@preset\/.*$/is
 
-/** The id of the model that this one is a variant of. Undefined: it is none. */
-export const variantBase = (modelId: string): string | undefined => VARIANT.exec(modelId)?.[1]
+/** The id of the model that this one is a variant of; empty if that is not known. Undefined: it is no variant. */
+export function variantBase(modelId: string): string | undefined {
+  const preset = PRESET.exec(modelId)?.[1]
+  return VARIANT.exec(preset ?? modelId)?.[1] ?? preset
+}
+
+/** Whether a pattern is meant for variants. */
+export const isForVariants = (pattern: string): boolean => pattern.includes(':') || /@preset\//i.test(pattern)
+
+/** Google's API writes "models/" before the id of a model. */
+export const withoutModelsPath = (modelId: string): string => modelId.replace(/^(?:publishers\/[^/]+\/)?models\//i, '')

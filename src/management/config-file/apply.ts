@@ -51,10 +51,10 @@ export async function applyPlan(
     idOf: token => (typeof token === 'string' ? (ids.get(token) ?? token) : token),
     created: (token, id) => void ids.set(token, id),
     atEnd: step => void last.push({ change, step }),
-    showSecret(name, id, secret) {
+    async showSecret(name, id, secret) {
       const shown = { id: String(id), name, secret: String(secret) }
       created.push(shown)
-      show?.(shown)
+      await show?.(shown)
     },
   })
 

@@ -37,7 +37,7 @@ export interface ApplyContext {
   /** Runs a step after all changes of the plan. Nothing that is new works before everything that restricts it is set. */
   atEnd(step: () => Promise<unknown>): void
   /** The text of a new key, and the generated secret of a webhook, are shown once. */
-  showSecret(title: string, id: unknown, text: unknown): void
+  showSecret(title: string, id: unknown, text: unknown): void | Promise<void>
 }
 
 /** What an entry changes: the old and the new value of each field. */

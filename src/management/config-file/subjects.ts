@@ -222,18 +222,22 @@ const keys: Subject = {
     })
     const path = `${WEB}/keys/${asText(made.id)}`
     context.created(wanted.id, asText(made.id))
-    context.showSecret(`key ${wanted.label}`, made.id, made.key)
+    await context.showSecret(`key ${wanted.label}`, made.id, made.key)
     await writeBudgets(context, path, changes)
     if (disabled !== true) enableAtEnd(context, path)
     return { warnings: made.warnings }
   },
-  async change(context, { path }, { changes }) {
+  async change(context, { path, label }, { changes }) {
     const isEnabled = changes.disabled?.[1] === false
     const others = newValues(changes, ['budgets', ...(isEnabled ? ['disabled'] : [])])
-    const answer = Object.keys(others).length === 0 ? {} : await context.client('PATCH', path, others)
+    const answer: Fields = Object.keys(others).length === 0 ? {} : await context.client('PATCH', path, others)
     await writeBudgets(context, path, changes)
-    if (isEnabled) enableAtEnd(context, path)
-    return answer
+    if (!isEnabled) return answer
+    enableAtEnd(context, path)
+    // A process that ended right after it had created the key has left it disabled, and perhaps has not shown its text.
+    const id = path.slice(path.lastIndexOf('/') + 1)
+    const note = `The key ${label} is enabled. If nobody has its text, make a new one with: weir keys rotate ${id}`
+    return { ...answer, warnings: [...((answer.warnings as readonly string[] | undefined) ?? []), note] }
   },
   remove: (client, { path }) => client('DELETE', path),
   removal: 'revoke',
@@ -439,7 +443,7 @@ const webhooks: Subject = {
     const list = account === null ? `${WEB}/webhooks` : `${WEB}/accounts/${asText(context.idOf(account))}/webhooks`
     const given = secret === undefined ? {} : { secret: secret.reveal(), secretFrom }
     const made = await context.client('POST', list, { url, events, disabled, ...given })
-    if (secret === undefined) context.showSecret(`webhook ${wanted.label}`, made.id, made.secret)
+    if (secret === undefined) await context.showSecret(`webhook ${wanted.label}`, made.id, made.secret)
     return {}
   },
   change({ client }, { path }, { wanted, changes, secret }) {

@@ -1,5 +1,6 @@
-// Limits the management requests of one person, with the service tokens of that person, and of the service tokens of one
-// account: how many may run at once, so that one cannot keep others waiting, and how often those who are not staff may write, because every change stays in the audit log.
+// Limits the management requests of one person, of the service tokens that one person has made, and of the service tokens
+// of one account: how many may run at once, so that one cannot keep others waiting, and how often those who are not staff
+// may write, because every change stays in the audit log.
 
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'

@@ -8,7 +8,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { RuleNames } from '../../base/text/rule-names.ts'
-import { joinNames, plainNames, variantBase } from '../../base/text/rule-names.ts'
+import { joinNames, plainNames, variantBase, withoutModelsPath } from '../../base/text/rule-names.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
 import { checkModelAllowed, mayUseChannel } from '../../identity/key-rights.ts'
@@ -450,7 +450,9 @@ function exactModel(
  */
 function listedModel({ index }: Pick<Catalogue, 'index'>, { provider, model }: FoundModel): string | undefined {
   if (provider.models.has(model.id)) return undefined
-  return index.find(model.id)?.find(one => one.provider.id === provider.id)?.name
+  const id = withoutModelsPath(model.id)
+  if (provider.models.has(id)) return `${provider.id}/${id}`
+  return index.find(id)?.find(one => one.provider.id === provider.id)?.name
 }
 
 const SHOWN_MODELS_MAX = 5
