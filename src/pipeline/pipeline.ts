@@ -214,7 +214,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 }
 
 /** A local server may have got the model just now. */
-function findOrRefresh(find: () => Route, { refreshModels }: Stages, onChange: () => void): Route | Promise<Route> {
+export function findOrRefresh(
+  find: () => Route,
+  { refreshModels }: Pick<Stages, 'refreshModels'>,
+  onChange: () => void = () => {},
+): Route | Promise<Route> {
   try {
     return find()
   } catch (fault) {

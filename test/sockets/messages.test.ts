@@ -20,6 +20,9 @@ const open = async (): Promise<SocketClient> => connect(harness, await harness.k
 const lastBody = (): Wire =>
   JSON.parse(Buffer.from(harness.upstream.requests.findLast(({ method }) => method === 'POST')!.body).toString())
 
+/** The text of a message, in its short or its long form. */
+const textIn = (content: unknown): unknown => (typeof content === 'string' ? content : (content as Wire[])[0]!.text)
+
 describe('the handshake', () => {
   test.each(['/v1/responses', '/responses', '/v1/v1/responses'])('opens a connection at %s', async path => {
     const client = await connect(harness, await harness.key(), { path })
@@ -219,6 +222,77 @@ describe('what a connection remembers', () => {
     expect(await harness.balance(key)).toMatchObject({ balance: '100.00', held: '0.00' })
     await client.ask({ input: [], store: false, previous_response_id: id })
     expect(lastBody().input).toEqual([{ role: 'user', content: 'read me' }])
+    client.leave()
+  })
+
+  const lost = { type: 'error', status: 400, error: { code: 'previous_response_not_found' } }
+
+  test('includes the stored responses before it', async () => {
+    const client = await open()
+    const first = responseOf(await client.ask({ input: 'one' }))
+    const second = responseOf(await client.ask({ input: 'two', store: false, previous_response_id: first.id }))
+    const third = await client.ask({ input: 'three', store: false, previous_response_id: second.id })
+    expect(responseOf(third).previous_response_id).toBe(second.id)
+    const texts = (lastBody().input as readonly Wire[]).map(({ role, content }) => [role, textIn(content)])
+    expect(texts).toEqual([
+      ['user', 'one'],
+      ['assistant', 'one'],
+      ['user', 'two'],
+      ['assistant', 'two'],
+      ['user', 'three'],
+    ])
+    client.leave()
+  })
+
+  test('is nothing where the response before it is gone: no turn is lost without an error', async () => {
+    const key = await harness.key()
+    const client = await connect(harness, key)
+    const first = responseOf(await client.ask({ input: 'one' }))
+    const ends = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['a', 'b'], ends.promise))
+    client.create({ input: 'two', store: false, previous_response_id: first.id })
+    await client.until(() => textOf(client.events).includes('a'), 'the second response has begun')
+    const headers = { authorization: `Bearer ${key}` }
+    const deleted = await fetch(`${harness.url}/v1/responses/${String(first.id)}`, { method: 'DELETE', headers })
+    expect(deleted.status).toBe(200)
+    ends.resolve()
+    const second = responseOf(await client.response())
+    expect(await client.ask({ input: 'x', store: false, previous_response_id: second.id })).toMatchObject([lost])
+    client.leave()
+  })
+
+  test('can be prepared from stored and from remembered responses, with all turns', async () => {
+    const client = await open()
+    const first = responseOf(await client.ask({ input: 'one' }))
+    const warm = { input: 'two', store: false, generate: false }
+    const second = responseOf(await client.ask({ ...warm, previous_response_id: first.id }))
+    const third = responseOf(await client.ask({ ...warm, input: 'three', previous_response_id: second.id }))
+    await client.ask({ input: 'four', store: false, previous_response_id: third.id })
+    const texts = (lastBody().input as readonly Wire[]).map(({ content }) => textIn(content))
+    expect(texts).toEqual(['one', 'one', 'two', 'three', 'four'])
+    client.leave()
+  })
+
+  test('cannot be prepared from a response that the account does not have', async () => {
+    const stranger = await open()
+    const theirs = responseOf(await stranger.ask({ input: 'secret' }))
+    const client = await open()
+    for (const id of ['resp_none', theirs.id]) {
+      const events = await client.ask({ input: 'x', store: false, generate: false, previous_response_id: id })
+      expect(events).toMatchObject([lost])
+    }
+    stranger.leave()
+    client.leave()
+  })
+
+  test('cannot be prepared with a model that the key may not use', async () => {
+    const key = await harness.key()
+    const client = await connect(harness, key)
+    const [unknown] = await client.ask({ input: 'x', generate: false, model: 'openai/none' })
+    expect(unknown).toMatchObject({ type: 'error', status: 404, error: { code: 'model_not_found' } })
+    await harness.weir('keys set', { key, allow: 'openai/gpt-4o' })
+    const [forbidden] = await client.ask({ input: 'x', generate: false })
+    expect(forbidden).toMatchObject({ type: 'error', status: 403, error: { code: 'model_forbidden' } })
     client.leave()
   })
 

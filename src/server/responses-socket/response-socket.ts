@@ -7,6 +7,7 @@ import { bounds } from '../../base/bounds.ts'
 import type { Deadline, Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import type { PreviousResponses } from '../../features/stored-responses/previous-response.ts'
 import type { BodyBudget, BodyLease } from '../../http/server/body-budget.ts'
 import { bodyWriterOf, SSE_TYPE } from '../../http/server/event-stream.ts'
 import type { ServerSocket, WebSocketOwner } from '../../http/server/web-socket.ts'
@@ -15,7 +16,8 @@ import type { Authenticate } from '../../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
 import { requestDemand } from '../../pipeline/20-limit-rate.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
-import type { RunCall } from '../../pipeline/pipeline.ts'
+import type { RunCall, Stages } from '../../pipeline/pipeline.ts'
+import { findOrRefresh } from '../../pipeline/pipeline.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
 import { removeGatewayIds } from '../../protocols/openai-responses/stored-responses.ts'
 import { writeWarmUp } from '../../protocols/openai-responses/warm-up.ts'
@@ -32,10 +34,11 @@ import type { OpeningRequest } from './message-ingress.ts'
 import { MessageIngress } from './message-ingress.ts'
 import type { ConnectionTurns } from './turn-memory.ts'
 
-export interface ResponseSocketParts extends RefusalParts {
+export interface ResponseSocketParts extends RefusalParts, Pick<Stages, 'route' | 'refreshModels'> {
   readonly runCall: RunCall
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
+  readonly previousResponses: Pick<PreviousResponses, 'find' | 'storedAt' | 'itemsOf'>
   readonly gate: Pick<Gate, 'isClosed' | 'refuse'>
   readonly bodyBudget: BodyBudget
   readonly largeJson: Pick<LargeBodyReader, 'read'>
@@ -220,7 +223,7 @@ export class ResponseSocket implements WebSocketOwner {
     try {
       const response = await this.#respond(ingress, message).catch(fault => this.#writeRefusal(fault, requestId))
       const last = await this.#write(response, message, previous !== undefined)
-      if (!(message instanceof Refusal)) this.#remember(stream, message, { last, previous })
+      if (!(message instanceof Refusal)) await this.#remember(stream, message, { last, previous })
       if (response.status === 401) this.#close(POLICY_VIOLATION, 'The API key is not valid.')
     } catch (fault) {
       await this.#write(this.#writeRefusal(fault, requestId), message).catch(() => {}) // the socket is closed
@@ -240,9 +243,12 @@ export class ResponseSocket implements WebSocketOwner {
     return this.#warmUp(ingress)
   }
 
-  /** Nothing is generated and nothing is charged. It counts as a request in the limits of the key. */
+  /**
+   * Nothing is generated and nothing is charged. It counts as a request in the limits of the key, and is refused where
+   * the call that continues it would be refused: for its model, or for the response before it.
+   */
   async #warmUp(ingress: MessageIngress): Promise<Response> {
-    const { authenticate, gate, limitRate, deadlines, dateMs } = this.#parts
+    const { authenticate, gate, limitRate, previousResponses, route, deadlines, dateMs } = this.#parts
     const sinceMs = deadlines.nowMs()
     const caller = await authenticate(ingress).catch(fault => {
       if (!(fault instanceof Refusal)) throw fault
@@ -250,8 +256,13 @@ export class ResponseSocket implements WebSocketOwner {
       throw new Refusal(fault.code, fault.message, { ...fault.extras, headers })
     })
     if (gate.isClosed) throw gate.refuse('shut')
-    limitRate(caller, requestDemand)
-    const { model, json } = protocol.readCall(await ingress.readBody('json', caller), ingress)
+    const permit = limitRate(caller, requestDemand)
+    const call = protocol.readCall(await ingress.readBody('json', caller), ingress)
+    const previous = previousResponses.find(call, permit)
+    const storedAt = previousResponses.storedAt(previous)
+    await findOrRefresh(() => route(permit, { call, protocol, storedAt }), this.#parts)
+    if (previous !== undefined) await previousResponses.itemsOf(previous) // throws where only its upstream stores it
+    const { model, json } = call
     const createdS = Math.floor(dateMs() / 1_000)
     const { requestId } = ingress
     const target = { requestId, model, createdS, wantsUsage: true, choices: 1, json, losses: new Losses() }
@@ -264,16 +275,30 @@ export class ResponseSocket implements WebSocketOwner {
     return this.#parts.turns.find(message.previousId)
   }
 
-  /** The gateway stores other responses, and finds them by their ids. */
-  #remember(stream: string, message: CreateMessage, { last, previous }: Answered): void {
+  /**
+   * The gateway stores other responses, and finds them by their ids. Without the conversation before it a response is
+   * not remembered: its next turn would lose that part.
+   */
+  async #remember(stream: string, message: CreateMessage, { last, previous }: Answered): Promise<void> {
     if (this.#isClosed || last === undefined || (message.store && !message.warmsUp)) return
     const own = inputItems(message)
-    const bytes = last.length + own.length + (previous?.length ?? 0)
+    const before = previous ?? (await this.#storedItems(message))
+    if (before === undefined || this.#isClosed) return
+    const bytes = last.length + own.length + before.length
     const response = bytes > bounds.storedResponseBytesMax ? undefined : endedResponse(last)
     if (response === undefined) return
     const output = response.output.map(item => JSON.stringify(item)).join(',')
-    const items = joinItems([previous ?? Buffer.alloc(0), own, Buffer.from(output)])
+    const items = joinItems([before, own, Buffer.from(output)])
     this.#parts.turns.remember(stream, { responseId: response.id, items })
+  }
+
+  /** The conversation before a message, from the stored responses. Undefined where it is not stored here. */
+  async #storedItems({ previousId }: CreateMessage): Promise<Buffer | undefined> {
+    if (previousId === undefined) return Buffer.alloc(0)
+    const { previousResponses, caller } = this.#parts
+    const found = previousResponses.itemsOf({ accountId: caller.accountId, id: previousId })
+    const items = await found.catch(() => undefined)
+    return items && Buffer.from(JSON.stringify(removeGatewayIds(items)).slice(1, -1))
   }
 
   /** Writes a response as messages. Returns the last event of a stream. */
