@@ -4,10 +4,10 @@ import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { pausedStream } from '../../tools/fake-upstream/answers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
 import type { Wire } from '../support/responses-wire.ts'
 import type { SocketClient } from './client.ts'
-import { connect, responseOf, textOf } from './client.ts'
+import { buildFrame, connect, responseOf, textOf } from './client.ts'
 
 async function withGateway(options: HarnessOptions, run: (harness: Harness) => Promise<void>): Promise<void> {
   const harness = await startHarness(options)
@@ -169,5 +169,76 @@ test('a gateway that is short of memory forgets conversations and closes idle co
     } while (code === 'overloaded') // until the gateway has measured its memory again
     expect(code).toBe('previous_response_not_found')
     busy.leave()
+  })
+})
+
+test('a gateway that stays short of memory also closes busy connections of an account that has many', async () => {
+  let share = 0
+  const world = { memoryBytes: () => share * 1e9 }
+  await withGateway({ world, env: { WEIR_MEMORY_MB: '1000' } }, async harness => {
+    const [key, other] = [await harness.key(), await harness.key()]
+    const few = await connect(harness, other)
+    const endFew = await begin(harness, few)
+    const busy: SocketClient[] = []
+    for (let at = 0; at <= bounds.socketsSparedMax; at++) {
+      busy.push(await connect(harness, key))
+      await begin(harness, busy[at]!)
+    }
+    share = 0.99
+    for (const client of busy) expect(await client.closed()).toMatchObject({ code: 1013 })
+    share = 0
+    endFew()
+    expect((await few.response()).at(-1)!.type).toBe('response.completed')
+    few.leave()
+  })
+})
+
+describe('a client that does not read', () => {
+  const PONG = buildFrame('', { opcode: 10 })
+  /** Larger than the buffers of both sockets. */
+  const large = 'x'.repeat(12 * 1024 * 1024)
+
+  /** Waits until the gateway has closed the connection, although the client shows that it is there. */
+  async function isClosed(client: SocketClient): Promise<void> {
+    await until(() => {
+      client.sendBytes(PONG)
+      return client.isGone
+    }, 'the gateway has closed the connection')
+    expect(client.isGone).toBe(true)
+  }
+
+  const warmUp = { input: 'x', generate: false, instructions: large }
+  const impatient = { attemptTimes: { firstContentMs: 60_000, betweenChunksMs: 1_000 } }
+
+  test('loses its connection after a while', async () => {
+    await withGateway({ world: impatient }, async harness => {
+      const client = await connect(harness, await harness.key())
+      client.create(warmUp)
+      await client.stopInMessage()
+      await isClosed(client)
+    })
+  })
+
+  test('loses its connection when the gateway is short of memory', async () => {
+    let share = 0
+    const world = { memoryBytes: () => share * 1e9 }
+    await withGateway({ world, env: { WEIR_MEMORY_MB: '1000' } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      client.create(warmUp)
+      await client.stopInMessage()
+      share = 0.99
+      await isClosed(client)
+    })
+  })
+
+  test('loses its connection after its 60 minutes', async () => {
+    const { clock, goTo } = steppingClock()
+    await withGateway({ world: { clock } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      client.create(warmUp)
+      await client.stopInMessage()
+      goTo(bounds.socketMsMax)
+      await isClosed(client)
+    })
   })
 })

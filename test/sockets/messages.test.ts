@@ -2,7 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { pausedStream, plain } from '../../tools/fake-upstream/answers.ts'
+import { pausedStream, plain, streamed } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { bodyBytes, shaped } from '../../tools/fake-upstream/script-changes.ts'
 import { startHasty } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Wire } from '../support/responses-wire.ts'
@@ -366,6 +368,29 @@ describe('messages of one connection', () => {
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
   })
+})
+
+test('comments of an upstream are no headers', async () => {
+  const commented = (): Script => {
+    let isFirst = true
+    const addComment = (bytes: Uint8Array): Uint8Array => {
+      const comment = isFirst ? ': X-Secret-Thing hello\n\n: X-Pipeline-Breakdown false\n\n' : ''
+      isFirst = false
+      return Buffer.concat([Buffer.from(comment), bytes])
+    }
+    return shaped(streamed(['a', 'b']), bodyBytes(addComment))
+  }
+  const key = await harness.key()
+  const quiet = await connect(harness, key)
+  harness.upstream.plan(commented())
+  expect(typesOf(await quiet.ask({ input: 'x' }))).not.toContain('weir.headers')
+  quiet.leave()
+  const client = await connect(harness, key, { headers: { 'x-weir-comments': 'on' } })
+  harness.upstream.plan(commented())
+  const events = await client.ask({ input: 'x' })
+  expect(textOf(events)).toBe('ab')
+  expect(JSON.stringify(events)).not.toContain('x-secret-thing')
+  client.leave()
 })
 
 test('an upstream that answers without a stream is answered with its whole response', async () => {

@@ -39,12 +39,14 @@ export interface ResponseSocketParts extends RefusalParts, Pick<Stages, 'route' 
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
   readonly previousResponses: Pick<PreviousResponses, 'find' | 'storedAt' | 'itemsOf'>
-  readonly gate: Pick<Gate, 'isClosed' | 'refuse'>
+  readonly gate: Pick<Gate, 'isClosed' | 'refuse' | 'refusalFor' | 'measure'>
   readonly bodyBudget: BodyBudget
   readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly deadlines: Deadlines
   /** Whether the gateway refuses new calls, because it shuts down. */
   readonly drain: { readonly isClosed: boolean }
+  /** How long a client may read nothing of what was sent. */
+  readonly stallMs: number
   /** How long a connection may be open. */
   readonly socketMs: number
   readonly opening: OpeningRequest
@@ -86,7 +88,13 @@ export class ResponseSocket implements WebSocketOwner {
   #waiting: readonly WaitingMessage[] = []
   readonly #running = new Map<string, MessageIngress>()
   readonly #streams = new Set<string>()
+  /** Running messages that only wait until the client has read their answer. */
+  #unread = 0
   #room: PromiseWithResolvers<void> | undefined
+  /** Closes the connection of a client that reads nothing. */
+  #stall: Deadline | undefined
+  readonly #onRead = new Set<() => void>()
+  #isEnding = false
 
   constructor(parts: ResponseSocketParts) {
     this.#parts = parts
@@ -111,9 +119,9 @@ export class ResponseSocket implements WebSocketOwner {
   }
 
   onRoom(): void {
-    if (this.#socket!.getBufferedAmount() > 0) return
-    this.#room?.resolve()
-    this.#room = undefined
+    for (const onRead of this.#onRead) onRead()
+    if (this.#socket!.getBufferedAmount() > 0) return this.#stall?.extend(this.#parts.stallMs)
+    this.#endStall()
   }
 
   onClose(): void {
@@ -122,7 +130,7 @@ export class ResponseSocket implements WebSocketOwner {
     for (const { lease } of this.#waiting) lease.release()
     this.#waiting = []
     for (const ingress of this.#running.values()) ingress.disconnect()
-    this.#room?.resolve()
+    this.#endStall()
     this.#parts.onClose()
   }
 
@@ -130,23 +138,35 @@ export class ResponseSocket implements WebSocketOwner {
   closeIfOver(): void {
     if (this.#running.size > 0 || this.#unstarted > 0) return
     if (this.#parts.drain.isClosed) return this.#close(SERVICE_RESTART, 'The gateway is shutting down.')
-    if (!this.#isExpired) return
+    if (!this.#isExpired || this.#isEnding) return
+    this.#isEnding = true
     void this.#refuse(new Refusal('socket_expired', 'idle')).then(() =>
       this.#close(GOING_AWAY, 'Open a new WebSocket.'),
     )
   }
 
-  /** Closes a connection without a running response, which may be receiving a large message. */
-  closeIfIdle(): void {
-    if (this.#running.size === 0) this.#close(TRY_AGAIN_LATER, 'The gateway is at its limit.')
+  /** Whether nothing is generated. The connection may be receiving a large message, or its client does not read. */
+  get isIdle(): boolean {
+    return this.#running.size === this.#unread
+  }
+
+  get accountId(): number {
+    return this.#parts.caller.accountId
+  }
+
+  closeForMemory(): void {
+    this.#close(TRY_AGAIN_LATER, 'The gateway is at its limit.')
   }
 
   get #isExpired(): boolean {
     return this.#expiry !== undefined && this.#expiry.dueMs <= this.#parts.deadlines.nowMs()
   }
 
+  /** A client that has not read everything does not get the reason: its connection would stay until it reads. */
   #close(code: number, reason: string): void {
-    if (!this.#isClosed) this.#socket?.close(code, reason)
+    if (this.#isClosed || this.#socket === undefined) return
+    if (this.#socket.getBufferedAmount() > 0) this.#socket.terminate()
+    else this.#socket.close(code, reason)
   }
 
   async #take(bytes: Buffer | undefined, lease: BodyLease): Promise<void> {
@@ -229,6 +249,9 @@ export class ResponseSocket implements WebSocketOwner {
       await this.#write(this.#writeRefusal(fault, requestId), message).catch(() => {}) // the socket is closed
     } finally {
       lease.release()
+      this.#unread++
+      await this.#whenRoom()
+      this.#unread--
       this.#running.delete(stream)
       this.#startWaiting()
       this.closeIfOver()
@@ -310,22 +333,33 @@ export class ResponseSocket implements WebSocketOwner {
       socket: this.#socket!,
       streamId,
       previousId: continues ? previousId : undefined,
+      hasComments: this.#hasComments,
       room: () => this.#whenRoom(),
+      onRead: this.#onRead,
     })
     const headers = headersOf(response)
     const writeBody = bodyWriterOf(response)
     const isStream = writeBody !== undefined || response.headers.get('content-type')?.startsWith('text/event-stream')
     if (this.#hasComments && isStream) sink.sendHeaders(headers)
     if (writeBody !== undefined) await writeBody(sink)
-    else if (isStream) await sink.write(await response.bytes())
+    else if (isStream) void sink.write(await response.bytes())
     else sink.send(plainEvent(response.status, JSON.parse(await response.text()) as Json, { message, headers }))
     return sink.last
   }
 
+  /** Resolves when the client has read everything, or when the connection has closed. */
   #whenRoom(): Promise<void> | undefined {
     if (this.#isClosed || this.#socket!.getBufferedAmount() === 0) return undefined
     this.#room ??= Promise.withResolvers()
+    this.#stall ??= this.#parts.deadlines.after(this.#parts.stallMs, () => this.#socket!.terminate())
     return this.#room.promise
+  }
+
+  #endStall(): void {
+    this.#stall?.cancel()
+    this.#stall = undefined
+    this.#room?.resolve()
+    this.#room = undefined
   }
 
   #writeRefusal(fault: unknown, requestId: string): Response {
@@ -335,6 +369,7 @@ export class ResponseSocket implements WebSocketOwner {
   async #refuse(refusal: Refusal): Promise<void> {
     const requestId = textId('req', this.#parts.mintId())
     await this.#write(this.#writeRefusal(refusal, requestId), refusal)
+    await this.#whenRoom()
   }
 }
 
