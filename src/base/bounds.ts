@@ -250,6 +250,8 @@ export const bounds = {
   socketResponsesMax: 16,
   socketStreamsMax: 32,
   socketMessagesWaitingMax: 32,
+  /** A message of a WebSocket that needs no answer. */
+  socketNoteBytesMax: 4_096,
   streamIdCharsMax: 256,
   /** Unread bytes of a client. A client that leaves more unread loses its connection. */
   socketBufferBytesMax: 64 * 1024 * 1024,

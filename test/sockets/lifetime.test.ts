@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
+import { DAY_MS } from '../../src/base/time.ts'
 import { pausedStream } from '../../tools/fake-upstream/answers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
@@ -66,6 +67,20 @@ describe('after its 60 minutes', () => {
       expect(textOf(client.events)).toBe('onetwo')
       expect(client.closedWith).toMatchObject({ code: 1001 })
     })
+  })
+})
+
+test('a key that expires gets 401 for its next message, and loses its connection', async () => {
+  let aheadMs = 0
+  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs }
+  await withGateway({ world: { clock } }, async harness => {
+    const key = await harness.key()
+    await harness.weir('keys set', { key, expires: '1d' })
+    const client = await connect(harness, key)
+    expect(textOf(await client.ask({ input: 'x' }))).toBe('x')
+    aheadMs = 2 * DAY_MS
+    expect(await client.ask({ input: 'x' })).toMatchObject([{ type: 'error', status: 401 }])
+    expect(await client.closed()).toMatchObject({ code: 1008 })
   })
 })
 

@@ -169,6 +169,28 @@ describe('a message', () => {
   })
 })
 
+describe('a message that needs no answer', () => {
+  const processed = { type: 'response.processed', response_id: 'resp_1' }
+
+  test('may come once for each response', async () => {
+    const client = await open()
+    client.send(processed) // of a response of another connection
+    for (let at = 0; at < 3; at++) {
+      expect(textOf(await client.ask({ input: 'next' }))).toBe('next')
+      client.send(processed)
+    }
+    expect(textOf(await client.ask({ input: 'last' }))).toBe('last')
+    for (let at = 0; at < 2; at++) client.send(processed)
+    expect(await client.closed()).toMatchObject({ code: 1008 })
+  })
+
+  test('must be small', async () => {
+    const client = await open()
+    client.send({ ...processed, padding: 'x'.repeat(bounds.socketNoteBytesMax) })
+    expect(await client.closed()).toMatchObject({ code: 1008 })
+  })
+})
+
 describe('what a connection remembers', () => {
   test('ends with it, and belongs to it alone', async () => {
     const key = await harness.key()
@@ -344,6 +366,29 @@ describe('messages of one connection', () => {
     for (let at = 0; at < count; at++) await client.response()
     expect(began().size).toBe(count)
     await harness.idle()
+    client.leave()
+  })
+
+  test('that are refused are answered in their stream, not behind another one', async () => {
+    const ends = Promise.withResolvers<void>()
+    const client = await open()
+    harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+    client.create({ input: 'x', store: false })
+    await client.until(() => textOf(client.events).includes('one'), 'the first has begun')
+    const refused: readonly (readonly [object, string])[] = [
+      [{ background: true }, 'field_invalid'],
+      [{ type: 'response.other' }, 'field_invalid'],
+      [{ generate: 'no' }, 'field_invalid'],
+      [{ previous_response_id: 'resp_none' }, 'previous_response_not_found'],
+    ]
+    for (const [at, [fields, code]] of refused.entries()) {
+      const error = { type: 'error', stream_id: `s${at}`, error: { code } }
+      client.create({ input: 'bad', stream_id: `s${at}`, ...fields })
+      await client.until(() => client.events.some(({ type }) => type === 'error'), 'the error has arrived')
+      expect(client.events.splice(0).filter(({ type }) => type === 'error')).toMatchObject([error])
+    }
+    ends.resolve()
+    await client.until(() => client.events.some(({ type }) => type === 'response.completed'), 'the first has ended')
     client.leave()
   })
 

@@ -28,13 +28,13 @@ import type { LargeBodyReader } from '../../protocols/request/large-json.ts'
 import type { RefusalParts } from '../refusal-response.ts'
 import { writeRefusal } from '../refusal-response.ts'
 import type { CreateMessage } from './create-message.ts'
-import { buildBody, inputItems, joinItems, readMessage } from './create-message.ts'
+import { buildBody, inputItems, joinItems, peekStreamId, readMessage } from './create-message.ts'
 import { EventSink } from './event-sink.ts'
 import type { OpeningRequest } from './message-ingress.ts'
 import { MessageIngress } from './message-ingress.ts'
 import type { ConnectionTurns } from './turn-memory.ts'
 
-export interface ResponseSocketParts extends RefusalParts, Pick<Stages, 'route' | 'refreshModels'> {
+export interface ResponseSocketParts extends RefusalParts, Pick<Stages, 'route' | 'refreshModels' | 'refuseUnread'> {
   readonly runCall: RunCall
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
@@ -58,17 +58,22 @@ export interface ResponseSocketParts extends RefusalParts, Pick<Stages, 'route' 
   mintId(): number
 }
 
-/** A message that waits for its turn. */
+/** A message that has arrived and waits for its turn. */
 interface WaitingMessage {
-  readonly stream: string
-  /** A refusal where the message is not valid: it runs as a call that is refused when its body is read. */
-  readonly message: CreateMessage | Refusal
+  stream: string
+  /**
+   * Bytes until the message is read. A refusal where it is not valid or not admitted: it runs as a call that is refused
+   * when its body is read.
+   */
+  message: Buffer | CreateMessage | Refusal
   /** Counts the bytes of the message until the pipeline has them. */
   readonly lease: BodyLease
 }
 
 /** The stream of messages without a stream id. No stream id is empty. */
 const NO_STREAM = ''
+
+const notText = new Refusal('json_invalid', 'binary', { hint: 'Messages must be text, not binary.' })
 
 const protocol = protocols['openai-responses']
 
@@ -78,6 +83,7 @@ const [GOING_AWAY, POLICY_VIOLATION, SERVICE_RESTART, TRY_AGAIN_LATER] = [1001, 
 export class ResponseSocket implements WebSocketOwner {
   readonly #parts: ResponseSocketParts
   readonly #hasComments: boolean
+  readonly #bearer: MessageIngress
   #socket: ServerSocket | undefined
   #expiry: Deadline | undefined
   #isClosed = false
@@ -88,6 +94,8 @@ export class ResponseSocket implements WebSocketOwner {
   #waiting: readonly WaitingMessage[] = []
   readonly #running = new Map<string, MessageIngress>()
   readonly #streams = new Set<string>()
+  /** How many messages may come that need no answer: one for each response, and for the last of another connection. */
+  #notes = 1
   /** Running messages that only wait until the client has read their answer. */
   #unread = 0
   #room: PromiseWithResolvers<void> | undefined
@@ -99,6 +107,10 @@ export class ResponseSocket implements WebSocketOwner {
   constructor(parts: ResponseSocketParts) {
     this.#parts = parts
     this.#hasComments = parts.opening.headers['x-weir-comments']?.trim().toLowerCase() === 'on'
+    const { opening } = parts
+    const readBody = (): Promise<Buffer> => Promise.reject(notText)
+    const noCall = { callId: 0, requestId: '', idempotencyKey: undefined }
+    this.#bearer = new MessageIngress({ ...noCall, opening, readBody, closeConnection() {} })
   }
 
   onOpen(socket: ServerSocket): void {
@@ -112,10 +124,8 @@ export class ResponseSocket implements WebSocketOwner {
       return this.#close(POLICY_VIOLATION, `More than ${bounds.socketMessagesWaitingMax} messages are waiting.`)
     }
     this.#unstarted++
-    const { accountId } = this.#parts.caller
-    const lease = this.#parts.bodyBudget.open({ class: 'caller', name: `account ${accountId}` })
-    const bytes = typeof message === 'string' ? Buffer.from(message) : undefined
-    this.#reading = this.#reading.then(() => this.#take(bytes, lease))
+    const waiting = this.#receive(message)
+    this.#reading = this.#reading.then(() => this.#take(waiting))
   }
 
   onRoom(): void {
@@ -169,27 +179,48 @@ export class ResponseSocket implements WebSocketOwner {
     else this.#socket.close(code, reason)
   }
 
-  async #take(bytes: Buffer | undefined, lease: BodyLease): Promise<void> {
+  /** Counts the bytes at once. Of a message that is refused for them, or dropped later, only the refusal waits. */
+  #receive(message: string | Uint8Array): WaitingMessage {
+    const lease = this.#parts.bodyBudget.open({ class: 'caller', name: `account ${this.accountId}` })
+    const waiting: WaitingMessage = { stream: NO_STREAM, message: notText, lease }
+    if (typeof message !== 'string') return waiting
+    waiting.stream = peekStreamId(message) ?? NO_STREAM
+    try {
+      lease.addBytes(Buffer.byteLength(message))
+      waiting.message = Buffer.from(message)
+    } catch (fault) {
+      waiting.message = asRefusal(fault)
+    }
+    lease.onDrop(refusal => (waiting.message = refusal))
+    return waiting
+  }
+
+  async #take(waiting: WaitingMessage): Promise<void> {
+    const { lease } = waiting
     if (this.#isClosed) return lease.release()
-    const message = await this.#read(bytes, lease).catch(asRefusal)
+    const message = await this.#read(waiting).catch(asRefusal)
     if (message === undefined || this.#isClosed) {
       this.#unstarted--
       lease.release()
       return this.closeIfOver()
     }
-    const stream = message instanceof Refusal ? NO_STREAM : (message.streamId ?? NO_STREAM)
-    const waiting = { stream, message, lease }
+    if (message instanceof Refusal) lease.release()
+    if (!(waiting.message instanceof Refusal)) waiting.message = message
     this.#waiting = [...this.#waiting, waiting]
-    lease.onDrop(refusal => {
-      this.#waiting = this.#waiting.map(one => (one === waiting ? { ...one, message: refusal } : one))
-    })
     this.#startWaiting()
   }
 
-  async #read(bytes: Buffer | undefined, lease: BodyLease): Promise<CreateMessage | undefined> {
-    if (bytes === undefined) throw new Refusal('json_invalid', 'binary', { hint: 'Messages must be text, not binary.' })
-    lease.addBytes(bytes.length)
-    const message = readMessage(await this.#parse(bytes, () => this.#throwIfClosed()))
+  /** Undefined for a message that needs no answer. */
+  async #read(waiting: WaitingMessage): Promise<CreateMessage | undefined> {
+    const { message: bytes } = waiting
+    if (!Buffer.isBuffer(bytes)) throw bytes
+    const isNote = bytes.length <= bounds.socketNoteBytesMax
+    if (!isNote) await this.#admit()
+    const setStream = (id: string): void => void (waiting.stream = id)
+    const message = readMessage(await this.#parse(bytes, () => this.#throwIfClosed()), setStream)
+    if (message === undefined && !(isNote && this.#notes-- > 0)) {
+      this.#close(POLICY_VIOLATION, 'Send one small response.processed for each response.')
+    }
     const { streamId } = message ?? {}
     if (streamId === undefined || this.#streams.has(streamId)) return message
     if (this.#streams.size >= bounds.socketStreamsMax) {
@@ -198,6 +229,14 @@ export class ResponseSocket implements WebSocketOwner {
     }
     this.#streams.add(streamId)
     return message
+  }
+
+  /** Checks a message before it is parsed, as a call is checked before its body is read. */
+  async #admit(): Promise<void> {
+    const { authenticate, gate, refuseUnread } = this.#parts
+    const caller = await authenticate(this.#bearer)
+    const refusal = gate.refusalFor(caller) ?? refuseUnread(caller)
+    if (refusal !== undefined) throw refusal
   }
 
   /** A large body is parsed in another thread, and counted there for its account. */
@@ -222,7 +261,8 @@ export class ResponseSocket implements WebSocketOwner {
   }
 
   async #run(waiting: WaitingMessage): Promise<void> {
-    const { stream, message, lease } = waiting
+    const { stream, lease } = waiting
+    const message = waiting.message as CreateMessage | Refusal
     const callId = this.#parts.mintId()
     const requestId = textId('req', callId)
     const previous = this.#previousItems(message)
@@ -232,7 +272,14 @@ export class ResponseSocket implements WebSocketOwner {
       requestId,
       idempotencyKey: message instanceof Refusal ? undefined : message.idempotencyKey,
       readBody: async (_caller, throwIfGone) => {
-        if (message instanceof Refusal) throw message
+        // It may have been dropped since the call began.
+        if (message instanceof Refusal || waiting.message instanceof Refusal) throw waiting.message
+        if (previous !== undefined) {
+          lease.addBytes(previous.length)
+          // The same message again must be the same request, also when its previous response is not remembered any more.
+          const hasKey = message.idempotencyKey !== undefined
+          if (hasKey) ingress.claimedBody = await this.#parse(buildBody(message, undefined), throwIfGone)
+        }
         const body = await this.#parse(buildBody(message, previous), throwIfGone)
         lease.release()
         return body
@@ -240,15 +287,17 @@ export class ResponseSocket implements WebSocketOwner {
       closeConnection: () => this.#socket?.terminate(),
     })
     this.#running.set(stream, ingress)
+    const answered = { stream, message, continues: previous !== undefined }
     try {
       const response = await this.#respond(ingress, message).catch(fault => this.#writeRefusal(fault, requestId))
-      const last = await this.#write(response, message, previous !== undefined)
+      const last = await this.#write(response, answered)
       if (!(message instanceof Refusal)) await this.#remember(stream, message, { last, previous })
       if (response.status === 401) this.#close(POLICY_VIOLATION, 'The API key is not valid.')
     } catch (fault) {
-      await this.#write(this.#writeRefusal(fault, requestId), message).catch(() => {}) // the socket is closed
+      await this.#write(this.#writeRefusal(fault, requestId), answered).catch(() => {}) // the socket is closed
     } finally {
       lease.release()
+      this.#notes++
       this.#unread++
       await this.#whenRoom()
       this.#unread--
@@ -325,14 +374,13 @@ export class ResponseSocket implements WebSocketOwner {
   }
 
   /** Writes a response as messages. Returns the last event of a stream. */
-  async #write(response: Response, message: CreateMessage | Refusal, continues = false): Promise<string | undefined> {
-    const { streamId, previousId } =
-      message instanceof Refusal ? { streamId: undefined, previousId: undefined } : message
+  async #write(response: Response, { stream, message, continues }: AnsweredMessage): Promise<string | undefined> {
     if (this.#isClosed) return void (await bodyWriterOf(response)?.({ write: () => undefined }))
+    const previousId = message instanceof Refusal || !continues ? undefined : message.previousId
     const sink = new EventSink({
       socket: this.#socket!,
-      streamId,
-      previousId: continues ? previousId : undefined,
+      streamId: stream === NO_STREAM ? undefined : stream,
+      previousId,
       hasComments: this.#hasComments,
       room: () => this.#whenRoom(),
       onRead: this.#onRead,
@@ -368,9 +416,17 @@ export class ResponseSocket implements WebSocketOwner {
 
   async #refuse(refusal: Refusal): Promise<void> {
     const requestId = textId('req', this.#parts.mintId())
-    await this.#write(this.#writeRefusal(refusal, requestId), refusal)
+    const answered = { stream: NO_STREAM, message: refusal, continues: false }
+    await this.#write(this.#writeRefusal(refusal, requestId), answered)
     await this.#whenRoom()
   }
+}
+
+interface AnsweredMessage {
+  readonly stream: string
+  readonly message: CreateMessage | Refusal
+  /** Whether the connection has put the previous turns into the call. */
+  readonly continues: boolean
 }
 
 interface Answered {
