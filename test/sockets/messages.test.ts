@@ -383,7 +383,7 @@ describe('messages of one connection', () => {
     ]
     for (const [at, [fields, code]] of refused.entries()) {
       const error = { type: 'error', stream_id: `s${at}`, error: { code } }
-      client.create({ input: 'bad', stream_id: `s${at}`, ...fields })
+      client.create({ input: [{ role: 'user', content: 'bad' }], stream_id: `s${at}`, ...fields })
       await client.until(() => client.events.some(({ type }) => type === 'error'), 'the error has arrived')
       expect(client.events.splice(0).filter(({ type }) => type === 'error')).toMatchObject([error])
     }
