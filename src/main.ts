@@ -176,7 +176,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     upstreams.close()
     sockets.freeMemory()
   }
-  const gate = openGate(config, { store, runtime: world, log, closeIdle: closeIdleConnections })
+  const hasConnections = (): boolean => sockets.size > 0
+  const gate = openGate(config, { store, runtime: world, log, closeIdle: closeIdleConnections, hasConnections })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
@@ -371,12 +372,14 @@ function answersHeldBytes(config: Config): number {
 
 interface GateSources extends Pick<CallParts, 'store' | 'runtime' | 'log'> {
   closeIdle(): void
+  hasConnections(): boolean
 }
 
-function openGate(config: Config, { store, runtime, log, closeIdle }: GateSources): Gate {
+function openGate(config: Config, { store, runtime, log, closeIdle, hasConnections }: GateSources): Gate {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return new Gate({
     callsMax: config.callsMax,
+    hasConnections,
     nowMs: runtime.clock.nowMs,
     timerDelayMs: runtime.lateMs,
     memoryShare: () => runtime.memoryBytes() / bytesMax,

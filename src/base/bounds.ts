@@ -245,12 +245,16 @@ export const bounds = {
   socketsMax: 4_096,
   socketsOfAccountMax: 1_024,
   socketsOfKeyMax: 64,
+  /** Of an account with no more WebSockets, none with a running response closes because memory is short. */
+  socketsSparedMax: 4,
   /** How long a WebSocket may be open. OpenAI has the same limit, so that clients know how to reconnect. */
   socketMsMax: 3_600_000,
   /** Of one WebSocket: responses at the same time, different values of stream_id (both as OpenAI), waiting messages. */
   socketResponsesMax: 16,
   socketStreamsMax: 32,
   socketMessagesWaitingMax: 32,
+  /** A message of a WebSocket that needs no answer. */
+  socketNoteBytesMax: 4_096,
   streamIdCharsMax: 256,
   /** Unread bytes of a client. A client that leaves more unread loses its connection. */
   socketBufferBytesMax: 64 * 1024 * 1024,

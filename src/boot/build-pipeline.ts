@@ -226,8 +226,10 @@ export function buildCalls(parts: CallParts) {
     priceOf: version => readPrice(store, version),
   })
   const served = { authenticate, runCall, countCall, responses, tasks, files }
+  const { route, refreshModels } = stages
+  const forSockets = { previousResponses, route, refreshModels, refuseUnread, stallMs }
   const watched = { channels, standing, waiting: () => waitQueues.counts }
-  return { ...served, ...watched, limits, dayNotes, limitRate, settling, counter }
+  return { ...served, ...forSockets, ...watched, limits, dayNotes, limitRate, settling, counter }
 }
 
 interface EndListeners {

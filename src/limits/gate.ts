@@ -25,6 +25,8 @@ export interface GateParts {
   onLevel(state: OverloadState): void
   /** Frees memory that can be spared. Called again and again while memory is short. */
   freeMemory(): void
+  /** Whether connections are open that use memory also without calls. */
+  hasConnections?(): boolean
 }
 
 export interface GateVisitor {
@@ -119,9 +121,14 @@ export class Gate {
     )
   }
 
+  /** Measures from now on, also without calls: a connection was opened that uses memory. */
+  measure(): void {
+    if (this.#timer === undefined) this.#startTimer()
+  }
+
   /** Admits a call, or returns the reason against it. */
   admit({ accountId, tier }: GateVisitor): GateLease | Refusal {
-    if (this.#timer === undefined) this.#startTimer()
+    this.measure()
     const share = this.#shareOf(accountId)
     const reason = this.#reasonAgainst(share, tier)
     if (reason !== undefined) return this.refuse(reason)
@@ -206,9 +213,8 @@ export class Gate {
     this.#pace.beginTick(Math.max(lateMs, this.#parts.ledgerWaitMs() / LEDGER_PATIENCE), nowMs)
     if (nowMs - this.#measuredMs >= MEASURE_MS) this.#measure(nowMs)
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs)
-    const isIdle =
-      this.#activeCalls === 0 && this.level === 0 && this.admittedPerSecond === undefined && this.#shares.size === 0
-    if (isIdle) this.#timer = undefined
+    const isCalm = this.#activeCalls === 0 && this.level === 0 && this.admittedPerSecond === undefined
+    if (isCalm && this.#shares.size === 0 && !this.#parts.hasConnections?.()) this.#timer = undefined
     else this.#scheduleTick(nowMs)
   }
 

@@ -83,6 +83,7 @@ export interface Ingress extends KeyedRequest {
   readonly path: string
   readonly callId: number
   readonly requestId: string
+  readonly claimedBody?: Uint8Array | undefined
   /** The listener is called when the caller's socket closes, or at once if it is closed already. */
   onDisconnect(listener: () => void): void
   /** The response is written; the server may use the connection for other requests. */
@@ -214,7 +215,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 }
 
 /** A local server may have got the model just now. */
-function findOrRefresh(find: () => Route, { refreshModels }: Stages, onChange: () => void): Route | Promise<Route> {
+export function findOrRefresh(
+  find: () => Route,
+  { refreshModels }: Pick<Stages, 'refreshModels'>,
+  onChange: () => void = () => {},
+): Route | Promise<Route> {
   try {
     return find()
   } catch (fault) {

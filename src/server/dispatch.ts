@@ -132,6 +132,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   }
 
   function openSocket(arrival: Arrival, caller: Caller, context: RequestContext): Response {
+    if (parts.drain.isClosed) throw new Refusal('draining', arrival.path) // since the key was checked
     const { path, headers } = arrival
     const address = new ArrivalIngress(arrival, parts, context).address()
     const opening = { path, headers, address, query: (name: string) => arrival.query(name) }

@@ -134,6 +134,12 @@ export class SocketClient {
     return this.closedWith
   }
 
+  /** Stops reading in the middle of the next message, which must be large. */
+  async stopInMessage(): Promise<void> {
+    await this.until(() => this.#received.length > 0, 'a part of a message has arrived')
+    this.#socket.pause()
+  }
+
   stopReading(): void {
     this.#socket.pause()
   }

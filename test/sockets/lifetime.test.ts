@@ -2,12 +2,13 @@
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
+import { DAY_MS } from '../../src/base/time.ts'
 import { pausedStream } from '../../tools/fake-upstream/answers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
 import type { Wire } from '../support/responses-wire.ts'
 import type { SocketClient } from './client.ts'
-import { connect, responseOf, textOf } from './client.ts'
+import { buildFrame, connect, responseOf, textOf } from './client.ts'
 
 async function withGateway(options: HarnessOptions, run: (harness: Harness) => Promise<void>): Promise<void> {
   const harness = await startHarness(options)
@@ -66,6 +67,20 @@ describe('after its 60 minutes', () => {
       expect(textOf(client.events)).toBe('onetwo')
       expect(client.closedWith).toMatchObject({ code: 1001 })
     })
+  })
+})
+
+test('a key that expires gets 401 for its next message, and loses its connection', async () => {
+  let aheadMs = 0
+  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs }
+  await withGateway({ world: { clock } }, async harness => {
+    const key = await harness.key()
+    await harness.weir('keys set', { key, expires: '1d' })
+    const client = await connect(harness, key)
+    expect(textOf(await client.ask({ input: 'x' }))).toBe('x')
+    aheadMs = 2 * DAY_MS
+    expect(await client.ask({ input: 'x' })).toMatchObject([{ type: 'error', status: 401 }])
+    expect(await client.closed()).toMatchObject({ code: 1008 })
   })
 })
 
@@ -169,5 +184,76 @@ test('a gateway that is short of memory forgets conversations and closes idle co
     } while (code === 'overloaded') // until the gateway has measured its memory again
     expect(code).toBe('previous_response_not_found')
     busy.leave()
+  })
+})
+
+test('a gateway that stays short of memory also closes busy connections of an account that has many', async () => {
+  let share = 0
+  const world = { memoryBytes: () => share * 1e9 }
+  await withGateway({ world, env: { WEIR_MEMORY_MB: '1000' } }, async harness => {
+    const [key, other] = [await harness.key(), await harness.key()]
+    const few = await connect(harness, other)
+    const endFew = await begin(harness, few)
+    const busy: SocketClient[] = []
+    for (let at = 0; at <= bounds.socketsSparedMax; at++) {
+      busy.push(await connect(harness, key))
+      await begin(harness, busy[at]!)
+    }
+    share = 0.99
+    for (const client of busy) expect(await client.closed()).toMatchObject({ code: 1013 })
+    share = 0
+    endFew()
+    expect((await few.response()).at(-1)!.type).toBe('response.completed')
+    few.leave()
+  })
+})
+
+describe('a client that does not read', () => {
+  const PONG = buildFrame('', { opcode: 10 })
+  /** Larger than the buffers of both sockets. */
+  const large = 'x'.repeat(12 * 1024 * 1024)
+
+  /** Waits until the gateway has closed the connection, although the client shows that it is there. */
+  async function isClosed(client: SocketClient): Promise<void> {
+    await until(() => {
+      client.sendBytes(PONG)
+      return client.isGone
+    }, 'the gateway has closed the connection')
+    expect(client.isGone).toBe(true)
+  }
+
+  const warmUp = { input: 'x', generate: false, instructions: large }
+  const impatient = { attemptTimes: { firstContentMs: 60_000, betweenChunksMs: 1_000 } }
+
+  test('loses its connection after a while', async () => {
+    await withGateway({ world: impatient }, async harness => {
+      const client = await connect(harness, await harness.key())
+      client.create(warmUp)
+      await client.stopInMessage()
+      await isClosed(client)
+    })
+  })
+
+  test('loses its connection when the gateway is short of memory', async () => {
+    let share = 0
+    const world = { memoryBytes: () => share * 1e9 }
+    await withGateway({ world, env: { WEIR_MEMORY_MB: '1000' } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      client.create(warmUp)
+      await client.stopInMessage()
+      share = 0.99
+      await isClosed(client)
+    })
+  })
+
+  test('loses its connection after its 60 minutes', async () => {
+    const { clock, goTo } = steppingClock()
+    await withGateway({ world: { clock } }, async harness => {
+      const client = await connect(harness, await harness.key())
+      client.create(warmUp)
+      await client.stopInMessage()
+      goTo(bounds.socketMsMax)
+      await isClosed(client)
+    })
   })
 })

@@ -2,7 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { pausedStream, plain } from '../../tools/fake-upstream/answers.ts'
+import { pausedStream, plain, streamed } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { bodyBytes, shaped } from '../../tools/fake-upstream/script-changes.ts'
 import { startHasty } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Wire } from '../support/responses-wire.ts'
@@ -19,6 +21,9 @@ const open = async (): Promise<SocketClient> => connect(harness, await harness.k
 
 const lastBody = (): Wire =>
   JSON.parse(Buffer.from(harness.upstream.requests.findLast(({ method }) => method === 'POST')!.body).toString())
+
+/** The text of a message, in its short or its long form. */
+const textIn = (content: unknown): unknown => (typeof content === 'string' ? content : (content as Wire[])[0]!.text)
 
 describe('the handshake', () => {
   test.each(['/v1/responses', '/responses', '/v1/v1/responses'])('opens a connection at %s', async path => {
@@ -164,6 +169,28 @@ describe('a message', () => {
   })
 })
 
+describe('a message that needs no answer', () => {
+  const processed = { type: 'response.processed', response_id: 'resp_1' }
+
+  test('may come once for each response', async () => {
+    const client = await open()
+    client.send(processed) // of a response of another connection
+    for (let at = 0; at < 3; at++) {
+      expect(textOf(await client.ask({ input: 'next' }))).toBe('next')
+      client.send(processed)
+    }
+    expect(textOf(await client.ask({ input: 'last' }))).toBe('last')
+    for (let at = 0; at < 2; at++) client.send(processed)
+    expect(await client.closed()).toMatchObject({ code: 1008 })
+  })
+
+  test('must be small', async () => {
+    const client = await open()
+    client.send({ ...processed, padding: 'x'.repeat(bounds.socketNoteBytesMax) })
+    expect(await client.closed()).toMatchObject({ code: 1008 })
+  })
+})
+
 describe('what a connection remembers', () => {
   test('ends with it, and belongs to it alone', async () => {
     const key = await harness.key()
@@ -222,6 +249,77 @@ describe('what a connection remembers', () => {
     client.leave()
   })
 
+  const lost = { type: 'error', status: 400, error: { code: 'previous_response_not_found' } }
+
+  test('includes the stored responses before it', async () => {
+    const client = await open()
+    const first = responseOf(await client.ask({ input: 'one' }))
+    const second = responseOf(await client.ask({ input: 'two', store: false, previous_response_id: first.id }))
+    const third = await client.ask({ input: 'three', store: false, previous_response_id: second.id })
+    expect(responseOf(third).previous_response_id).toBe(second.id)
+    const texts = (lastBody().input as readonly Wire[]).map(({ role, content }) => [role, textIn(content)])
+    expect(texts).toEqual([
+      ['user', 'one'],
+      ['assistant', 'one'],
+      ['user', 'two'],
+      ['assistant', 'two'],
+      ['user', 'three'],
+    ])
+    client.leave()
+  })
+
+  test('is nothing where the response before it is gone: no turn is lost without an error', async () => {
+    const key = await harness.key()
+    const client = await connect(harness, key)
+    const first = responseOf(await client.ask({ input: 'one' }))
+    const ends = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['a', 'b'], ends.promise))
+    client.create({ input: 'two', store: false, previous_response_id: first.id })
+    await client.until(() => textOf(client.events).includes('a'), 'the second response has begun')
+    const headers = { authorization: `Bearer ${key}` }
+    const deleted = await fetch(`${harness.url}/v1/responses/${String(first.id)}`, { method: 'DELETE', headers })
+    expect(deleted.status).toBe(200)
+    ends.resolve()
+    const second = responseOf(await client.response())
+    expect(await client.ask({ input: 'x', store: false, previous_response_id: second.id })).toMatchObject([lost])
+    client.leave()
+  })
+
+  test('can be prepared from stored and from remembered responses, with all turns', async () => {
+    const client = await open()
+    const first = responseOf(await client.ask({ input: 'one' }))
+    const warm = { input: 'two', store: false, generate: false }
+    const second = responseOf(await client.ask({ ...warm, previous_response_id: first.id }))
+    const third = responseOf(await client.ask({ ...warm, input: 'three', previous_response_id: second.id }))
+    await client.ask({ input: 'four', store: false, previous_response_id: third.id })
+    const texts = (lastBody().input as readonly Wire[]).map(({ content }) => textIn(content))
+    expect(texts).toEqual(['one', 'one', 'two', 'three', 'four'])
+    client.leave()
+  })
+
+  test('cannot be prepared from a response that the account does not have', async () => {
+    const stranger = await open()
+    const theirs = responseOf(await stranger.ask({ input: 'secret' }))
+    const client = await open()
+    for (const id of ['resp_none', theirs.id]) {
+      const events = await client.ask({ input: 'x', store: false, generate: false, previous_response_id: id })
+      expect(events).toMatchObject([lost])
+    }
+    stranger.leave()
+    client.leave()
+  })
+
+  test('cannot be prepared with a model that the key may not use', async () => {
+    const key = await harness.key()
+    const client = await connect(harness, key)
+    const [unknown] = await client.ask({ input: 'x', generate: false, model: 'openai/none' })
+    expect(unknown).toMatchObject({ type: 'error', status: 404, error: { code: 'model_not_found' } })
+    await harness.weir('keys set', { key, allow: 'openai/gpt-4o' })
+    const [forbidden] = await client.ask({ input: 'x', generate: false })
+    expect(forbidden).toMatchObject({ type: 'error', status: 403, error: { code: 'model_forbidden' } })
+    client.leave()
+  })
+
   test('is prepared only within the limits of the key', async () => {
     const client = await connect(harness, await harness.key({ qpm: 1 }))
     expect((await client.ask({ input: 'x', generate: false })).at(-1)!.type).toBe('response.completed')
@@ -271,6 +369,29 @@ describe('messages of one connection', () => {
     client.leave()
   })
 
+  test('that are refused are answered in their stream, not behind another one', async () => {
+    const ends = Promise.withResolvers<void>()
+    const client = await open()
+    harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+    client.create({ input: 'x', store: false })
+    await client.until(() => textOf(client.events).includes('one'), 'the first has begun')
+    const refused: readonly (readonly [object, string])[] = [
+      [{ background: true }, 'field_invalid'],
+      [{ type: 'response.other' }, 'field_invalid'],
+      [{ generate: 'no' }, 'field_invalid'],
+      [{ previous_response_id: 'resp_none' }, 'previous_response_not_found'],
+    ]
+    for (const [at, [fields, code]] of refused.entries()) {
+      const error = { type: 'error', stream_id: `s${at}`, error: { code } }
+      client.create({ input: [{ role: 'user', content: 'bad' }], stream_id: `s${at}`, ...fields })
+      await client.until(() => client.events.some(({ type }) => type === 'error'), 'the error has arrived')
+      expect(client.events.splice(0).filter(({ type }) => type === 'error')).toMatchObject([error])
+    }
+    ends.resolve()
+    await client.until(() => client.events.some(({ type }) => type === 'response.completed'), 'the first has ended')
+    client.leave()
+  })
+
   test('have a bounded number of stream ids', async () => {
     const client = await open()
     for (let at = 0; at < bounds.socketStreamsMax; at++) await client.ask({ input: 'x', stream_id: `s${at}` })
@@ -292,6 +413,29 @@ describe('messages of one connection', () => {
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
   })
+})
+
+test('comments of an upstream are no headers', async () => {
+  const commented = (): Script => {
+    let isFirst = true
+    const addComment = (bytes: Uint8Array): Uint8Array => {
+      const comment = isFirst ? ': X-Secret-Thing hello\n\n: X-Pipeline-Breakdown false\n\n' : ''
+      isFirst = false
+      return Buffer.concat([Buffer.from(comment), bytes])
+    }
+    return shaped(streamed(['a', 'b']), bodyBytes(addComment))
+  }
+  const key = await harness.key()
+  const quiet = await connect(harness, key)
+  harness.upstream.plan(commented())
+  expect(typesOf(await quiet.ask({ input: 'x' }))).not.toContain('weir.headers')
+  quiet.leave()
+  const client = await connect(harness, key, { headers: { 'x-weir-comments': 'on' } })
+  harness.upstream.plan(commented())
+  const events = await client.ask({ input: 'x' })
+  expect(textOf(events)).toBe('ab')
+  expect(JSON.stringify(events)).not.toContain('x-secret-thing')
+  client.leave()
 })
 
 test('an upstream that answers without a stream is answered with its whole response', async () => {

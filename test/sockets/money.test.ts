@@ -156,6 +156,25 @@ describe('a client that leaves', () => {
   })
 })
 
+test('a message that continues a response is answered again for its idempotency key', async () => {
+  const key = await harness.key({ credit: '1' })
+  const headers = { 'x-weir-comments': 'on' }
+  const client = await connect(harness, key, { headers })
+  const first = (await client.ask({ input: 'one', store: false })).at(-1)!.response as Wire
+  const message = { input: 'two', store: false, previous_response_id: first.id, idempotency_key: 'continued' }
+  expect(textOf(await client.ask(message))).toBe('two')
+  const asked = harness.upstream.requests.length
+  const replayed = { headers: { 'x-weir-replayed': expect.stringMatching(/^req_/) } }
+  expect((await client.ask({ ...message, stream_id: 'b' }))[0]).toMatchObject(replayed)
+  const later = await connect(harness, key, { headers })
+  expect((await later.ask(message))[0]).toMatchObject(replayed)
+  expect(harness.upstream.requests.length).toBe(asked)
+  const [other] = await client.ask({ ...message, input: 'three' })
+  expect(other).toMatchObject({ status: 422, error: { code: 'idempotency_mismatch' } })
+  client.leave()
+  later.leave()
+})
+
 test('an idempotency key of the connection is not that of its messages', async () => {
   const client = await connect(harness, await harness.key(), { headers: { 'idempotency-key': 'one' } })
   expect([textOf(await client.ask({ input: 'a' })), textOf(await client.ask({ input: 'b' }))]).toEqual(['a', 'b'])
@@ -194,6 +213,35 @@ describe('while a connection is open,', () => {
     expect(event!.headers).toMatchObject({ 'retry-after': expect.any(String) })
     expect((event!.headers as Record<string, string>)['x-pipeline-ratelimit']).toMatch(/reason=qpm_exceeded/)
     client.leave()
+  })
+
+  test('a key has no more responses at the same time than its limit', async () => {
+    const key = await harness.key()
+    const { account } = (await harness.weir('keys show', { key })) as { account: string }
+    await harness.weir('limits set', { resource: 'concurrency', amount: '2', account })
+    const client = await connect(harness, key)
+    const ends = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['a', 'b'], ends.promise), pausedStream(['a', 'b'], ends.promise))
+    for (const id of ['one', 'two']) client.create({ input: 'x', stream_id: id })
+    await client.until(() => textOf(client.events) === 'aa', 'two have begun')
+    client.create({ input: 'x', stream_id: 'three' })
+    await client.until(() => client.events.some(({ type }) => type === 'error'), 'the third is refused')
+    expect(client.events.at(-1)).toMatchObject({ status: 429, stream_id: 'three' })
+    ends.resolve()
+    await harness.idle()
+    const next = await connect(harness, key)
+    expect(textOf(await next.ask({ input: 'next' }))).toBe('next')
+    client.leave()
+    next.leave()
+  })
+
+  test('a key that is disabled gets 401, and loses its connection', async () => {
+    const key = await harness.key()
+    const client = await connect(harness, key)
+    expect(textOf(await client.ask({ input: 'x' }))).toBe('x')
+    await harness.weir('keys set', { key, disable: true })
+    expect(await client.ask({ input: 'x' })).toMatchObject([{ type: 'error', status: 401 }])
+    expect(await client.closed()).toMatchObject({ code: 1008 })
   })
 
   test('messages that are no calls count in the limit as well', async () => {

@@ -6,6 +6,8 @@ export const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export interface StreamSink {
   write(bytes: Uint8Array | string): Promise<void> | undefined
+  /** Calls the listener when the client has read something, until the returned function is called. */
+  onRead?(listener: () => void): () => void
 }
 
 interface DirectController {

@@ -24,6 +24,8 @@ export interface Claim {
 
 export interface ClaimRequest {
   readonly path: string
+  /** The body that the key stands for, if it is not the one that is read. */
+  readonly claimedBody?: Uint8Array | undefined
   header(name: string): string | undefined
   query?(name: string): string | null
 }
@@ -41,8 +43,9 @@ export function readClaim(ingress: ClaimRequest, body: Uint8Array): Claim | unde
   const form = ingress.query?.('alt') ?? ingress.query?.('$alt') ?? null
   const target = form === null ? ingress.path : `${ingress.path}?alt=${form}`
   // A large body was already hashed outside the main thread; that hash stands for it.
-  const taken = getBodyHash(body)
-  const content = taken === undefined ? body : `sha256:${taken}`
+  const { claimedBody = body } = ingress
+  const taken = getBodyHash(claimedBody)
+  const content = taken === undefined ? claimedBody : `sha256:${taken}`
   const fingerprint = createHash('sha256').update(`${target}\n`).update(content).digest('hex')
   return { key: { name, fingerprint } }
 }

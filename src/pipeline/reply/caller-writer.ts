@@ -45,6 +45,9 @@ export class CallerWriter {
       disconnects.onDisconnect(exchange)
       exchange.lifetime.closeConnection()
     })
+    const ignore = this.#sink.onRead?.(() => {
+      if (stop.reason === undefined) deadline.extend(stallMs)
+    })
     const onStop = (): void => {
       if (stop.reason === callerLeft) gone.reject(callerLeft)
       else deadline.extend(LAST_BYTES_MS)
@@ -55,6 +58,7 @@ export class CallerWriter {
       await Promise.race([room, gone.promise])
     } finally {
       deadline.cancel()
+      ignore?.()
       stop.removeListener(onStop)
       callerGone.removeListener(gone.resolve)
     }

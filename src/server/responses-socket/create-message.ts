@@ -28,15 +28,26 @@ const envelope = ['type', 'stream_id', 'generate', 'idempotency_key', 'stream'] 
 /** A client tells with it that it has read a response. There is nothing to do. */
 const PROCESSED = 'response.processed'
 
-/** Undefined for a message that needs no answer. */
-export function readMessage(bytes: Buffer): CreateMessage | undefined {
+/** The parts of a message before its stream id, as clients write them: fields with short values. */
+const STREAM_ID = /^\s*\{\s*(?:"\w+"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*,\s*)*?"stream_id"\s*:\s*"([^"\\]+)"/
+const PEEKED_CHARS = 2_048
+
+/** The stream id of a message that may be refused before it is parsed, where it is near the beginning. */
+export function peekStreamId(message: string): string | undefined {
+  const id = STREAM_ID.exec(message.slice(0, PEEKED_CHARS))?.[1]
+  return id !== undefined && id.length <= bounds.streamIdCharsMax ? id : undefined
+}
+
+/** Undefined for a message that needs no answer. `setStream` gets the stream id even if the message is not valid. */
+export function readMessage(bytes: Buffer, setStream: (id: string) => void): CreateMessage | undefined {
   const { json, fields } = readJsonObject(bytes, [...uniqueFields, ...envelope])
   if (json.type === PROCESSED) return undefined
-  if (json.type !== 'response.create') throw invalid('type', 'must be "response.create"')
-  if (readOptional(json, 'background', 'boolean')) throw invalid('background', 'must not be true on a WebSocket')
   const streamId = readOptional(json, 'stream_id', 'text')
   if (streamId !== undefined && (streamId === '' || streamId.length > bounds.streamIdCharsMax))
     throw invalid('stream_id', `must have 1 to ${bounds.streamIdCharsMax} characters`)
+  if (streamId !== undefined) setStream(streamId)
+  if (json.type !== 'response.create') throw invalid('type', 'must be "response.create"')
+  if (readOptional(json, 'background', 'boolean')) throw invalid('background', 'must not be true on a WebSocket')
   return {
     streamId,
     warmsUp: readOptional(json, 'generate', 'boolean') === false,

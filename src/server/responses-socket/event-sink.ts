@@ -11,6 +11,10 @@ export interface EventSinkParts {
   readonly streamId: string | undefined
   /** The response that this one continues, where the upstream does not know it. */
   readonly previousId: string | undefined
+  /** Whether the client gets headers as events. */
+  readonly hasComments: boolean
+  /** Listeners to be called when the client has read something. */
+  readonly onRead: Set<() => void>
   /** Resolves when the socket has taken what was sent; undefined if it has already. */
   room(): Promise<void> | undefined
 }
@@ -22,7 +26,8 @@ const HEADERS_EVENT = 'weir.headers'
 const NO_PREVIOUS = /(?<!\\)"previous_response_id":\s*null/
 const nameOf = (previousId: string) => (): string => `"previous_response_id":${JSON.stringify(previousId)}`
 
-const COMMENT = /^: (X-[\w-]+) (.*)$/
+/** The comments that the gateway itself writes. Those of upstreams are no headers. */
+const COMMENT = /^: (X-Pipeline-Breakdown|X-Weir-Loss) (.*)$/
 
 export class EventSink implements StreamSink {
   readonly #parts: EventSinkParts
@@ -42,6 +47,11 @@ export class EventSink implements StreamSink {
     return this.#parts.room()
   }
 
+  onRead(listener: () => void): () => void {
+    this.#parts.onRead.add(listener)
+    return () => this.#parts.onRead.delete(listener)
+  }
+
   send(event: Readonly<Record<string, unknown>>): void {
     this.#sendText(JSON.stringify(event))
   }
@@ -59,9 +69,10 @@ export class EventSink implements StreamSink {
     this.#sendText(previousId === undefined ? data : data.replace(NO_PREVIOUS, nameOf(previousId)))
   }
 
-  /** A comment without text keeps the connection open, which a ping does here. */
+  /** Other comments keep the connection open, which a ping does here. */
   #writeComment(frame: SseFrame): void {
-    const [, name, value] = COMMENT.exec(frame.toString().trimEnd()) ?? []
+    const { hasComments } = this.#parts
+    const [, name, value] = (hasComments && COMMENT.exec(frame.toString().trimEnd())) || []
     if (name === undefined) this.#parts.socket.ping()
     else this.sendHeaders({ [name.toLowerCase()]: value! })
   }

@@ -26,6 +26,7 @@ export class MessageIngress implements Ingress {
   readonly endpoint = 'responses'
   readonly callId: number
   readonly requestId: string
+  claimedBody: Buffer | undefined
   readonly #parts: MessageIngressParts
   readonly #listeners: (() => void)[] = []
   #isGone = false

@@ -20,12 +20,13 @@ export class ResponseSockets {
   readonly #parts: ResponseSocketsParts
   readonly #turns: TurnMemory
   readonly #open = new Set<ResponseSocket>()
-  readonly #ofAccounts = new AccountShares({ total: bounds.socketsMax, perAccount: bounds.socketsOfAccountMax })
+  readonly #ofAccounts: AccountShares
   readonly #ofKeys = new AccountShares({ total: bounds.socketsMax, perAccount: bounds.socketsOfKeyMax })
 
   constructor(parts: ResponseSocketsParts) {
     this.#parts = parts
     this.#turns = new TurnMemory(parts.memoryBytesMax)
+    this.#ofAccounts = new AccountShares({ total: bounds.socketsMax, perAccount: socketsOfAccount(parts) })
   }
 
   /** The number of open connections. */
@@ -56,6 +57,7 @@ export class ResponseSockets {
     let opened: T | undefined
     try {
       opened = upgrade(socket)
+      this.#parts.gate.measure()
       return opened
     } finally {
       if (opened === undefined) onClose()
@@ -67,10 +69,33 @@ export class ResponseSockets {
     for (const socket of this.#open) socket.closeIfOver()
   }
 
-  /** Frees memory: conversations are forgotten, and connections without a running response close. */
+  /**
+   * Frees memory, and is called again while memory is short: conversations are forgotten, and connections close that
+   * may be receiving a large message, which the runtime holds. Idle ones close first; if there are none, those with
+   * running responses close as well, but of no account that has only a few.
+   */
   freeMemory(): void {
     this.#turns.forgetAll()
-    for (const socket of this.#open) socket.closeIfIdle()
+    const open = [...this.#open]
+    const idle = open.filter(({ isIdle }) => isIdle)
+    closeLargest(idle.length > 0 ? idle : open, idle.length > 0 ? 0 : bounds.socketsSparedMax)
+  }
+}
+
+/** At most half of the memory can be filled by messages that one account has sent a part of. */
+const socketsOfAccount = ({ memoryBytesMax }: ResponseSocketsParts): number => {
+  const fits = Math.floor(memoryBytesMax / 2 / bounds.bodyBytesMax)
+  return Math.max(2 * bounds.socketsSparedMax, Math.min(fits, bounds.socketsOfAccountMax))
+}
+
+/** Closes at least half of the connections: all of an account, beginning with the account that has the most. */
+function closeLargest(sockets: readonly ResponseSocket[], spared: number): void {
+  const ofAccounts = [...Map.groupBy(sockets, ({ accountId }) => accountId).values()]
+  let left = sockets.length / 2
+  for (const own of ofAccounts.sort((a, b) => b.length - a.length)) {
+    if (left <= 0 || own.length <= spared) return
+    left -= own.length
+    for (const socket of own) socket.closeForMemory()
   }
 }
 
