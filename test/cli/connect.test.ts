@@ -45,7 +45,7 @@ async function connectHere(home: string, args: string): Promise<string> {
   }
 }
 
-function put(path: string, text: string, mode = 0o644): void {
+function put(path: string, text: string | Uint8Array, mode = 0o644): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
   chmodSync(path, mode)
@@ -192,6 +192,19 @@ describe('writing', () => {
     const home = freshFolder()
     const { code } = await connect(home, 'codex --write --key -', { STDIN: `${KEY}\n` })
     expect([code, readFileSync(join(home, '.codex/.env'), 'utf8')]).toEqual([0, `WEIR_KEY=${KEY}\n`])
+  })
+
+  test.each([
+    ['Latin-1', Buffer.from('# cl\u00e9\nNAME=Andr\u00e9\n', 'latin1')],
+    ['UTF-16 with a mark', Buffer.from('\ufeffNAME=x\n', 'utf16le')],
+    ['UTF-16 without a mark', Buffer.from('NAME=x\n', 'utf16le')],
+  ])('a file in %s is refused, and stays as it is', async (_what, bytes) => {
+    const home = freshFolder()
+    put(join(home, '.codex/.env'), bytes)
+    const { code, stderr } = await connect(home, `codex --write --key ${KEY}`)
+    expect([code, stderr.includes('.env is not UTF-8')]).toEqual([1, true])
+    expect(readFileSync(join(home, '.codex/.env'))).toEqual(bytes)
+    expect(readdirSync(join(home, '.codex'))).toEqual(['.env'])
   })
 
   test('a huge file and a folder in its place are refused', async () => {

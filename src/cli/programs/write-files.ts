@@ -58,11 +58,25 @@ function readExisting(path: string): { readonly text?: string; readonly mode?: n
   if (!stats.isFile()) throw new Problem(`${path} is not a file.`)
   if (stats.size > FILE_BYTES_MAX)
     throw new Problem(`${path} is larger than 1 MiB, so it cannot be a file of settings.`)
+  let bytes: Uint8Array
   try {
-    return { text: readFileSync(path, 'utf8'), mode: stats.mode & 0o777 }
+    bytes = readFileSync(path)
   } catch (fault) {
     throw new Problem(`${path} cannot be read: ${(fault as Error).message}.`)
   }
+  return { text: decode(bytes, path), mode: stats.mode & 0o777 }
+}
+
+/** Bytes that are not UTF-8 could not be written back as they were. */
+function decode(bytes: Uint8Array, path: string): string {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    // UTF-16 without a mark at its start.
+    if (!text.includes('\0')) return text
+  } catch {
+    // Said below.
+  }
+  throw new Problem(`${path} is not UTF-8, so it cannot be changed without risk. Save it as UTF-8 first.`)
 }
 
 /** Writes the file and returns the path of the copy of the old one, if there was one. */
