@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -156,6 +157,56 @@ describe('writing', () => {
     expect((await connect(home, 'zed --write')).code).toBe(0)
     expect(readFileSync(join(home, 'dotfiles/zed.json'), 'utf8')).toContain('openai_compatible')
     expect(modeOf(join(home, 'dotfiles/zed.json'))).toBe(0o644)
+  })
+
+  test('a link to nothing stays a link', async () => {
+    const home = freshFolder()
+    mkdirSync(join(home, '.config/zed'), { recursive: true })
+    symlinkSync(join(home, 'gone.json'), join(home, '.config/zed/settings.json'))
+    const { code, stderr } = await connect(home, 'zed --write')
+    expect([code, stderr.includes(`is a link to ${join(home, 'gone.json')}, which does not exist`)]).toEqual([1, true])
+    expect(readlinkSync(join(home, '.config/zed/settings.json'))).toBe(join(home, 'gone.json'))
+  })
+
+  test.each([
+    ['a link into a repository', 'dotfiles', true],
+    ['a home folder that is a repository', '.', false],
+    ['a folder that is a link into a repository', 'dotfiles', 'folder'],
+  ] as const)('a key is not written to %s without a flag', async (_what, repository, link) => {
+    const home = freshFolder()
+    mkdirSync(join(home, repository, '.git'), { recursive: true })
+    const real = join(home, repository, link === false ? '.claude/settings.json' : 'claude/settings.json')
+    put(real, '{}\n')
+    if (link === 'folder') symlinkSync(dirname(real), join(home, '.claude'))
+    else if (link) {
+      mkdirSync(join(home, '.claude'))
+      symlinkSync(real, join(home, '.claude/settings.json'))
+    }
+    const { code, stderr } = await connect(home, `claude-code --write --key ${KEY}`)
+    expect([code, stderr.includes(`${real} is in the repository ${join(home, repository)}`)]).toEqual([1, true])
+    expect([readFileSync(real, 'utf8'), readdirSync(dirname(real))]).toEqual(['{}\n', ['settings.json']])
+    const allowed = await connect(home, `claude-code --write --key ${KEY} --into-repository`)
+    expect([allowed.code, readFileSync(real, 'utf8').includes(KEY)]).toEqual([0, true])
+    expect([allowed.stderr.includes(`must ignore ${real}`), allowed.stdout.includes(real)]).toEqual([true, true])
+  })
+
+  test('a new file in a folder that is a link into a repository is found, too', async () => {
+    const home = freshFolder()
+    mkdirSync(join(home, 'dotfiles/.git'), { recursive: true })
+    mkdirSync(join(home, 'dotfiles/codex'))
+    symlinkSync(join(home, 'dotfiles/codex'), join(home, '.codex'))
+    const { code } = await connect(home, `codex --write --key ${KEY}`)
+    expect([code, readdirSync(join(home, 'dotfiles/codex'))]).toEqual([1, []])
+  })
+
+  test('settings of Continue in config.json are not hidden by a new config.yaml', async () => {
+    const home = freshFolder()
+    put(join(home, '.continue/config.json'), '{"models": []}')
+    const { code, stderr } = await connect(home, `continue --write --key ${KEY}`)
+    expect([code, stderr.includes('a new config.yaml would hide it')]).toEqual([1, true])
+    expect(readdirSync(join(home, '.continue'))).toEqual(['config.json'])
+    put(join(home, '.continue/config.yaml'), 'name: Mine\nversion: 1.0.0\n')
+    expect((await connect(home, `continue --write --key ${KEY}`)).code).toBe(0)
   })
 
   test('variables of the program move its folder', async () => {

@@ -89,6 +89,7 @@ async function write(id: string, connection: GatewayAccess, input: CommandFields
   }
   // All files are planned before the first one is written: an error in one of them changes nothing.
   const plans = files.map(file => planFile(file, connection.key))
+  for (const plan of plans) checkRepository(plan, input['into-repository'] === true)
   const isDryRun = input['dry-run'] === true
   const say = (line: string): void => (input.json === true ? undefined : printLine(harmlessLines(line)))
   for (const plan of plans) planLines(plan, connection.key).forEach(say)
@@ -114,13 +115,26 @@ async function write(id: string, connection: GatewayAccess, input: CommandFields
     .forEach(say)
 }
 
+/** A key in a repository is soon on other machines, with the copy of the old file. */
+function checkRepository({ realPath, repository, holdsKey, before }: PlannedFile, isAllowed: boolean): void {
+  if (!holdsKey || repository === undefined) return
+  if (!isAllowed) {
+    throw new Problem(
+      `${realPath} is in the repository ${repository}, and the key would be in it. Keep the file elsewhere, or use ` +
+        '--into-repository if the repository ignores it.',
+    )
+  }
+  const copy = before === undefined ? '' : ', also as the copy .before-weir'
+  warn(`the repository ${repository} must ignore ${realPath}${copy}`)
+}
+
 const maskValues = (values: Readonly<Record<string, string>>, key: string): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll(key, KEY_PLACEHOLDER)]))
 
-function planLines({ path, changes, before, needsMode }: PlannedFile, key: string): readonly string[] {
+function planLines({ path, realPath, changes, before, needsMode }: PlannedFile, key: string): readonly string[] {
   const state = before === undefined ? 'new file' : changes.length === 0 ? 'no changes' : 'changes'
   return [
-    `${path} (${state}${needsMode ? '; others can read it now, so it becomes readable for you alone' : ''})`,
+    `${path} (${realPath === path ? '' : `link to ${realPath}; `}${state}${needsMode ? '; others can read it now, so it becomes readable for you alone' : ''})`,
     ...changes.map(change => `  ${changeLine(change, key)}`),
   ]
 }

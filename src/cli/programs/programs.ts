@@ -198,6 +198,12 @@ const editors: Readonly<Record<string, Program>> = {
           names: ['config.yaml'],
           format: 'yaml',
           fieldsOfNewFile: { name: 'Local Config', version: '1.0.0', schema: 'v1' },
+          hides: {
+            name: 'config.json',
+            remedy:
+              'Move your settings to config.yaml first (https://docs.continue.dev/reference/yaml-migration), or add the ' +
+              'model to config.json by hand.',
+          },
           fields: {
             models: [
               {
@@ -215,7 +221,10 @@ const editors: Readonly<Record<string, Program>> = {
       ],
       start: 'cn',
     }),
-    notes: ['The editors and the terminal program `cn` read the same files.'],
+    notes: [
+      'The editors and the terminal program `cn` read the same files.',
+      'If there is a `config.yaml`, Continue does not read `config.json`. So `--write` creates no `config.yaml` beside it.',
+    ],
   },
   cursor: {
     title: 'Cursor',
