@@ -33,12 +33,12 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777
 const filesIn = (home: string): readonly string[] => readdirSync(home).filter(name => name !== '.bun')
 
 /** Runs a command in this process, which is faster. */
-async function connectHere(home: string, args: string): Promise<string> {
+async function connectHere(home: string, args: string, url = `--url ${URL}`): Promise<string> {
   const before = process.env.HOME
   process.env.HOME = home
   const printing = spyOn(process.stdout, 'write').mockReturnValue(true)
   try {
-    await cliCommands.connect!.run(`${args} --url ${URL}`.split(' '))
+    await cliCommands.connect!.run(`${args} ${url}`.trim().split(' '))
     return printing.mock.calls.map(([text]) => String(text)).join('')
   } finally {
     printing.mockRestore()
@@ -93,9 +93,11 @@ describe('printing', () => {
     ['nonsense-of-mine', 'must be one of: claude-code,'],
     ['codex --model a"b', '--model must be the name of a model'],
     ['codex --key a$b', '--key must be an API key'],
+    ['codex --url https://x.example/weir', '--url must have no path'],
+    ['codex --url https://x.example/?a=b', '--url must have no path'],
     ['codex --wirte', 'Did you mean --write?'],
   ])('weir connect %s is refused', async (args, message) => {
-    const { code, stderr } = await connect(freshFolder(), args)
+    const { code, stderr } = await weir(freshFolder(), `connect ${args}`)
     expect([code, stderr.includes(message)]).toEqual([2, true])
   })
 })
@@ -138,6 +140,51 @@ describe('writing', () => {
     await connect(home, `claude-code --write --key ${KEY} --model other`)
     expect(readFileSync(`${path}.before-weir`, 'utf8')).toBe(old)
     expect(readFileSync(`${path}.before-weir-2`, 'utf8')).toBe(now)
+  })
+
+  test.each(writable)('%s: a new key changes the key alone', async (id, files) => {
+    const home = freshFolder()
+    await connectHere(home, `${id} --write --key ${KEY} --model my-model`)
+    const paths = files.map(({ folder: [, folder], names: [name] }) => join(home, folder, name))
+    // The model for small tasks is chosen by hand.
+    const read = (): readonly string[] => paths.map(path => readFileSync(path, 'utf8'))
+    const cheap = read().map(text => text.replace(/(HAIKU_MODEL": ")[^"]*/, '$1cheap'))
+    paths.forEach((path, at) => {
+      writeFileSync(path, cheap[at]!)
+    })
+    const said = await connectHere(home, `${id} --write --key ${KEY}-new`, '')
+    expect(read()).toEqual(cheap.map(text => text.replace(KEY, `${KEY}-new`)))
+    expect(said).toContain(`Kept: the url ${URL}, the model my-model.`)
+    await connectHere(home, `${id} --write --key ${KEY}-new --model other`, '--url http://127.0.0.1:1')
+    expect(read().join('')).toContain('http://127.0.0.1:1')
+    for (const old of [URL, 'cheap']) expect(read().join('')).not.toContain(old)
+  })
+
+  test('an address of another gateway is not kept, and its password is not printed', async () => {
+    const home = freshFolder()
+    const path = join(home, '.claude/settings.json')
+    put(path, '{"env": {"ANTHROPIC_BASE_URL": "https://me:pass@other.example/?k=v", "ANTHROPIC_AUTH_TOKEN": "sk-1"}}')
+    const said = await connectHere(home, `claude-code --write --key ${KEY}`, '')
+    expect(said).toContain('ANTHROPIC_BASE_URL: "https://(hidden)other.example/?(hidden)" → "http://127.0.0.1:8080"')
+    expect(readFileSync(path, 'utf8')).not.toContain('other.example')
+  })
+
+  test.each([
+    [
+      'claude-code',
+      '.claude/settings.json',
+      '{"env": {"CLAUDE_CODE_USE_BEDROCK": "1"}}',
+      {},
+      'env.CLAUDE_CODE_USE_BEDROCK',
+    ],
+    ['claude-code', '.claude/settings.json', '{}', { CLAUDE_CODE_USE_VERTEX: '1' }, 'env.CLAUDE_CODE_USE_VERTEX'],
+    ['claude-code', '.claude/settings.json', '{"env": {"CLAUDE_CODE_USE_BEDROCK": "0"}}', {}, undefined],
+    ['codex', '.codex/config.toml', 'profile = "work"\n', {}, 'profile'],
+  ])('%s: settings that override those of Weir are named (%s %s %p)', async (id, file, content, env, name) => {
+    const home = freshFolder()
+    put(join(home, file), content)
+    const { code, stderr } = await connect(home, `${id} --write --key ${KEY}`, env)
+    expect([code, /warning: (\S+) is set/.exec(stderr)?.[1]]).toEqual([0, name])
   })
 
   test('a file that has the key already and that others can read becomes private', async () => {

@@ -37,6 +37,10 @@ interface Format {
 
 const BYTE_ORDER_MARK = '\ufeff'
 
+/** The fields of a file. */
+export const readFields = (format: FileFormat, text: string | undefined, name: string): Fields =>
+  text === undefined || text.trim() === '' ? {} : read(formats[format], text.replace(BYTE_ORDER_MARK, ''), name)
+
 /** The file with the fields of the set-up. `text`: undefined if there is no file yet. `name` is for errors. */
 export function editFile(file: ProgramFile, text: string | undefined, name: string): EditedFile {
   const format = formats[file.format]

@@ -4,6 +4,12 @@
 import { libraries } from './libraries.ts'
 import type { Program } from './program.ts'
 
+/** With one of these variables, Claude Code does not use `ANTHROPIC_BASE_URL`. */
+const otherProviders = ['BEDROCK', 'VERTEX', 'FOUNDRY'].map(name => ({
+  path: ['env', `CLAUDE_CODE_USE_${name}`],
+  effect: 'Claude Code calls that provider and not Weir',
+}))
+
 const agents: Readonly<Record<string, Program>> = {
   'claude-code': {
     title: 'Claude Code',
@@ -18,6 +24,7 @@ const agents: Readonly<Record<string, Program>> = {
           folder: ['CLAUDE_CONFIG_DIR', '.claude'],
           names: ['settings.json'],
           format: 'json',
+          overriding: otherProviders,
           fields: {
             env: {
               ANTHROPIC_BASE_URL: url,
@@ -52,6 +59,12 @@ const agents: Readonly<Record<string, Program>> = {
           folder: ['CODEX_HOME', '.codex'],
           names: ['config.toml'],
           format: 'toml',
+          overriding: [
+            {
+              path: ['profile'],
+              effect: 'older versions of Codex take the model and the provider of that profile, newer ones refuse it',
+            },
+          ],
           fields: {
             model,
             model_provider: 'weir',

@@ -21,7 +21,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Problem } from '../connect.ts'
 import type { EditedFile } from './edit-file.ts'
-import { editFile } from './edit-file.ts'
+import { editFile, readFields } from './edit-file.ts'
 import type { ProgramFile } from './program.ts'
 
 /** No program has a larger file of settings. */
@@ -68,6 +68,12 @@ function findRepository(file: string): string | undefined {
     if (REPOSITORY_FOLDERS.some(name => existsSync(join(folder, name)))) return folder
     if (folder === dirname(folder)) return undefined
   }
+}
+
+/** What a file has now. */
+export function fieldsOfFile(file: ProgramFile): Record<string, unknown> {
+  const path = pathOf(file)
+  return readFields(file.format, readExisting(path).text, path)
 }
 
 export function planFile(file: ProgramFile, key: string): PlannedFile {
