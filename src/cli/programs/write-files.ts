@@ -6,7 +6,6 @@ import {
   constants,
   copyFileSync,
   existsSync,
-  fstatSync,
   lstatSync,
   mkdirSync,
   readFileSync,
@@ -160,15 +159,5 @@ function copyAside(path: string): string {
     } catch (fault) {
       if ((fault as { code?: string }).code !== 'EEXIST') throw fault
     }
-  }
-}
-
-/** Whether standard output goes to a file that others can read. */
-export function isOutputPublic(): boolean {
-  try {
-    const stats = fstatSync(1)
-    return stats.isFile() && (stats.mode & OTHERS) !== 0
-  } catch {
-    return false
   }
 }
