@@ -6,6 +6,7 @@ import { startGateway } from '../main.ts'
 import type { ShownOnce } from '../management/config-file/apply.ts'
 import { harmlessLines } from './print.ts'
 import { duringMigration } from './progress.ts'
+import { isOutputPublic, NOT_PRINTED, withheldText } from './public-output.ts'
 import { buildSend } from './send.ts'
 
 /**
@@ -64,6 +65,13 @@ export async function serve(config: Config, say: (line: string) => void): Promis
 async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
   const { url } = gateway
   const lines = [`Weir is listening on ${url}`]
+  if (isOutputPublic()) {
+    if (!gateway.hasOwner) lines.push(`The set-up token is ${NOT_PRINTED}. Create the owner: bin/weir setup`)
+    // The key is not created either: a later start may print it.
+    if (gateway.firstStart)
+      lines.push(`The first API key is ${NOT_PRINTED}. Create one: bin/weir keys create --credit 5`)
+    return say(lines.join('\n'))
+  }
   if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (gateway.firstStart) {
     const { key } = await buildSend(gateway.manage).machine('first-key')
@@ -85,8 +93,10 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
 }
 
 /** Printed at once: a start that fails later must not lose the secret. */
-const createdText = ({ name, secret }: ShownOnce): string =>
-  `The configuration file created the ${harmlessLines(name)}. Its secret is shown once: ${secret}`
+const createdText = (shown: ShownOnce): string =>
+  isOutputPublic()
+    ? withheldText(shown)
+    : `The configuration file created the ${harmlessLines(shown.name)}. Its secret is shown once: ${shown.secret}`
 
 const keyLines = (url: string, key: string): readonly string[] => [
   `  API key (shown once)    ${key}`,

@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -32,12 +33,12 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777
 const filesIn = (home: string): readonly string[] => readdirSync(home).filter(name => name !== '.bun')
 
 /** Runs a command in this process, which is faster. */
-async function connectHere(home: string, args: string): Promise<string> {
+async function connectHere(home: string, args: string, url = `--url ${URL}`): Promise<string> {
   const before = process.env.HOME
   process.env.HOME = home
   const printing = spyOn(process.stdout, 'write').mockReturnValue(true)
   try {
-    await cliCommands.connect!.run(`${args} --url ${URL}`.split(' '))
+    await cliCommands.connect!.run(`${args} ${url}`.trim().split(' '))
     return printing.mock.calls.map(([text]) => String(text)).join('')
   } finally {
     printing.mockRestore()
@@ -45,7 +46,7 @@ async function connectHere(home: string, args: string): Promise<string> {
   }
 }
 
-function put(path: string, text: string, mode = 0o644): void {
+function put(path: string, text: string | Uint8Array, mode = 0o644): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
   chmodSync(path, mode)
@@ -92,9 +93,11 @@ describe('printing', () => {
     ['nonsense-of-mine', 'must be one of: claude-code,'],
     ['codex --model a"b', '--model must be the name of a model'],
     ['codex --key a$b', '--key must be an API key'],
+    ['codex --url https://x.example/weir', '--url must have no path'],
+    ['codex --url https://x.example/?a=b', '--url must have no path'],
     ['codex --wirte', 'Did you mean --write?'],
   ])('weir connect %s is refused', async (args, message) => {
-    const { code, stderr } = await connect(freshFolder(), args)
+    const { code, stderr } = await weir(freshFolder(), `connect ${args}`)
     expect([code, stderr.includes(message)]).toEqual([2, true])
   })
 })
@@ -139,6 +142,51 @@ describe('writing', () => {
     expect(readFileSync(`${path}.before-weir-2`, 'utf8')).toBe(now)
   })
 
+  test.each(writable)('%s: a new key changes the key alone', async (id, files) => {
+    const home = freshFolder()
+    await connectHere(home, `${id} --write --key ${KEY} --model my-model`)
+    const paths = files.map(({ folder: [, folder], names: [name] }) => join(home, folder, name))
+    // The model for small tasks is chosen by hand.
+    const read = (): readonly string[] => paths.map(path => readFileSync(path, 'utf8'))
+    const cheap = read().map(text => text.replace(/(HAIKU_MODEL": ")[^"]*/, '$1cheap'))
+    paths.forEach((path, at) => {
+      writeFileSync(path, cheap[at]!)
+    })
+    const said = await connectHere(home, `${id} --write --key ${KEY}-new`, '')
+    expect(read()).toEqual(cheap.map(text => text.replace(KEY, `${KEY}-new`)))
+    expect(said).toContain(`Kept: the url ${URL}, the model my-model.`)
+    await connectHere(home, `${id} --write --key ${KEY}-new --model other`, '--url http://127.0.0.1:1')
+    expect(read().join('')).toContain('http://127.0.0.1:1')
+    for (const old of [URL, 'cheap']) expect(read().join('')).not.toContain(old)
+  })
+
+  test('an address of another gateway is not kept, and its password is not printed', async () => {
+    const home = freshFolder()
+    const path = join(home, '.claude/settings.json')
+    put(path, '{"env": {"ANTHROPIC_BASE_URL": "https://me:pass@other.example/?k=v", "ANTHROPIC_AUTH_TOKEN": "sk-1"}}')
+    const said = await connectHere(home, `claude-code --write --key ${KEY}`, '')
+    expect(said).toContain('ANTHROPIC_BASE_URL: "https://(hidden)other.example/?(hidden)" → "http://127.0.0.1:8080"')
+    expect(readFileSync(path, 'utf8')).not.toContain('other.example')
+  })
+
+  test.each([
+    [
+      'claude-code',
+      '.claude/settings.json',
+      '{"env": {"CLAUDE_CODE_USE_BEDROCK": "1"}}',
+      {},
+      'env.CLAUDE_CODE_USE_BEDROCK',
+    ],
+    ['claude-code', '.claude/settings.json', '{}', { CLAUDE_CODE_USE_VERTEX: '1' }, 'env.CLAUDE_CODE_USE_VERTEX'],
+    ['claude-code', '.claude/settings.json', '{"env": {"CLAUDE_CODE_USE_BEDROCK": "0"}}', {}, undefined],
+    ['codex', '.codex/config.toml', 'profile = "work"\n', {}, 'profile'],
+  ])('%s: settings that override those of Weir are named (%s %s %p)', async (id, file, content, env, name) => {
+    const home = freshFolder()
+    put(join(home, file), content)
+    const { code, stderr } = await connect(home, `${id} --write --key ${KEY}`, env)
+    expect([code, /warning: (\S+) is set/.exec(stderr)?.[1]]).toEqual([0, name])
+  })
+
   test('a file that has the key already and that others can read becomes private', async () => {
     const home = freshFolder()
     await connect(home, `aider --write --key ${KEY}`)
@@ -156,6 +204,56 @@ describe('writing', () => {
     expect((await connect(home, 'zed --write')).code).toBe(0)
     expect(readFileSync(join(home, 'dotfiles/zed.json'), 'utf8')).toContain('openai_compatible')
     expect(modeOf(join(home, 'dotfiles/zed.json'))).toBe(0o644)
+  })
+
+  test('a link to nothing stays a link', async () => {
+    const home = freshFolder()
+    mkdirSync(join(home, '.config/zed'), { recursive: true })
+    symlinkSync(join(home, 'gone.json'), join(home, '.config/zed/settings.json'))
+    const { code, stderr } = await connect(home, 'zed --write')
+    expect([code, stderr.includes(`is a link to ${join(home, 'gone.json')}, which does not exist`)]).toEqual([1, true])
+    expect(readlinkSync(join(home, '.config/zed/settings.json'))).toBe(join(home, 'gone.json'))
+  })
+
+  test.each([
+    ['a link into a repository', 'dotfiles', true],
+    ['a home folder that is a repository', '.', false],
+    ['a folder that is a link into a repository', 'dotfiles', 'folder'],
+  ] as const)('a key is not written to %s without a flag', async (_what, repository, link) => {
+    const home = freshFolder()
+    mkdirSync(join(home, repository, '.git'), { recursive: true })
+    const real = join(home, repository, link === false ? '.claude/settings.json' : 'claude/settings.json')
+    put(real, '{}\n')
+    if (link === 'folder') symlinkSync(dirname(real), join(home, '.claude'))
+    else if (link) {
+      mkdirSync(join(home, '.claude'))
+      symlinkSync(real, join(home, '.claude/settings.json'))
+    }
+    const { code, stderr } = await connect(home, `claude-code --write --key ${KEY}`)
+    expect([code, stderr.includes(`${real} is in the repository ${join(home, repository)}`)]).toEqual([1, true])
+    expect([readFileSync(real, 'utf8'), readdirSync(dirname(real))]).toEqual(['{}\n', ['settings.json']])
+    const allowed = await connect(home, `claude-code --write --key ${KEY} --into-repository`)
+    expect([allowed.code, readFileSync(real, 'utf8').includes(KEY)]).toEqual([0, true])
+    expect([allowed.stderr.includes(`must ignore ${real}`), allowed.stdout.includes(real)]).toEqual([true, true])
+  })
+
+  test('a new file in a folder that is a link into a repository is found, too', async () => {
+    const home = freshFolder()
+    mkdirSync(join(home, 'dotfiles/.git'), { recursive: true })
+    mkdirSync(join(home, 'dotfiles/codex'))
+    symlinkSync(join(home, 'dotfiles/codex'), join(home, '.codex'))
+    const { code } = await connect(home, `codex --write --key ${KEY}`)
+    expect([code, readdirSync(join(home, 'dotfiles/codex'))]).toEqual([1, []])
+  })
+
+  test('settings of Continue in config.json are not hidden by a new config.yaml', async () => {
+    const home = freshFolder()
+    put(join(home, '.continue/config.json'), '{"models": []}')
+    const { code, stderr } = await connect(home, `continue --write --key ${KEY}`)
+    expect([code, stderr.includes('a new config.yaml would hide it')]).toEqual([1, true])
+    expect(readdirSync(join(home, '.continue'))).toEqual(['config.json'])
+    put(join(home, '.continue/config.yaml'), 'name: Mine\nversion: 1.0.0\n')
+    expect((await connect(home, `continue --write --key ${KEY}`)).code).toBe(0)
   })
 
   test('variables of the program move its folder', async () => {
@@ -192,6 +290,19 @@ describe('writing', () => {
     const home = freshFolder()
     const { code } = await connect(home, 'codex --write --key -', { STDIN: `${KEY}\n` })
     expect([code, readFileSync(join(home, '.codex/.env'), 'utf8')]).toEqual([0, `WEIR_KEY=${KEY}\n`])
+  })
+
+  test.each([
+    ['Latin-1', Buffer.from('# cl\u00e9\nNAME=Andr\u00e9\n', 'latin1')],
+    ['UTF-16 with a mark', Buffer.from('\ufeffNAME=x\n', 'utf16le')],
+    ['UTF-16 without a mark', Buffer.from('NAME=x\n', 'utf16le')],
+  ])('a file in %s is refused, and stays as it is', async (_what, bytes) => {
+    const home = freshFolder()
+    put(join(home, '.codex/.env'), bytes)
+    const { code, stderr } = await connect(home, `codex --write --key ${KEY}`)
+    expect([code, stderr.includes('.env is not UTF-8')]).toEqual([1, true])
+    expect(readFileSync(join(home, '.codex/.env'))).toEqual(bytes)
+    expect(readdirSync(join(home, '.codex'))).toEqual(['.env'])
   })
 
   test('a huge file and a folder in its place are refused', async () => {

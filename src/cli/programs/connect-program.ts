@@ -6,12 +6,15 @@ import type { CommandFields } from '../connect.ts'
 import { Problem, UsageProblem } from '../connect.ts'
 import { text } from '../input.ts'
 import { harmlessLines, jsonText, tableLines } from '../print.ts'
+import { isOutputPublic } from '../public-output.ts'
 import { parseOrigin, warnIfUnencrypted } from '../remote.ts'
-import type { GatewayAccess, Program, SetUp } from './program.ts'
+import type { AccessPart } from './keep-settings.ts'
+import { findSettings, keepFields } from './keep-settings.ts'
+import type { GatewayAccess, Program, ProgramFile, SetUp } from './program.ts'
 import { programs } from './programs.ts'
 import { setUpLines, textOfFile } from './set-up-text.ts'
 import type { PlannedFile } from './write-files.ts'
-import { isOutputPublic, pathOf, planFile, writePlannedFile } from './write-files.ts'
+import { fieldsOfFile, pathOf, planFile, writePlannedFile } from './write-files.ts'
 
 export const KEY_PLACEHOLDER = 'wk-…'
 
@@ -63,6 +66,13 @@ function gatewayUrl(given: unknown): string {
   const named = given ?? process.env.WEIR_URL?.trim()
   if (named !== undefined && named !== '') {
     const url = parseOrigin(named)
+    const { pathname, search, hash } = new URL(text(named))
+    if (!/^\/(v1\/?)?$/.test(pathname) || search !== '' || hash !== '') {
+      throw new UsageProblem(
+        `${given === undefined ? 'WEIR_URL' : '--url'} must have no path, such as https://weir.example.com: programs ` +
+          'call /v1 and other paths below it. Give Weir a host name of its own.',
+      )
+    }
     warnIfUnencrypted(url)
     return url
   }
@@ -77,20 +87,40 @@ const setUpFields = ({ files = [], ...others }: SetUp): CommandFields => ({
   ...others,
 })
 
-async function write(id: string, connection: GatewayAccess, input: CommandFields): Promise<void> {
+/** What a file may keep, because the command does not say it. */
+const partsNotGiven = (input: CommandFields): readonly AccessPart[] => [
+  ...(input.url === undefined && !process.env.WEIR_URL?.trim() ? (['url'] as const) : []),
+  ...(input.model === undefined ? (['model'] as const) : []),
+]
+
+async function write(id: string, given: GatewayAccess, input: CommandFields): Promise<void> {
   const { title, setUp } = programs[id]!
-  const { files = [], ...others } = setUp(connection)
-  if (files.length === 0) {
+  if (setUp(given).files === undefined) {
     throw new Problem(`${title} has no configuration file that Weir can write. Follow: weir connect ${id}`)
   }
+  const found = findSettings(setUp, fieldsOfFile)
+  const kept = found.url === undefined ? [] : partsNotGiven(input)
+  const connection = {
+    ...given,
+    ...(kept.includes('url') && { url: found.url! }),
+    ...(kept.includes('model') && MODEL.test(found.model ?? '') && { model: found.model! }),
+  }
+  if (kept.includes('url')) warnIfUnencrypted(connection.url)
+  const { files: _, ...others } = setUp(connection)
+  const files = keepFields(setUp, connection, kept, fieldsOfFile)
   const hasKey = connection.key !== KEY_PLACEHOLDER
   if (!hasKey && JSON.stringify(files).includes(KEY_PLACEHOLDER)) {
     throw new UsageProblem('The key is missing. Set WEIR_KEY, or use --key. Create a key: weir keys create')
   }
   // All files are planned before the first one is written: an error in one of them changes nothing.
   const plans = files.map(file => planFile(file, connection.key))
+  for (const plan of plans) checkRepository(plan, input['into-repository'] === true)
   const isDryRun = input['dry-run'] === true
   const say = (line: string): void => (input.json === true ? undefined : printLine(harmlessLines(line)))
+  if (kept.length > 0) {
+    say(`Kept: ${kept.map(part => `the ${part} ${connection[part]}`).join(', ')}. Change it with --url or --model.`)
+  }
+  for (const file of files) warnOfOverriding(file)
   for (const plan of plans) planLines(plan, connection.key).forEach(say)
   const changed = plans.filter(({ changes, needsMode }) => changes.length > 0 || needsMode)
   const written = isDryRun ? [] : changed.map(plan => ({ path: plan.path, copy: writePlannedFile(plan) ?? null }))
@@ -114,13 +144,39 @@ async function write(id: string, connection: GatewayAccess, input: CommandFields
     .forEach(say)
 }
 
+/** A key in a repository is soon on other machines, with the copy of the old file. */
+function checkRepository({ realPath, repository, holdsKey, before }: PlannedFile, isAllowed: boolean): void {
+  if (!holdsKey || repository === undefined) return
+  if (!isAllowed) {
+    throw new Problem(
+      `${realPath} is in the repository ${repository}, and the key would be in it. Keep the file elsewhere, or use ` +
+        '--into-repository if the repository ignores it.',
+    )
+  }
+  const copy = before === undefined ? '' : ', also as the copy .before-weir'
+  warn(`the repository ${repository} must ignore ${realPath}${copy}`)
+}
+
+/** A field of the file, or a variable of this shell, may keep the program from using the set-up. */
+function warnOfOverriding(file: ProgramFile): void {
+  const fields = fieldsOfFile(file)
+  for (const { path, effect } of file.overriding ?? []) {
+    const [holder, name] = path
+    const inFile = path.reduce<unknown>((held, step) => (held as CommandFields | undefined)?.[step], fields)
+    const inShell = holder === 'env' ? process.env[name!] : undefined
+    const isSet = [inFile, inShell].some(value => value !== undefined && !/^(0|false|)$/i.test(text(value)))
+    if (isSet)
+      warn(`${path.join('.')} is set ${inFile === undefined ? 'in this shell' : `in ${pathOf(file)}`}: ${effect}`)
+  }
+}
+
 const maskValues = (values: Readonly<Record<string, string>>, key: string): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll(key, KEY_PLACEHOLDER)]))
 
-function planLines({ path, changes, before, needsMode }: PlannedFile, key: string): readonly string[] {
+function planLines({ path, realPath, changes, before, needsMode }: PlannedFile, key: string): readonly string[] {
   const state = before === undefined ? 'new file' : changes.length === 0 ? 'no changes' : 'changes'
   return [
-    `${path} (${state}${needsMode ? '; others can read it now, so it becomes readable for you alone' : ''})`,
+    `${path} (${realPath === path ? '' : `link to ${realPath}; `}${state}${needsMode ? '; others can read it now, so it becomes readable for you alone' : ''})`,
     ...changes.map(change => `  ${changeLine(change, key)}`),
   ]
 }
@@ -132,5 +188,10 @@ function changeLine({ path, before, after }: PlannedFile['changes'][number], key
   const name = path.join('.')
   const shown = (value: unknown): string => JSON.stringify(value).replaceAll(key, KEY_PLACEHOLDER)
   if (before === undefined) return `+ ${name}: ${shown(after)}`
-  return `~ ${name}: ${SECRET_NAME.test(name) ? '(hidden)' : shown(before)} → ${shown(after)}`
+  // An address may have a password or a key in it.
+  const old = shown(before).replaceAll(
+    /\/\/[^/\s"]*@|\?[^\s"]*/g,
+    part => `${part.startsWith('/') ? '//' : '?'}(hidden)`,
+  )
+  return `~ ${name}: ${SECRET_NAME.test(name) ? '(hidden)' : old} → ${shown(after)}`
 }

@@ -28,8 +28,8 @@ const kept: readonly (readonly [string, FileFormat, string, FileFields, string])
     { b: 2 },
     '{\n  "a": 1, // one\n  "b": 2\n}\n',
   ],
-  ['JSON in one line', 'json', '{"a":{"b":1}}', { a: { c: 'x' }, d: true }, '{"a":{"b":1, "c": "x"}, "d": true}\n'],
-  ['empty objects', 'json', '{ "a": {} }', { a: { b: 'x' } }, '{ "a": {\n  "b": "x"\n} }\n'],
+  ['JSON in one line', 'json', '{"a":{"b":1}}', { a: { c: 'x' }, d: true }, '{"a":{"b":1, "c": "x"}, "d": true}'],
+  ['empty objects', 'json', '{ "a": {} }', { a: { b: 'x' } }, '{ "a": {\n  "b": "x"\n} }'],
   [
     'other entries of a list',
     'json',
@@ -37,7 +37,7 @@ const kept: readonly (readonly [string, FileFormat, string, FileFields, string])
     { models: [{ name: 'b', max: 2 }, { name: 'c' }] },
     '{\n  "models": [\n    { "name": "a" }, /* first */\n    { "name": "b", "max": 2 },\n    {\n      "name": "c"\n    }\n  ]\n}\n',
   ],
-  ['of two fields with one name, the one that counts', 'json', '{"a": 1, "a": 2}', { a: 3 }, '{"a": 1, "a": 3}\n'],
+  ['of two fields with one name, the one that counts', 'json', '{"a": 1, "a": 2}', { a: 3 }, '{"a": 1, "a": 3}'],
   [
     'comments and entries of YAML',
     'yaml',
@@ -50,16 +50,67 @@ const kept: readonly (readonly [string, FileFormat, string, FileFields, string])
     'toml',
     '# mine\nmodel = "old" # note\n\n[tools]\nx = 1\n\n[providers.weir]\nname = "Old"\n\n[z]\ny = 2\n',
     { model: 'm', kind: 'k', providers: { weir: { name: 'Weir', url: 'u' } } },
-    '# mine\nmodel = "m"\nkind = "k"\n\n[tools]\nx = 1\n\n[providers.weir]\nname = "Weir"\nurl = "u"\n\n[z]\ny = 2\n',
+    '# mine\nmodel = "m" # note\nkind = "k"\n\n[tools]\nx = 1\n\n[providers.weir]\nname = "Weir"\nurl = "u"\n\n[z]\ny = 2\n',
   ],
   ['TOML that begins with a table', 'toml', '[a]\nx = 1\n', { model: 'm' }, 'model = "m"\n\n[a]\nx = 1\n'],
-  ['other variables', 'env', '# mine\nexport A="1"\nB=2\n', { A: '3', C: '4' }, '# mine\nA=3\nB=2\nC=4\n'],
+  [
+    'the comment above a table of TOML',
+    'toml',
+    '[a]\nx = 1\n\n# about b\n[b]\ny = 2',
+    { a: { z: 'q' }, b: { y: 'r' } },
+    '[a]\nx = 1\nz = "q"\n\n# about b\n[b]\ny = "r"',
+  ],
+  [
+    'other variables',
+    'env',
+    '# mine\nexport A="1" # one\nB=2\n',
+    { A: '3', C: '4' },
+    '# mine\nexport A=3 # one\nB=2\nC=4\n',
+  ],
+  ['a line of a value of several lines', 'env', 'PEM="BEGIN\nA=1\nEND"\n', { A: '2' }, 'PEM="BEGIN\nA=1\nEND"\nA=2\n'],
+  ['no old value of a variable', 'env', 'A=1\nB=2\nA=3\n', { A: '4' }, 'A=4\nB=2\nA=4\n'],
+  [
+    'the text of numbers in YAML',
+    'yaml',
+    'a: 12345678901234567890\nb: 010\nc: 1.23456789012345678901\nd: 0x1F\nmodel:   x   # mine\ne: +5',
+    { model: 'y', z: 'w' },
+    'a: 12345678901234567890\nb: 010\nc: 1.23456789012345678901\nd: 0x1F\nmodel:   y   # mine\ne: +5\nz: w\n',
+  ],
+  [
+    'indentation, folded texts, lists in one line and comments of YAML',
+    'yaml',
+    '# top\n\nlist: [a,   b]\nfold: >\n    abc\n    def\n\nmodels:\n    - name:  Weir\n      model:\n    # next\n\n# end\n',
+    { models: [{ name: 'Weir', model: 'm', url: 'u' }, { name: 'b' }] },
+    '# top\n\nlist: [a,   b]\nfold: >\n    abc\n    def\n\nmodels:\n    - name:  Weir\n      model: m\n      url: u\n    - name: b\n    # next\n\n# end\n',
+  ],
+  [
+    'YAML in one line',
+    'yaml',
+    '{model: a, x: [1,2], models: []}\n',
+    { model: 'b', z: 'c', models: [{ name: 'n' }] },
+    '{model: b, x: [1,2], models: [{"name":"n"}], "z": "c"}\n',
+  ],
+  [
+    'a comment and the lack of fields in YAML',
+    'yaml',
+    '# model: x',
+    { models: [{ name: 'n' }], a: { b: 'c' } },
+    '# model: x\nmodels:\n  - name: n\na:\n  b: c\n',
+  ],
 ]
 
 test.each(kept.map(row => [...row]))('editing keeps %s', (_what, format, text, fields, wanted) => {
   const result = edited(format, text, fields)
   expect(result).toBe(wanted)
   expect(edited(format, result, fields)).toBe(result)
+})
+
+// Without a line break, there is nothing that tells how lines end.
+const withLines = kept.filter(([, , text]) => text.includes('\n')).map(row => [...row] as const)
+
+test.each(withLines)('editing with CR LF and a byte order mark keeps %s', (_what, format, text, fields, wanted) => {
+  const windows = (lines: string): string => `\ufeff${lines.replaceAll('\n', '\r\n')}`
+  expect(edited(format, windows(text), fields)).toBe(windows(wanted))
 })
 
 test('a file that has the fields already is unchanged to the byte', () => {
@@ -78,6 +129,10 @@ test.each([
   ['toml', 'a = ', 'cannot be read'],
   // The second line looks like a table and is not one: a line inside of a text must not be changed.
   ['toml', 'text = """\n[a]\nb = 1\n"""\n', 'cannot be changed without risk'],
+  ['toml', 'a.b = """\n"""\n', 'cannot be changed without risk'],
+  ['yaml', 'x: &x\n  c: 1\na: *x\n', 'cannot be changed without risk'],
+  ['yaml', 'a:\n  b: |\n    text\n', 'cannot be changed without risk'],
+  ['env', 'C="open\n', 'cannot be changed without risk'],
   // A table in one line cannot get a second place.
   ['toml', 'a = { c = 1 }\n', 'cannot be changed without risk'],
 ] as const)('a file of %s that cannot be edited is refused: %s', (format, text, message) => {

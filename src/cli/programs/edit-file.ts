@@ -1,12 +1,17 @@
 // Works out what a configuration file of another program must look like: the fields of the set-up are set, and everything
-// else is kept, with comments.
+// else is kept to the byte.
 
 import { isDeepStrictEqual } from 'node:util'
-import { parseDocument, parse as parseYaml } from 'yaml'
+import { parse as parseYaml } from 'yaml'
 import { Problem } from '../connect.ts'
 import type { FieldPath } from './edit-json.ts'
 import { setInJson } from './edit-json.ts'
+import { setInToml } from './edit-toml.ts'
+import { parseVariables, setVariable } from './edit-variables.ts'
+import { setInYaml } from './edit-yaml.ts'
 import type { FileFields, FileFormat, FileValue, ProgramFile } from './program.ts'
+import type { TextEdit } from './text-edit.ts'
+import { applyEdits } from './text-edit.ts'
 
 export interface FieldChange {
   readonly path: FieldPath
@@ -23,26 +28,51 @@ export interface EditedFile {
 type Fields = Record<string, unknown>
 
 interface Format {
+  /** The text of a file without fields. */
+  readonly empty: string
   parse(text: string): unknown
-  set(text: string, change: FieldChange): string
+  /** Throws if it does not understand how the text is written. */
+  set(text: string, path: FieldPath, value: FileValue): readonly TextEdit[]
 }
+
+const BYTE_ORDER_MARK = '\ufeff'
+
+/** The fields of a file. */
+export const readFields = (format: FileFormat, text: string | undefined, name: string): Fields =>
+  text === undefined || text.trim() === '' ? {} : read(formats[format], text.replace(BYTE_ORDER_MARK, ''), name)
 
 /** The file with the fields of the set-up. `text`: undefined if there is no file yet. `name` is for errors. */
 export function editFile(file: ProgramFile, text: string | undefined, name: string): EditedFile {
   const format = formats[file.format]
   const isNew = text === undefined || text.trim() === ''
-  const start = isNew ? '' : text
-  const before = read(format, start, name)
+  const mark = text?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : ''
+  const written = isNew ? format.empty : text.slice(mark.length)
+  const before = read(format, written, name)
   const wanted = isNew ? { ...file.fieldsOfNewFile, ...file.fields } : file.fields
   const changes = changesOf(before, wanted, [], name)
+  if (changes.length === 0) return { text: text ?? '', changes }
+  // Lines that all end with CR LF are edited as usual lines. In a mixture, only new lines end with LF.
+  const isCrLf = written.includes('\r\n') && !/\r(?!\n)|(?<!\r)\n/.test(written)
   try {
-    const edited = changes.reduce((sofar, change) => format.set(sofar, change), start)
-    if (isDeepStrictEqual(plain(format.parse(edited)), applied(before, changes))) return { text: edited, changes }
+    const lines = changes.reduce(
+      (sofar, { path, before: old, after }) => applyEdits(sofar, checked(sofar, format.set(sofar, path, after), old)),
+      isCrLf ? written.replaceAll('\r\n', '\n') : written,
+    )
+    const edited = isCrLf ? lines.replaceAll('\n', '\r\n') : lines
+    if (isDeepStrictEqual(plain(format.parse(edited)), applied(before, changes)))
+      return { text: mark + edited, changes }
   } catch (fault) {
     if (fault instanceof Problem) throw fault
   }
   // The file is written in a way that the editing above does not understand.
   throw new Problem(`${name} cannot be changed without risk. Add the fields by hand: run the command without --write.`)
+}
+
+/** A field that is added replaces nothing but white space. */
+function checked(text: string, edits: readonly TextEdit[], before: unknown): readonly TextEdit[] {
+  const isSafe = before !== undefined || edits.every(({ start, end }) => text.slice(start, end).trim() === '')
+  if (!isSafe) throw new Error('the edit would remove other text')
+  return edits
 }
 
 function read(format: Format, text: string, name: string): Fields {
@@ -110,57 +140,8 @@ function applied(before: Fields, changes: readonly FieldChange[]): unknown {
 }
 
 const formats: Readonly<Record<FileFormat, Format>> = {
-  json: {
-    parse: text => (text === '' ? {} : Bun.JSONC.parse(text)),
-    set: (text, { path, after }) => `${setInJson(text === '' ? '{}' : text, path, after).trimEnd()}\n`,
-  },
-  yaml: {
-    parse: text => parseYaml(text) as unknown,
-    set(text, { path, after }) {
-      const document = parseDocument(text)
-      if (document.errors.length > 0) throw document.errors[0]!
-      document.setIn(path, document.createNode(after))
-      return document.toString({ lineWidth: 0 })
-    },
-  },
-  toml: { parse: text => Bun.TOML.parse(text), set: setInToml },
-  env: { parse: parseVariables, set: setVariable },
-}
-
-/** Sets one line of TOML. Multi-line values may mislead it; the caller checks the result. */
-function setInToml(text: string, { path, after }: FieldChange): string {
-  const lines = text === '' ? [] : text.trimEnd().split('\n')
-  const table = path.slice(0, -1).join('.')
-  const field = String(path.at(-1))
-  const line = `${field} = ${JSON.stringify(after)}`
-  const isHeader = (one: string): boolean => /^\s*\[/.test(one)
-  const header = table === '' ? -1 : lines.findIndex(one => one.replaceAll(/[\s"]|#.*/g, '') === `[${table}]`)
-  if (table !== '' && header < 0)
-    return [...lines, ...(lines.length > 0 ? [''] : []), `[${table}]`, line, ''].join('\n')
-  const next = lines.findIndex((one, at) => at > header && isHeader(one))
-  const end = next < 0 ? lines.length : next
-  const isField = new RegExp(String.raw`^\s*"?${RegExp.escape(field)}"?\s*=`)
-  const at = lines.findIndex((one, index) => index > header && index < end && isField.test(one))
-  if (at >= 0) return `${lines.with(at, line).join('\n')}\n`
-  // Behind the last line of the table that is not empty, so that the line between two tables stays where it is.
-  const last = lines.findLastIndex((one, index) => index < end && one.trim() !== '')
-  const gap = last < header || (table === '' && last < 0 && lines.length > 0) ? [''] : []
-  return `${lines.toSpliced(Math.max(last, header) + 1, 0, line, ...gap).join('\n')}\n`
-}
-
-const VARIABLE = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/
-
-function parseVariables(text: string): Fields {
-  const found = text.split('\n').flatMap(line => {
-    const [, name, value] = VARIABLE.exec(line) ?? []
-    return name === undefined ? [] : [[name, value!.replace(/^(['"])(.*)\1$/, '$2')] as const]
-  })
-  return Object.fromEntries(found)
-}
-
-function setVariable(text: string, { path, after }: FieldChange): string {
-  const line = `${path[0]}=${String(after)}`
-  const lines = text === '' ? [] : text.trimEnd().split('\n')
-  const at = lines.findLastIndex(one => VARIABLE.exec(one)?.[1] === path[0])
-  return `${(at < 0 ? [...lines, line] : lines.with(at, line)).join('\n')}\n`
+  json: { empty: '{}\n', parse: text => Bun.JSONC.parse(text), set: setInJson },
+  yaml: { empty: '', parse: text => parseYaml(text) as unknown, set: setInYaml },
+  toml: { empty: '', parse: text => Bun.TOML.parse(text), set: setInToml },
+  env: { empty: '', parse: parseVariables, set: setVariable },
 }

@@ -1,6 +1,9 @@
 // Sets fields in the text of a JSON file. Everything else stays as it is, with comments and line breaks: editors write
 // their settings as JSON with comments.
 
+import type { TextEdit } from './text-edit.ts'
+import { insertAt } from './text-edit.ts'
+
 /** A value in the text. Objects and lists have entries. */
 interface JsonNode {
   readonly start: number
@@ -18,8 +21,8 @@ export type FieldPath = readonly (string | number)[]
 const DEPTH_MAX = 100
 const INDENT = '  '
 
-/** Returns the text with `value` at `path`. The text must be JSON, with or without comments. */
-export function setInJson(text: string, path: FieldPath, value: unknown): string {
+/** The edits that set `value` at `path`. The text must be JSON, with or without comments. */
+export function setInJson(text: string, path: FieldPath, value: unknown): readonly TextEdit[] {
   let node = new JsonReader(text).read()
   let depth = 0
   for (; depth < path.length; depth++) {
@@ -28,39 +31,43 @@ export function setInJson(text: string, path: FieldPath, value: unknown): string
     if (entry === undefined) break
     node = entry.node
   }
-  const margin = marginAt(text, node.start)
-  if (depth === path.length) return splice(text, node, write(value, margin))
+  if (depth === path.length) {
+    return [{ start: node.start, end: node.end, text: write(value, marginAt(text, node.start)) }]
+  }
   const [name, ...inner] = path.slice(depth)
-  const nested = inner.reduceRight((held, one) => (typeof one === 'number' ? [held] : { [one]: held }), value)
-  return insert(text, node, name!, nested)
+  return insert(text, node, name!, nestedValue(inner, value))
 }
+
+/** `value` in the objects and lists that the path names. */
+export const nestedValue = (path: FieldPath, value: unknown): unknown =>
+  path.reduceRight((held, one) => (typeof one === 'number' ? [held] : { [one]: held }), value)
 
 const write = (value: unknown, margin: string): string =>
   JSON.stringify(value, null, INDENT).replaceAll('\n', `\n${margin}`)
-
-const splice = (text: string, { start, end }: Pick<JsonNode, 'start' | 'end'>, replacement: string): string =>
-  text.slice(0, start) + replacement + text.slice(end)
 
 /** The white space at the start of the line. */
 const marginAt = (text: string, at: number): string =>
   /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1))![0]
 
 /** Adds an entry at the end of an object or a list. */
-function insert(text: string, holder: JsonNode, name: string | number, value: unknown): string {
+function insert(text: string, holder: JsonNode, name: string | number, value: unknown): readonly TextEdit[] {
   const prefix = typeof name === 'number' ? '' : `${JSON.stringify(name)}: `
   const last = holder.entries?.at(-1)?.node
   const close = holder.end - 1
   const isOneLine = last !== undefined && !text.slice(holder.start, close).includes('\n')
-  if (isOneLine) {
-    return splice(text, { start: last.end, end: last.end }, `, ${prefix}${JSON.stringify(value)}`)
-  }
+  if (isOneLine) return [insertAt(last.end, `, ${prefix}${JSON.stringify(value)}`)]
   const margin = last === undefined ? marginAt(text, holder.start) + INDENT : marginAt(text, last.start)
-  // After the comments that belong to the last entry.
-  const head = text.slice(0, close).trimEnd()
-  const tail = text.slice(close)
   const hasComma = last === undefined || new JsonReader(text).skipFrom(last.end) === ','
-  const before = hasComma ? head : `${head.slice(0, last.end)},${head.slice(last.end)}`
-  return `${before}\n${margin}${prefix}${write(value, margin)}\n${marginAt(text, last === undefined ? holder.start : close)}${tail}`
+  const closeMargin = marginAt(text, last === undefined ? holder.start : close)
+  return [
+    ...(hasComma ? [] : [insertAt(last.end, ',')]),
+    // After the comments that belong to the last entry.
+    {
+      start: text.slice(0, close).trimEnd().length,
+      end: close,
+      text: `\n${margin}${prefix}${write(value, margin)}\n${closeMargin}`,
+    },
+  ]
 }
 
 class JsonReader {

@@ -23,6 +23,10 @@ export interface ProgramFile {
   readonly fields: FileFields
   /** A new file needs these fields, too; an existing file keeps its own. */
   readonly fieldsOfNewFile?: FileFields
+  /** Fields with which the program does not use the set-up. The user gets a warning. */
+  readonly overriding?: readonly { readonly path: readonly string[]; readonly effect: string }[]
+  /** A file in the same folder that the program no longer reads once this one exists, and what to do about it. */
+  readonly hides?: { readonly name: string; readonly remedy: string }
 }
 
 export interface ProgramCode {

@@ -4,6 +4,12 @@
 import { libraries } from './libraries.ts'
 import type { Program } from './program.ts'
 
+/** With one of these variables, Claude Code does not use `ANTHROPIC_BASE_URL`. */
+const otherProviders = ['BEDROCK', 'VERTEX', 'FOUNDRY'].map(name => ({
+  path: ['env', `CLAUDE_CODE_USE_${name}`],
+  effect: 'Claude Code calls that provider and not Weir',
+}))
+
 const agents: Readonly<Record<string, Program>> = {
   'claude-code': {
     title: 'Claude Code',
@@ -18,6 +24,7 @@ const agents: Readonly<Record<string, Program>> = {
           folder: ['CLAUDE_CONFIG_DIR', '.claude'],
           names: ['settings.json'],
           format: 'json',
+          overriding: otherProviders,
           fields: {
             env: {
               ANTHROPIC_BASE_URL: url,
@@ -52,6 +59,12 @@ const agents: Readonly<Record<string, Program>> = {
           folder: ['CODEX_HOME', '.codex'],
           names: ['config.toml'],
           format: 'toml',
+          overriding: [
+            {
+              path: ['profile'],
+              effect: 'older versions of Codex take the model and the provider of that profile, newer ones refuse it',
+            },
+          ],
           fields: {
             model,
             model_provider: 'weir',
@@ -198,6 +211,12 @@ const editors: Readonly<Record<string, Program>> = {
           names: ['config.yaml'],
           format: 'yaml',
           fieldsOfNewFile: { name: 'Local Config', version: '1.0.0', schema: 'v1' },
+          hides: {
+            name: 'config.json',
+            remedy:
+              'Move your settings to config.yaml first (https://docs.continue.dev/reference/yaml-migration), or add the ' +
+              'model to config.json by hand.',
+          },
           fields: {
             models: [
               {
@@ -215,7 +234,10 @@ const editors: Readonly<Record<string, Program>> = {
       ],
       start: 'cn',
     }),
-    notes: ['The editors and the terminal program `cn` read the same files.'],
+    notes: [
+      'The editors and the terminal program `cn` read the same files.',
+      'If there is a `config.yaml`, Continue does not read `config.json`. So `--write` creates no `config.yaml` beside it.',
+    ],
   },
   cursor: {
     title: 'Cursor',
