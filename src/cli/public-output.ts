@@ -1,8 +1,7 @@
-// Keys are not printed into a log that other users of the machine can read. A terminal, a pipe and the journal are fine.
+// Secrets that are shown once may go to a log that other users of the machine can read. The command prints them all the
+// same, because nothing else shows them, and warns.
 
 import { fstatSync } from 'node:fs'
-import type { ShownOnce } from '../management/config-file/apply.ts'
-import { harmlessLines } from './print.ts'
 
 const OTHERS = 0o077
 
@@ -16,12 +15,9 @@ export function isOutputPublic(): boolean {
   }
 }
 
-export const NOT_PRINTED = 'not printed, because others can read the file that the output goes to'
-
-/** What is said instead of a secret that cannot be shown later. */
-export function withheldText({ id, name }: Pick<ShownOnce, 'id' | 'name'>): string {
-  const remedy = id.startsWith('key')
-    ? `Get a new one in a terminal: weir keys rotate ${id}`
-    : `Get a new one: weir webhooks remove ${id}, then apply the file in a terminal`
-  return `Created: ${harmlessLines(name)}. Its secret is ${NOT_PRINTED}. ${remedy}`
+/** Called after a secret was printed. */
+export function warnIfPublic(): void {
+  if (!isOutputPublic()) return
+  const remedy = 'Restrict the file with chmod 600, or replace a key with "weir keys rotate".'
+  process.stderr.write(`weir: warning: the output holds secrets, and others can read the file it goes to. ${remedy}\n`)
 }

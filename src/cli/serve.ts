@@ -6,7 +6,7 @@ import { startGateway } from '../main.ts'
 import type { ShownOnce } from '../management/config-file/apply.ts'
 import { harmlessLines } from './print.ts'
 import { duringMigration } from './progress.ts'
-import { isOutputPublic, NOT_PRINTED, withheldText } from './public-output.ts'
+import { warnIfPublic } from './public-output.ts'
 import { buildSend } from './send.ts'
 
 /**
@@ -48,7 +48,7 @@ export async function serve(config: Config, say: (line: string) => void): Promis
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
   gateway = await duringMigration(config.dataFolder, () =>
-    startGateway(config, { onCreatedByFile: shown => say(createdText(shown)) }),
+    startGateway(config, { onCreatedByFile: shown => sayCreated(shown, say) }),
   )
   if (firstSignalMs !== undefined) {
     // The signal came during the start, so no call is running yet.
@@ -65,19 +65,14 @@ export async function serve(config: Config, say: (line: string) => void): Promis
 async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
   const { url } = gateway
   const lines = [`Weir is listening on ${url}`]
-  if (isOutputPublic()) {
-    if (!gateway.hasOwner) lines.push(`The set-up token is ${NOT_PRINTED}. Create the owner: bin/weir setup`)
-    // The key is not created either: a later start may print it.
-    if (gateway.firstStart)
-      lines.push(`The first API key is ${NOT_PRINTED}. Create one: bin/weir keys create --credit 5`)
-    return say(lines.join('\n'))
-  }
   if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (gateway.firstStart) {
     const { key } = await buildSend(gateway.manage).machine('first-key')
     lines.push('', ...keyLines(url, String(key)))
   }
-  say(lines.length === 1 ? lines[0]! : `\n${lines.join('\n')}\n`)
+  if (lines.length === 1) return say(lines[0]!)
+  say(`\n${lines.join('\n')}\n`)
+  warnIfPublic()
 }
 
 async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> {
@@ -93,10 +88,10 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
 }
 
 /** Printed at once: a start that fails later must not lose the secret. */
-const createdText = (shown: ShownOnce): string =>
-  isOutputPublic()
-    ? withheldText(shown)
-    : `The configuration file created the ${harmlessLines(shown.name)}. Its secret is shown once: ${shown.secret}`
+function sayCreated({ name, secret }: ShownOnce, say: (line: string) => void): void {
+  say(`The configuration file created the ${harmlessLines(name)}. Its secret is shown once: ${secret}`)
+  warnIfPublic()
+}
 
 const keyLines = (url: string, key: string): readonly string[] => [
   `  API key (shown once)    ${key}`,

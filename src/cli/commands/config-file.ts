@@ -6,7 +6,7 @@ import type { ShownOnce } from '../../management/config-file/apply.ts'
 import type { CommandFields } from '../connect.ts'
 import { Problem } from '../connect.ts'
 import { splitList, text } from '../input.ts'
-import { isOutputPublic, withheldText } from '../public-output.ts'
+import { warnIfPublic } from '../public-output.ts'
 import { isRemote } from '../remote.ts'
 import type { Send } from '../send.ts'
 import type { CliCommand, SayLines } from './command.ts'
@@ -69,11 +69,10 @@ async function apply(input: CommandFields, send: Send, say?: SayLines): Promise<
   })
   const isDryRun = input['dry-run'] === true
   say?.(planLines(plan))
-  const isPublic = isOutputPublic()
-  const show = say && ((shown: ShownOnce) => say([isPublic ? withheldText(shown) : shownOnceText(shown)]))
+  const show = say && ((shown: ShownOnce) => say([shownOnceText(shown)]))
   const { warnings, created } = isDryRun ? { warnings: plan.warnings, created: [] } : await applyPlan(plan, send, show)
-  const shown = isPublic ? created.map(one => ({ ...one, secret: null, note: withheldText(one) })) : created
-  return { changes: planFields(plan), applied: !isDryRun, created: shown, warnings }
+  if (created.length > 0) warnIfPublic()
+  return { changes: planFields(plan), applied: !isDryRun, created, warnings }
 }
 
 /** New keys and secrets of webhooks have been printed as they were created. */
