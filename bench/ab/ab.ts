@@ -1,6 +1,7 @@
 // npm run bench:ab -- <commit> [<commit>] [--only …] [--rounds <n>] [--quick]: whether B costs more or less CPU than A, on
-// this machine and now. A is a commit; B is another one or the working tree. Both run in turn, A B B A A B B A …, each
-// time in a new process, under the load generator and the upstreams of this working tree.
+// this machine and now. A is a commit; B is another one or the working tree. Both run on one core, under the load
+// generator and the upstreams of this working tree, and are loaded in turn, A B B A A B B A …, for half a second each:
+// a machine that is busy for some seconds harms both alike.
 
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -11,8 +12,9 @@ import { makeWeirHome } from '../subjects/weir-home.ts'
 import { LOAD_CORE, read, root, Workbench } from '../system/workbench.ts'
 import type { Asked } from './arguments.ts'
 import { readArguments } from './arguments.ts'
+import type { Costs } from './compare.ts'
 import { compare, verdict } from './compare.ts'
-import type { Measured, Run } from './kinds.ts'
+import type { Measured, Opened, Run } from './kinds.ts'
 import { kinds } from './kinds.ts'
 import { hasOtherPackages, makeTree } from './trees.ts'
 
@@ -40,23 +42,29 @@ async function compareAll(bench: Workbench, { a, b, only, rounds, quick }: Asked
   process.stdout.write(`A is ${trees.a.title}\nB is ${trees.b.title}\n`)
   for (const name of only) {
     const done: Round[] = []
-    for (let round = 1; round <= rounds; round++) {
-      done.push(await measureRound(name, runs, round))
-      const { a: inA, b: inB } = done.at(-1)!
-      const [first, second, ratio] = [inA.cpuMicros, inB.cpuMicros, inB.cpuMicros / inA.cpuMicros].map(figure)
-      say(`  ${name}, round ${round} of ${rounds}: A ${first}, B ${second} µs of CPU a call, B/A ${ratio}`)
+    while (done.length < rounds) {
+      const opened = { a: await kinds[name]!(runs.a), b: await kinds[name]!(runs.b) }
+      const last = Math.min(rounds, done.length + ROUNDS_A_START)
+      while (done.length < last) done.push(await measureRound(opened, done.length % 2 === 1))
+      await Promise.all([opened.a.close(), opened.b.close()])
+      say(`  ${name}, ${done.length} of ${rounds} rounds: ${figure(compare(pairsOf(done)).ratio)} is the median of B/A`)
     }
     process.stdout.write(`\n${writeComparison(name, done)}`)
   }
 }
 
+/** Then both start again: how a process was compiled and where its memory lies is part of what varies. */
+const ROUNDS_A_START = 10
+
 /** Whoever is first in one round is second in the next, so that a machine that slows down harms both. */
-async function measureRound(name: string, runs: Readonly<Record<Side, Run>>, round: number): Promise<Round> {
-  const measure = (side: Side): Promise<Measured> => kinds[name]!(runs[side])
-  if (round % 2 === 1) return { a: await measure('a'), b: await measure('b') }
-  const b = await measure('b')
-  return { a: await measure('a'), b }
+async function measureRound(opened: Readonly<Record<Side, Opened>>, isBFirst: boolean): Promise<Round> {
+  if (!isBFirst) return { a: await opened.a.measure(), b: await opened.b.measure() }
+  const b = await opened.b.measure()
+  return { a: await opened.a.measure(), b }
 }
+
+const pairsOf = (rounds: readonly Round[]): readonly Costs[] =>
+  rounds.map(({ a, b }) => ({ a: a.cpuMicros, b: b.cpuMicros }))
 
 function writeComparison(name: string, rounds: readonly Round[]): string {
   const row = (title: string, of: (measured: Measured) => number): readonly [string, number, number] => [
@@ -71,11 +79,10 @@ function writeComparison(name: string, rounds: readonly Round[]): string {
     .sort((one, other) => other[1] - one[1])
   const rows = [row('whole process', measured => measured.cpuMicros), ...used]
   const table = rows.map(([title, a, b]) => [title, figure(a), figure(b)])
-  const pairs = rounds.map(({ a, b }) => ({ a: a.cpuMicros, b: b.cpuMicros }))
   return [
     `## ${name}, ${rounds.length} rounds\n`,
     `${writeTable([['CPU µs a call, medians', 'A', 'B'], ...table])}\n`,
-    `${verdict(compare(pairs), rounds.length)}\n`,
+    `${verdict(compare(pairsOf(rounds)), rounds.length)}\n`,
   ].join('\n')
 }
 

@@ -7,7 +7,7 @@ export const USAGE =
   'npm run bench:ab -- <commit> [<commit>] [--only <what>] [--rounds <n>] [--quick]: the first commit is A; B is the ' +
   'second one, or the working tree as it is.'
 
-const ROUNDS = 12
+const ROUNDS = 40
 const ROUNDS_MAX = 1_000
 
 export interface Asked {

@@ -2,11 +2,12 @@
 
 import { join } from 'node:path'
 import { promptCalls } from '../load/calls.ts'
+import { Load } from '../load/load.ts'
 import { pairName, pairs } from '../load/translated-calls.ts'
 import { plainPlan } from '../measures/plain.ts'
 import type { Plan } from '../measures/rounds.ts'
 import { streamPlan, streamShape } from '../measures/stream.ts'
-import { loadByThread } from '../measures/threads.ts'
+import { burst } from '../measures/threads.ts'
 import { kinds as streamKinds } from '../measures/translated.ts'
 import { startSubject } from '../subjects/subject.ts'
 import type { WeirHome } from '../subjects/weir-home.ts'
@@ -30,18 +31,33 @@ export interface Run {
   readonly quick: boolean
 }
 
-export type Kind = (run: Run) => Promise<Measured>
+/** One side that is ready to be measured, as often as wanted. */
+export interface Opened {
+  measure(): Promise<Measured>
+  close(): Promise<void>
+}
 
-/** In a process of its own: how it was compiled and where its memory lies is part of what varies. */
+export type Kind = (run: Run) => Promise<Opened>
+
+/** A burst lasts about half a second, so that both sides of a pair meet the same machine. */
+const BURSTS = 10
+
 const ofGateway =
   (start: (bench: Workbench) => Promise<Upstream>, planOf: (quick: boolean) => Plan): Kind =>
   async ({ bench, home, quick }) => {
+    const plan = planOf(quick)
     const upstream = await start(bench)
     const subject = await startSubject('weir', { bench, home: home(), upstream })
-    const measured = await loadByThread(subject, planOf(quick))
-    await subject.stop()
-    await upstream.stop()
-    return measured
+    const load = await Load.open(subject.port, plan.connections, plan.callsFor(subject.keys, subject.manner))
+    await load.run(plan.warmUp, plan.secondsMax)
+    return {
+      measure: () => burst(subject, load, { count: Math.ceil(plan.count / BURSTS), secondsMax: plan.secondsMax }),
+      close: async () => {
+        load.close()
+        await subject.stop()
+        await upstream.stop()
+      },
+    }
   }
 
 /** The last line that the program prints is its result. */
@@ -50,13 +66,16 @@ const ofProgram =
   async run => {
     const { bench, program } = run
     const command = [join(program, 'bin', 'weir-bun'), join(program, 'bench', name), ...args(run).map(String)]
-    const child = bench.start({ name: 'program', core: SUBJECT_CORE, command, env: {} })
-    const code = await child.exited
-    const said = (await Bun.file(child.log).text()).trim()
-    await bench.stop(child)
-    if (code !== 0) throw new Error(`${name}: ${said.slice(-1_000)}`)
-    const { cpuMicros } = JSON.parse(said.split('\n').at(-1)!) as Pick<Measured, 'cpuMicros'>
-    return { cpuMicros, threads: new Map() }
+    const measure = async (): Promise<Measured> => {
+      const child = bench.start({ name: 'program', core: SUBJECT_CORE, command, env: {} })
+      const code = await child.exited
+      const said = (await Bun.file(child.log).text()).trim()
+      await bench.stop(child)
+      if (code !== 0) throw new Error(`${name}: ${said.slice(-1_000)}`)
+      const { cpuMicros } = JSON.parse(said.split('\n').at(-1)!) as Pick<Measured, 'cpuMicros'>
+      return { cpuMicros, threads: new Map() }
+    }
+    return { measure, close: async () => {} }
   }
 
 const streamUpstream = (bench: Workbench): Promise<Upstream> => startStreamUpstream(bench, streamShape)

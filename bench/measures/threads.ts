@@ -3,7 +3,7 @@
 import { Load } from '../load/load.ts'
 import type { Subject } from '../subjects/subject.ts'
 import { startSubject } from '../subjects/subject.ts'
-import { cpuSeconds, cpuSecondsByThread } from '../system/proc.ts'
+import { cpuSecondsByThread } from '../system/proc.ts'
 import { startPlainUpstream } from '../upstreams/upstream.ts'
 import { figure } from './figures.ts'
 import type { Measure } from './measure.ts'
@@ -23,29 +23,24 @@ export interface ByThread {
   readonly threads: ReadonlyMap<string, number>
 }
 
-/** What one call costs, after a warm-up, in CPU µs. */
-export async function loadByThread(subject: Subject, plan: Plan): Promise<ByThread> {
-  const load = await Load.open(subject.port, plan.connections, plan.callsFor(subject.keys, subject.manner))
-  try {
-    await load.run(plan.warmUp, plan.secondsMax)
-    const before = { all: cpuSeconds(subject.pid), threads: cpuSecondsByThread(subject.pid) }
-    const { calls } = await load.run(plan.count, plan.secondsMax)
-    const after = { all: cpuSeconds(subject.pid), threads: cpuSecondsByThread(subject.pid) }
-    const micros = (since: number, until: number): number => ((until - since) * 1e6) / calls
-    const threads = [...after.threads].map(
-      ([name, seconds]) => [name, micros(before.threads.get(name) ?? 0, seconds)] as const,
-    )
-    return { calls, cpuMicros: micros(before.all, after.all), threads: new Map(threads) }
-  } finally {
-    load.close()
-  }
+/** What one call costs in CPU µs, over a load that is open already. */
+export async function burst(subject: Subject, load: Load, plan: Pick<Plan, 'count' | 'secondsMax'>): Promise<ByThread> {
+  const before = cpuSecondsByThread(subject.pid)
+  const { calls } = await load.run(plan.count, plan.secondsMax)
+  const threads = [...cpuSecondsByThread(subject.pid)].map(
+    ([name, seconds]) => [name, ((seconds - (before.get(name) ?? 0)) * 1e6) / calls] as const,
+  )
+  return { calls, cpuMicros: threads.reduce((sum, [, micros]) => sum + micros, 0), threads: new Map(threads) }
 }
 
 export const measureThreads: Measure = async measuring => {
   const plan = plainPlan(measuring.quick)
   const upstream = await startPlainUpstream(measuring.bench)
   const subject = await startSubject('weir', { ...measuring, upstream })
-  const { calls, threads } = await loadByThread(subject, plan)
+  const load = await Load.open(subject.port, plan.connections, plan.callsFor(subject.keys, subject.manner))
+  await load.run(plan.warmUp, plan.secondsMax)
+  const { calls, threads } = await burst(subject, load, plan)
+  load.close()
   await subject.stop()
   await upstream.stop()
   const micros = [...threads].filter(([, used]) => used >= 1).sort(([, a], [, b]) => b - a)

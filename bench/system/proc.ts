@@ -37,14 +37,16 @@ export function cpuSeconds(pid: number): number {
   return ticks / ticksPerSecond
 }
 
-/** The same for each thread of one process, by the thread's name; threads of one name are added up. */
+/**
+ * The same for each thread of one process, by the thread's name; threads of one name are added up. From the scheduler's
+ * own count, in nanoseconds: a tick of the other count is 2 % of a half second.
+ */
 export function cpuSecondsByThread(pid: number): ReadonlyMap<string, number> {
   const seconds = new Map<string, number>()
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    const text = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    const name = thread === String(pid) ? 'main' : text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
-    const used = (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+    const read = (file: string): string => readFileSync(`/proc/${pid}/task/${thread}/${file}`, 'latin1')
+    const name = thread === String(pid) ? 'main' : read('comm').trim()
+    const used = Number(read('schedstat').split(' ')[0]) / 1e9
     seconds.set(name, (seconds.get(name) ?? 0) + used)
   }
   return seconds
