@@ -83,7 +83,7 @@ test('arguments: A, B or the working tree, what, and how many rounds', () => {
     a: 'main',
     b: undefined,
     only: ['plain', 'stream'],
-    rounds: 12,
+    rounds: 40,
     quick: false,
   })
   expect(readArguments(['a', 'b', '--only', 'ledger', '--only', 'ledger', '--rounds', '20', '--quick'])).toEqual({
