@@ -10,6 +10,10 @@ export function median(values: readonly number[]): number {
 export const percentile = (sorted: Float64Array, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 
+/** From the smallest to the largest. */
+export const rangeOf = (values: readonly number[]): string =>
+  `${figure(Math.min(...values))} – ${figure(Math.max(...values))}`
+
 /** Three digits that mean something, and thousands apart. */
 export function figure(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2

@@ -5,7 +5,7 @@ import { startPlainUpstream } from '../upstreams/upstream.ts'
 import { figure } from './figures.ts'
 import type { Measure } from './measure.ts'
 import type { Plan, Round } from './rounds.ts'
-import { medianOf, ratioTo, roundsTable, runRounds } from './rounds.ts'
+import { medianOf, planOfRound, ROUNDS, ratioTo, roundsTable, runRounds } from './rounds.ts'
 
 const CONNECTIONS = 64
 
@@ -28,7 +28,7 @@ export const measurePlain: Measure = async measuring => {
   return {
     title: 'Plain call',
     about:
-      `${plan.count} calls over ${CONNECTIONS} connections after ${plan.warmUp} to warm up, three rounds in turn; ` +
+      `${planOfRound(plan, 1).count} calls over ${CONNECTIONS} connections after ${plan.warmUp} to warm up, ${ROUNDS} rounds in turn; ` +
       'medians. Where the core is not nearly full, calls a second are what the load generator can ask for. ' +
       'A slow peer makes fewer calls. “Opened” are all connections to the upstream: keep-alive works when they are about as many as callers.' +
       leftOut,

@@ -4,7 +4,7 @@ import { promptCalls } from '../load/calls.ts'
 import { Load } from '../load/load.ts'
 import { startSubject, subjectNames } from '../subjects/subject.ts'
 import { startStreamUpstream } from '../upstreams/upstream.ts'
-import { figure, median, percentile } from './figures.ts'
+import { figure, median, percentile, rangeOf } from './figures.ts'
 import type { Measure } from './measure.ts'
 import { ROUNDS } from './rounds.ts'
 
@@ -20,7 +20,7 @@ interface Asked {
 
 export const measurePrompt: Measure = async measuring => {
   const { quick, bench, say } = measuring
-  const plan = { warmUp: quick ? 20 : 200, count: quick ? 30 : 300, secondsMax: 60 }
+  const plan = { warmUp: quick ? 20 : 200, count: quick ? 15 : 75, secondsMax: 60 }
   const upstream = await startStreamUpstream(bench, { chunks: 2, gapMs: 1 })
   const subjects = []
   for (const name of subjectNames) subjects.push(await startSubject(name, { ...measuring, upstream }))
@@ -51,7 +51,7 @@ export const measurePrompt: Measure = async measuring => {
   const rows = asked.map(one => [
     one.name,
     figure(median(one.p50)),
-    one.p50.map(figure).join(' · '),
+    rangeOf(one.p50),
     one === bare ? '' : figure(added(one)),
     figure(median(one.p99)),
   ])
@@ -61,7 +61,7 @@ export const measurePrompt: Measure = async measuring => {
       `${plan.count} plain calls one after the other over one connection, after ${plan.warmUp} to warm up, ` +
       `${ROUNDS} rounds in turn; medians. The prompt is a talk of some two hundred turns, and the dialect is the ` +
       'same on both sides. The upstream reads all of it before it answers.',
-    table: [['asked', 'p50 ms', 'all rounds', 'added ms', 'p99 ms'], ...rows],
+    table: [['asked', 'p50 ms', 'all rounds, from – to', 'added ms', 'p99 ms'], ...rows],
     targets: [{ what: 'added to a prompt of 1 MB, beside nginx', most: 3, unit: ' ms', measured: besideNginx }],
   }
 }

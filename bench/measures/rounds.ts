@@ -9,9 +9,12 @@ import { startPeer } from '../subjects/peers.ts'
 import type { Setting, Subject, SubjectName } from '../subjects/subject.ts'
 import { startSubject, subjectNames } from '../subjects/subject.ts'
 import { cpuSeconds, memoryNow } from '../system/proc.ts'
-import { figure, median, percentile } from './figures.ts'
+import { figure, median, percentile, rangeOf } from './figures.ts'
 
-export const ROUNDS = 3
+/** Many short rounds instead of few long ones: a machine that is busy for some seconds then spoils few of them. */
+export const ROUNDS = 12
+/** Of the calls of a plan. */
+export const ROUND_SHARE = 0.25
 
 export interface Plan {
   readonly connections: number
@@ -20,6 +23,13 @@ export interface Plan {
   readonly secondsMax: number
   callsFor(keys: readonly string[], manner: Manner): readonly Call[]
 }
+
+/** The first round warms up in full; the others let the connections open. */
+export const planOfRound = (plan: Plan, round: number): Plan => ({
+  ...plan,
+  warmUp: round === 1 ? plan.warmUp : plan.connections,
+  count: Math.ceil(plan.count * ROUND_SHARE),
+})
 
 export interface Round {
   readonly cpuMicros: number
@@ -71,7 +81,7 @@ export async function runRounds(parts: RoundsParts): Promise<RoundsResult> {
   for (let round = 1; round <= ROUNDS; round++) {
     for (const subject of subjects) {
       try {
-        const result = await runRound(subject, parts)
+        const result = await runRound(subject, { ...parts, plan: planOfRound(parts.plan, round) })
         ;(rounds[subject.name] ??= []).push(result)
         parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
       } catch (fault) {
@@ -140,11 +150,16 @@ type Column = readonly [name: string, write: (of: readonly Round[]) => string]
 
 /** One row a subject: its CPU, Weir's share of it, and the columns given. */
 export function roundsTable(rounds: Rounds, columns: readonly Column[]): string[][] {
-  const head = ['subject', 'CPU µs', 'all rounds', 'Weir is', ...columns.map(([name]) => name)]
+  const head = ['subject', 'CPU µs', 'all rounds, from – to', 'Weir is', ...columns.map(([name]) => name)]
   const rows = Object.entries(rounds).map(([name, of]) => {
-    const each = of.map(round => figure(round.cpuMicros)).join(' · ')
     const ratio = name === 'weir' ? '' : `${figure(ratioTo(rounds, name))}×`
-    return [name, figure(medianOf(of, 'cpuMicros')), each, ratio, ...columns.map(([, write]) => write(of))]
+    return [
+      name,
+      figure(medianOf(of, 'cpuMicros')),
+      rangeOf(of.map(round => round.cpuMicros)),
+      ratio,
+      ...columns.map(([, write]) => write(of)),
+    ]
   })
   return [head, ...rows]
 }

@@ -5,7 +5,7 @@ import { startStreamUpstream } from '../upstreams/upstream.ts'
 import { figure } from './figures.ts'
 import type { Measure } from './measure.ts'
 import type { Plan } from './rounds.ts'
-import { medianOf, ratioTo, roundsTable, runRounds } from './rounds.ts'
+import { medianOf, planOfRound, ROUNDS, ratioTo, roundsTable, runRounds } from './rounds.ts'
 
 const CHUNKS = 100
 const GAP_MS = 2
@@ -29,8 +29,8 @@ export const measureStream: Measure = async measuring => {
   return {
     title: `${CHUNKS}-chunk stream`,
     about:
-      `${plan.count} streams, ${CONNECTIONS} at once, after ${plan.warmUp} to warm up; a chunk every ${GAP_MS} ms, ` +
-      `so that a stream lasts at least ${(CHUNKS + 1) * GAP_MS} ms; three rounds in turn, medians. Every stream is ` +
+      `${planOfRound(plan, 1).count} streams, ${CONNECTIONS} at once, after ${plan.warmUp} to warm up; a chunk every ${GAP_MS} ms, ` +
+      `so that a stream lasts at least ${(CHUNKS + 1) * GAP_MS} ms; ${ROUNDS} rounds in turn, medians. Every stream is ` +
       'compared with what was sent, to the byte, but for comments between events; of a peer, all that it says.' +
       leftOut,
     table: roundsTable(rounds, [

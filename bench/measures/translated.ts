@@ -4,10 +4,10 @@ import { streamCalls } from '../load/calls.ts'
 import { pairName, pairs, translatedCalls } from '../load/translated-calls.ts'
 import { startSubject } from '../subjects/subject.ts'
 import { startStreamUpstream } from '../upstreams/upstream.ts'
-import { figure, median } from './figures.ts'
+import { figure, median, rangeOf } from './figures.ts'
 import type { Measure } from './measure.ts'
 import type { Plan, Round } from './rounds.ts'
-import { medianOf, ROUNDS, runRound } from './rounds.ts'
+import { medianOf, planOfRound, ROUNDS, runRound } from './rounds.ts'
 import { streamPlan, streamShape } from './stream.ts'
 
 const NATIVE = 'native chat'
@@ -28,7 +28,7 @@ export const measureTranslated: Measure = async measuring => {
   const rounds: Record<string, Round[]> = {}
   for (let round = 1; round <= ROUNDS; round++) {
     for (const [kind, callsFor] of Object.entries(kinds)) {
-      const result = await runRound(subject, { upstream, plan: { ...plan, callsFor } })
+      const result = await runRound(subject, { upstream, plan: planOfRound({ ...plan, callsFor }, round) })
       ;(rounds[kind] ??= []).push(result)
       measuring.say(`  round ${round}, ${kind}: ${figure(result.cpuMicros)} µs of CPU`)
     }
@@ -40,7 +40,7 @@ export const measureTranslated: Measure = async measuring => {
   const rows = Object.entries(rounds).map(([kind, of]) => [
     kind,
     figure(medianOf(of, 'cpuMicros')),
-    of.map(round => figure(round.cpuMicros)).join(' · '),
+    rangeOf(of.map(round => round.cpuMicros)),
     kind === NATIVE ? '' : `${figure(ratioOf(kind))}×`,
     figure(medianOf(of, 'firstP50')),
     figure(medianOf(of, 'totalP50')),
@@ -48,10 +48,10 @@ export const measureTranslated: Measure = async measuring => {
   return {
     title: `${streamShape.chunks}-chunk stream, translated`,
     about:
-      `Weir alone, ${plan.count} streams of each kind as above, ${plan.connections} at once, after ${plan.warmUp} to warm ` +
+      `Weir alone, ${planOfRound(plan, 1).count} streams of each kind as above, ${plan.connections} at once, after ${plan.warmUp} to warm ` +
       `up; ${ROUNDS} rounds in turn, medians. “chat from messages” is a caller of Chat Completions whose model is ` +
       'served in Anthropic Messages. All that was said is compared, and that the stream has its end.',
-    table: [['kind', 'CPU µs', 'all rounds', 'to native', 'first chunk p50 ms', 'whole p50 ms'], ...rows],
+    table: [['kind', 'CPU µs', 'all rounds, from – to', 'to native', 'first chunk p50 ms', 'whole p50 ms'], ...rows],
     targets: pairs.map(pairName).map(kind => ({
       what: `translated stream, ${kind}, against native`,
       most: 1.2,
