@@ -78,6 +78,5 @@ for (const { kind, value } of Object.values(recordIndexes)) {
 }
 db.run('INSERT INTO transfer_index SELECT debit, seq FROM transfer ORDER BY debit, seq')
 db.run('UPDATE index_progress SET seq = (SELECT max(seq) FROM transfer) WHERE kind = 0')
-db.run('ANALYZE')
 db.run('PRAGMA wal_checkpoint(TRUNCATE)')
 db.close()
