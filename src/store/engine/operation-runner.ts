@@ -4,6 +4,7 @@
 import type { Books } from '../ledger/books.ts'
 import { codeOperations } from '../ledger/code-operations.ts'
 import { fundingOperations } from '../ledger/funding-operations.ts'
+import { buildIndexWriter } from '../ledger/late-indexes.ts'
 import { ledgerOperations } from '../ledger/ledger-operations.ts'
 import { priceOperations } from '../ledger/price-operations.ts'
 import { peopleOperations } from '../people/people-operations.ts'
@@ -20,6 +21,8 @@ export interface OperationRunner {
   readonly run: OperationHandlers
   /** Writes the changes of the operator's own balances. The writer calls this before each commit. */
   writeOperatorBalances(): void
+  /** Adds the newest rows to an index, if there are many. The writer calls this between its transactions. */
+  writeIndexes(): void
   /** Discards what a rolled-back transaction had changed in memory. */
   reset(): void
 }
@@ -47,6 +50,7 @@ export function buildOperations(books: Books, { responsesBytesMax }: OperationOp
       ...vault.run,
     },
     writeOperatorBalances: () => books.operators.write(),
+    writeIndexes: buildIndexWriter(books.db),
     reset() {
       books.operators.reset()
       books.budgets.reload()

@@ -9,6 +9,7 @@ import { DAY_MS } from '../../base/time.ts'
 import type { HandlersOf } from '../engine/operation.ts'
 import { buildScopeCheck } from '../engine/scope-check.ts'
 import type { Books } from '../ledger/books.ts'
+import { RECORDS_INDEXED_TO } from '../ledger/late-indexes.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql } from '../queries/paging.ts'
 
@@ -55,10 +56,11 @@ const LOG_ROWS_PER_STEP = 1_000
 const BEHIND_MAX = 20_000
 
 export function recordOperations({ db, nowMs }: Books): HandlersOf<RecordOperations> {
-  // The last row always stays, so that the next row gets a number that was never used.
+  // The last row always stays, so that the next row gets a number that was never used. Rows that are not in the indexes
+  // stay too, because searches find their records by them.
   const trim = db.query(
     `DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log
-       WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) ORDER BY seq LIMIT ?2)`,
+       WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) AND seq <= ${RECORDS_INDEXED_TO} ORDER BY seq LIMIT ?2)`,
   )
   const order = db.query(
     `INSERT INTO record_deletion (account_id, key_id, end_user, from_id, before_id, next_id, author, made_ms)
