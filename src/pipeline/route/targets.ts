@@ -19,7 +19,7 @@ import { Health } from '../../routing/health/health.ts'
 import type { ChannelCaps } from '../../routing/health/operator-caps.ts'
 import type { ModelAliases, ResolvedModel } from '../../routing/model-aliases.ts'
 import { compileAliases } from '../../routing/model-aliases.ts'
-import { checkModelName, parseModelName } from '../../routing/model-name.ts'
+import { checkModelName, checkNameText, isPlainId, parseModelName } from '../../routing/model-name.ts'
 import type { ChannelRow, MemberRow, PolicyName, Rules } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
@@ -191,6 +191,7 @@ export class Targets {
     if (known !== undefined) return known
     const alias = this.#aliases.resolve(asked)
     if (alias === undefined) checkModelName(asked)
+    else checkNameText(asked) // a pattern of an operator matches any text
     const meaning = alias ?? this.#meaningOf(asked)
     if (typeof meaning === 'function') return meaning
     const { policy, members: rows } = meaning
@@ -421,9 +422,9 @@ function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined)
 
 /**
  * The model with this name at its provider; undefined if there is none. A model that the provider file does not list can
- * be called if the provider takes any model, or if an operator has set its price. A variant of such a model exists, too,
- * but needs a price of its own. Only aggregators, whose
- * models are in a list of their own, have variants of listed models.
+ * be called if the provider takes any model, or if an operator has set its price, but not in a spelling that servers may
+ * read as that of another model. A variant of such a model exists, too, but needs a price of its own. Only aggregators,
+ * whose models are in a list of their own, have variants of listed models.
  */
 function exactModel(
   { providers }: Pick<Catalogue, 'providers'>,
@@ -440,7 +441,7 @@ function exactModel(
   const hasVariants = (modelId: string): boolean =>
     provider.models.has(modelId) ? provider.modelList !== undefined : isOpen(modelId)
   const isVariant = base !== undefined && hasVariants(base)
-  const model = provider.models.get(id) ?? (isOpen(id) || isVariant ? { id } : undefined)
+  const model = provider.models.get(id) ?? (isPlainId(id) && (isOpen(id) || isVariant) ? { id } : undefined)
   return model && { provider, model }
 }
 
