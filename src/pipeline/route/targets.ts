@@ -330,7 +330,7 @@ export class Targets {
 
   #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly TargetChannel[] {
     const all = this.#channelsOf(provider)
-    if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    if (all.length === 0) throw noEnabledChannel(provider)
     const channels = requires === null ? all : this.#withTags(provider, all, requires)
     if (channels.length === 0)
       throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
@@ -464,6 +464,12 @@ function unknownModel(asked: string, { providers, index }: Pick<Catalogue, 'prov
   const slash = asked.indexOf('/')
   const isProvider = slash < 0 || providers.has(asked.slice(0, slash))
   return new Refusal(isProvider ? 'model_unknown' : 'provider_unknown', asked, { param: 'model', hint })
+}
+
+/** Without a time of its own to retry after: official SDKs would wait for it before they show the error. */
+function noEnabledChannel({ id }: Provider): Refusal {
+  const hint = `The gateway has no enabled channel of ${id}: its operator can set a key in the environment, or run "weir channels create ${id}".`
+  return new Refusal('no_channel', id, { hint })
 }
 
 function ambiguousModel(asked: string, models: readonly IndexedModel[]): Refusal {
