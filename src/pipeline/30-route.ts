@@ -148,12 +148,12 @@ const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
 /** Says why, where the reason is not just that nobody has set a price. */
 function unknownPrice({ provider, model, option: { name } }: Target): Refusal {
   const base = variantBase(model.id)
-  const end = base === undefined ? '' : model.id.slice(base.length)
   const why =
     model.priceProblem ??
     (base === undefined ? undefined : `It is a variant of ${provider.id}/${base} and may cost more.`)
   if (why === undefined) return new Refusal('price_unknown', name)
-  const pattern = base === undefined ? '' : `, or for all such variants as ${provider.id}/*${end}`
+  const variants = base !== undefined && model.id.startsWith(base) ? `*${model.id.slice(base.length)}` : `ft:${base}:*`
+  const pattern = base === undefined ? '' : `, or for all such variants as ${provider.id}/${variants}`
   return new Refusal('price_unknown', name, { hint: `${why} An operator can set its price as ${name}${pattern}.` })
 }
 
