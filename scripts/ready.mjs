@@ -24,9 +24,11 @@ const [all, withoutTests] = [lock, `without tests\n${lock}`]
 const stamp = join(root, 'node_modules', '.weir-lock')
 const installed = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
 if (installed !== all && (wanted !== undefined || installed !== withoutTests)) {
+  // `npm ci` removes all packages first, and a gateway that runs from this folder needs those that it has.
+  const command = installed === withoutTests ? ['install', '--no-save'] : ['ci']
   const omitted = wanted === undefined ? ['--omit=dev'] : []
   console.error('weir: installing the locked packages …')
-  run('npm', ['ci', ...omitted, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+  run('npm', [...command, ...omitted, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(stamp, wanted === undefined ? withoutTests : all)
 }
 
