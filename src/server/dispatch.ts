@@ -79,13 +79,13 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
-    const endpoint = candidates.find(candidate => candidate.method === method)
+    const endpoint = findByMethod(candidates, method)
     const socket =
       arrival.method === 'GET' && wantsSocket(arrival) ? candidates.find(({ sockets }) => sockets) : undefined
     const call = (endpoint ?? socket)?.call
     context.kind = (endpoint ?? candidates[0])?.kind
     const ingress = new ArrivalIngress(arrival, parts, context)
-    if (call !== undefined) {
+    if (call !== undefined && parts.gate.isSelective) {
       const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.quiet }
       const refused = refuseEarly(ingress, request)
       if (refused !== undefined) {
@@ -150,10 +150,13 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       const allowed = preflight(arrival.headers, { ...cors, ...context.headers })
       if (allowed !== undefined) return allowed
     }
-    const response = await answerRequest(group, arrival, context).catch(fault => {
+    let response: Response
+    try {
+      response = await answerRequest(group, arrival, context)
+    } catch (fault) {
       const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))
-      return writeRefusal(fault, dialect, context, parts)
-    })
+      response = writeRefusal(fault, dialect, context, parts)
+    }
     if (parts.drain.isDraining) response.headers.set('connection', 'close')
     return cors === undefined ? response : setHeaders(response, cors)
   }
@@ -162,6 +165,11 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
 function buildContext(callId: number, { headers: groupHeaders }: PathGroup): RequestContext {
   const requestId = textId('req', callId)
   return { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId, ...groupHeaders } }
+}
+
+function findByMethod(candidates: readonly Endpoint[], method: string): Endpoint | undefined {
+  for (const candidate of candidates) if (candidate.method === method) return candidate
+  return undefined
 }
 
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
@@ -319,8 +327,14 @@ class ArrivalIngress implements Ingress {
     const lease = bodyBudget.open(owner)
     try {
       this.#arrival.disableIdleTimeout()
-      const options = { limits: lesserOf(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
-      const body = await readBody(this.#arrival, { ...options, decodeQueue: rule.decodes ? decodings : undefined })
+      const body = await readBody(this.#arrival, {
+        limits: lesserOf(rule, bodyBounds),
+        readsMin: rule.readsMin,
+        deadlines,
+        type,
+        lease,
+        decodeQueue: rule.decodes ? decodings : undefined,
+      })
       if (body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       const formType = type === 'multipart' ? this.#arrival.headers['content-type'] : undefined
       return await largeJson.read(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() }, formType)
