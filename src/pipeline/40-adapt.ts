@@ -36,16 +36,18 @@ export interface AdaptParts {
 
 /** Returns the request without a promise where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall | Promise<AdaptedCall> {
-  const embeddings = translateEmbeddings(context)
-  if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
-  const { accountId } = context.hold.route.permit.caller
-  const translation = findTranslation(context, (id, sealed) =>
-    parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
-  )
-  if (translation !== undefined) return adaptTranslated(parts, context, translation)
+  if (context.candidate.upstreamProtocol !== context.exchange.protocol) {
+    const embeddings = translateEmbeddings(context)
+    if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
+    const { accountId } = context.hold.route.permit.caller
+    const translation = findTranslation(context, (id, sealed) =>
+      parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
+    )
+    if (translation !== undefined) return adaptTranslated(parts, context, translation)
+  }
   const request = buildRequest(context, writeSameDialect(context), context.exchange.options.forwardedHeaders)
-  if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
-  return { request, translation }
+  if (request instanceof Promise) return request.then(signed => ({ request: signed, translation: undefined }))
+  return { request, translation: undefined }
 }
 
 async function adaptEmbeddings(

@@ -75,8 +75,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   const endpointsAt = (path: string): readonly Endpoint[] =>
     byPath.get(path) ?? wildcards.filter(endpoint => matchesEndpoint(path, endpoint))
 
-  async function answerRequest(group: PathGroup, arrival: Arrival, context: RequestContext): Promise<Response> {
-    if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
+  /** Not async, because most requests are calls, and a call has a promise of its own. */
+  function answerRequest(group: PathGroup, arrival: Arrival, context: RequestContext): Response | Promise<Response> {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = findByMethod(candidates, method)
@@ -97,8 +97,14 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed, socket !== undefined)
     if (call !== undefined && socket === undefined && headRefusal === undefined) {
       const { run = parts.runCall } = endpoint!
-      return await run(ingress, call)
+      return run(ingress, call)
     }
+    return answerOther(group, arrival, { context, ingress, candidates, endpoint, socket, headRefusal })
+  }
+
+  /** Answers everything but calls. */
+  async function answerOther(group: PathGroup, arrival: Arrival, found: FoundEndpoint): Promise<Response> {
+    const { context, ingress, candidates, endpoint, socket, headRefusal } = found
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,
       context,
@@ -152,6 +158,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     }
     let response: Response
     try {
+      if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
       response = await answerRequest(group, arrival, context)
     } catch (fault) {
       const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))
@@ -175,6 +182,18 @@ function findByMethod(candidates: readonly Endpoint[], method: string): Endpoint
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
   return response
+}
+
+/** The endpoint of a request that is no call. */
+interface FoundEndpoint {
+  readonly context: RequestContext
+  readonly ingress: ArrivalIngress
+  /** All endpoints at the path. */
+  readonly candidates: readonly Endpoint[]
+  readonly endpoint: Endpoint | undefined
+  /** The endpoint that answers with a WebSocket, if the request asks for one. */
+  readonly socket: Endpoint | undefined
+  readonly headRefusal: Refusal | undefined
 }
 
 interface AdmittedRequest {
