@@ -298,7 +298,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/protocols/neutral/losses.ts',
-    find: 'if (!strict || this.#codes.size === 0) return',
+    find: 'if (!strict || this.codes.length === 0) return',
     replace: 'if (!strict) return',
     tests: ['./test/dialects/unknown-fields.test.ts', './test/dialects/foreign-state.test.ts', './src/protocols'],
   },
