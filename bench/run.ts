@@ -3,7 +3,6 @@
 // quick or partial one only prints.
 
 import { writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CHART, drawChart } from './chart.ts'
@@ -25,7 +24,8 @@ import { describeMachine, describeSubjects, writeReport } from './report.ts'
 import type { Peers } from './subjects/peers.ts'
 import { findPeers, noPeers } from './subjects/peers.ts'
 import { makeWeirHome } from './subjects/weir-home.ts'
-import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
+import type { Workbench } from './system/workbench.ts'
+import { runOnWorkbench, say } from './system/workbench.ts'
 
 /** In this order: the last one fills the database, and statistics are of the records that the ledger's has written. */
 const measures: Readonly<Record<string, Measure>> = {
@@ -45,7 +45,6 @@ const measures: Readonly<Record<string, Measure>> = {
 }
 
 const RESULTS = join(import.meta.dir, 'RESULTS.md')
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 interface Flags {
   readonly quick: boolean
@@ -84,17 +83,4 @@ async function measureAll(bench: Workbench, { quick, chosen, peers }: Flags): Pr
   say('\nWritten to bench/RESULTS.md and docs/how-it-works/speed.svg.')
 }
 
-if (process.platform !== 'linux' || availableParallelism() < 2) {
-  say('The benchmark needs Linux and two cores.')
-  process.exit(1)
-}
-const bench = new Workbench()
-process.on('exit', () => bench.close())
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
-try {
-  read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
-  await measureAll(bench, readFlags())
-} catch (fault) {
-  say(`bench: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
-  process.exit(1)
-}
+await runOnWorkbench('bench', bench => measureAll(bench, readFlags()))

@@ -17,13 +17,19 @@ function run(command, args) {
   }
 }
 
-// The lock file of the last install is kept beside the packages: a pull that changes ours installs again.
+// The lock file of the last install is kept beside the packages: a pull that changes ours installs again. The gateway
+// itself needs a third of the packages; what tests need is installed when they first run.
 const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
+const [all, withoutTests] = [lock, `without tests\n${lock}`]
 const stamp = join(root, 'node_modules', '.weir-lock')
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
+const installed = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
+if (installed !== all && (wanted !== undefined || installed !== withoutTests)) {
+  // `npm ci` removes all packages first, and a gateway that runs from this folder needs those that it has.
+  const command = installed === withoutTests ? ['install', '--no-save'] : ['ci']
+  const omitted = wanted === undefined ? ['--omit=dev'] : []
   console.error('weir: installing the locked packages …')
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
-  writeFileSync(stamp, lock)
+  run('npm', [...command, ...omitted, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+  writeFileSync(stamp, wanted === undefined ? withoutTests : all)
 }
 
 const debian = { '--bench': [['nginx', '/usr/sbin/nginx']] }

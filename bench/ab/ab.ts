@@ -3,13 +3,13 @@
 // generator and the upstreams of this working tree, and are loaded in turn, A B B A A B B A …, for half a second each:
 // a machine that is busy for some seconds harms both alike.
 
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { figure, median } from '../measures/figures.ts'
 import { writeTable } from '../report.ts'
 import type { WeirHome } from '../subjects/weir-home.ts'
 import { makeWeirHome } from '../subjects/weir-home.ts'
-import { LOAD_CORE, read, root, Workbench } from '../system/workbench.ts'
+import type { Workbench } from '../system/workbench.ts'
+import { root, runOnWorkbench, say } from '../system/workbench.ts'
 import type { Asked } from './arguments.ts'
 import { readArguments } from './arguments.ts'
 import type { Costs } from './compare.ts'
@@ -17,8 +17,6 @@ import { compare, verdict } from './compare.ts'
 import type { Measured, Opened, Run } from './kinds.ts'
 import { kinds } from './kinds.ts'
 import { hasOtherPackages, makeTree } from './trees.ts'
-
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 interface Round {
   readonly a: Measured
@@ -93,18 +91,4 @@ try {
   say((fault as Error).message)
   process.exit(2)
 }
-if (process.platform !== 'linux' || availableParallelism() < 2) {
-  say('The benchmark needs Linux and two cores.')
-  process.exit(1)
-}
-const bench = new Workbench()
-process.on('exit', () => bench.close())
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
-try {
-  read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
-  await compareAll(bench, asked)
-} catch (fault) {
-  say(`bench:ab: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
-  process.exit(1)
-}
-process.exit(0)
+await runOnWorkbench('bench:ab', bench => compareAll(bench, asked))

@@ -74,9 +74,12 @@ const [writer, start] = await Writer.open({ path, ballastBytes: 0 }, detail => {
 const mintId = buildIdMinter(Date.now, start.lastId)
 const ids = await makeAccounts(writer, Number(accounts), mintId)
 
+/** The lanes take turns, so that the calls in flight are of different accounts. */
+let turn = 0
+
 async function lane(count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
-    const [callId, accountId] = [mintId(), ids[at % ids.length]!]
+    const [callId, accountId] = [mintId(), ids[turn++ % ids.length]!]
     await writer.run('hold', {
       callId,
       kind: 'call',

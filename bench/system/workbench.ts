@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tree } from './proc.ts'
 
@@ -31,6 +31,27 @@ export interface Child {
   readonly log: string
   readonly exited: Promise<number>
   readonly hasExited: boolean
+}
+
+export const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** Runs a benchmark on a workbench and ends the process. `name` is for errors. */
+export async function runOnWorkbench(name: string, run: (bench: Workbench) => Promise<void>): Promise<never> {
+  if (process.platform !== 'linux' || availableParallelism() < 2) {
+    say('The benchmark needs Linux and two cores.')
+    process.exit(1)
+  }
+  const bench = new Workbench()
+  process.on('exit', () => bench.close())
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+  try {
+    read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
+    await run(bench)
+  } catch (fault) {
+    say(`${name}: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
+    process.exit(1)
+  }
+  process.exit(0)
 }
 
 export class Workbench {

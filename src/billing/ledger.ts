@@ -9,10 +9,11 @@ import type { Writer } from '../store/engine/writer.ts'
 import type { CheckpointData, HoldInput, HoldResult, RecordRow } from '../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
-export interface HoldRequest extends Omit<HoldInput, 'amount' | 'least' | 'wants' | 'kind'> {
+export interface HoldRequest extends Omit<HoldInput, 'amount' | 'least' | 'wants' | 'kind' | 'idempotency'> {
   readonly amount: Nanos
   /** Less than the amount may be held, but not less than this. */
-  readonly least?: Nanos
+  readonly least?: Nanos | undefined
+  readonly idempotency?: HoldInput['idempotency'] | undefined
   /** `call` by default. The hold of a task survives a crash. */
   readonly kind?: HoldInput['kind']
   /** If less than this is available, the hold is refused with `hold_less`: the caller of this function can ask for less. */
@@ -52,6 +53,8 @@ export interface Ledger {
   record(record: RecordRow): Promise<void>
 }
 
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
 export interface LedgerParts {
   readonly writer: Pick<Writer, 'run'>
   /** The cost was higher than the hold, and the account could not pay the difference. */
@@ -60,11 +63,20 @@ export interface LedgerParts {
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ amount, least, wants = 0n, kind = 'call', ...rest }) {
-      const bounds = { amount: moneyText(amount), ...(least !== undefined && { least: moneyText(least) }) }
-      const result = await writer.run('hold', { ...rest, kind, ...bounds, wants: `${wants}` })
-      if (result.done === 'account_unknown')
-        throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
+    async hold({ callId, accountId, keyId, amount, least, wants = 0n, kind = 'call', draft, idempotency }) {
+      const input: Writable<HoldInput> = {
+        callId,
+        kind,
+        accountId,
+        keyId,
+        amount: moneyText(amount),
+        wants: `${wants}`,
+        draft,
+      }
+      if (least !== undefined) input.least = moneyText(least)
+      if (idempotency !== undefined) input.idempotency = idempotency
+      const result = await writer.run('hold', input)
+      if (result.done === 'account_unknown') throw new Error(`call ${callId}: account ${accountId} does not exist`)
       return result
     },
     extend: ({ callId, amount, least, held }) =>

@@ -64,7 +64,7 @@ export const hasUnit = ({ rates }: Price, unit: Unit): boolean => rates[unitFees
  * of the units. A price with fees for other units only would make the call free.
  */
 export function hasBasis(price: Price, counted: Units | undefined): boolean {
-  return !canTokensBeFree(price) || hasFee(price, counted)
+  return !derive(price).canTokensBeFree || hasFee(price, counted)
 }
 
 /** Whether the price has a fee for one of these units. */
@@ -127,7 +127,9 @@ export function upperBound(size: CallSize, priced: CallPriceOrFree): Nanos {
   if (priced === undefined) return noMoney
   const highest = highestFor(priced, size)
   const output = { count: size.outputTokensMax * size.choices, rate: highest.output }
-  return bill([...fixedLines(size, highest), thoughtLine(size, highest), output], priced.perMille)
+  const lines = fixedLines(size, highest)
+  lines.push(thoughtLine(size, highest), output)
+  return bill(lines, priced.perMille)
 }
 
 /** The part of the upper bound for the input and for fees that do not depend on the answer. */
@@ -149,12 +151,10 @@ export function affordableOutput(size: CallSize, priced: CallPriceOrFree, availa
   return affordable < size.outputTokensMax ? Number(affordable) : size.outputTokensMax
 }
 
-function fixedLines(size: CallSize, highest: HighestRates): readonly BillLine[] {
-  const lines: BillLine[] = [
-    { count: size.inputTokensMax, rate: size.textOnly ? highest.text : highest.input },
-    { count: 1, rate: rateOfEach(highest.perRequest) },
-    { count: size.searchesMax, rate: rateOfEach(highest.perSearch) },
-  ]
+function fixedLines(size: CallSize, highest: HighestRates): BillLine[] {
+  const lines: BillLine[] = [{ count: size.inputTokensMax, rate: size.textOnly ? highest.text : highest.input }]
+  if (highest.perRequest > 0n) lines.push({ count: 1, rate: rateOfEach(highest.perRequest) })
+  if (size.searchesMax > 0) lines.push({ count: size.searchesMax, rate: rateOfEach(highest.perSearch) })
   if (size.units === undefined) return lines // most calls have none, and bigint multiplication is slow
   for (const unit of units) lines.push({ count: size.units[unit] ?? 0, rate: rateOfEach(highest[unitFees[unit]]) })
   return lines
@@ -191,6 +191,7 @@ interface DerivedRates {
   readonly rates: Map<number, FullRates>
   readonly base: HighestRates
   readonly cases: readonly HighestRates[]
+  readonly canTokensBeFree: boolean
 }
 
 const derived = new WeakMap<Price, DerivedRates>()
@@ -198,7 +199,12 @@ const derived = new WeakMap<Price, DerivedRates>()
 function derive(price: Price): DerivedRates {
   let known = derived.get(price)
   if (known === undefined) {
-    known = { rates: new Map(), base: highestOf(price.rates), cases: price.cases.map(one => highestOf(one.rates)) }
+    known = {
+      rates: new Map(),
+      base: highestOf(price.rates),
+      cases: price.cases.map(one => highestOf(one.rates)),
+      canTokensBeFree: canTokensBeFree(price),
+    }
     derived.set(price, known)
   }
   return known

@@ -17,6 +17,16 @@ export class Problem extends Error {}
 /** The arguments of the command are wrong. */
 export class UsageProblem extends Problem {}
 
+/** The command failed after it had done something that must be known. With --json, the answer is printed all the same. */
+export class PartialFailure extends Problem {
+  readonly answer: CommandFields
+
+  constructor(message: string, answer: CommandFields) {
+    super(message)
+    this.answer = answer
+  }
+}
+
 /** The gateway refused a request. */
 export class RequestProblem extends Problem {
   readonly code: string

@@ -65,11 +65,11 @@ export async function serve(config: Config, say: (line: string) => void): Promis
 async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
   const { url } = gateway
   const lines = [`Weir is listening on ${url}`]
-  if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (gateway.firstStart) {
     const { key } = await buildSend(gateway.manage).machine('first-key')
     lines.push('', ...keyLines(url, String(key)))
   }
+  if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
   if (lines.length === 1) return say(lines[0]!)
   say(`\n${lines.join('\n')}\n`)
   warnIfPublic()
@@ -80,7 +80,7 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
   return [
     `  Set-up token (one use, one hour)    ${String(setupToken)}`,
     '',
-    'Create the owner with this request, or in another terminal with "bin/weir setup":',
+    'It is for people who sign in. If you need that, create the owner in another terminal with "bin/weir setup", or:',
     '',
     `  curl ${url}/api/auth/setup -H 'Content-Type: application/json' \\`,
     `    -d '{"token":"${String(setupToken)}","name":"…","email":"…","password":"…"}'`,

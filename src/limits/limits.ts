@@ -217,24 +217,25 @@ function waitMsAt(owner: LimitOwner, at: number, tokens: number): number {
 
 /** For requests and for tokens, the limit with the least left. */
 function tightest(owners: readonly LimitOwner[], fits: LimitPlan['shape']['ruleIndexes']): readonly Quota[] {
-  const requests = { left: Infinity, index: -1, at: -1 }
-  const tokens = { left: Infinity, index: -1, at: -1 }
+  let [requestsOwner, requestsAt, requestsLeft]: Tightest = [undefined, -1, Infinity]
+  let [tokensOwner, tokensAt, tokensLeft]: Tightest = [undefined, -1, Infinity]
   for (let index = 0; index < owners.length; index++) {
     const owner = owners[index]!
     for (const at of fits[index]!) {
       const rule = owner.rules[at]!
       if (rule.countsConcurrency) continue
       const left = remainingOf(rule, owner.counters[2 * at]!)
-      const least = rule.countsTokens ? tokens : requests
-      if (left >= least.left) continue
-      least.left = left
-      least.index = index
-      least.at = at
+      if (rule.countsTokens && left < tokensLeft) [tokensOwner, tokensAt, tokensLeft] = [owner, at, left]
+      if (!rule.countsTokens && left < requestsLeft) [requestsOwner, requestsAt, requestsLeft] = [owner, at, left]
     }
   }
-  const found = [requests, tokens].filter(({ index }) => index >= 0)
-  return found.map(({ index, at }) => quotaAt(owners[index]!, at))
+  const found: Quota[] = []
+  if (requestsOwner !== undefined) found.push(quotaAt(requestsOwner, requestsAt))
+  if (tokensOwner !== undefined) found.push(quotaAt(tokensOwner, tokensAt))
+  return found
 }
+
+type Tightest = [owner: LimitOwner | undefined, at: number, left: number]
 
 function quotaAt(owner: LimitOwner, at: number): Quota {
   const rule = owner.rules[at]!

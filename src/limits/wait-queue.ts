@@ -120,9 +120,9 @@ export class WaitQueues {
 
   /** Wakes one call in each queue. Begins with the account for which it is longest ago that it was the first. */
   #wakeAll(): void {
+    if (this.#queues.size === 0) return // nearly always, and this runs at the end of every call
     const [only] = this.#queues.values()
-    if (only === undefined) return
-    if (this.#queues.size === 1) return this.#wake(only)
+    if (this.#queues.size === 1) return this.#wake(only!)
     const queues = [...this.#queues.values()].sort((one, other) => this.#roundOf(one) - this.#roundOf(other))
     const [first] = queues as [Queue]
     const account = this.#accounts.get(first.order.first!.accountId)

@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { KeyCarriers } from '../identity/key-carriers.ts'
 import { findKey, hasKeyValue, hasServiceToken } from '../identity/key-carriers.ts'
-import type { KeyDirectory } from '../identity/key-directory.ts'
+import type { KeyDirectory, KnownKey } from '../identity/key-directory.ts'
 import { digestKey, parseKey } from '../identity/key-format.ts'
 import type { KeyUse } from '../identity/key-rights.ts'
 import { keyProblem } from '../identity/key-rights.ts'
@@ -21,7 +21,8 @@ export interface AuthenticateParts {
 /** The headers of a request that may carry a key, and how the request uses it. */
 export type KeyedRequest = KeyCarriers & KeyUse
 
-export type Authenticate = (bearer: KeyedRequest) => Promise<Caller>
+/** Returns a promise only where the store must be read. */
+export type Authenticate = (bearer: KeyedRequest) => Caller | Promise<Caller>
 
 /** Finds the key of a request among the keys in memory. It proves nothing. */
 export type RecogniseKey = (bearer: KeyedRequest) => GateVisitor | undefined
@@ -43,35 +44,47 @@ function noKey(bearer: KeyedRequest): Refusal {
 }
 
 export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
-  return async function authenticate(bearer) {
+  /** All calls of a key have the same Caller, as long as the row of the key is cached. */
+  const callers = new WeakMap<KnownKey, Caller>()
+
+  function checkKey(row: KnownKey | 'unknown' | undefined, bearer: KeyedRequest): Caller {
+    if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
+    const problem = keyProblem(row, bearer, parts.dateMs())
+    if (problem !== undefined) throw new Refusal(problem, `key ${row.id}`)
+    let caller = callers.get(row)
+    if (caller === undefined) callers.set(row, (caller = callerOf(row)))
+    return caller
+  }
+
+  return function authenticate(bearer) {
     const sent = findKey(bearer)
     if (sent === undefined) throw noKey(bearer)
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
     const digest = digestKey(key, parts.pepper.newest)
     const recalled = parts.keys.getCached(digest)
-    const row = recalled === undefined ? await parts.keys.lookUp(digest, key) : recalled
-    if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
-    const problem = keyProblem(row, bearer, parts.dateMs())
-    if (problem !== undefined) throw new Refusal(problem, `key ${row.id}`)
-    return {
-      keyId: row.id,
-      accountId: row.accountId,
-      tier: row.tier,
-      qpm: row.qpm,
-      limitsKeyId: row.limitsKeyId,
-      hasOwnLimit: row.hasOwnLimit,
-      perMille: BigInt(row.pricePerMille),
-      strictCap: row.strictCap,
-      strict: row.strict,
-      keepsBodies: row.keepsBodies,
-      explains: row.explains,
-      expiresMs: row.expiresMs,
-      untilMs: row.untilMs,
-      allows: row.allows,
-      accountAllows: row.accountAllows,
-      denies: row.denies,
-      requires: row.requires,
-    } as Caller
+    if (recalled !== undefined) return checkKey(recalled, bearer)
+    return parts.keys.lookUp(digest, key).then(row => checkKey(row, bearer))
   }
 }
+
+const callerOf = (row: KnownKey): Caller =>
+  ({
+    keyId: row.id,
+    accountId: row.accountId,
+    tier: row.tier,
+    qpm: row.qpm,
+    limitsKeyId: row.limitsKeyId,
+    hasOwnLimit: row.hasOwnLimit,
+    perMille: BigInt(row.pricePerMille),
+    strictCap: row.strictCap,
+    strict: row.strict,
+    keepsBodies: row.keepsBodies,
+    explains: row.explains,
+    expiresMs: row.expiresMs,
+    untilMs: row.untilMs,
+    allows: row.allows,
+    accountAllows: row.accountAllows,
+    denies: row.denies,
+    requires: row.requires,
+  }) as Caller

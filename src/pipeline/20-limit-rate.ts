@@ -58,16 +58,24 @@ export const limitedKeyOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }:
   hasOwnLimit,
 })
 
+/** A call as the limits count it. */
+const limitedCallOf = (caller: CountedKey, { model, names, callsProvider, tokens }: CallDemand): LimitedCall => ({
+  ...limitedKeyOf(caller),
+  model,
+  names,
+  callsProvider,
+  tokens,
+})
+
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
   return function limitRate(caller, demand) {
     const { counted } = demand
-    const key = limitedKeyOf(caller)
     const admission =
       counted === undefined
-        ? limits.admit({ ...key, ...demand }, nowMs())
-        : limits.admitRest({ ...key, ...demand }, { ...key, ...counted.demand }, nowMs())
+        ? limits.admit(limitedCallOf(caller, demand), nowMs())
+        : limits.admitRest(limitedCallOf(caller, demand), limitedCallOf(caller, counted.demand), nowMs())
     if (!admission.admitted) throw refusalOf(admission, caller.keyId)
     const { quotas, lease } = admission
     return { caller, quotas, lease: counted === undefined ? lease : joinLeases(counted.permit.lease, lease) } as Permit

@@ -11,7 +11,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Service } from '../protocols/request/services.ts'
 import type { Candidate, Permit, Route } from './exchange.ts'
 import { sizeOn } from './route/call-size.ts'
-import type { Target, TargetChannel, Targets } from './route/targets.ts'
+import type { Target, TargetChannel, TargetGroup, Targets } from './route/targets.ts'
 import { selectUsable } from './route/usable.ts'
 
 export interface RouteParts {
@@ -45,7 +45,7 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
   function priceOf(target: Target, request: RouteRequest): CurrentOrFree {
     const { provider, model, upstreamProtocol, option } = target
     const { protocol, call } = request
-    const { serviceClass, units, services = [] } = call
+    const { serviceClass, units, services } = call
     if (protocol.free) return undefined
     const current = prices.current(option.name)
     if (current === undefined && (provider.free || model.free)) return undefined
@@ -55,8 +55,8 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
       throw new Refusal('service_unpriced', option.name, { param: 'service_tier', hint })
     }
     // Other dialects do not have these services: there, the translation leaves them out.
-    const passedServices = upstreamProtocol === protocol ? services : []
-    const unknown = passedServices.find(service => !isPriced(service, current.price, provider.included))
+    const passedServices = upstreamProtocol === protocol ? services : undefined
+    const unknown = passedServices?.find(service => !isPriced(service, current.price, provider.included))
     if (unknown !== undefined) throw unknownService(option.name, unknown)
     if (!hasBasis(current.price, units)) {
       const hint = 'It is not known for calls of this kind.'
@@ -78,20 +78,29 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     }
     const { perMille } = permit.caller
     const price = current && {
-      ...current,
+      price: current.price,
+      version: current.version,
       perMille,
       serviceClass: normalizeServiceClass(call.serviceClass),
       atMs: dateMs(),
     }
-    const candidate = withoutSearch ? { ...target, price, withoutSearch } : { ...target, price }
-    return { ...candidate, size: sizeOn(candidate, call) }
+    const { names, provider, model, channels, upstreamProtocol, option } = target
+    const sized = { names, provider, model, channels, upstreamProtocol, option, price, withoutSearch }
+    const size = sizeOn(sized, call)
+    if (withoutSearch) return { ...sized, withoutSearch, size }
+    return { names, provider, model, channels, upstreamProtocol, option, price, size }
+  }
+
+  function candidatesOf({ targets: all }: TargetGroup, request: RouteRequest, permit: Permit): readonly Candidate[] {
+    if (all.length === 1) return [candidateFor(all[0]!, request, permit)]
+    const onUnusable = (target: Target, why: Refusal): void => request.onUnusable?.(target.option.name, why)
+    return selectUsable(all, target => candidateFor(target, request, permit), onUnusable)
   }
 
   return function route(permit, request) {
     const { call, protocol, storedAt } = request
     const group = targets.find(call.model, protocol, permit.caller.requires)
-    const onUnusable = (target: Target, why: Refusal): void => request.onUnusable?.(target.option.name, why)
-    const candidates = selectUsable(group.targets, target => candidateFor(target, request, permit), onUnusable)
+    const candidates = candidatesOf(group, request, permit)
     const found = { permit, group, candidates } as Route
     return storedAt === undefined ? found : (narrowToStoring(found, storedAt, protocol) ?? found)
   }
@@ -148,12 +157,12 @@ const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
 /** Says why, where the reason is not just that nobody has set a price. */
 function unknownPrice({ provider, model, option: { name } }: Target): Refusal {
   const base = variantBase(model.id)
-  const end = base === undefined ? '' : model.id.slice(base.length)
   const why =
     model.priceProblem ??
     (base === undefined ? undefined : `It is a variant of ${provider.id}/${base} and may cost more.`)
   if (why === undefined) return new Refusal('price_unknown', name)
-  const pattern = base === undefined ? '' : `, or for all such variants as ${provider.id}/*${end}`
+  const variants = base !== undefined && model.id.startsWith(base) ? `*${model.id.slice(base.length)}` : `ft:${base}:*`
+  const pattern = base === undefined ? '' : `, or for all such variants as ${provider.id}/${variants}`
   return new Refusal('price_unknown', name, { hint: `${why} An operator can set its price as ${name}${pattern}.` })
 }
 

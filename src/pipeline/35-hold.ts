@@ -108,9 +108,13 @@ export function buildHold({ ledger, countTokens, largeAnswers }: HoldParts): Hol
     throw refusalOfHold(last, upperBound(finer, price), hint) ?? holdFailure(exchange, last)
   }
 
+  function hasLargeAnswers({ permit, candidates }: Route): boolean {
+    for (const candidate of candidates) if (largeAnswers.has(permit.caller.accountId, candidate)) return true
+    return false
+  }
+
   return async function hold(route, call, exchange) {
-    const isLarge = (candidate: Candidate): boolean => largeAnswers.has(route.permit.caller.accountId, candidate)
-    const slices = route.candidates.some(isLarge) ? undefined : slicesOf(route, call, exchange)
+    const slices = hasLargeAnswers(route) ? undefined : slicesOf(route, call, exchange)
     const { size, price } = mostExpensive(route.candidates)
     const uncounted = isCountable(call) ? inputBound(size, price) * COUNTED_SHARE : 0n
     const amount = upperBound(size, price)
@@ -127,7 +131,7 @@ function slicesOf({ permit, candidates }: Route, call: Call, { protocol }: Excha
   if (permit.caller.strictCap || protocol.codec === undefined || protocol.mayNotStream) return undefined
   // What tools of the provider read is known only at the end of an answer, so that a stop would make it free.
   if (call.state?.background || call.serverTools || call.searchesMax > 0) return undefined
-  if (!candidates.every(candidate => canBeStopped(candidate, call))) return undefined
+  for (const candidate of candidates) if (!canBeStopped(candidate, call)) return undefined
   if (call.stream) return 'streamed'
   return call.units !== undefined ? undefined : 'collected'
 }
@@ -162,23 +166,22 @@ const WANTS_MAX = 2n ** 61n
 type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldOutcome>
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
-  return async function reserve(exchange, route, { wants, ...bound }) {
+  return async function reserve(exchange, route, { amount, least, wants }) {
     const { callId } = exchange
     const { claim } = exchange.options
     const { accountId, keyId } = route.permit.caller
     exchange.settlement.mayHaveHold = true
     let held: HoldOutcome
     try {
-      const idempotency = claim && { idempotency: claim.key }
-      const draft = draftOf(exchange)
       held = await ledger.hold({
         callId,
         accountId,
         keyId,
-        ...bound,
+        amount,
+        least,
         wants: wants < WANTS_MAX ? wants : WANTS_MAX,
-        draft,
-        ...idempotency,
+        draft: draftOf(exchange),
+        idempotency: claim?.key,
       })
     } catch (fault) {
       exchange.settlement.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
@@ -193,6 +196,7 @@ function buildReserve(ledger: HoldParts['ledger']): Reserve {
 const boundOf = ({ size, price }: Candidate): Nanos => upperBound(size, price)
 
 function mostExpensive(candidates: readonly Candidate[]): Candidate {
+  if (candidates.length === 1) return candidates[0]!
   return candidates.reduce((most, candidate) => (boundOf(candidate) > boundOf(most) ? candidate : most))
 }
 

@@ -4,7 +4,7 @@
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { OutgoingRequest } from '../http/client/request.ts'
-import type { Call } from '../protocols/neutral/call.ts'
+import type { Call, CallTarget } from '../protocols/neutral/call.ts'
 import type { Conversation } from '../protocols/neutral/conversation.ts'
 import { Losses } from '../protocols/neutral/losses.ts'
 import { packReasoningState, unpackReasoningState } from '../protocols/neutral/reasoning-state.ts'
@@ -36,16 +36,18 @@ export interface AdaptParts {
 
 /** Returns the request without a promise where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall | Promise<AdaptedCall> {
-  const embeddings = translateEmbeddings(context)
-  if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
-  const { accountId } = context.hold.route.permit.caller
-  const translation = findTranslation(context, (id, sealed) =>
-    parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
-  )
-  if (translation !== undefined) return adaptTranslated(parts, context, translation)
+  if (context.candidate.upstreamProtocol !== context.exchange.protocol) {
+    const embeddings = translateEmbeddings(context)
+    if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
+    const { accountId } = context.hold.route.permit.caller
+    const translation = findTranslation(context, (id, sealed) =>
+      parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
+    )
+    if (translation !== undefined) return adaptTranslated(parts, context, translation)
+  }
   const request = buildRequest(context, writeSameDialect(context), context.exchange.options.forwardedHeaders)
-  if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
-  return { request, translation }
+  if (request instanceof Promise) return request.then(signed => ({ request: signed, translation: undefined }))
+  return { request, translation: undefined }
 }
 
 async function adaptEmbeddings(
@@ -151,24 +153,26 @@ function writeSameDialect({ hold, candidate, channel, exchange }: AttemptContext
   const cap = capFor(hold, candidate)
   const losses = new Losses()
   exchange.attempt.nativeLosses = losses
-  const body = candidate.upstreamProtocol.writeCall(hold.call, {
+  const target: { -readonly [Name in keyof CallTarget]: CallTarget[Name] } = {
     model,
     askUsage: streamUsage,
     capField: outputCap,
     origin: originOf(channel.id, model),
     losses,
-    ...(hold.slices === 'collected' && { stream: true }),
-    ...(previousResponseId !== undefined && { previous: previousResponseId }),
-    ...(cap !== undefined && { cap }),
-  })
+  }
+  if (hold.slices === 'collected') target.stream = true
+  if (previousResponseId !== undefined) target.previous = previousResponseId
+  if (cap !== undefined) target.cap = cap
+  const body = candidate.upstreamProtocol.writeCall(hold.call, target)
   losses.throwIfStrict(exchange.options.strict)
   return body
 }
 
 /** Puts the model's id into the path. Slashes and colons stay as they are; everything else is encoded. */
 export function pathFor(path: string, model: string): string {
+  if (!path.includes('{model}')) return path
   // A segment of dots would lead out of the path that the credential is for.
-  if (model.split(/[/\\]/).some(segment => /^\.*$/.test(segment)) && path.includes('{model}')) {
+  if (model.split(/[/\\]/).some(segment => /^\.*$/.test(segment))) {
     throw new Refusal('model_unknown', `the model id has a path segment of dots: ${model.slice(0, 100)}`)
   }
   return path.replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))

@@ -3,19 +3,19 @@
 
 import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
-import type { AttemptVerdict } from '../routing/attempts.ts'
-import type { AttemptResult } from '../routing/health/health.ts'
+import type { AttemptResult, ChannelUse } from '../routing/health/health.ts'
 import { withoutCandidate } from './30-route.ts'
 import type { AttemptParts, ResponseLimits } from './attempt/attempt.ts'
 import { attempt } from './attempt/attempt.ts'
 import type { OpenedResponse } from './attempt/open-response.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
 import { releaseConversation } from './attempt/translation.ts'
-import type { Exchange, FinishedAttempt, Hold } from './exchange.ts'
+import type { Exchange, Hold } from './exchange.ts'
 import { newAttempt, runsTools } from './exchange.ts'
 import type { ChannelPicker, PickedChannel } from './route/channel-picker.ts'
 import { outcomeOf } from './settle/ending.ts'
 import { newMeter } from './settle/usage-meter.ts'
+import type { Timings } from './timings.ts'
 import { routeNote } from './timings.ts'
 
 export interface ForwardParts extends AttemptParts {
@@ -36,39 +36,37 @@ export function buildForward(parts: ForwardParts): Forward {
     exchange: Exchange,
   ): Promise<OpenedResponse> {
     const { timings, attempts } = exchange
-    exchange.attempt = newAttempt(candidate)
+    if (attempts.length > 0) exchange.attempt = newAttempt(candidate)
+    else exchange.attempt.candidate = candidate
     parts.reservations.begin(hold, exchange)
     const responseLimits: ResponseLimits = {}
-    const addAttempt = (verdict: AttemptVerdict, more?: Partial<FinishedAttempt>): void => {
+    const use = new CallChannelUse(channelUse, channelPicker, timings)
+    try {
+      const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseLimits })
+      const nowMs = timings.nowMs()
       attempts.push({
         channelId: targetChannel.id,
         model: candidate.option.name,
-        verdict,
-        ms: timings.nowMs() - sinceMs,
-        ...more,
+        verdict: 'answered',
+        ms: nowMs - sinceMs,
       })
-    }
-    const endUse = (result: AttemptResult): void => {
-      channelUse.end(result, timings.nowMs())
-      channelPicker.onChannelFreed()
-    }
-    try {
-      const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseLimits })
-      addAttempt('answered')
-      const nowMs = timings.nowMs()
       const firstMs = exchange.attempt.firstContentMs ?? nowMs
       exchange.settlement.firstContentMs = firstMs
       channelUse.noteAnswer({ firstContentMs: firstMs - sinceMs, upstreamLimits: responseLimits.limits }, nowMs)
-      exchange.attempt.channelUse = { end: endUse } // the end of the call ends the use, because only then its tokens are known
+      exchange.attempt.channelUse = use // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
       const result = resultOf(exchange, failed)
-      addAttempt(failed?.verdict ?? 'broken', {
+      attempts.push({
+        channelId: targetChannel.id,
+        model: candidate.option.name,
+        verdict: failed?.verdict ?? 'broken',
+        ms: timings.nowMs() - sinceMs,
         retryAfterMs: result.retryAfterMs,
         isRetryable: failed?.didNoWork ?? false,
       })
-      endUse({ ...result, upstreamLimits: responseLimits.limits })
+      use.end({ ...result, upstreamLimits: responseLimits.limits })
       throw fault
     }
   }
@@ -79,7 +77,8 @@ export function buildForward(parts: ForwardParts): Forward {
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
       exchange.lifetime.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
-      const picked = await channelPicker.next(route, exchange)
+      const picking = channelPicker.next(route, exchange)
+      const picked = picking instanceof Promise ? await picking : picking
       if (picked === undefined || 'refusal' in picked) {
         throw finalRefusal(
           hold,
@@ -111,6 +110,24 @@ export function buildForward(parts: ForwardParts): Forward {
         route = others
       }
     }
+  }
+}
+
+/** The use of a channel by a call. Its end wakes calls that wait for a channel. */
+class CallChannelUse {
+  readonly #use: ChannelUse
+  readonly #picker: ChannelPicker
+  readonly #timings: Timings
+
+  constructor(use: ChannelUse, picker: ChannelPicker, timings: Timings) {
+    this.#use = use
+    this.#picker = picker
+    this.#timings = timings
+  }
+
+  end(result: AttemptResult): void {
+    this.#use.end(result, this.#timings.nowMs())
+    this.#picker.onChannelFreed()
   }
 }
 

@@ -64,7 +64,8 @@ export function priceCall(
   const charged = decideCharge(finished)
   // Where the rule charges nothing, no units are charged either.
   const usage = charged.source === 'none' ? charged.usage : count(charged)
-  return { ...charged, usage, ...computeBill(usage, price, servedClass) }
+  const { amount, lines } = computeBill(usage, price, servedClass)
+  return { usage, source: charged.source, rule: charged.rule, amount, lines }
 }
 
 function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {

@@ -131,7 +131,7 @@ export type Hold = Brand<
  */
 export interface Attempt {
   /** The candidate in use: the preferred one until a channel is picked. Undefined before the call is routed. */
-  readonly candidate: Candidate | undefined
+  candidate: Candidate | undefined
   readonly meter: UsageMeter
   /** The first half of the SHA-256 of the upstream body, in hex. */
   upstreamHash: DeferredHash | undefined

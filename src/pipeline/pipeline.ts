@@ -1,6 +1,7 @@
 // Runs the stages of one call in order, and catches errors in one place. Every path settles the call.
 
 import type { ListNode } from '../base/collections/linked-list.ts'
+import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
@@ -20,12 +21,13 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import { hashBody } from './attempt/body-hash.ts'
 import { forwardedHeaders } from './attempt/forwarded-headers.ts'
-import type { Caller, Exchange, Permit, Route } from './exchange.ts'
+import type { Caller, CallLifetime, Exchange, Permit, Route, StopReason } from './exchange.ts'
 import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
 import type { IdempotencyCheck } from './lifetime/idempotency.ts'
 import { RepeatedRequest, readClaim } from './lifetime/idempotency.ts'
+import type { AnswerLease } from './reply/memory-budget.ts'
 import type { Replies } from './reply/reply.ts'
 import { narrowToReaders } from './route/modalities.ts'
 import type { ReferenceCheck } from './route/references.ts'
@@ -119,7 +121,8 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     const { timings } = exchange
     try {
       timings.enter('Auth')
-      const caller = await stages.authenticate(ingress)
+      const authenticated = stages.authenticate(ingress)
+      const caller = authenticated instanceof Promise ? await authenticated : authenticated
       exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
       exchange.lifetime.gateLease = enter(gate, caller, timings)
@@ -151,33 +154,20 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller, demand)
       timings.pass()
-      /** While the call waited, its model may have been found, or may have got more names: their limits count it, too. */
-      const limitByNewNames = (): void => {
-        const current = demandOf(call, stages.targets.namesOf(call.model, caller))
-        if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return
-        timings.enter('RateLimit')
-        exchange.permit = stages.limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
-        timings.pass()
-        demand = current
-      }
       if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
 
       const previous = stages.previousResponses.find(call, exchange.permit)
 
       timings.enter('Route')
-      const findRoute = (routed: Call): Route => {
-        const storedAt = stages.previousResponses.storedAt(previous)
-        return stages.route(exchange.permit!, { call: routed, protocol, storedAt })
+      let found: Route
+      try {
+        found = findRoute(stages, exchange, call, previous)
+      } catch (fault) {
+        await refreshOrThrow(stages, fault)
+        demand = limitByNewNames(stages, exchange, call, demand)
+        timings.enter('Route')
+        found = findRoute(stages, exchange, call, previous)
       }
-      const routed = findOrRefresh(
-        () => findRoute(call),
-        stages,
-        () => {
-          limitByNewNames()
-          timings.enter('Route')
-        },
-      )
-      const found = routed instanceof Promise ? await routed : routed
       setRoute(exchange, found)
       timings.pass(routeNote(found.candidates[0]!))
       setRoute(exchange, stages.references.narrow(found, call, { protocol }))
@@ -185,9 +175,9 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
-          limitByNewNames()
+          limitByNewNames(stages, exchange, call, demand)
           // The previous turns may need more of a target than the new turn does.
-          const whole = findRoute(exchange.call)
+          const whole = findRoute(stages, exchange, exchange.call, previous)
           setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
         }
       }
@@ -199,9 +189,10 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       setRoute(exchange, hold.route)
       timings.add('deduct', holdSinceMs)
 
-      const answer = (): Promise<Response> => replies.answer(exchange, stages.forward(hold, exchange))
-      if (!call.state?.background) return await answer()
-      return await background.begin(exchange, () => answer().catch(fault => replies.refuse(exchange, fault)))
+      if (!call.state?.background) return await replies.answer(exchange, stages.forward(hold, exchange))
+      return await background.begin(exchange, () =>
+        replies.answer(exchange, stages.forward(hold, exchange)).catch(fault => replies.refuse(exchange, fault)),
+      )
     } catch (fault) {
       const stored =
         fault instanceof RepeatedRequest
@@ -214,26 +205,52 @@ export function buildPipeline(parts: PipelineParts): RunCall {
   }
 }
 
-/** A local server may have got the model just now. */
-export function findOrRefresh(
-  find: () => Route,
-  { refreshModels }: Pick<Stages, 'refreshModels'>,
-  onChange: () => void = () => {},
-): Route | Promise<Route> {
+function findRoute(
+  { previousResponses, route }: Stages,
+  { permit, protocol }: Exchange,
+  call: Call,
+  previous: StoredResponse | undefined,
+): Route {
+  return route(permit!, { call, protocol, storedAt: previousResponses.storedAt(previous) })
+}
+
+/**
+ * While a call waited, its model may have been found, or may have got more names: their limits count it, too. Returns
+ * what the limits have counted.
+ */
+function limitByNewNames(
+  { targets, limitRate }: Stages,
+  exchange: Exchange,
+  call: Call,
+  demand: CallDemand,
+): CallDemand {
+  const caller = exchange.caller!
+  const current = demandOf(call, targets.namesOf(call.model, caller))
+  if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return demand
+  exchange.timings.enter('RateLimit')
+  exchange.permit = limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
+  exchange.timings.pass()
+  return current
+}
+
+/** After routing has failed: a local server may have got the model just now. Throws the fault again if not. */
+async function refreshOrThrow({ refreshModels }: Pick<Stages, 'refreshModels'>, fault: unknown): Promise<void> {
+  if (!(fault instanceof Refusal && (await refreshModels(fault.code)))) throw fault
+}
+
+export async function findOrRefresh(find: () => Route, stages: Pick<Stages, 'refreshModels'>): Promise<Route> {
   try {
     return find()
   } catch (fault) {
-    if (!(fault instanceof Refusal)) throw fault
-    return refreshModels(fault.code).then(isChanged => {
-      if (!isChanged) throw fault
-      onChange()
-      return find()
-    })
+    await refreshOrThrow(stages, fault)
+    return find()
   }
 }
 
 function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts): Exchange {
-  const { disconnects, activeCalls, onEnd, nowMs, dateMs } = parts
+  const { nowMs, dateMs } = parts
+  const { options, routing, storage, settlement } = newCallParts()
+  const lifetime = new IngressLifetime(ingress, parts)
   const exchange: Exchange = {
     callId: ingress.callId,
     requestId: ingress.requestId,
@@ -241,36 +258,74 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     createdMs: dateMs(),
     protocol,
     timings: new Timings(nowMs),
-    ...newCallParts(),
+    options,
+    routing,
+    storage,
+    settlement,
     attempt: newAttempt(),
     attempts: [],
-    lifetime: {
-      stop: new Stop(),
-      callerGone: new Stop(),
-      address: () => ingress.address(),
-      closeConnection: () => ingress.closeConnection(),
-      releaseConnection: () => ingress.releaseConnection(),
-      close() {
-        const isFirst = listNode !== undefined
-        if (listNode !== undefined) activeCalls.remove(listNode)
-        listNode = undefined
-        exchange.permit?.lease.release()
-        exchange.lifetime.gateLease?.release()
-        exchange.lifetime.memory?.close()
-        disconnects.onCallOver(exchange)
-        if (!exchange.lifetime.detached) ingress.releaseConnection()
-        if (isFirst) onEnd?.(exchange)
-      },
-    },
+    lifetime,
   }
-  let listNode: ListNode<Exchange> | undefined = activeCalls.add(exchange)
+  lifetime.begin(exchange)
   return exchange
+}
+
+/** The lifetime of a call that came in from a socket. */
+class IngressLifetime implements CallLifetime {
+  readonly stop = new Stop<StopReason>()
+  readonly callerGone = new Stop<StopReason>()
+  callerGoneDeadline?: Deadline
+  callerGoneMs?: number
+  isOver?: boolean
+  detached?: boolean
+  gateLease?: GateLease
+  memory?: AnswerLease | undefined
+  readonly #ingress: Ingress
+  readonly #parts: PipelineParts
+  #exchange: Exchange | undefined
+  /** Its place among the active calls; undefined once the call is closed. */
+  #listNode: ListNode<Exchange> | undefined
+
+  constructor(ingress: Ingress, parts: PipelineParts) {
+    this.#ingress = ingress
+    this.#parts = parts
+  }
+
+  begin(exchange: Exchange): void {
+    this.#exchange = exchange
+    this.#listNode = this.#parts.activeCalls.add(exchange)
+  }
+
+  address(): string {
+    return this.#ingress.address()
+  }
+
+  closeConnection(): void {
+    this.#ingress.closeConnection()
+  }
+
+  releaseConnection(): void {
+    this.#ingress.releaseConnection()
+  }
+
+  close(): void {
+    const { activeCalls, disconnects, onEnd } = this.#parts
+    const exchange = this.#exchange!
+    const isFirst = this.#listNode !== undefined
+    if (this.#listNode !== undefined) activeCalls.remove(this.#listNode)
+    this.#listNode = undefined
+    exchange.permit?.lease.release()
+    this.gateLease?.release()
+    this.memory?.close()
+    disconnects.onCallOver(exchange)
+    if (!this.detached) this.#ingress.releaseConnection()
+    if (isFirst) onEnd?.(exchange)
+  }
 }
 
 /** Until a channel is picked, the first candidate is the one in use. */
 function setRoute(exchange: Exchange, route: Route): void {
-  const [candidate] = route.candidates
-  if (exchange.attempt.candidate !== candidate) exchange.attempt = newAttempt(candidate)
+  exchange.attempt.candidate = route.candidates[0]
   exchange.route = route
 }
 

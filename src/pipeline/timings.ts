@@ -18,6 +18,13 @@ export type TimedStage = 'Auth' | 'RateLimit' | 'Route' | 'Adapter'
 
 const timedStages: readonly TimedStage[] = ['Auth', 'RateLimit', 'Route', 'Adapter']
 
+const stageHeaders = {
+  Auth: 'X-Pipeline-Auth',
+  RateLimit: 'X-Pipeline-RateLimit',
+  Route: 'X-Pipeline-Route',
+  Adapter: 'X-Pipeline-Adapter',
+} as const satisfies Record<TimedStage, string>
+
 export interface Breakdown {
   fwd: number
   cost: number
@@ -59,10 +66,9 @@ export class Timings {
     this.#close('fail', this.#openStage === 'RateLimit' ? `reason=${reason}` : undefined)
   }
 
-  report(stage: TimedStage, word: 'pass' | 'done' | 'fail', took: { ms: number; note?: string | undefined }): void {
-    const note = took.note === undefined ? '' : `, ${took.note}`
-    this.spent[stage] = tenths(took.ms)
-    this.#values[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
+  report(stage: TimedStage, word: 'pass' | 'done' | 'fail', ms: number, note?: string): void {
+    this.spent[stage] = tenths(ms)
+    this.#values[stage] = `${word} (${wholeMs(ms)}ms${note === undefined ? '' : `, ${note}`})`
   }
 
   /** Replaces the note of a stage; its duration stays. */
@@ -76,10 +82,12 @@ export class Timings {
     delete this.#values[stage]
   }
 
-  /** Adds the time since `sinceMs` to one step of the breakdown. */
-  add(step: keyof Breakdown, sinceMs: number): void {
-    this.breakdown[step] += this.nowMs() - sinceMs
+  /** Adds the time since `sinceMs` to one step of the breakdown. Returns the current time. */
+  add(step: keyof Breakdown, sinceMs: number): number {
+    const nowMs = this.nowMs()
+    this.breakdown[step] += nowMs - sinceMs
     this.spent[step] = tenths(this.breakdown[step])
+    return nowMs
   }
 
   breakdownText(): string {
@@ -98,7 +106,7 @@ export class Timings {
   writeTo(headers: Record<string, string>): void {
     for (const stage of timedStages) {
       const value = this.#values[stage]
-      if (value !== undefined) headers[`X-Pipeline-${stage}`] = value
+      if (value !== undefined) headers[stageHeaders[stage]] = value
     }
     if (this.forwarding) headers['X-Pipeline-Breakdown'] = this.breakdownText()
   }
@@ -110,7 +118,7 @@ export class Timings {
 
   #close(word: 'pass' | 'fail', note: string | undefined): void {
     if (this.#openStage === undefined) return
-    this.report(this.#openStage, word, { ms: this.nowMs() - this.#openedAtMs, note })
+    this.report(this.#openStage, word, this.nowMs() - this.#openedAtMs, note)
     this.#openStage = undefined
   }
 }

@@ -75,17 +75,17 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   const endpointsAt = (path: string): readonly Endpoint[] =>
     byPath.get(path) ?? wildcards.filter(endpoint => matchesEndpoint(path, endpoint))
 
-  async function answerRequest(group: PathGroup, arrival: Arrival, context: RequestContext): Promise<Response> {
-    if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
+  /** Not async, because most requests are calls, and a call has a promise of its own. */
+  function answerRequest(group: PathGroup, arrival: Arrival, context: RequestContext): Response | Promise<Response> {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
-    const endpoint = candidates.find(candidate => candidate.method === method)
+    const endpoint = findByMethod(candidates, method)
     const socket =
       arrival.method === 'GET' && wantsSocket(arrival) ? candidates.find(({ sockets }) => sockets) : undefined
     const call = (endpoint ?? socket)?.call
     context.kind = (endpoint ?? candidates[0])?.kind
     const ingress = new ArrivalIngress(arrival, parts, context)
-    if (call !== undefined) {
+    if (call !== undefined && parts.gate.isSelective) {
       const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.quiet }
       const refused = refuseEarly(ingress, request)
       if (refused !== undefined) {
@@ -97,8 +97,14 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed, socket !== undefined)
     if (call !== undefined && socket === undefined && headRefusal === undefined) {
       const { run = parts.runCall } = endpoint!
-      return await run(ingress, call)
+      return run(ingress, call)
     }
+    return answerOther(group, arrival, { context, ingress, candidates, endpoint, socket, headRefusal })
+  }
+
+  /** Answers everything but calls. */
+  async function answerOther(group: PathGroup, arrival: Arrival, found: FoundEndpoint): Promise<Response> {
+    const { context, ingress, candidates, endpoint, socket, headRefusal } = found
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,
       context,
@@ -150,10 +156,14 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       const allowed = preflight(arrival.headers, { ...cors, ...context.headers })
       if (allowed !== undefined) return allowed
     }
-    const response = await answerRequest(group, arrival, context).catch(fault => {
+    let response: Response
+    try {
+      if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
+      response = await answerRequest(group, arrival, context)
+    } catch (fault) {
       const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))
-      return writeRefusal(fault, dialect, context, parts)
-    })
+      response = writeRefusal(fault, dialect, context, parts)
+    }
     if (parts.drain.isDraining) response.headers.set('connection', 'close')
     return cors === undefined ? response : setHeaders(response, cors)
   }
@@ -164,9 +174,26 @@ function buildContext(callId: number, { headers: groupHeaders }: PathGroup): Req
   return { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId, ...groupHeaders } }
 }
 
+function findByMethod(candidates: readonly Endpoint[], method: string): Endpoint | undefined {
+  for (const candidate of candidates) if (candidate.method === method) return candidate
+  return undefined
+}
+
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
   return response
+}
+
+/** The endpoint of a request that is no call. */
+interface FoundEndpoint {
+  readonly context: RequestContext
+  readonly ingress: ArrivalIngress
+  /** All endpoints at the path. */
+  readonly candidates: readonly Endpoint[]
+  readonly endpoint: Endpoint | undefined
+  /** The endpoint that answers with a WebSocket, if the request asks for one. */
+  readonly socket: Endpoint | undefined
+  readonly headRefusal: Refusal | undefined
 }
 
 interface AdmittedRequest {
@@ -319,8 +346,14 @@ class ArrivalIngress implements Ingress {
     const lease = bodyBudget.open(owner)
     try {
       this.#arrival.disableIdleTimeout()
-      const options = { limits: lesserOf(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
-      const body = await readBody(this.#arrival, { ...options, decodeQueue: rule.decodes ? decodings : undefined })
+      const body = await readBody(this.#arrival, {
+        limits: lesserOf(rule, bodyBounds),
+        readsMin: rule.readsMin,
+        deadlines,
+        type,
+        lease,
+        decodeQueue: rule.decodes ? decodings : undefined,
+      })
       if (body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       const formType = type === 'multipart' ? this.#arrival.headers['content-type'] : undefined
       return await largeJson.read(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() }, formType)

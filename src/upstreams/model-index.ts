@@ -270,7 +270,7 @@ interface RuleNameParts {
 class RuleNameIndex {
   readonly #parts: RuleNameParts
   readonly #models: ReadonlyMap<string, IndexedModel>
-  /** The listed ids by `<provider>/<normalized id>`. */
+  /** The listed ids by `<provider>/<normalized id>` and `<provider>/<normalized bare name>`. */
   readonly #ids: ReadonlyMap<string, string>
   readonly #keys = new Map<IndexedModel, string[]>()
   /** How providers spell each name. */
@@ -282,7 +282,12 @@ class RuleNameIndex {
     const { all, byName, makersByPrefix, providerIds } = parts
     this.#parts = parts
     this.#models = new Map(all.map(model => [model.name, model]))
-    this.#ids = new Map(all.map(({ provider, model: { id } }) => [`${provider.id}/${normalizeName(id)}`, id]))
+    const idOf = ({ provider, model: { id } }: IndexedModel, name: string): [string, string] => [
+      `${provider.id}/${normalizeName(name)}`,
+      id,
+    ]
+    const plain = all.filter(({ model }) => variantBase(model.id) === undefined)
+    this.#ids = new Map([...plain.map(one => idOf(one, one.bareName)), ...all.map(one => idOf(one, one.model.id))])
     for (const [key, models] of byName) for (const model of models) pushTo(this.#keys, model, key)
     for (const model of all) {
       if (isLocal(model)) continue
@@ -312,10 +317,16 @@ class RuleNameIndex {
     return names
   }
 
-  /** The listed id that an id which is not listed means, or the id without a path before it. */
+  /**
+   * The listed id that an id which is not listed means; else the id without what may be before or behind the model:
+   * "library/llama3.2" is "llama3.2" for Ollama, "m#accounts/me/deployments/d" is the model "m" at Fireworks.
+   */
   #otherSpelling(provider: Provider, id: string): string | undefined {
-    const plain = withoutModelsPath(id)
-    return this.#ids.get(`${provider.id}/${normalizeName(plain)}`) ?? (plain === id ? undefined : plain)
+    const plain = withoutModelsPath(id.replace(/(?<=.)#.*$/, ''))
+    const listed = this.#ids.get(`${provider.id}/${normalizeName(plain)}`)
+    if (listed !== undefined || plain !== id) return listed ?? plain
+    const parts = id.split('/')
+    return parts.length === 1 ? undefined : parts.slice(parts.length > 2 ? -2 : -1).join('/')
   }
 
   #ownNames(provider: Provider, id: string, model: IndexedModel | undefined): RuleNames {

@@ -35,13 +35,15 @@ export function finishRequest<Request extends UnsignedRequest>(
   )
   const signature = signRequest(channel, dialect, unsigned)
   const { networkPath } = channel
-  const signed = (headers: Request['headers']) => ({
-    ...unsigned,
-    networkPath,
-    headers: { ...unsigned.headers, ...headers },
-  })
-  return signature instanceof Promise ? signature.then(signed) : signed(signature)
+  if (signature instanceof Promise) return signature.then(headers => addSignature(unsigned, networkPath, headers))
+  return addSignature(unsigned, networkPath, signature)
 }
+
+const addSignature = <Request extends UnsignedRequest>(
+  unsigned: Request,
+  networkPath: NetworkPath,
+  headers: Request['headers'],
+): ReadyRequest<Request> => ({ ...unsigned, networkPath, headers: { ...unsigned.headers, ...headers } })
 
 /** Signs of a path that leaves the base URL: dots, double slashes, backslashes, plain or encoded. Then it is parsed. */
 const SUSPECT = /\.\.|%2e|%2f|%5c|\\|\/\/|\/\.(?:[/?#]|$)|[#\s]/i

@@ -18,6 +18,8 @@ export interface CountFactor {
 export interface CountFactors {
   learn(model: string, counted: number, reported: number): void
   get(model: string): CountFactor
+  /** Whether anything was learned about the model. */
+  hasSamples(model: string): boolean
   /** Stores what was learned since the last flush. */
   flush(): Promise<void>
 }
@@ -71,6 +73,7 @@ export function openCountFactors({ writer, reader, onProblem }: VaultParts): Cou
       const band = Math.max(BAND_MIN, (2 * deviationOf(spread)) / spread.mean)
       return { factor: spread.mean, band, samples: spread.n }
     },
+    hasSamples: model => known.has(model),
     flush,
   }
 }

@@ -314,4 +314,16 @@ describe('writing', () => {
     expect([huge.code, huge.stderr.includes('larger than 1 MiB')]).toEqual([1, true])
     expect([folder.code, folder.stderr.includes('is not a file')]).toEqual([1, true])
   })
+
+  test('a link to itself, and a file in place of the folder, are refused in one line', async () => {
+    const home = freshFolder()
+    mkdirSync(join(home, '.claude'))
+    symlinkSync('settings.json', join(home, '.claude/settings.json'))
+    put(join(home, '.codex'), 'mine')
+    for (const program of ['claude-code', 'codex']) {
+      const { code, stderr } = await connect(home, `${program} --write --key ${KEY}`)
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: \S+ cannot be used: .*\n$/)])
+    }
+    expect(readFileSync(join(home, '.codex'), 'utf8')).toBe('mine')
+  })
 })

@@ -214,15 +214,6 @@ test('two who apply the same new file at the same time make each thing once', as
   expect((await apply(harness, file)).plan).toEqual([])
 })
 
-test('a text of a key that was created is shown also when a later change is refused', async () => {
-  const file = `
-accounts: [{name: unlucky}]
-keys: [{account: unlucky, name: ci, tier: free}]
-webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
-  const lines = await problemsOf(harness, file)
-  expect(lines.at(-1)).toMatch(/^Created: key unlucky\/ci\. Its secret is shown once: wk-/)
-})
-
 test('a new address of a provider needs the credentials of its channels again, in the same step', async () => {
   const file = (host: string): string => `
 providers:
@@ -303,6 +294,24 @@ describe('in processes of their own', () => {
     writeFileSync(join(folder, 'bad.yaml'), 'tiers:\n  - {name: a, qpm: x}\n')
     const { stderr, code } = await run(`apply -f ${join(folder, 'bad.yaml')}`)
     expect([stderr, code]).toEqual([`weir: ${folder}/bad.yaml:2: tiers[0].qpm: it must be a number.\n`, 1])
+  })
+
+  test.each(['', ' --json'])('a key that was created before a refused change is in the output%s', async json => {
+    const account = `unlucky${json.trim()}`
+    const file = `
+accounts: [{name: ${account}}]
+keys: [{account: ${account}, name: ci, tier: free}]
+webhooks: [{url: "http://10.0.0.1/", events: [balance.low]}]`
+    const { stdout, stderr, code } = await run(`apply -f -${json}`, file)
+    expect(code).toBe(1)
+    expect(stderr).toContain('2 of 3 changes were made. Correct this and apply the file again.')
+    expect(stderr).not.toContain('wk-')
+    if (json === '') expect(stdout).toMatch(/\nCreated: key unlucky\/ci\. Its secret is shown once: wk-\w{36}\n/)
+    else {
+      const answer = JSON.parse(stdout) as { applied: boolean; created: object[]; error: string; changes: object[] }
+      expect(answer).toMatchObject({ applied: false, created: [{ secret: expect.stringMatching(/^wk-\w{36}$/) }] })
+      expect([answer.changes.length, stderr]).toEqual([3, `weir: ${answer.error}\n`])
+    }
   })
 
   test('both commands work on the data folder while no gateway runs', async () => {

@@ -139,6 +139,10 @@ describe('a call is refused for', () => {
     expect([otherUpstream.requests.length, harness.upstream.requests.length]).toEqual(before)
     await until(() => harness.records().length > records, 'the refusal is recorded')
     expect(harness.records().at(-1)).toMatchObject({ cost: 0, outcome: 'refused', status })
+    if (code === 'no_channel') {
+      expect(caller.header('retry-after')).toBe('1') // SDKs wait for that time before they show the error
+      expect(errorOf(caller.body).message).toContain('no enabled channel of dormant')
+    }
     // Repeating the call does not make a price known.
     if (code === 'price_unknown') expect(caller.header('x-should-retry')).toBe('false')
   })

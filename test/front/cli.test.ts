@@ -57,7 +57,7 @@ describe('a data folder, from its first start on:', () => {
   })
 
   test('the printed command works unchanged, and its answer has all five headers', async () => {
-    const line = /^ *(curl -i [^]*)$/m.exec(served.said())![1]!
+    const line = /^ *(curl -i [^]*?\}')$/m.exec(served.said())![1]!
     const { code, stdout } = await shell(line, folder)
     expect(code).toBe(0)
     const answer = Buffer.from(stdout, 'utf8').toString('latin1').replaceAll('\r\n', '\n')

@@ -4,6 +4,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import fc from 'fast-check'
+import { buildIndexWriter } from '../../src/store/ledger/late-indexes.ts'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from '../../src/store/ledger/operator-accounts.ts'
 import { ROWS_READ_PER_PAGE_MAX } from '../../src/store/ledger/statement.ts'
 import { ledgerQueries } from '../../src/store/queries/ledger.ts'
@@ -97,6 +98,7 @@ describe('a statement', () => {
         let now = 1_800_000_000_000
         const start = now
         const books = openAt(() => now)
+        const writeIndexes = buildIndexWriter(books.db, { tailRows: 4, rowsPerStep: 3 })
         const running: { id: number; owner: (typeof owners)[number] }[] = []
         const charged: typeof running = []
         for (const [at, { owner, kind, amount, clock }] of steps.entries()) {
@@ -120,6 +122,7 @@ describe('a statement', () => {
               }
             } else run.post({ ...posted, kind: kind as 'gift', ref: id, amount: money })
           })
+          writeIndexes()
         }
         const filters: readonly Filter[] = [
           {},

@@ -27,7 +27,25 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
     await server.stop()
   })
 
-  const inSqlite = (sql: string): string[] => sqlite.query(sql).values().flat().map(String).toSorted()
+  /** SQLite has entries of its own instead of these indexes (late-indexes.ts), and triggers and tables for them. */
+  const lateIndexes = [
+    'record_account',
+    'record_end_user',
+    'record_failure',
+    'record_key',
+    'record_model',
+    'transfer_from',
+  ]
+  const isOfLateIndexes = (text: string): boolean =>
+    /^(record_index|transfer_index|index_progress|record_entries)\b/.test(text)
+  const inSqlite = (sql: string): string[] =>
+    sqlite
+      .query(sql)
+      .values()
+      .flat()
+      .map(String)
+      .filter(text => !isOfLateIndexes(text))
+      .toSorted()
   const inPostgres = async (sql: string): Promise<string[]> => {
     const rows = await pool.transact(postgresQuery<{ text: string }>(sql).all())
     return rows.map(({ text }) => text).toSorted()
@@ -61,7 +79,7 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
        WHERE c.relnamespace = 'public'::regnamespace
          AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)`,
     )
-    expect(indexes).toEqual(names('index'))
+    expect(indexes).toEqual([...names('index'), ...lateIndexes].toSorted())
     const triggers = await inPostgres('SELECT tgname AS text FROM pg_trigger WHERE NOT tgisinternal')
     expect(triggers.filter(name => !isOwn(name))).toEqual(names('trigger'))
   })

@@ -10,6 +10,7 @@ import { Refusal } from '../../src/base/errors.ts'
 import type { OperationInput } from '../../src/store/engine/operations.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import type { WriterOptions } from '../../src/store/engine/writer-messages.ts'
+import { recordIndexes } from '../../src/store/ledger/late-indexes.ts'
 import { holdOf, recordOf } from '../support/books.ts'
 import { openDatabase } from '../support/database.ts'
 import { until } from '../support/gateway.ts'
@@ -93,6 +94,18 @@ describe('group commit', () => {
     expect(settings()).toBe(count)
     expect(commits() - before).toBe(3)
     expect(writer.queuedCount).toBe(0)
+  })
+
+  test('is followed by the entries of many new rows at once', async () => {
+    const writer = await openWriter()
+    const records = Array.from({ length: 1_500 }, (_, at) => recordOf(1 + at, 11, { endUser: 'u', outcome: 'refused' }))
+    await Promise.all(records.map(record => writer.run('record', { record })))
+    // One index after each batch.
+    for (const _ of Object.keys(recordIndexes)) await writer.run('setSetting', { name: 's', value: 'x' })
+    await closeWriter(writer)
+    const counts = read<{ kind: number; n: number }>('SELECT kind, count(*) AS n FROM record_index GROUP BY kind')
+    expect(counts.map(({ kind }) => kind)).toEqual(Object.values(recordIndexes).map(({ kind }) => kind))
+    for (const { n } of counts) expect(n).toBeGreaterThanOrEqual(1_000)
   })
 
   test('keeps the order of the requests', async () => {

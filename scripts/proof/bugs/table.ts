@@ -171,6 +171,31 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: 'if (period < row.period) return row',
     tests: ledger,
   },
+  // Records
+  {
+    file: 'src/store/records/record-search.ts',
+    find: '[...selects, tail]',
+    replace: 'selects',
+    tests: ['./src/store/ledger/late-indexes.test.ts'],
+  },
+  {
+    file: 'src/store/records/record-operations.ts',
+    find: ' AND seq <= ${RECORDS_INDEXED_TO}',
+    replace: '',
+    tests: ['./src/store/ledger/late-indexes.test.ts'],
+  },
+  {
+    file: 'src/store/ledger/late-indexes.ts',
+    find: 'advance.run(kind, end)',
+    replace: 'advance.run(kind, end + 1n)',
+    tests: ['./src/store/ledger/late-indexes.test.ts'],
+  },
+  {
+    file: 'src/store/ledger/late-indexes.ts',
+    find: 'const IN_TRANSFER_TAIL = `seq > ${progressOf(TRANSFERS)}`',
+    replace: 'const IN_TRANSFER_TAIL = `seq > 1 + ${progressOf(TRANSFERS)}`',
+    tests: ['./test/ledger/statement.test.ts'],
+  },
   // Limits
   {
     file: 'src/base/collections/gcra.ts',
@@ -273,7 +298,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/protocols/neutral/losses.ts',
-    find: 'if (!strict || this.#codes.size === 0) return',
+    find: 'if (!strict || this.codes.length === 0) return',
     replace: 'if (!strict) return',
     tests: ['./test/dialects/unknown-fields.test.ts', './test/dialects/foreign-state.test.ts', './src/protocols'],
   },

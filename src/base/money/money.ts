@@ -57,7 +57,7 @@ const BILL_MAX = BILLION * NANOS_PER_USD
 /** Multiplies first and rounds up once, so that a bill never depends on the order of its lines. */
 export function bill(lines: readonly BillLine[], perMille = 1000n): Nanos {
   let sum = 0n
-  for (const { count, rate } of lines) sum += BigInt(count) * rate
+  for (const { count, rate } of lines) if (count !== 0) sum += BigInt(count) * rate
   const amount = (sum * perMille + BILLION - 1n) / BILLION
   return nanos(amount < BILL_MAX ? amount : BILL_MAX)
 }

@@ -153,51 +153,55 @@ interface ScanState {
 /** Finds the top-level fields of a JSON object. The bounds apply to all fields together. */
 export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | ScanProblem {
   const fields = new Map<string, FieldSpan>()
-  const duplicates = new Set<string>()
+  let duplicates: Set<string> | undefined
   const { nameBytesMax = Number.POSITIVE_INFINITY } = bounds
   const names = bounds.namesMax === undefined ? undefined : new Map<string, { count: number }>()
   const counts: ScanCounts = { values: 0, containers: 0, names: 0, fields: 0 }
   const state: ScanState = { bounds, counts, names }
-  const finish = (): ObjectScan => {
-    counts.names = names?.size ?? 0
-    return { fields, duplicates, counts, ...(names && { names }) }
-  }
-  let at = 0
-  const skipSpace = (): number | undefined => {
-    while (isSpace(bytes[at])) at++
-    return bytes[at]
-  }
-  const first = skipSpace()
+  let at = skipSpace(bytes, 0)
+  const first = bytes[at]
   if (first === BRACKET_OPEN) {
     // A deep array is reported as too deep instead of as no object.
     const end = valueEnd(bytes, at, state)
     return end === 'too_deep' || end === 'too_many' ? end : 'not_object'
   }
   if (first !== BRACE_OPEN) return 'not_object'
-  at++
-  if (skipSpace() === BRACE_CLOSE) return finish()
-  for (;;) {
-    if (skipSpace() !== QUOTE) return 'malformed'
+  at = skipSpace(bytes, at + 1)
+  let isOver = bytes[at] === BRACE_CLOSE
+  while (!isOver) {
+    at = skipSpace(bytes, at)
+    if (bytes[at] !== QUOTE) return 'malformed'
     const nameEnd = stringEnd(bytes, at)
     const name = nameEnd < 0 ? undefined : fieldName(bytes, at, nameEnd)
     if (name === undefined) return 'malformed'
     if (names !== undefined && nameEnd - at - 2 > nameBytesMax) return 'too_many'
-    at = nameEnd
-    if (skipSpace() !== COLON) return 'malformed'
-    at++
-    skipSpace()
+    at = skipSpace(bytes, nameEnd)
+    if (bytes[at] !== COLON) return 'malformed'
+    at = skipSpace(bytes, at + 1)
     const end = valueEnd(bytes, at, state)
     if (typeof end === 'string') return end
-    if (fields.has(name)) duplicates.add(name)
+    if (fields.has(name)) (duplicates ??= new Set()).add(name)
     fields.set(name, { start: at, end })
     counts.fields++
     if (fields.size > FIELDS_MAX) return 'too_many'
-    at = end
-    const next = skipSpace()
+    at = skipSpace(bytes, end)
+    isOver = bytes[at] === BRACE_CLOSE
+    if (!isOver && bytes[at] !== COMMA) return 'malformed'
     at++
-    if (next === BRACE_CLOSE) return finish()
-    if (next !== COMMA) return 'malformed'
   }
+  const found = { fields, duplicates: duplicates ?? noNames, counts }
+  if (names === undefined) return found
+  counts.names = names.size
+  return { ...found, names }
+}
+
+const noNames: ReadonlySet<string> = new Set()
+
+/** The index of the first byte from `at` on that is no white space. */
+function skipSpace(bytes: Buffer, at: number): number {
+  let index = at
+  while (isSpace(bytes[index])) index++
+  return index
 }
 
 /** Decodes the escapes in a key of `ObjectScan.names`; undefined if it is not valid JSON. */
@@ -242,7 +246,8 @@ const SURROGATE_STARTS = [Buffer.from('\\ud'), Buffer.from('\\uD')] as const
 
 /** Whether the text contains an escaped surrogate without its other half. */
 export function hasLoneSurrogate(bytes: Buffer): boolean {
-  if (!SURROGATE_STARTS.some(start => bytes.includes(start))) return false // the fast path: nearly all texts have none
+  // The fast path: nearly all texts have none.
+  if (!bytes.includes(SURROGATE_STARTS[0]) && !bytes.includes(SURROGATE_STARTS[1])) return false
   for (let at = bytes.indexOf(BACKSLASH); at >= 0 && at < bytes.length; ) {
     if (bytes[at] !== BACKSLASH) {
       // Escapes often follow each other directly. Otherwise search for the next one.

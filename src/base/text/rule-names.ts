@@ -48,14 +48,17 @@ export function hasSameNames(one: RuleNames, other: RuleNames): boolean {
 
 /**
  * A variant of a model has words behind colons ("gpt-5:online"), or settings that are kept at the provider
- * ("gpt-5@preset/mine"; "@preset/mine" alone is a variant of no known model). A number behind a colon is a version:
- * "nova-lite-v1:0".
+ * ("gpt-5@preset/mine"; "@preset/mine" alone is a variant of no known model), or was tuned ("ft:gpt-4o:me::id"). A number
+ * behind a colon is a version: "nova-lite-v1:0".
  */
 const VARIANT = /^([^:]+(?::\d[^:]*)*)(?:(?::[A-Za-z][\w.-]*)+:*|:+)$/
+const TUNED = /^ft:([^:]+)/i
 const PRESET = /^(.*?)@preset\/.*$/is
 
 /** The id of the model that this one is a variant of; empty if that is not known. Undefined: it is no variant. */
 export function variantBase(modelId: string): string | undefined {
+  const tuned = TUNED.exec(modelId)?.[1]
+  if (tuned !== undefined) return tuned
   const preset = PRESET.exec(modelId)?.[1]
   return VARIANT.exec(preset ?? modelId)?.[1] ?? preset
 }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import type { ControlHandler } from '../../http/server/control-socket.ts'
 import type { CommandFields, ConnectOptions } from '../connect.ts'
-import { UsageProblem } from '../connect.ts'
+import { PartialFailure, UsageProblem } from '../connect.ts'
 import { splitList } from '../input.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
 import type { ProgressStep } from '../progress.ts'
@@ -80,7 +80,11 @@ export function defineCommand(row: CommandDefinition): CliCommand {
       const run = (): Promise<CommandFields> =>
         withGateway(row.connects?.(input) ?? {}, request => ask(input, request, say))
       const step = row.progress?.(input)
-      const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
+      const answering = step === undefined ? run() : openProgress(isProgressWanted === true)(step, run)
+      const answer = await answering.catch((fault: unknown) => {
+        if (json === true && fault instanceof PartialFailure) printLine(jsonText(fault.answer))
+        throw fault
+      })
       if (json === true) printLine(jsonText(answer))
       else printAnswer(answer, shown => (row.print ?? fieldLines)(shown, input))
       if (row.isFailure?.(answer)) process.exitCode = 1

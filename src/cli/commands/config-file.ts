@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ShownOnce } from '../../management/config-file/apply.ts'
 import type { CommandFields } from '../connect.ts'
-import { Problem } from '../connect.ts'
+import { PartialFailure, Problem } from '../connect.ts'
 import { splitList, text } from '../input.ts'
 import { warnIfPublic } from '../public-output.ts'
 import { isRemote } from '../remote.ts'
@@ -58,7 +58,9 @@ async function readFile(input: CommandFields): Promise<CommandFields> {
 async function apply(input: CommandFields, send: Send, say?: SayLines): Promise<CommandFields> {
   const { readConfigFile } = await import('../../management/config-file/read-file.ts')
   const { buildPlan } = await import('../../management/config-file/plan.ts')
-  const { applyPlan, planFields, planLines, shownOnceText } = await import('../../management/config-file/apply.ts')
+  const { applyPlan, ConfigApplyError, planFields, planLines, shownOnceText } = await import(
+    '../../management/config-file/apply.ts'
+  )
   const plan = await buildPlan({
     client: send,
     file: readConfigFile(text(input.content), text(input.name)),
@@ -70,9 +72,19 @@ async function apply(input: CommandFields, send: Send, say?: SayLines): Promise<
   const isDryRun = input['dry-run'] === true
   say?.(planLines(plan))
   const show = say && ((shown: ShownOnce) => say([shownOnceText(shown)]))
-  const { warnings, created } = isDryRun ? { warnings: plan.warnings, created: [] } : await applyPlan(plan, send, show)
-  if (created.length > 0) warnIfPublic()
-  return { changes: planFields(plan), applied: !isDryRun, created, warnings }
+  const changes = planFields(plan)
+  if (isDryRun) return { changes, applied: false, created: [], warnings: plan.warnings }
+  try {
+    const { warnings, created } = await applyPlan(plan, send, show)
+    if (created.length > 0) warnIfPublic()
+    return { changes, applied: true, created, warnings }
+  } catch (fault) {
+    if (!(fault instanceof ConfigApplyError)) throw fault
+    const { message, created } = fault
+    if (created.length > 0) warnIfPublic()
+    // Secrets go where answers go: programs keep that, while errors often end in a log.
+    throw new PartialFailure(message, { changes, applied: false, created, error: message })
+  }
 }
 
 /** New keys and secrets of webhooks have been printed as they were created. */

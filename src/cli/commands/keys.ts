@@ -166,6 +166,7 @@ export const keyRows: Readonly<Record<string, CliCommand>> = {
     description: 'show the balance of an account',
     positionals: ['account'],
     ask: async ({ account }, send) => send.get(`/api/web/accounts/${await findAccount(send, account)}`),
-    print: ({ id, name, balance, held, available }) => fieldLines({ id, name, balance, held, available }),
+    print: ({ id, name, balance, held, available }) =>
+      fieldLines({ id, name, balance, held, available: available ?? 'no limit' }),
   }),
 }

@@ -19,6 +19,17 @@ import { fieldsOfFile, pathOf, planFile, writePlannedFile } from './write-files.
 export const KEY_PLACEHOLDER = 'wk-…'
 
 export async function connectProgram(input: CommandFields): Promise<void> {
+  try {
+    await connect(input)
+  } catch (fault) {
+    // A path that leads in a circle, through a file, or to a place that the user may not read.
+    const { path, syscall, message } = fault as NodeJS.ErrnoException
+    if (path === undefined || syscall === undefined) throw fault
+    throw new Problem(`${path} cannot be used: ${message}.`)
+  }
+}
+
+async function connect(input: CommandFields): Promise<void> {
   if (input.program === undefined) return listPrograms(input)
   const id = findProgram(text(input.program))
   const program = programs[id]!

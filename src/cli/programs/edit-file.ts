@@ -80,7 +80,9 @@ function read(format: Format, text: string, name: string): Fields {
   try {
     value = plain(format.parse(text))
   } catch (fault) {
-    throw new Problem(`${name} cannot be read: ${(fault as Error).message.split('\n')[0]}. Correct it first.`)
+    throw new Problem(
+      `${name} cannot be read: ${(fault as Error).message.split('\n')[0]!.replace(/\.$/, '')}. Correct it first.`,
+    )
   }
   if (!isFields(value)) throw new Problem(`${name} must have fields with names at its top. Correct it first.`)
   return value

@@ -146,13 +146,13 @@ while answer.tool_calls:
 print(answer.content)
 `
 
+const library = { kind: 'library', speaks: 'openai-chat', model: 'gpt-5' } as const
+
 export const libraries: Readonly<Record<string, Program>> = {
   'langchain': {
     title: 'LangChain',
     about: 'a library for agents, in Python and JavaScript',
-    kind: 'library',
-    speaks: 'openai-chat',
-    model: 'gpt-5',
+    ...library,
     setUp: connection => ({
       ...variables(connection),
       code: [
@@ -169,9 +169,7 @@ export const libraries: Readonly<Record<string, Program>> = {
   'llamaindex': {
     title: 'LlamaIndex',
     about: 'a library for agents and search, in Python and JavaScript',
-    kind: 'library',
-    speaks: 'openai-chat',
-    model: 'gpt-5',
+    ...library,
     setUp: connection => ({
       ...variables(connection),
       code: [
@@ -192,10 +190,8 @@ export const libraries: Readonly<Record<string, Program>> = {
   'ai-sdk': {
     title: 'Vercel AI SDK',
     about: 'a library for JavaScript and TypeScript',
-    kind: 'library',
-    speaks: 'openai-chat',
+    ...library,
     aliases: ['vercel'],
-    model: 'gpt-5',
     setUp: connection => ({
       ...variables(connection),
       code: [
@@ -210,9 +206,7 @@ export const libraries: Readonly<Record<string, Program>> = {
   'litellm': {
     title: 'LiteLLM',
     about: 'a library for Python; here as a client of Weir',
-    kind: 'library',
-    speaks: 'openai-chat',
-    model: 'gpt-5',
+    ...library,
     setUp: connection => ({
       ...variables(connection),
       code: [{ language: 'python', install: 'pip install litellm mcp', text: litellm(connection) }],

@@ -110,7 +110,7 @@ function dryReplies({ accounts, dateMs, targets, log }: DryRunParts, notes: Expl
   /** A caller without the right, or with a wrong header, gets the same error as for a real call. */
   function refuseExplanation(exchange: Exchange, refusal: Refusal): Response {
     const { tier } = notes
-    if (tier !== undefined) exchange.timings.report('Auth', 'pass', { ms: 0, note: `tier=${tier}` })
+    if (tier !== undefined) exchange.timings.report('Auth', 'pass', 0, `tier=${tier}`)
     const { status, body } = exchange.protocol.writeError(buildErrorReply(refusal, exchange.requestId))
     return new Response(body, { status, headers: { ...replyHeaders(exchange, JSON_TYPE), ...errorHeaders(refusal) } })
   }

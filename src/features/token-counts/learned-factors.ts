@@ -21,7 +21,7 @@ export interface FactorLearning {
 }
 
 export interface FactorLearningParts {
-  readonly factors: Pick<CountFactors, 'learn' | 'get'>
+  readonly factors: Pick<CountFactors, 'learn' | 'hasSamples'>
   readonly countTokens: CountTokens
 }
 
@@ -44,7 +44,7 @@ export function buildFactorLearning({ factors, countTokens }: FactorLearningPart
   function isDue(model: string): boolean {
     const calls = wanted.get(model)
     if (calls === undefined) {
-      if (factors.get(model).samples > 0) want(model) // it was counted before the last start
+      if (factors.hasSamples(model)) want(model) // it was counted before the last start
       return false
     }
     wanted.set(model, calls + 1)

@@ -56,11 +56,22 @@ function writeHead(start: string, headers: OutgoingRequest['headers'], bodyBytes
   let head = start
   for (const name in headers) {
     const value = headers[name]!
-    if (!NAME.test(name) || RESERVED.test(name) || !VALUE.test(value)) throw new Error('a header that cannot be sent')
+    if (!mayBeSent(name) || !VALUE.test(value)) throw new Error('a header that cannot be sent')
     head += `${name}: ${value}\r\n`
   }
   if (head.length > headCharsMax) throw new Error('headers that are too long to be sent')
   return `${head}Connection: keep-alive\r\nContent-Length: ${bodyBytes}\r\n\r\n`
+}
+
+/** Names that were checked before: all requests have the same few. */
+const sentNames = new Set<string>()
+const SENT_NAMES_MAX = 1_000
+
+function mayBeSent(name: string): boolean {
+  if (sentNames.has(name)) return true
+  if (!NAME.test(name) || RESERVED.test(name)) return false
+  if (sentNames.size < SENT_NAMES_MAX) sentNames.add(name)
+  return true
 }
 
 /** A Buffer of the same memory; copies nothing. */

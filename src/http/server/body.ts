@@ -63,11 +63,14 @@ export async function readBody(arrival: Arrival, reading: BodyReadOptions): Prom
   const decode = decoderOf(headers['content-encoding'], decodeQueue !== undefined)
   const announced = headers['content-length']
   if (announced !== undefined && Number(announced) > limits.bytesMax) throw tooLarge(announced, limits.bytesMax)
-  const late = (): Refusal => new Refusal('body_too_slow', `${limits.msMax} ms`)
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
   lease.onDrop(reject)
-  const deadline = deadlines.after(limits.msMax, () => reject(late()))
-  readAll(arrival, reading, promise).then(resolve, reject)
+  const deadline = deadlines.after(limits.msMax, () => reject(new Refusal('body_too_slow', `${limits.msMax} ms`)))
+  try {
+    readAll(arrival, reading, promise).then(resolve, reject)
+  } catch (fault) {
+    reject(fault) // the body was dropped
+  }
   let bytes: Uint8Array
   try {
     bytes = await promise
@@ -108,15 +111,24 @@ const inPieces = (reads: number, bytes: number): Refusal =>
   })
 
 /** `result` rejects when the body is not needed any more; then reading stops. */
-async function readAll({ request, headers }: Arrival, reading: BodyReadOptions, result: Promise<unknown>) {
-  const { limits, lease, readsMin } = reading
+function readAll(
+  { request, headers }: Arrival,
+  reading: BodyReadOptions,
+  result: Promise<unknown>,
+): Promise<Uint8Array> {
   const announced = headers['content-length']
   const length = announced === undefined ? Number.NaN : Number(announced)
-  if (length <= bounds.smallBodyBytesMax) {
-    // The runtime never returns more than Content-Length.
-    lease.addBytes(length)
-    return await request.bytes()
-  }
+  if (!(length <= bounds.smallBodyBytesMax)) return readLarge(request, length, reading, result)
+  reading.lease.addBytes(length) // the runtime never returns more than Content-Length
+  return request.bytes()
+}
+
+async function readLarge(
+  request: Request,
+  length: number,
+  { limits, lease, readsMin }: BodyReadOptions,
+  result: Promise<unknown>,
+): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array()
   const isAnnounced = !Number.isNaN(length)
   const pieces = isAnnounced ? new AnnouncedPieces(length) : new Pieces()

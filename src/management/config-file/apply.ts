@@ -5,8 +5,15 @@ import type { Plan, PlannedChange } from './plan.ts'
 import type { Fields, ManagementClient } from './requests.ts'
 import type { ApplyContext, EntryChanges } from './subject.ts'
 
-/** The gateway refused a change. The changes before it were made. */
-export class ConfigApplyError extends Error {}
+/** The gateway refused a change. The changes before it were made. The message contains no secret. */
+export class ConfigApplyError extends Error {
+  readonly created: readonly ShownOnce[]
+
+  constructor(message: string, created: readonly ShownOnce[]) {
+    super(message)
+    this.created = created
+  }
+}
 
 export interface AppliedPlan {
   readonly warnings: readonly string[]
@@ -23,7 +30,7 @@ export interface ShownOnce {
 
 /**
  * `show` gets each secret as soon as it exists, so that it is not lost if a later change fails or the process dies.
- * Without it, the secrets are in the result, or in the message of the error.
+ * They are also in the result, or in the error.
  */
 export async function applyPlan(
   { changes, warnings }: Plan,
@@ -40,10 +47,9 @@ export async function applyPlan(
     try {
       return await step()
     } catch (fault) {
-      const unseen = show === undefined ? created.map(shown => `\n${shownOnceText(shown)}`) : []
       const progress = `${isDone.size} of ${changes.length} changes were made. Correct this and apply the file again.`
       const problem = `${change.place}: ${titleOf(change)}: ${(fault as Error).message}`
-      throw new ConfigApplyError(`${problem}\n${progress}${unseen.join('')}`)
+      throw new ConfigApplyError(`${problem}\n${progress}`, created)
     }
   }
   const contextOf = (change: PlannedChange): ApplyContext => ({

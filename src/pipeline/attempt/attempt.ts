@@ -15,6 +15,7 @@ import { runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
 import { isReasoningOff } from '../settle/hidden-reasoning.ts'
 import type { Reservations } from '../settle/reservation.ts'
+import type { Timings } from '../timings.ts'
 import { DeferredHash, hashBody } from './body-hash.ts'
 import type { OpenedResponse } from './open-response.ts'
 import { AttemptFailed, openResponse } from './open-response.ts'
@@ -67,12 +68,13 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     meter.forwarded = true
     meter.lastOutputMs = timings.nowMs()
   }
-  const { request, translation, embeddings } = await adaptCall(parts, context)
+  const adapting = adaptCall(parts, context, adaptSinceMs)
+  const { request, translation, embeddings } = adapting instanceof Promise ? await adapting : adapting
   exchange.attempt.translation = translation
   exchange.attempt.embeddings = embeddings
   exchange.attempt.reasoningOff = isReasoningOff(hold, exchange)
   const adaptMs = timings.nowMs() - adaptSinceMs
-  timings.report('Adapter', 'fail', { ms: adaptMs })
+  timings.report('Adapter', 'fail', adaptMs)
   timings.forwarding = true
   exchange.lifetime.memory ??= parts.memory?.open()
   exchange.lifetime.memory?.close() // returns the memory of the last attempt
@@ -83,8 +85,9 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
     if (incoming.headIncludes('ratelimit')) responseLimits.limits = readUpstreamLimits(name => incoming.header(name))
-    const opened = await openResponse({ ...context, incoming, watch, reservations: parts.reservations })
-    timings.report('Adapter', 'done', { ms: adaptMs })
+    const { reservations } = parts
+    const opened = await openResponse({ hold, candidate, exchange, channel, incoming, watch, reservations })
+    timings.report('Adapter', 'done', adaptMs)
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)
     return opened
   } catch (fault) {
@@ -117,13 +120,17 @@ function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array):
 }
 
 /** A request that cannot be translated is the caller's fault: no other channel of the same target is tried. */
-async function adaptCall(parts: AttemptParts, context: AttemptContext): Promise<AdaptedCall> {
+function adaptCall(parts: AttemptParts, context: AttemptContext, sinceMs: number): AdaptedCall | Promise<AdaptedCall> {
   const { timings } = context.exchange
-  const sinceMs = timings.nowMs()
   try {
-    return await adapt(parts, context)
+    const adapted = adapt(parts, context)
+    return adapted instanceof Promise ? adapted.catch(fault => throwUnadapted(fault, timings, sinceMs)) : adapted
   } catch (fault) {
-    timings.report('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
-    throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
+    return throwUnadapted(fault, timings, sinceMs)
   }
+}
+
+function throwUnadapted(fault: unknown, timings: Timings, sinceMs: number): never {
+  timings.report('Adapter', 'fail', timings.nowMs() - sinceMs)
+  throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
 }

@@ -78,19 +78,23 @@ export interface ResponseOpening extends AttemptContext {
   readonly reservations: Reservations
 }
 
-export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
+export function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
   const { incoming } = opening
   const encoding = incoming.header('content-encoding')
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
-  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
+  if (incoming.status < 200 || incoming.status > 299) {
+    return refusedBy(opening).then(refused => {
+      throw refused
+    })
+  }
   opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
   const streamed = contentType.startsWith(streamFormat(opening.candidate.provider).contentType)
   const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
-  if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
+  if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return openStream(opening, contentType)
   if (streamed === opening.hold.call.stream || (mayNotStream && !streamed)) {
-    if (!streamed) return await openPlain(opening, contentType)
-    return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
+    if (!streamed) return openPlain(opening, contentType)
+    return openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
   }
   // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
   const { attempt } = opening.exchange
@@ -102,7 +106,7 @@ export async function openResponse(opening: ResponseOpening): Promise<OpenedResp
   if (converter === undefined || (!streamed && !isJson)) {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
-  return streamed ? await collectStream(opening, converter) : await openPlain(opening, contentType)
+  return streamed ? collectStream(opening, converter) : openPlain(opening, contentType)
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
@@ -215,7 +219,8 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   if (reading.usage !== undefined) noteUsage(exchange.attempt.meter, reading.usage, reading.json)
   noteUses(exchange.attempt.meter, reading)
   // Of a call that is paid in slices, the upstream was asked for a stream.
-  await opening.reservations.coverWhole(exchange)
+  const covering = opening.reservations.coverWhole(exchange)
+  if (covering !== undefined) await covering
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
   exchange.storage.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
   return opened

@@ -10,7 +10,8 @@ import type { Stop } from '../../base/stop.ts'
 
 export class AnswerMemory {
   readonly #bytesMax: number
-  readonly #eventBytesMax: number
+  /** The largest size of one event. */
+  readonly eventBytesMax: number
   readonly #waiting = new Set<WaitingLease>()
   #bytes = 0
   /** The answer that may grow although there is no room. */
@@ -18,7 +19,7 @@ export class AnswerMemory {
 
   constructor(bytesMax: number, eventBytesMax: number = bounds.frameBytesMax) {
     this.#bytesMax = bytesMax
-    this.#eventBytesMax = eventBytesMax
+    this.eventBytesMax = eventBytesMax
   }
 
   /** The bytes of all counted answers. */
@@ -27,27 +28,31 @@ export class AnswerMemory {
   }
 
   open(): AnswerLease {
-    return new AnswerLease({
-      eventBytesMax: this.#eventBytesMax,
-      change: (lease, more) => this.#change(lease, more),
-      mayGrow: lease => this.#mayGrow(lease),
-      wait: waiting => void this.#waiting.add(waiting),
-      forget: waiting => void this.#waiting.delete(waiting),
-    })
+    return new AnswerLease(this)
   }
 
-  #mayGrow(lease: AnswerLease): boolean {
+  // The methods below are called by leases.
+
+  wait(waiting: WaitingLease): void {
+    this.#waiting.add(waiting)
+  }
+
+  forget(waiting: WaitingLease): void {
+    this.#waiting.delete(waiting)
+  }
+
+  mayGrow(lease: AnswerLease): boolean {
     if (this.#bytes <= this.#bytesMax) return true
     this.#exempt ??= lease
     return this.#exempt === lease
   }
 
-  #change(lease: AnswerLease, more: number): void {
+  change(lease: AnswerLease, more: number): void {
     this.#bytes += more
     if (more >= 0) return
     if (this.#exempt === lease && lease.bytes === 0) this.#exempt = undefined
     for (const waiting of this.#waiting) {
-      if (!this.#mayGrow(waiting.lease)) return
+      if (!this.mayGrow(waiting.lease)) return
       waiting.wake()
     }
   }
@@ -58,22 +63,14 @@ interface WaitingLease {
   wake(): void
 }
 
-interface Budget {
-  readonly eventBytesMax: number
-  change(lease: AnswerLease, more: number): void
-  mayGrow(lease: AnswerLease): boolean
-  wait(waiting: WaitingLease): void
-  forget(waiting: WaitingLease): void
-}
-
 /** The memory that the answer of one call holds. */
 export class AnswerLease {
-  readonly #budget: Budget
+  readonly #budget: AnswerMemory
   #read = 0
   #heldBack = 0
   #counted = 0
 
-  constructor(budget: Budget) {
+  constructor(budget: AnswerMemory) {
     this.#budget = budget
   }
 

@@ -6,7 +6,6 @@ import type { OpenedPlain, OpenedResponse } from '../attempt/open-response.ts'
 import type { Exchange } from '../exchange.ts'
 import type { StoredAnswer } from '../lifetime/idempotency.ts'
 import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
-import type { Settle } from '../settle/settle.ts'
 import { frameStream } from './framed-sink.ts'
 import { addLimitHeaders, errorHeaders, replyHeaders } from './reply-headers.ts'
 import type { StreamParts } from './stream-reply.ts'
@@ -58,7 +57,14 @@ export function buildReplies(parts: StreamParts): Replies {
       const opened = mayWait ? await openedWithin(opening, silence.headMs) : await opening
       if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
       if (opened.kind === 'stream') return answerStream(parts, exchange, opened)
-      return await answerPlain(exchange, opened, settle)
+      recordReply(exchange, opened)
+      try {
+        await settle(exchange, completeEnding(exchange))
+      } catch {
+        throw new Refusal('settle_failed', exchange.requestId)
+      }
+      exchange.lifetime.close()
+      return plainResponse(exchange, opened)
     },
 
     async replay(exchange, kept) {
@@ -89,14 +95,7 @@ function recordReply(
   recorder?.take(sent.body)
 }
 
-async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
-  recordReply(exchange, opened)
-  try {
-    await settle(exchange, completeEnding(exchange))
-  } catch {
-    throw new Refusal('settle_failed', exchange.requestId)
-  }
-  exchange.lifetime.close()
+function plainResponse(exchange: Exchange, opened: OpenedPlain): Response {
   const { framing } = exchange.options
   const headers = replyHeaders(exchange, framing?.contentType ?? opened.contentType)
   const body = framing === undefined ? opened.body : frameStream(framing, opened.body)

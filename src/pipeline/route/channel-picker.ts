@@ -95,20 +95,25 @@ export class ChannelPicker {
     }
   }
 
-  /** Returns undefined if no further attempt is allowed. */
-  async next(route: Route, exchange: PickingCall): Promise<NextPick> {
-    const { attemptsMax, nowMs, waitQueues } = this.#parts
+  /** Returns undefined if no further attempt is allowed, and a promise only where the call must wait. */
+  next(route: Route, exchange: PickingCall): NextPick | Promise<NextPick> {
+    const { attemptsMax, nowMs } = this.#parts
     const { attempts } = exchange
-    const { stop } = exchange.lifetime
     const { retryLease } = exchange.routing
     if (attempts.length >= attemptsMax) return undefined
     if (attempts.length > 0 && !retryLease!.mayRetry(nowMs())) return undefined
+    const choice = this.#chooseNow(route, exchange, { waitMs: bounds.queuedMsMax, hasWaited: false })
+    return choice.kind === 'try' ? this.#take(route, exchange, choice) : this.#waitFor(route, exchange, choice)
+  }
+
+  /** Waits until a channel can take the call, but not for long. */
+  async #waitFor(route: Route, exchange: PickingCall, first: ChannelChoice): Promise<NextPick> {
+    const { nowMs, waitQueues } = this.#parts
+    const { attempts } = exchange
+    const { stop } = exchange.lifetime
     let untilMs = nowMs() + bounds.queuedMsMax
+    let choice = first
     for (let again = false; ; ) {
-      const leftMs = Math.max(0, untilMs - nowMs())
-      // A new call stands behind those that already wait.
-      const mustQueue = !again && attempts.length === 0 && waitQueues.hasWaiters(route.group.requestedModel)
-      const choice = mustQueue ? waitInQueue : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
       if (choice.kind === 'try') return this.#take(route, exchange, choice)
       if (choice.kind === 'none') {
         if (again) waitQueues.wakeNext(route.group.requestedModel)
@@ -117,17 +122,26 @@ export class ChannelPicker {
       if (choice.forMs !== undefined) {
         await stop.race(this.#parts.pause(choice.forMs))
         untilMs = 0 // the channel is ready by now, or is tried anyway
-        continue
+      } else {
+        const { accountId } = route.permit.caller
+        const waited = await waitQueues.wait(route.group.requestedModel, accountId, {
+          stop,
+          withinMs: Math.max(0, untilMs - nowMs()),
+          atFront: again,
+        })
+        if (waited === 'full') return noChannel(route, 1_000)
+        again = true
       }
-      const { accountId } = route.permit.caller
-      const waited = await waitQueues.wait(route.group.requestedModel, accountId, {
-        stop,
-        withinMs: leftMs,
-        atFront: again,
-      })
-      if (waited === 'full') return noChannel(route, 1_000)
-      again = true
+      choice = this.#chooseNow(route, exchange, { waitMs: Math.max(0, untilMs - nowMs()), hasWaited: again })
     }
+  }
+
+  /** A new call stands behind those that already wait. */
+  #chooseNow(route: Route, exchange: PickingCall, { waitMs, hasWaited }: ChooseNow): ChannelChoice {
+    const { attempts } = exchange
+    const mustQueue =
+      !hasWaited && attempts.length === 0 && this.#parts.waitQueues.hasWaiters(route.group.requestedModel)
+    return mustQueue ? waitInQueue : this.#choose(route, exchange, { tried: attempts, waitMs })
   }
 
   #choose(route: Route, exchange: PickingCall, { tried, waitMs }: ChoiceLimits): ChannelChoice {
@@ -136,15 +150,14 @@ export class ChannelPicker {
     const { accountId } = route.permit.caller
     const nowMs = now()
     const kept = affinityKey && affinity.get(affinityKey.name, nowMs)
-    const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const choosing = {
       targets: optionsOf(route),
       policy: route.group.policy,
       tried,
-      affinityChannel: keptOn,
-      affinityModel: keptModel,
+      affinityChannel: kept?.channelId,
+      affinityModel: kept?.model,
       accountId,
-      tokens,
+      tokens: this.tokensOf(exchange),
       waitMs,
       nowMs,
       random: chance,
@@ -208,14 +221,19 @@ export class ChannelPicker {
 }
 
 /** The candidates as routing sees them: the group's own list where none was dropped, because it has a plan already. */
-function optionsOf({ group, candidates }: Route): readonly TargetOption[] {
-  const isWhole =
-    candidates.length === group.options.length && candidates.every(({ option }, at) => option === group.options[at])
-  return isWhole ? group.options : candidates.map(({ option }) => option)
+function optionsOf(route: Route): readonly TargetOption[] {
+  return isWhole(route) ? route.group.options : route.candidates.map(({ option }) => option)
 }
 
-export const candidateOf = ({ candidates }: Route, target: TargetOption): Candidate =>
-  candidates.find(({ option }) => option === target)!
+function isWhole({ group: { options }, candidates }: Route): boolean {
+  for (let at = 0; at < candidates.length; at++) if (candidates[at]!.option !== options[at]) return false
+  return candidates.length === options.length
+}
+
+export function candidateOf({ candidates }: Route, target: TargetOption): Candidate {
+  const [first] = candidates
+  return first!.option === target ? first! : candidates.find(({ option }) => option === target)!
+}
 
 /** Undefined where there is only one channel, so that no preference is needed. */
 function affinityOf(route: Route, { call, protocol }: PickingCall): RoutingState['affinity'] {
@@ -237,6 +255,12 @@ interface ChoiceLimits {
   readonly tried: readonly TriedChannel[]
   /** How long the call may wait for a channel. */
   readonly waitMs: number
+}
+
+interface ChooseNow {
+  readonly waitMs: number
+  /** The call has waited in the queue. */
+  readonly hasWaited: boolean
 }
 
 const waitInQueue: ChannelChoice = { kind: 'wait' }

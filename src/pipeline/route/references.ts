@@ -21,7 +21,7 @@ import { narrowRoute } from '../30-route.ts'
 import type { Exchange, Route } from '../exchange.ts'
 import type { Settle } from '../settle/settle.ts'
 import { CreatedReferences } from './created-references.ts'
-import type { Target, TargetChannel } from './targets.ts'
+import type { ModelTarget, Target, TargetChannel } from './targets.ts'
 
 export interface ReferenceCheckParts {
   readonly references: Pick<ReferenceRegistry, 'channelsOf'>
@@ -44,8 +44,7 @@ export class ReferenceCheck {
   narrow(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route {
     const threaded = narrowToThreads(route, call, protocol)
     const { accountId } = route.permit.caller
-    const channels = threaded.candidates.flatMap(candidate => candidate.channels)
-    const references = this.#read(call, { protocol, accountId, channels })
+    const references = this.#read(call, { protocol, accountId, targets: threaded.candidates })
     if (references === undefined) return threaded
     const pinned = narrowRoute(threaded, references.fits)
     if (pinned !== undefined) return pinned
@@ -57,16 +56,16 @@ export class ReferenceCheck {
 
   /** The channels of one model that a token count may use. */
   channelsFor(call: Call, { protocol, provider, accountId, channels }: Counted): readonly TargetChannel[] {
-    const references = this.#read(call, { protocol, accountId, channels })
+    const references = this.#read(call, { protocol, accountId, targets: [{ channels }] })
     if (references === undefined) return channels
     const left = channels.filter(channel => references.fits({ provider }, channel))
     if (left.length > 0) return left
     throw references.refusal({ provider })
   }
 
-  #read(call: Call, { protocol, accountId, channels }: Reading): CallReferences | undefined {
+  #read(call: Call, { protocol, accountId, targets }: Reading): CallReferences | undefined {
     const json = protocol.requestType === 'multipart' ? parseFormValues(call.json) : call.json
-    const isOwnHost = ownHosts(channels)
+    const isOwnHost = ownHosts(targets)
     const keeps = (reference: Reference): boolean => isStored(reference, call, isOwnHost)
     const found = getCachedReferences(json)
     throwIfTooMany(found, bounds.referencesFoundMax, 'objects')
@@ -91,10 +90,11 @@ interface NearOptions {
 interface Reading {
   readonly protocol: Protocol
   readonly accountId: number
-  readonly channels: readonly TargetChannel[]
+  readonly targets: readonly Pick<ModelTarget, 'channels'>[]
 }
 
-interface Counted extends Reading {
+interface Counted extends Omit<Reading, 'targets'> {
+  readonly channels: readonly TargetChannel[]
   readonly provider: Provider
 }
 
@@ -133,9 +133,13 @@ function isStored({ kind, path, host }: Reference, call: Call, isOwnHost: (host:
 }
 
 /** Whether a host belongs to an upstream. The set is built at the first question, because most calls never ask. */
-function ownHosts(channels: readonly TargetChannel[]): (host: string) => boolean {
+function ownHosts(targets: Reading['targets']): (host: string) => boolean {
   let hosts: ReadonlySet<string | undefined> | undefined
-  return host => (hosts ??= new Set(channels.map(({ channel }) => URL.parse(channel.baseUrl)?.hostname))).has(host)
+  return host => {
+    const hostOf = ({ channel }: TargetChannel): string | undefined => URL.parse(channel.baseUrl)?.hostname
+    hosts ??= new Set(targets.flatMap(({ channels }) => channels.map(hostOf)))
+    return hosts.has(host)
+  }
 }
 
 function throwIfTooMany(found: readonly Reference[] | undefined, most: number, what: string): void {
@@ -218,11 +222,8 @@ function narrowToThreads(route: Route, { json }: Call, protocol: Protocol): Rout
 /** For a call whose answer may create ids; undefined for most calls. */
 export function createdReferencesOf({ call, protocol, route }: Exchange): CreatedReferences | undefined {
   const { json } = call!
-  const keeps = route!.candidates.some(({ provider }) => provider.can.keepsResponses)
-  const read = buildCreatedIdsReader(
-    protocol.name,
-    keeps || call!.state === undefined ? json : { ...json, store: false },
-  )
+  const isStored = call!.state === undefined || route!.candidates.some(({ provider }) => provider.can.keepsResponses)
+  const read = buildCreatedIdsReader(protocol.name, isStored ? json : { ...json, store: false })
   return read && new CreatedReferences(read)
 }
 
@@ -244,9 +245,9 @@ export function settleWithReferences(settle: Settle, { references, log }: Settle
     }
   }
 
-  return async (exchange, ending) => {
-    if (exchange.storage.createdReferences === undefined) return await settle(exchange, ending)
+  return (exchange, ending) => {
+    if (exchange.storage.createdReferences === undefined) return settle(exchange, ending)
     exchange.storage.referencesOwned ??= own(exchange)
-    await Promise.all([settle(exchange, ending), exchange.storage.referencesOwned])
+    return Promise.all([settle(exchange, ending), exchange.storage.referencesOwned]).then(() => {})
   }
 }

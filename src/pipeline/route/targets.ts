@@ -19,7 +19,7 @@ import { Health } from '../../routing/health/health.ts'
 import type { ChannelCaps } from '../../routing/health/operator-caps.ts'
 import type { ModelAliases, ResolvedModel } from '../../routing/model-aliases.ts'
 import { compileAliases } from '../../routing/model-aliases.ts'
-import { checkModelName, parseModelName } from '../../routing/model-name.ts'
+import { checkModelName, checkNameText, isPlainId, parseModelName } from '../../routing/model-name.ts'
 import type { ChannelRow, MemberRow, PolicyName, Rules } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
@@ -191,6 +191,7 @@ export class Targets {
     if (known !== undefined) return known
     const alias = this.#aliases.resolve(asked)
     if (alias === undefined) checkModelName(asked)
+    else checkNameText(asked) // a pattern of an operator matches any text
     const meaning = alias ?? this.#meaningOf(asked)
     if (typeof meaning === 'function') return meaning
     const { policy, members: rows } = meaning
@@ -329,7 +330,7 @@ export class Targets {
 
   #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly TargetChannel[] {
     const all = this.#channelsOf(provider)
-    if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    if (all.length === 0) throw noEnabledChannel(provider)
     const channels = requires === null ? all : this.#withTags(provider, all, requires)
     if (channels.length === 0)
       throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
@@ -421,9 +422,9 @@ function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined)
 
 /**
  * The model with this name at its provider; undefined if there is none. A model that the provider file does not list can
- * be called if the provider takes any model, or if an operator has set its price. A variant of such a model exists, too,
- * but needs a price of its own. Only aggregators, whose
- * models are in a list of their own, have variants of listed models.
+ * be called if the provider takes any model, or if an operator has set its price, but not in a spelling that servers may
+ * read as that of another model. A variant of such a model exists, too, but needs a price of its own. Only aggregators,
+ * whose models are in a list of their own, have variants of listed models.
  */
 function exactModel(
   { providers }: Pick<Catalogue, 'providers'>,
@@ -440,7 +441,7 @@ function exactModel(
   const hasVariants = (modelId: string): boolean =>
     provider.models.has(modelId) ? provider.modelList !== undefined : isOpen(modelId)
   const isVariant = base !== undefined && hasVariants(base)
-  const model = provider.models.get(id) ?? (isOpen(id) || isVariant ? { id } : undefined)
+  const model = provider.models.get(id) ?? (isPlainId(id) && (isOpen(id) || isVariant) ? { id } : undefined)
   return model && { provider, model }
 }
 
@@ -463,6 +464,12 @@ function unknownModel(asked: string, { providers, index }: Pick<Catalogue, 'prov
   const slash = asked.indexOf('/')
   const isProvider = slash < 0 || providers.has(asked.slice(0, slash))
   return new Refusal(isProvider ? 'model_unknown' : 'provider_unknown', asked, { param: 'model', hint })
+}
+
+/** Without a time of its own to retry after: official SDKs would wait for it before they show the error. */
+function noEnabledChannel({ id }: Provider): Refusal {
+  const hint = `The gateway has no enabled channel of ${id}: its operator can set a key in the environment, or run "weir channels create ${id}".`
+  return new Refusal('no_channel', id, { hint })
 }
 
 function ambiguousModel(asked: string, models: readonly IndexedModel[]): Refusal {

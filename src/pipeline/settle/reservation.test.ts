@@ -242,7 +242,7 @@ describe('when the funds are used up', () => {
 
 describe('an answer that arrives whole', () => {
   const wholeOf = (scene: ReturnType<typeof sceneOfWhole>): Promise<void> =>
-    scene.reservations.coverWhole(scene.exchange)
+    scene.reservations.coverWhole(scene.exchange)!
   function sceneOfWhole(output: number, extend?: Scene['extend']) {
     const opened = scene(extend === undefined ? {} : { extend })
     opened.meter.outputBytes = 40

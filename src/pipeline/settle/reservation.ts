@@ -38,8 +38,11 @@ export interface Reservations {
    * slice in time. Throws when the funds are used up; then the call is stopped.
    */
   cover(exchange: Exchange): Promise<void> | undefined
-  /** For an answer that arrived whole: resolves when the hold covers its cost. Otherwise the call is stopped. */
-  coverWhole(exchange: Exchange): Promise<void>
+  /**
+   * For an answer that arrived whole: resolves when the hold covers its cost. Otherwise the call is stopped. Undefined
+   * for a call that is not paid in slices.
+   */
+  coverWhole(exchange: Exchange): Promise<void> | undefined
   /** The same as `cover` from a timer, for a model that reasons unseen: nothing arrives, and tokens are used. */
   check(exchange: Exchange): void
 }
@@ -139,6 +142,15 @@ export function buildReservations({ ledger, largeAnswers, pause }: ReservationPa
     else reservation.refusal = refusalOfExtension(extended, least)
   }
 
+  async function coverCost(exchange: Exchange, reservation: Reservation): Promise<void> {
+    await reservation.extending
+    const { amount } = cost(exchange, { outcome: 'completed', status: 200 })
+    while (reservation.amount < amount) {
+      await (reservation.extending ??= inTurn(reservation, extendTo(exchange, reservation, amount)))
+      if (reservation.refusal !== undefined) throw stop(exchange, reservation.refusal, true)
+    }
+  }
+
   return {
     begin({ amount, slices }, exchange) {
       if (slices === undefined) return
@@ -147,15 +159,9 @@ export function buildReservations({ ledger, largeAnswers, pause }: ReservationPa
       noteCoverage(reservation, exchange, 0)
     },
     cover,
-    async coverWhole(exchange) {
+    coverWhole(exchange) {
       const { reservation } = exchange.settlement
-      if (reservation === undefined) return
-      await reservation.extending
-      const { amount } = cost(exchange, { outcome: 'completed', status: 200 })
-      while (reservation.amount < amount) {
-        await (reservation.extending ??= inTurn(reservation, extendTo(exchange, reservation, amount)))
-        if (reservation.refusal !== undefined) throw stop(exchange, reservation.refusal, true)
-      }
+      return reservation && coverCost(exchange, reservation)
     },
     check(exchange) {
       if (exchange.attempt.meter.finished) return

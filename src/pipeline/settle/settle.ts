@@ -112,7 +112,15 @@ export function buildSettler({
     let settlement: Settlement | undefined
     try {
       settlement = settlementOf(exchange, ending, bodyStorage)
-      if (settlement !== undefined) await write(exchange, settlement, ending)
+      if (settlement === undefined) return
+      const { timings, permit } = exchange
+      const deductSinceMs = timings.nowMs()
+      try {
+        await deduct(settlement.row, settlement.price, settlement.extras)
+      } finally {
+        timings.add('deduct', deductSinceMs)
+      }
+      if (permit?.caller.keepsBodies) storeBodies(exchange, ending)
     } catch (fault) {
       log.error('settlement failed', { request: exchange.requestId, fault: describeFault(fault) })
       if (exchange.settlement.mayHaveHold) keepUnsettled(exchange, settlement)
@@ -120,15 +128,8 @@ export function buildSettler({
     }
   }
 
-  async function write(exchange: Exchange, { row, price, extras }: Settlement, ending: CallEnding): Promise<void> {
-    const { timings, permit } = exchange
-    const deductSinceMs = timings.nowMs()
-    try {
-      await deduct(row, price, extras)
-    } finally {
-      timings.add('deduct', deductSinceMs)
-    }
-    if (!permit?.caller.keepsBodies) return
+  function storeBodies(exchange: Exchange, ending: CallEnding): void {
+    const { timings } = exchange
     const bodiesSinceMs = timings.nowMs()
     bodyStorage.storeBodies(exchange, ending)
     timings.add('bodies', bodiesSinceMs)
@@ -172,8 +173,7 @@ function settlementOf(exchange: Exchange, ending: CallEnding, keeping: BodyStora
   exchange.settlement.cost = price
   exchange.settlement.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
   permit.lease.correct(exchange.settlement.usedTokens, costSinceMs)
-  timings.add('cost', costSinceMs)
-  const recordSinceMs = timings.nowMs()
+  const recordSinceMs = timings.add('cost', costSinceMs)
   const row = record(exchange, { permit, ending, cost: price })
   const extras = exchange.settlement.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
   timings.add('record', recordSinceMs)

@@ -48,7 +48,8 @@ export function withToolUses(usage: Usage, exchange: Exchange, isWhole: boolean)
   const billed = call && candidate && billedServices(candidate, call)
   const price = candidate?.price?.price
   const isGrounded = Boolean(usage.searches) && price !== undefined && hasUnit(price, 'groundedCalls')
-  const known = { ...withoutCallerTools(usage, call), ...(isGrounded && { groundedCalls: 1 }) }
+  const callerUsage = withoutCallerTools(usage, call)
+  const known = isGrounded ? { ...callerUsage, groundedCalls: 1 } : callerUsage
   if (billed === undefined) return known
   const seconds = (timings.nowMs() - startedMs) / 1_000
   const uses: Partial<Record<Unit, number>> = {}
@@ -61,16 +62,21 @@ export function withToolUses(usage: Usage, exchange: Exchange, isWhole: boolean)
       continue
     }
     // A tool has one machine in a call, however often it runs something there, and shares it with no other tool.
-    const isUsed = meter.machines.size === 0 ? seen > 0 : least > 0 || meter.machines.has(service.name)
+    const isUsed = meter.machines === undefined ? seen > 0 : least > 0 || meter.machines.has(service.name)
     if (isUsed) uses[unit!] = (uses[unit!] ?? 0) + unitsPerUse * sessionsIn(service, seconds)
   }
   return { ...known, ...uses }
 }
 
+function hasToolUnits(usage: Usage): boolean {
+  for (const unit of TOOL_UNITS) if (usage[unit] !== undefined) return true
+  return false
+}
+
 /** A tool that the caller runs may look the same in an answer as one that the provider runs. */
 function withoutCallerTools(usage: Usage, call: Call | undefined): Usage {
+  if (!hasToolUnits(usage)) return usage
   const toolUnits = TOOL_UNITS.filter(unit => usage[unit] !== undefined && call?.units?.[unit] === undefined)
-  if (toolUnits.length === 0) return usage
   const rest: Record<string, number | undefined> = { ...usage }
   for (const unit of toolUnits) delete rest[unit]
   return rest as unknown as Usage

@@ -53,7 +53,7 @@ export interface UsageMeter {
   /** How often the provider's own tools were seen to be used. */
   readonly uses: Partial<Record<Unit, number>>
   /** The services that were seen to run something on a machine of the provider. */
-  readonly machines: Set<string>
+  machines: Set<string> | undefined
 }
 
 export const newMeter = (): UsageMeter => ({
@@ -79,7 +79,7 @@ export const newMeter = (): UsageMeter => ({
   failure: undefined,
   serviceClass: undefined,
   uses: {},
-  machines: new Set(),
+  machines: undefined,
 })
 
 /** A stream reports usage once or often; the last report counts, unless it is nonsense or lower than one before. */
@@ -168,7 +168,10 @@ export const wasStalledByCaller = ({ waitedMs, waitedUntilMs }: UsageMeter, nowM
   waitedMs > TOLERATED_WAIT_MS && nowMs - waitedUntilMs <= RECENT_MS
 
 export function noteUses(meter: UsageMeter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
-  for (const name of machines ?? []) meter.machines.add(name)
+  if (machines !== undefined && machines.length > 0) {
+    meter.machines ??= new Set()
+    for (const name of machines) meter.machines.add(name)
+  }
   if (uses === undefined) return
   for (const [unit, count] of Object.entries(uses)) meter.uses[unit as Unit] = (meter.uses[unit as Unit] ?? 0) + count
 }

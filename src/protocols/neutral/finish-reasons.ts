@@ -154,6 +154,8 @@ const meanings: ReadonlyMap<string, Finish> = new Map(
 export function readFinish(field: FinishReasonField, reason: unknown): Finish {
   if (field === 'gemini-block') return 'filtered'
   if (typeof reason !== 'string') return 'other'
+  const known = meanings.get(`${field} ${reason}`)
+  if (known !== undefined) return known
   const whole = reason.trim().toLowerCase()
   const colon = whole.indexOf(':')
   for (const name of colon < 0 ? [whole] : [whole, whole.slice(0, colon).trim()]) {

@@ -6,14 +6,18 @@ import { Refusal } from '../../base/errors.ts'
 const LOSSES_MAX = 32
 const CODE_CHARS_MAX = 48
 
+const noCodes: readonly string[] = []
+
 export class Losses {
-  readonly #codes = new Set<string>()
+  /** Most calls lose nothing. */
+  #codes: Set<string> | undefined
 
   add(code: string): void {
     const clean = code
       .toLowerCase()
       .replace(/[^a-z0-9_.]+/g, '_')
       .slice(0, CODE_CHARS_MAX)
+    this.#codes ??= new Set()
     if (clean !== '' && this.#codes.size < LOSSES_MAX) this.#codes.add(clean)
   }
 
@@ -23,13 +27,13 @@ export class Losses {
 
   /** Throws a Refusal if there is a loss and the caller allows none. */
   throwIfStrict(strict: boolean | undefined): void {
-    if (!strict || this.#codes.size === 0) return
+    if (!strict || this.codes.length === 0) return
     const codes = this.codes.join(', ')
     throw new Refusal('translation_loses', codes, { hint: `Losses: ${codes}.` })
   }
 
   /** Each code once, in the order of the first `add`. */
   get codes(): readonly string[] {
-    return [...this.#codes]
+    return this.#codes === undefined ? noCodes : [...this.#codes]
   }
 }

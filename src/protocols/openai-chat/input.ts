@@ -57,9 +57,9 @@ interface Message {
 
 export function measureInput(json: Json, bodyBytes: number): InputSize {
   const found = servicesOf(json)
-  const searches = SEARCH_FIELDS.some(field => isOn(json[field])) || found.some(({ name }) => isWebSearch(name))
-  const services = mergeServices(found.filter(({ name }) => !isWebSearch(name)))
-  let textOnly = !searches && services.length === 0 && !opaqueFields.some(field => Boolean(json[field]))
+  const searches = asksForSearch(json) || found.some(isSearchService)
+  const services = found.length === 0 ? found : mergeServices(found.filter(service => !isSearchService(service)))
+  let textOnly = !searches && services.length === 0 && !hasOpaqueField(json)
   let inputBytes = bodyBytes
   const media = new MediaList()
   if (!textOnly) media.drop()
@@ -81,6 +81,7 @@ export function measureInput(json: Json, bodyBytes: number): InputSize {
       inputBytes += MEDIA_PART_BYTES - inlineBytes(part)
     }
   }
+  if (textOnly) return { textOnly, searchesMax: 0, inputBytes }
   const listed = media.end(json, bodyBytes)
   return {
     textOnly,
@@ -134,11 +135,25 @@ export function mimeOfFile(filename: unknown): { readonly mime?: string } {
   return { mime: typeof filename === 'string' && /\.pdf$/i.test(filename) ? 'application/pdf' : 'unknown' }
 }
 
+const isSearchService = ({ name }: Service): boolean => isWebSearch(name)
+
+function asksForSearch(json: Json): boolean {
+  for (const field of SEARCH_FIELDS) if (isOn(json[field])) return true
+  return false
+}
+
+function hasOpaqueField(json: Json): boolean {
+  for (const field of opaqueFields) if (json[field]) return true
+  return false
+}
+
 /** Search options can contain an explicit `off`. */
 const isOn = (option: unknown): boolean => Boolean(option) && !(isObject(option) && option.mode === 'off')
 
 /** Functions run at the caller. All other tools run at the provider and add their results to the input. */
 function servicesOf(json: Json): readonly Service[] {
+  const hasOnlyFields = !(json.tools || json.plugins || json.web_search_options || json.reasoning)
+  if (hasOnlyFields) return findPaidFields(json, REQUEST_FIELDS)
   const tools = listTools(json.tools).flatMap(toolServices)
   const plugins = Array.isArray(json.plugins) ? json.plugins : json.plugins ? [json.plugins] : []
   return [

@@ -8,6 +8,9 @@ import { PACKED_PREFIX, packReasoningState, unpackReasoningState } from '../neut
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
+/** Searched in every request: bytes are found faster than a text. */
+const PACKED_BYTES = Buffer.from(PACKED_PREFIX)
+
 /** Separates several packed states in one field. Not a character of base64. */
 const SEPARATOR = '.'
 
@@ -55,7 +58,7 @@ export function readCallSignature(extra: unknown): ReasoningState | undefined {
  * so that the caller's bytes can stay unchanged.
  */
 export function removePackedState({ body, json }: Pick<Call, 'body' | 'json'>): unknown[] | undefined {
-  if (!body.includes(PACKED_PREFIX) || !Array.isArray(json.messages)) return undefined
+  if (!body.includes(PACKED_BYTES) || !Array.isArray(json.messages)) return undefined
   let isChanged = false
   const withoutField = (holder: Json, field: string): Json => {
     isChanged = true

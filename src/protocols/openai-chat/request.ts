@@ -61,28 +61,38 @@ export function readChatCall(body: Buffer, { dialect, capsVisibleOutput }: ChatF
   refuseDuplicateOption(body, fields.get('stream_options'))
   const stream = readOptional(json, 'stream', 'boolean')
   const choices = readOptional(json, 'n', 'choices')
-  const [totalCap = 0, visibleCap = 0] = CAP_FIELDS.map(field => readOptional(json, field, 'count'))
+  const totalCap = readOptional(json, 'max_completion_tokens', 'count') ?? 0
+  const visibleCap = readOptional(json, 'max_tokens', 'count') ?? 0
   const cap = capsVisibleOutput && mayThink(json) ? totalCap : Math.max(totalCap, visibleCap)
   const serviceClass = readOptional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.user, json.safety_identifier)
   const tags = readTags(json.metadata)
-  return {
+  const { textOnly, searchesMax, inputBytes, media, services, serverTools } = measureInput(json, body.byteLength)
+  const call: Writable<Call> = {
     dialect,
     body,
     fields,
     json,
     bodyBytes: body.byteLength,
-    ...measureInput(json, body.byteLength),
+    textOnly,
+    searchesMax,
+    inputBytes,
     model,
     stream: stream ?? false,
     wantsUsage: options?.include_usage === true,
     choices: choices ?? 1,
-    ...(cap > 0 && { outputTokensMax: cap }),
-    ...(serviceClass !== undefined && { serviceClass }),
-    ...(endUser !== undefined && { endUser }),
-    ...(tags !== undefined && { tags }),
   }
+  if (media !== undefined) call.media = media
+  if (services !== undefined) call.services = services
+  if (serverTools !== undefined) call.serverTools = serverTools
+  if (cap > 0) call.outputTokensMax = cap
+  if (serviceClass !== undefined) call.serviceClass = serviceClass
+  if (endUser !== undefined) call.endUser = endUser
+  if (tags !== undefined) call.tags = tags
+  return call
 }
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 const mayThink = ({ thinking }: Json): boolean => !isObject(thinking) || thinking.type !== 'disabled'
 

@@ -53,20 +53,32 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (error) return { outputBytes: 0, error: readError(error, readStatus(answer)) }
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
-  const media: { -readonly [Name in keyof MediaBytes]: number } = { pictureBytes: 0, soundBytes: 0 }
+  let pictureBytes = 0
+  let soundBytes = 0
   for (const choice of answer.choices) {
-    const { pictureBytes, soundBytes } = countMediaBytes(choice?.message, estimateWholeAudioBytes)
-    media.pictureBytes += pictureBytes
-    media.soundBytes += soundBytes
-    outputBytes += countWrittenBytes(choice?.message) + pictureBytes + soundBytes
+    const media = countMediaBytes(choice?.message, estimateWholeAudioBytes)
+    pictureBytes += media.pictureBytes
+    soundBytes += media.soundBytes
+    outputBytes += countWrittenBytes(choice?.message) + media.pictureBytes + media.soundBytes
   }
-  const [usage, serviceClass, failure] = [readUsage(findUsage(answer)), readServiceClass(answer), findFailure(answer)]
-  return { json: answer, outputBytes, ...pickMediaBytes(media), usage, serviceClass, ...failure }
+  const usage = readUsage(findUsage(answer))
+  const serviceClass = readServiceClass(answer)
+  const failure = findFailure(answer)
+  if (pictureBytes + soundBytes === 0 && failure === undefined)
+    return { json: answer, outputBytes, usage, serviceClass }
+  return {
+    json: answer,
+    outputBytes,
+    ...pickMediaBytes({ pictureBytes, soundBytes }),
+    usage,
+    serviceClass,
+    ...failure,
+  }
 }
 
 /** Finds a failure in the middle of an answer: an error, a finish reason, or a field of some vendors. */
 export function findFailure({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): Failure | undefined {
-  for (const choice of Array.isArray(choices) ? (choices as readonly ChatChoice[]) : []) {
+  for (const choice of Array.isArray(choices) ? (choices as readonly ChatChoice[]) : noChoices) {
     if (choice?.error) {
       const failure = readError(choice.error, DEFAULT_STATUS)
       return { failed: failure.message, failure }
@@ -81,6 +93,8 @@ export function findFailure({ choices, x_groq: groq, base_resp: minimax }: ChatA
   if (!isObject(minimax) || typeof minimax.status_code !== 'number' || minimax.status_code === 0) return undefined
   return { failed: `The status is ${minimax.status_code}: ${String(minimax.status_msg)}` }
 }
+
+const noChoices: readonly ChatChoice[] = []
 
 type Failure = Pick<AnswerReading, 'failure'> & { readonly failed: string }
 

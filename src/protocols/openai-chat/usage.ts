@@ -19,7 +19,8 @@ export function readUsage(report: unknown): UsageReport | undefined {
   const prompt = tokenCount(field(report, 'prompt_tokens'))
   const completion = tokenCount(field(report, 'completion_tokens'))
   if (prompt === undefined || completion === undefined) return 'nonsense'
-  const { cached, written } = cachePartsOf(report)
+  const cache = cachePartsOf(report)
+  const { cached, written } = cache
   const miss = field(report, 'prompt_cache_miss_tokens') ?? undefined
   // Cache hits and misses together are all input. One vendor leaves the hits out of its totals.
   const input = miss === undefined || prompt !== readCountOrZero(miss) ? prompt : prompt + cached
@@ -35,8 +36,8 @@ export function readUsage(report: unknown): UsageReport | undefined {
     total: total === undefined ? undefined : readCountOrZero(total) + (input - prompt),
   })
   if (sums === undefined) return 'nonsense'
-  const usage: UsageBuckets = { ...sums }
-  readInput(report, usage)
+  const usage: UsageBuckets = { input: sums.input, output: sums.output }
+  readInput(report, usage, cache)
   readOutput(report, usage, reasoning)
   readTools(report, usage)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
@@ -44,30 +45,35 @@ export function readUsage(report: unknown): UsageReport | undefined {
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
 }
 
-/** Reads cache reads and cache writes, from the fields of all vendors. */
-function cachePartsOf(report: unknown): { readonly cached: number; readonly written: number } {
-  const details = field(report, 'prompt_tokens_details')
-  const first = (holders: readonly unknown[], names: readonly string[]): number => {
-    for (const holder of holders)
-      for (const name of names) {
-        const value = field(holder, name) ?? undefined
-        if (value !== undefined) return readCountOrZero(value)
-      }
-    return 0
-  }
-  const reads = ['cached_tokens', 'prompt_cache_hit_tokens', 'cache_read_input_tokens', 'cache_read_tokens']
-  const writes = ['cache_write_tokens', 'cache_creation_input_tokens', 'cache_creation_tokens']
-  return { cached: first([details, report], reads), written: first([details, report], writes) }
+interface CacheParts {
+  readonly cached: number
+  readonly written: number
 }
 
-function readInput(report: unknown, usage: UsageBuckets): void {
+const READ_FIELDS = ['cached_tokens', 'prompt_cache_hit_tokens', 'cache_read_input_tokens', 'cache_read_tokens']
+const WRITE_FIELDS = ['cache_write_tokens', 'cache_creation_input_tokens', 'cache_creation_tokens']
+
+/** Reads cache reads and cache writes, from the fields of all vendors. */
+function cachePartsOf(report: unknown): CacheParts {
+  const details = field(report, 'prompt_tokens_details')
+  const cached = firstOf(details, READ_FIELDS) ?? firstOf(report, READ_FIELDS)
+  const written = firstOf(details, WRITE_FIELDS) ?? firstOf(report, WRITE_FIELDS)
+  return { cached: readCountOrZero(cached), written: readCountOrZero(written) }
+}
+
+function firstOf(holder: unknown, names: readonly string[]): unknown {
+  for (const name of names) {
+    const value = field(holder, name) ?? undefined
+    if (value !== undefined) return value
+  }
+  return undefined
+}
+
+function readInput(report: unknown, usage: UsageBuckets, { cached, written }: CacheParts): void {
   const prompt = usage.input
   const details = field(report, 'prompt_tokens_details')
-  const { cached, written } = cachePartsOf(report)
-  const [audio, image] = [
-    readCountOrZero(field(details, 'audio_tokens')),
-    readCountOrZero(field(details, 'image_tokens')),
-  ]
+  const audio = readCountOrZero(field(details, 'audio_tokens'))
+  const image = readCountOrZero(field(details, 'image_tokens'))
   const written1h = readCountOrZero(field(field(details, 'cache_creation'), 'ephemeral_1h_input_tokens'))
   const text = prompt - audio - image
   // Without details of the cached tokens, they are text first.
@@ -89,10 +95,8 @@ function readInput(report: unknown, usage: UsageBuckets): void {
 
 function readOutput(report: unknown, usage: UsageBuckets, inside: number): void {
   const details = field(report, 'completion_tokens_details')
-  const [audio, image] = [
-    readCountOrZero(field(details, 'audio_tokens')),
-    readCountOrZero(field(details, 'image_tokens')),
-  ]
+  const audio = readCountOrZero(field(details, 'audio_tokens'))
+  const image = readCountOrZero(field(details, 'image_tokens'))
   // A vendor that counts citations outside its totals counts reasoning outside them, too.
   const beside = field(report, 'citation_tokens') === undefined ? 0 : readCountOrZero(field(report, 'reasoning_tokens'))
   usage.output -= inside + audio + image

@@ -107,11 +107,11 @@ export function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalid('messages', 'must be a list with at least one message')
   }
-  messages.forEach((message: unknown, index) => {
-    const isMessage = isObject(message) && typeof message.role === 'string'
-    if (!isMessage) throw invalid(`messages[${index}]`, 'must be an object with a role')
-  })
+  const wrong = messages.findIndex(isNoMessage)
+  if (wrong >= 0) throw invalid(`messages[${wrong}]`, 'must be an object with a role')
 }
+
+const isNoMessage = (message: unknown): boolean => !isObject(message) || typeof message.role !== 'string'
 
 export const missing = (field: string): Refusal => new Refusal('field_missing', field, describeField(field))
 

@@ -75,12 +75,15 @@ export function parseBody(body: Buffer): ParsedBody {
   if (!isObject(json)) return { code: 'body_not_object', detail: Array.isArray(json) ? 'array' : typeof json }
   if (typeof scan === 'string') return { code: 'json_invalid', detail: scan }
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
-  const { names, ...found } = scan
-  const isUnique = scan.counts.fields === countFields(json)
+  const { fields, duplicates, counts } = scan
+  const isUnique = counts.fields === countFields(json)
+  if (!isLarge && isUnique) return { json, fields, duplicates, counts, largeObjects: noObjects }
   const dropped = isUnique ? undefined : droppedField(body, json, scan)
   return {
     json,
-    ...found,
+    fields,
+    duplicates,
+    counts,
     largeObjects: isLarge ? findLargeObjects(body, json, scan) : noObjects,
     ...(isLarge && { references: allReferences(json) }),
     ...(!isUnique && { hasDuplicates: true }),
@@ -156,7 +159,7 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
     const hint = hintOf[found.code]
     throw new Refusal(found.code, found.detail, hint === undefined ? {} : { hint })
   }
-  const duplicate = readFields.find(field => found.duplicates.has(field)) ?? findCaseDuplicate(found.fields, readFields)
+  const duplicate = findDuplicate(found.duplicates, readFields) ?? findCaseDuplicate(found.fields, readFields)
   if (duplicate !== undefined) {
     throw new Refusal('field_duplicate', duplicate, {
       param: duplicate,
@@ -169,6 +172,10 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
   }
   if (found.hasDuplicates) ambiguous.add(found.json)
   return { json: found.json, fields: found.fields }
+}
+
+function findDuplicate(duplicates: ReadonlySet<string>, readFields: readonly string[]): string | undefined {
+  return duplicates.size === 0 ? undefined : readFields.find(field => duplicates.has(field))
 }
 
 /** Scans the object in a top-level field of a parsed body. */
@@ -201,11 +208,15 @@ export function findCaseDuplicate(
   readFields: readonly string[],
 ): string | undefined {
   for (const name of fields.keys()) {
+    if (LOWER_CASE.test(name)) continue
     const lower = name.toUpperCase().toLowerCase()
     if (lower !== name && readFields.includes(lower)) return lower
   }
   return undefined
 }
+
+/** Names that are the same in lower case: nearly all. */
+const LOWER_CASE = /^[a-z\d_]*$/
 
 /** Undefined if the body is not valid JSON or not valid UTF-8. */
 function parse(body: Buffer): unknown {

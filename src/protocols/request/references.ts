@@ -368,7 +368,7 @@ class Search {
   readonly found: Reference[] = []
   readonly #keeps: IsReference
   readonly #max: number
-  readonly #seen = new Set<string>()
+  #seen: Set<string> | undefined
   readonly #path: (string | number)[] = []
 
   constructor(keeps: IsReference, max: number) {
@@ -387,12 +387,13 @@ class Search {
       if (isEmpty) continue
       if (this.#isOver) return
       this.#path.push(name)
-      this.#field(readName(name), value, { holder, under })
+      this.#field(readName(name), value, holder, under)
       this.#path.pop()
     }
   }
 
-  #field(name: FieldName, value: unknown, { holder, under }: Position): void {
+  /** `under`: the name of the field that contains `holder`. Empty for the request itself. */
+  #field(name: FieldName, value: unknown, holder: Json, under: string): void {
     const { plain, row } = name
     if (row !== undefined) for (const id of row.read(value)) this.#add(row.kind, id, plain)
     if (typeof value === 'string') {
@@ -480,10 +481,11 @@ class Search {
     if (this.#isOver || (kind === 'item' && GATEWAY_ITEM_ID.test(written))) return
     const id = written.slice(0, ID_CHARS_MAX)
     const key = `${kind}:${isOptional === true}:${placeOfPath(this.#path)}:${id}`
-    if (this.#seen.has(key)) return
+    if (this.#seen?.has(key)) return
     const host = isAddress ? publicHost(id) : undefined
     const more = { ...(host !== undefined && { host }), ...(isOptional && { isOptional }) }
     if (!this.#keeps({ kind, id, path: this.#path, ...more })) return
+    this.#seen ??= new Set()
     this.#seen.add(key)
     this.found.push({ kind, id, path: [...this.#path], ...more })
   }
@@ -504,12 +506,6 @@ function isWhole(type: unknown, item: Json): boolean {
     content !== undefined && content !== null && !(Array.isArray(content) && content.length === 0)
   const contents = findValues(item, 'content')
   return type === 'message' && contents.length > 0 && contents.every(isFilled)
-}
-
-interface Position {
-  readonly holder: Json
-  /** The name of the field that contains `holder`. Empty for the request itself. */
-  readonly under: string
 }
 
 function isFilePart(holder: Json): boolean {

@@ -103,19 +103,34 @@ export interface CheckedFields {
  * objects and lists are searched completely, because an upstream may read any part of them.
  */
 export function findPaidFields(json: Json, { ownChecks, known }: CheckedFields): readonly Service[] {
-  const found: Service[] = []
+  let found: Service[] | undefined
   for (const name in json) {
     const value = json[name]
     if (isOff(value) || name === 'model' || ownChecks.includes(name)) continue
     const param = name.slice(0, 64)
-    if (isPaidName(name)) found.push({ name: param, param })
-    else if (!known.has(name)) found.push(...paidInside(value, param))
+    const isPaid = isPaidName(name)
+    if (!isPaid && known.has(name)) continue
+    found ??= []
+    found.push(...(isPaid ? [{ name: param, param }] : paidInside(value, param)))
   }
-  return found
+  return found ?? noServices
 }
 
-const isPaidName = (name: string): boolean =>
-  TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => PAID_WORDS.has(word))
+const noServices: readonly Service[] = []
+
+const PAID_NAMES_MAX = 1_000
+const paidNames = new Map<string, boolean>()
+
+/** Cached, because most requests have the same few fields. */
+function isPaidName(name: string): boolean {
+  const known = paidNames.get(name)
+  if (known !== undefined) return known
+  const isPaid = TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => PAID_WORDS.has(word))
+  if (paidNames.size >= PAID_NAMES_MAX) paidNames.clear()
+  if (name.length <= 64) paidNames.set(name, isPaid)
+  return isPaid
+}
+
 const isToolName = (name: string): boolean =>
   TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => TOOL_WORDS.has(word))
 

@@ -8,18 +8,23 @@ export interface Splice {
   readonly text: string
 }
 
-export function applySplices(body: Uint8Array, splices: readonly Splice[]): Uint8Array {
-  const ordered = [...splices].sort((a, b) => a.start - b.start)
-  const parts: Uint8Array[] = []
+export function applySplices(body: Buffer, splices: readonly Splice[]): Uint8Array {
+  const ordered = splices.length > 1 ? [...splices].sort((a, b) => a.start - b.start) : splices
+  let length = body.length
   let position = 0
   for (const { start, end, text } of ordered) {
-    assert(
-      start >= position && end >= start && end <= body.byteLength,
-      'splices do not overlap and are inside the body',
-    )
-    parts.push(body.subarray(position, start), Buffer.from(text, 'utf8'))
+    assert(start >= position && end >= start && end <= body.length, 'splices do not overlap and are inside the body')
+    length += Buffer.byteLength(text) - (end - start)
     position = end
   }
-  parts.push(body.subarray(position))
-  return Buffer.concat(parts)
+  const result = Buffer.allocUnsafe(length)
+  position = 0
+  let at = 0
+  for (const { start, end, text } of ordered) {
+    at += body.copy(result, at, position, start)
+    at += result.write(text, at)
+    position = end
+  }
+  body.copy(result, at, position)
+  return result
 }

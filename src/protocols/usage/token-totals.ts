@@ -42,6 +42,8 @@ export function computeTotals({
   cacheWrite,
   reasoning,
 }: ReportedTokens): TokenTotals | undefined {
+  const isPlain = cacheRead + cacheWrite <= input && reasoning <= output && input + output === total
+  if (isPlain) return { input, output } // most reports: all parts are inside their totals
   const inputs = [
     ...(cacheRead + cacheWrite <= input ? [input] : []),
     ...(cacheRead <= input ? [input + cacheWrite] : []),

@@ -322,11 +322,14 @@ export class ResponseSocket implements WebSocketOwner {
   async #warmUp(ingress: MessageIngress): Promise<Response> {
     const { authenticate, gate, limitRate, previousResponses, route, deadlines, dateMs } = this.#parts
     const sinceMs = deadlines.nowMs()
-    const caller = await authenticate(ingress).catch(fault => {
+    let caller: Caller
+    try {
+      caller = await authenticate(ingress)
+    } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault
       const headers = { 'X-Pipeline-Auth': `fail (${Math.round(deadlines.nowMs() - sinceMs)}ms)` }
       throw new Refusal(fault.code, fault.message, { ...fault.extras, headers })
-    })
+    }
     if (gate.isClosed) throw gate.refuse('shut')
     const permit = limitRate(caller, requestDemand)
     const call = protocol.readCall(await ingress.readBody('json', caller), ingress)

@@ -178,3 +178,19 @@ test('no account, key or code loses a right', () => {
   expect(steps[11]!.after.api_key![0]).toMatchObject({ pepper: null })
   expect(steps[11]!.after.code![0]).toMatchObject({ pepper: null })
 })
+
+test('every record and transfer is found by the entries that replace its indexes', () => {
+  const { record_index, transfer_index, index_progress } = steps[19]!.after
+  expect(record_index!.map(({ kind, value, call_id }) => [kind, value, call_id])).toEqual([
+    [1, 88, 6],
+    [2, 77, 6],
+    [3, 'p/m', 6],
+    [4, 'client_left', 6],
+    [5, 'u', 6],
+  ])
+  expect(transfer_index).toEqual([
+    { account_id: 4, seq: 1 },
+    { account_id: 77, seq: 2 },
+  ])
+  expect(index_progress!.map(({ seq }) => seq)).toEqual([2, 0, 0, 0, 0, 0])
+})

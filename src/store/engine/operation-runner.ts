@@ -5,6 +5,7 @@ import type { AuditJob, StaleVersion } from '../audit-log/audited-operations.ts'
 import { runAudited } from '../audit-log/audited-operations.ts'
 import { readAccount } from '../ledger/accounts.ts'
 import type { Books } from '../ledger/books.ts'
+import { buildIndexWriter } from '../ledger/late-indexes.ts'
 import { ledgerOperations } from '../ledger/ledger-operations.ts'
 import { vaultOperations } from '../vault/vault-operations.ts'
 import { statelessOperations } from './cold-operations.ts'
@@ -20,6 +21,8 @@ export interface OperationRunner {
   runAudited(job: AuditJob): OperationResult<OperationName> | StaleVersion
   /** Writes the changes of the operator's own balances. The writer calls this before each commit. */
   writeOperatorBalances(): void
+  /** Adds the newest rows to an index, if there are many. The writer calls this between its transactions. */
+  writeIndexes(): void
   /** Discards what a rolled-back transaction had changed in memory. */
   reset(): void
 }
@@ -38,6 +41,7 @@ export function buildOperations(books: Books, { responsesBytesMax }: OperationOp
     run: { ...ledgerOperations(books), ...asFunctions(steps, context, runSteps) },
     runAudited: job => runSteps(runAudited(job, steps, context)),
     writeOperatorBalances: () => books.operators.write(),
+    writeIndexes: buildIndexWriter(books.db),
     reset() {
       books.operators.reset()
       books.budgets.reload()

@@ -135,10 +135,21 @@ function runAlone(job: WriteJob): WriteReply {
   }
 }
 
+/** Searches find rows without their entries too. So on a full disk, or after an error, entries are written later. */
+function writeIndexes(): void {
+  if (ballast.isDiskFull) return
+  try {
+    operations.writeIndexes()
+  } catch {}
+}
+
 self.onmessage = (event: MessageEvent<ToWriter>) => {
   const message = event.data
   try {
-    if (typeof message === 'string') return reply(JSON.stringify(runBatch(JSON.parse(message) as WriteJob[])))
+    if (typeof message === 'string') {
+      reply(JSON.stringify(runBatch(JSON.parse(message) as WriteJob[])))
+      return writeIndexes()
+    }
     if ('open' in message) return open(message.open)
     // SQLite checkpoints when the last connection closes, but a closed reader may be released only later.
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')

@@ -5,6 +5,7 @@
 import type { Database } from 'bun:sqlite'
 import { sqlList } from '../tables/columns.ts'
 import { transferColumns } from '../tables/records.ts'
+import { IN_TRANSFER_TAIL } from './late-indexes.ts'
 import { REVENUE } from './operator-accounts.ts'
 
 /** The most transfers that one page of a filtered statement reads. */
@@ -55,7 +56,9 @@ type RawRow = Record<string, bigint | string | null>
 const COLUMNS = `seq, ${sqlList(transferColumns)}`
 
 export const accountStatementSql = `
-  SELECT ${COLUMNS} FROM transfer WHERE debit = ?1 AND seq < ?2
+  SELECT ${COLUMNS} FROM transfer_index CROSS JOIN transfer USING (seq) WHERE account_id = ?1 AND seq < ?2
+  UNION ALL
+  SELECT ${COLUMNS} FROM transfer WHERE ${IN_TRANSFER_TAIL} AND debit = ?1 AND seq < ?2
   UNION ALL
   SELECT ${COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2
   ORDER BY seq DESC LIMIT ?3`

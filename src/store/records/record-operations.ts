@@ -9,6 +9,7 @@ import type { OperationContext, StepsOf } from '../engine/operation.ts'
 import { isInScope } from '../engine/scope-check.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import { RECORDS_INDEXED_TO } from '../ledger/late-indexes.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql } from '../queries/paging.ts'
 
@@ -54,11 +55,14 @@ const LOG_ROWS_PER_STEP = 1_000
 /** If more log rows than this are not in the statistics yet, deleting waits; this state never lasts long. */
 const BEHIND_MAX = 20_000
 
-// The last row always stays, so that the next row gets a number that was never used.
-const trimLog = query(
-  `DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log
-     WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) ORDER BY seq LIMIT ?2)`,
-)
+// The last row always stays, so that the next row gets a number that was never used. On SQLite, rows that are not in the
+// indexes stay too, because searches find their records by them.
+const trimLog = query({
+  sqlite: `DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log
+    WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) AND seq <= ${RECORDS_INDEXED_TO} ORDER BY seq LIMIT ?2)`,
+  postgres: `DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log
+    WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) ORDER BY seq LIMIT ?2)`,
+})
 const insertOrder = query<{ id: bigint }>(
   `INSERT INTO record_deletion (account_id, key_id, end_user, from_id, before_id, next_id, author, made_ms)
    SELECT CAST(?1 AS BIGINT), CAST(?2 AS BIGINT), CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?5 AS BIGINT),

@@ -5,6 +5,8 @@
 
 import type { Database } from 'bun:sqlite'
 import type { SqlValue } from '../engine/steps.ts'
+import type { RecordIndex } from '../ledger/late-indexes.ts'
+import { recordIndexes, recordTail } from '../ledger/late-indexes.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
 import type { Columns, RowOf, SqlRow } from '../tables/columns.ts'
@@ -58,33 +60,38 @@ export const ROWS_SCANNED_MAX = 20_000
 /** The most values of one index that are scanned at once; SQLite merges at most five hundred. */
 const SCANNED_VALUES_MAX = 400
 
-/** The scans in order of precedence: those that are likely to find the fewest rows come first. */
-const scans = {
-  callId: 'SELECT call_id FROM record WHERE call_id = $walk0',
-  keyId: 'SELECT call_id FROM record INDEXED BY record_key WHERE key_id = $walk0',
-  endUser: 'SELECT call_id FROM record INDEXED BY record_end_user WHERE end_user = $walk0',
-  accountId: 'SELECT call_id FROM record INDEXED BY record_account WHERE account_id = $walk0',
-  model: 'SELECT call_id FROM record INDEXED BY record_model WHERE model = $walk0 AND provider = $provider',
-  failed: `SELECT call_id FROM record INDEXED BY record_failure WHERE outcome = $walk0 AND outcome <> 'completed'`,
-  none: 'SELECT call_id FROM record WHERE true',
-} as const
+export type RecordScan = RecordIndex | 'callId' | 'none'
+export const recordScanNames: readonly RecordScan[] = [
+  'callId',
+  'none',
+  ...(Object.keys(recordIndexes) as RecordIndex[]),
+]
 
-export type RecordScan = keyof typeof scans
-export const recordScanNames = Object.keys(scans) as readonly RecordScan[]
+const inRange = (id: string): string => `${id} >= $from AND ${id} < $before`
 
-const RANGE = ' AND call_id >= $from AND call_id < $before'
-
-/** The SQL that yields the scanned ids in order. */
+/** The SQL that yields the scanned ids in order: of each value, and of the newest records, which have no entries yet. */
 export function recordScanSql(walk: RecordScan, count: number, oldestFirst: boolean): string {
-  const selects = Array.from({ length: count }, (_, i) => scans[walk].replace('$walk0', `$walk${i}`).concat(RANGE))
-  return selects.join(' UNION ALL ').concat(oldestFirst ? ' ORDER BY call_id' : ' ORDER BY call_id DESC')
+  const order = oldestFirst ? ' ORDER BY call_id' : ' ORDER BY call_id DESC'
+  if (walk === 'none') return `SELECT call_id FROM record WHERE ${inRange('call_id')}`.concat(order)
+  if (walk === 'callId')
+    return `SELECT call_id FROM record WHERE call_id = $walk0 AND ${inRange('call_id')}`.concat(order)
+  const { kind, value } = recordIndexes[walk]
+  const names = Array.from({ length: count }, (_, i) => `$walk${i}`)
+  const selects = names.map(
+    name => `SELECT call_id FROM record_index WHERE kind = ${kind} AND value = ${name} AND ${inRange('call_id')}`,
+  )
+  const tail = `SELECT r.call_id FROM ${recordTail(walk)} AND ${value} IN (${names}) AND ${inRange('r.call_id')}`
+  return [...selects, tail].join(' UNION ALL ').concat(order)
 }
 
+const { kind: FAILED_KIND, value: FAILED_OUTCOME } = recordIndexes.failed
+
 const OUTCOMES = `WITH RECURSIVE way (outcome) AS (
-    SELECT min(outcome) FROM record INDEXED BY record_failure WHERE outcome <> 'completed'
-    UNION ALL SELECT (SELECT min(r.outcome) FROM record r INDEXED BY record_failure
-      WHERE r.outcome > way.outcome AND r.outcome <> 'completed') FROM way WHERE outcome IS NOT NULL)
-  SELECT outcome FROM way WHERE outcome IS NOT NULL`
+    SELECT min(value) FROM record_index WHERE kind = ${FAILED_KIND}
+    UNION ALL SELECT (SELECT min(value) FROM record_index WHERE kind = ${FAILED_KIND} AND value > way.outcome)
+      FROM way WHERE outcome IS NOT NULL)
+  SELECT outcome FROM way WHERE outcome IS NOT NULL
+  UNION SELECT ${FAILED_OUTCOME} FROM ${recordTail('failed')} AND ${FAILED_OUTCOME} IS NOT NULL`
 
 const conditions: Readonly<Partial<Record<keyof RecordFilter, string>>> = {
   callId: 'r.call_id = $callId',
@@ -118,7 +125,7 @@ function chooseScan(db: Database, { scope, filter }: RecordQuery): Scan | undefi
   if (endUser !== undefined && scope === null) return { walk: 'endUser', values: [endUser] }
   if (accountId !== undefined) return { walk: 'accountId', values: [accountId] }
   if (scope !== null) return scanOwnAccounts(db, scope)
-  if (model !== undefined) return { walk: 'model', values: [model.name] }
+  if (model !== undefined) return { walk: 'model', values: [`${model.provider}/${model.name}`] }
   if (outcome !== undefined && outcome !== 'completed') return { walk: 'failed', values: [outcome] }
   if (error !== undefined || (status ?? 0) >= 400) {
     const outcomes = db
@@ -163,7 +170,7 @@ export function findRecords<C extends Columns>(db: Database, columns: C, ask: Re
     ...(filter.model === undefined ? [] : ['r.model = $model AND r.provider = $provider']),
     ...(scope === null ? [] : [scopeSql('r.account_id')]),
   ]
-  const scanned = { ...rangeOf(ask), ...scanValues(scan, filter) }
+  const scanned = { ...rangeOf(ask), ...scanValues(scan) }
   // The CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
   const sql = 'SELECT '.concat(
     selectList(columns),
@@ -201,10 +208,8 @@ function rangeOf({ filter, oldestFirst = false, after }: RecordQuery): BoundValu
   return oldestFirst ? { from: Math.max(from, after + 1), before } : { from, before: Math.min(before, after) }
 }
 
-const scanValues = ({ walk, values }: Scan, { model }: RecordFilter): BoundValues => ({
-  ...(walk !== 'none' && Object.fromEntries(values.map((value, i) => [`walk${i}`, value]))),
-  ...(walk === 'model' && { provider: model!.provider }),
-})
+const scanValues = ({ walk, values }: Scan): BoundValues =>
+  walk === 'none' ? {} : Object.fromEntries(values.map((value, i) => [`walk${i}`, value]))
 
 function filterValues({ model, from: _from, before: _before, ...filter }: RecordFilter): BoundValues {
   const values: BoundValues = {}
