@@ -62,6 +62,22 @@ describe.skipIf(!hasPostgres)('a pool', () => {
     expect(await countOf('never')).toBe(0n)
   })
 
+  test('lets a transaction finish while another one waits in vain for its connection', async () => {
+    const busy = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 3_000 })
+    const pause = postgresQuery('SELECT pg_sleep(1.2)')
+    function* long(): Steps<string> {
+      for (let round = 0; round < 4; round++) yield* pause.get()
+      return 'finished'
+    }
+    const first = busy.transact(long())
+    const second = busy.transact(count.get('a'))
+    expect(await Promise.allSettled([first, second])).toMatchObject([
+      { status: 'fulfilled', value: 'finished' },
+      { status: 'rejected', reason: expect.any(DeadlineError) },
+    ])
+    expect((await busy.transact(count.get('a')))!.n).toBe(1n)
+  })
+
   test('runs operations that count first and write then one after another', async () => {
     const operations = new PostgresOperations(pool, { slot: 1 })
     const by = { actor: 'cli' }

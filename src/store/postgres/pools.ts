@@ -20,12 +20,6 @@ export interface PoolOptions {
 
 export class DeadlineError extends Error {}
 
-/** A statement that PostgreSQL has refused. */
-export interface PostgresFault extends Error {
-  /** The SQLSTATE. */
-  readonly errno: string
-}
-
 /** The server gives up a little earlier than the client, so that the connection can be used further. */
 const SERVER_SHARE = 0.9
 
@@ -44,7 +38,7 @@ export class PostgresPool {
   /** Runs steps in one transaction. Any error rolls it back. */
   async transact<T>(steps: Steps<T>): Promise<T> {
     const sql = this.#sql
-    const connection = await this.#within(sql, sql.reserve())
+    const connection = await this.#reserve(sql)
     const run = async (statement: Statement): Promise<unknown> =>
       resultOf(statement, await this.#send(sql, connection, statement))
     try {
@@ -80,14 +74,32 @@ export class PostgresPool {
     await this.#within(sql, connection.unsafe('ROLLBACK')).catch(() => {})
   }
 
-  /** Waits for an answer until the deadline. `sql` is the one that was asked: it may have been replaced meanwhile. */
-  #within<T>(sql: SQL, answer: Promise<T>): Promise<T> {
+  /** Waits for a free connection. The others may be busy with healthy transactions, so they are left alone. */
+  async #reserve(sql: SQL): Promise<Connection> {
+    const reserved = sql.reserve()
+    try {
+      return await this.#beforeDeadline(reserved)
+    } catch (fault) {
+      reserved.then(connection => connection.release()).catch(() => {})
+      throw fault
+    }
+  }
+
+  /** Waits for an answer. `sql` is the one that was asked: it may have been replaced meanwhile. */
+  async #within<T>(sql: SQL, answer: Promise<T>): Promise<T> {
+    try {
+      return await this.#beforeDeadline(answer)
+    } catch (fault) {
+      if (fault instanceof DeadlineError) this.#replace(sql)
+      throw fault
+    }
+  }
+
+  #beforeDeadline<T>(answer: Promise<T>): Promise<T> {
     const { deadlineMs } = this.#options
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        reject(new DeadlineError(`PostgreSQL has not answered within ${deadlineMs} ms`))
-        this.#replace(sql)
-      }, deadlineMs)
+      const late = (): void => reject(new DeadlineError(`PostgreSQL has not answered within ${deadlineMs} ms`))
+      const timer = setTimeout(late, deadlineMs)
       answer.then(resolve, reject).finally(() => clearTimeout(timer))
     })
   }
