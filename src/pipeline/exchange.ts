@@ -372,13 +372,13 @@ export function outputLimit(exchange: Exchange, { size }: Candidate): number {
 }
 
 /** Why the gateway ends an answer early whose beginning the caller gets. */
-export type Cut = Required<StopReason>
+export type AnswerCut = Required<StopReason>
 
 /**
  * The funds are used up; or a plain answer that is collected from a stream has reached a bound of the gateway, as it
  * would again. Such a bound ends a stream with an error event, for which a plain answer has no place.
  */
-export function cutOf({ call, attempt, lifetime: { stop } }: Exchange): Cut | undefined {
+export function cutOf({ call, attempt, lifetime: { stop } }: Exchange): AnswerCut | undefined {
   const { outcome, refusal } = stop.reason ?? {}
   if (outcome === undefined || refusal === undefined) return undefined
   const isCollected = call?.stream === false && attempt.meter.deliveredBytes > 0

@@ -14,7 +14,7 @@ import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
 import { cost } from '../60-cost.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
 import { cutOf } from '../exchange.ts'
 import type { StreamReader } from '../reply/raw-reader.ts'
 import { RawReader } from '../reply/raw-reader.ts'
@@ -159,15 +159,20 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
     }
     throw tooLarge(opening, streamedBytesMax(exchange))
   } catch (fault) {
-    const refusal = fault instanceof AttemptFailed ? fault.refusal : fault
-    if (isAnswerTooLarge(refusal) && exchange.attempt.meter.deliveredBytes > 0) {
-      exchange.lifetime.stop.stop({ outcome: 'over_bound', refusal })
-    }
+    const bound = exchange.attempt.meter.deliveredBytes > 0 ? boundReached(fault, opening) : undefined
+    if (bound !== undefined) exchange.lifetime.stop.stop(bound)
     const end = endEarly(reader, exchange)
     if (end === undefined) throw fault
     watch.abort()
     return whole(end)
   }
+}
+
+/** The bound that ended a collected answer, which another attempt would reach as well, after the same work. */
+function boundReached(fault: unknown, { watch, channel }: ResponseOpening): StopReason | undefined {
+  if (watch.isLate) return { outcome: 'too_long', refusal: new Refusal('upstream_too_slow', channel.id) }
+  const refusal = fault instanceof AttemptFailed ? fault.refusal : fault
+  return isAnswerTooLarge(refusal) ? { outcome: 'over_bound', refusal } : undefined
 }
 
 export const isAnswerTooLarge = (fault: unknown): fault is Refusal =>

@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
-import type { CallEnding, Cut, Exchange } from '../exchange.ts'
+import type { AnswerCut, CallEnding, Exchange } from '../exchange.ts'
 import { callerLeft, cutOf, isAbandoned } from '../exchange.ts'
 
 /** Only in records: the caller was gone and got no status. */
@@ -56,7 +56,7 @@ export function completeEnding(exchange: Exchange): CallEnding {
 }
 
 /** The caller got the answer up to the point where the gateway stopped it. */
-export const cutEnding = ({ outcome, refusal }: Cut): CallEnding => ({
+export const cutEnding = ({ outcome, refusal }: AnswerCut): CallEnding => ({
   outcome,
   status: 200,
   error: refusal.code,
