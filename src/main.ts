@@ -177,7 +177,9 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     sockets.freeMemory()
   }
   const hasConnections = (): boolean => sockets.size > 0
-  const gate = openGate(config, { store, runtime: world, log, closeIdle: closeIdleConnections, hasConnections })
+  const shedConnections = (): void => sockets.shed()
+  const gateParts = { store, runtime: world, log, closeIdle: closeIdleConnections, hasConnections, shedConnections }
+  const gate = openGate(config, gateParts)
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
@@ -373,13 +375,14 @@ function answersHeldBytes(config: Config): number {
 interface GateSources extends Pick<CallParts, 'store' | 'runtime' | 'log'> {
   closeIdle(): void
   hasConnections(): boolean
+  shedConnections(): void
 }
 
-function openGate(config: Config, { store, runtime, log, closeIdle, hasConnections }: GateSources): Gate {
+function openGate(config: Config, { store, runtime, log, closeIdle, ...connections }: GateSources): Gate {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return new Gate({
     callsMax: config.callsMax,
-    hasConnections,
+    ...connections,
     nowMs: runtime.clock.nowMs,
     timerDelayMs: runtime.lateMs,
     memoryShare: () => runtime.memoryBytes() / bytesMax,

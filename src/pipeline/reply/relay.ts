@@ -13,7 +13,7 @@ import { endEarly, errorForCaller, scrubUpstreamError } from '../attempt/open-re
 import { awaitsUsage, tailMs } from '../attempt/watchdog.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import { lossesOf } from '../exchange.ts'
-import { completeEnding, cutEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
+import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
 import { noteDelivered, noteWait } from '../settle/usage-meter.ts'
@@ -49,7 +49,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
     const refusal = streamRefusal(fault, stream, exchange)
     if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
     const end = endEarly(stream.reader, exchange)
-    ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : cutEnding(refusal)
+    ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : completeEnding(exchange)
     // One of several choices may have finished: its end is held back, and an early end continues from there.
     last = end === undefined ? Buffer.from(eventsOf(refusal, exchange)) : Buffer.concat([...held, end])
   }
