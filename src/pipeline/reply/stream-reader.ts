@@ -63,6 +63,24 @@ function checkBounds(data = ''): void {
   if (bound !== undefined) throw answerTooLarge(bound)
 }
 
+/** No more bytes arrive from the upstream, whoever closed the connection. */
+export class ConnectionBroke extends Error {}
+
+/** Reads pieces until `take` returns false. A fault of `take` stays what it is; any other is the connection's. */
+export async function readPieces(incoming: IncomingResponse, take: (piece: Uint8Array) => boolean): Promise<boolean> {
+  let isTaking = false
+  try {
+    return await incoming.readEach(piece => {
+      isTaking = true
+      const goesOn = take(piece)
+      isTaking = false
+      return goesOn
+    })
+  } catch (fault) {
+    throw isTaking ? fault : new ConnectionBroke('the connection broke', { cause: fault })
+  }
+}
+
 /** Stands for bytes that were read before. */
 const noBytes: ResponsePiece = { value: Buffer.alloc(0) }
 
@@ -110,9 +128,43 @@ export class AnswerReader {
   /** The next bytes of the answer; none at its end. The bytes before were written. */
   next(): Promise<ResponsePiece> {
     if (this.#unmetered.length > 0) return Promise.resolve(noBytes)
+    const room = this.#roomToRead()
+    return room === undefined ? this.#read() : this.#waitFor(room).then(() => this.#read())
+  }
+
+  /** Undefined if more may be read now. All that was read before is written, but for the beginning of an event. */
+  #roomToRead(): Promise<void> | undefined {
     this.#memory?.read(this.#splitter.bufferedBytes)
-    const room = this.#memory?.room(this.#watch.stop)
-    return room === undefined ? this.#read() : this.#readAfter(room)
+    return this.#memory?.room(this.#watch.stop)
+  }
+
+  /**
+   * Gives `pass` the frames of each piece in the turn of the event loop in which it arrives, so that a piece costs no
+   * promise. `pass` returns whether all is written and more can be taken at once. When it returns false, this resolves
+   * with true; at the end of the answer, with false.
+   */
+  async forward(pass: (frames: readonly ReadFrame[]) => boolean): Promise<boolean> {
+    let room: Promise<void> | undefined
+    let isWritten = true
+    const takeAndPass = (value: Uint8Array): boolean => {
+      isWritten = pass(this.take({ value }))
+      if (!isWritten || this.#unmetered.length > 0) return false
+      room = this.#roomToRead()
+      if (room !== undefined) return false
+      resumeReading(this.#meter, this.#nowMs())
+      return true
+    }
+    for (;;) {
+      while (this.#unmetered.length > 0) if (!pass(this.take(noBytes))) return true
+      room ??= this.#roomToRead()
+      if (room !== undefined) await this.#waitFor(room)
+      room = undefined
+      resumeReading(this.#meter, this.#nowMs())
+      if (!(await readPieces(this.#incoming, takeAndPass))) break
+      if (!isWritten) return true
+    }
+    pass(this.take({}))
+    return false
   }
 
   /** Only the time from here to `take` is the upstream's. */
@@ -122,11 +174,10 @@ export class AnswerReader {
   }
 
   /** The upstream is not at fault while the gateway has no room for its bytes. */
-  async #readAfter(room: Promise<void>): Promise<ResponsePiece> {
+  async #waitFor(room: Promise<void>): Promise<void> {
     this.#watch.pause()
     await room
     this.#watch.alive()
-    return await this.#read()
   }
 
   /**
