@@ -35,7 +35,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
   #bytesMax = 0
   #room: WaitForMemory | undefined
   /** The reader's function of readEach(). */
-  #take: ((piece: Uint8Array) => boolean) | undefined
+  #take: ((piece: Buffer) => boolean) | undefined
   /** What the reader waits for; at most one thing at a time. */
   #awaited: Awaited | undefined
   #resolve: ((value: never) => void) | undefined
@@ -78,7 +78,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     return this.#connection === undefined ? Promise.resolve(END) : this.#wait('piece')
   }
 
-  async readEach(take: (piece: Uint8Array) => boolean): Promise<boolean> {
+  async readEach(take: (piece: Buffer) => boolean): Promise<boolean> {
     for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) {
       this.#bytes -= piece.length
       if (!take(piece)) return true

@@ -55,7 +55,7 @@ async function relayTo(
     const text = pieces.shift()
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
-  const readEach = async (take: (piece: Uint8Array) => boolean): Promise<boolean> => {
+  const readEach = async (take: (piece: Buffer) => boolean): Promise<boolean> => {
     for (let piece = await read(); piece.value !== undefined; piece = await read()) if (!take(piece.value)) return true
     return false
   }
