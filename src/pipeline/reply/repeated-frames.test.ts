@@ -25,6 +25,8 @@ const responses = protocols['openai-responses']!
 /** Reads the pieces as a call does, and counts how many frames were parsed. */
 function readPieces(protocol: Protocol, pieces: readonly Buffer[]) {
   let parsed = 0
+  let bytesMax = 0
+  const memory = { read: (bytes: number) => (bytesMax = Math.max(bytesMax, bytes)) }
   const counting: Protocol = {
     ...protocol,
     readFrame(data, earlier) {
@@ -35,7 +37,7 @@ function readPieces(protocol: Protocol, pieces: readonly Buffer[]) {
   const exchange = {
     attempt: newAttempt({ provider: { can: { streamUsage: true }, quirks: [] } } as unknown as Candidate),
     ...newCallParts(),
-    lifetime: { stop: new Stop<StopReason>() },
+    lifetime: { stop: new Stop<StopReason>(), memory },
     timings: new Timings(() => 0),
     protocol: counting,
     call: { choices: 1 },
@@ -46,7 +48,7 @@ function readPieces(protocol: Protocol, pieces: readonly Buffer[]) {
   const written: Buffer[] = []
   for (const piece of pieces) for (const { bytes } of reader.take({ value: Buffer.from(piece) })) written.push(bytes)
   for (const { bytes } of reader.take({})) written.push(bytes)
-  return { meter: exchange.attempt.meter, bytes: Buffer.concat(written).toString('latin1'), parsed }
+  return { meter: exchange.attempt.meter, bytes: Buffer.concat(written).toString('latin1'), parsed, bytesMax }
 }
 
 /** The same, with every frame parsed. */
@@ -148,6 +150,12 @@ describe('frames that repeat', () => {
   test('are not parsed in a piece with several of them, and are passed on in one', () => {
     const [first, second, ...others] = plain.map(frame => Buffer.from(frame)) as [Buffer, Buffer, ...Buffer[]]
     expect(readPieces(chat, [first, second, Buffer.concat(others)]).parsed).toBe(4)
+  })
+
+  test('count as memory until they are written', () => {
+    const [first, second, ...others] = plain.map(frame => Buffer.from(frame)) as [Buffer, Buffer, ...Buffer[]]
+    const large = Buffer.concat(Array.from({ length: 100 }, () => others).flat())
+    expect(readPieces(chat, [first, second, large]).bytesMax).toBe(large.length)
   })
 
   test('are parsed where two texts of each differ', () => {
