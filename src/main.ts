@@ -1,7 +1,7 @@
 // Starts the gateway: builds its parts and listens. The only file that knows all parts.
 
 import packageJson from '../package.json'
-import type { FakeUpstream } from '../tools/fake-upstream/server.ts'
+import { startDemo } from '../tools/fake-upstream/demo.ts'
 import { bounds } from './base/bounds.ts'
 import { Deadlines } from './base/deadlines.ts'
 import { textId } from './base/ids.ts'
@@ -86,7 +86,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
   try {
     const store = await openStore(config, world)
     opened.push(store, startHousekeeping(store, config, world))
-    const demo = config.demo ? await startDemo() : undefined
+    const demo = config.demo ? await startDemo(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const { privateHosts } = config
     const upstreams = openHttpClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
@@ -108,12 +108,6 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     await closeAll(opened)
     throw fault
   }
-}
-
-/** The fake upstream is loaded only for a demo; a gateway in production never loads its code. */
-async function startDemo(): Promise<FakeUpstream> {
-  const { startFakeUpstream } = await import('../tools/fake-upstream/server.ts')
-  return await startFakeUpstream(DEMO_BOUNDS)
 }
 
 /** Invalid rules stop the start. A rule for something that no longer exists affects only the calls that need it. */
@@ -177,7 +171,9 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     sockets.freeMemory()
   }
   const hasConnections = (): boolean => sockets.size > 0
-  const gate = openGate(config, { store, runtime: world, log, closeIdle: closeIdleConnections, hasConnections })
+  const shedConnections = (): void => sockets.shed()
+  const gateParts = { store, runtime: world, log, closeIdle: closeIdleConnections, hasConnections, shedConnections }
+  const gate = openGate(config, gateParts)
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
@@ -373,13 +369,14 @@ function answersHeldBytes(config: Config): number {
 interface GateSources extends Pick<CallParts, 'store' | 'runtime' | 'log'> {
   closeIdle(): void
   hasConnections(): boolean
+  shedConnections(): void
 }
 
-function openGate(config: Config, { store, runtime, log, closeIdle, hasConnections }: GateSources): Gate {
+function openGate(config: Config, { store, runtime, log, closeIdle, ...connections }: GateSources): Gate {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return new Gate({
     callsMax: config.callsMax,
-    hasConnections,
+    ...connections,
     nowMs: runtime.clock.nowMs,
     timerDelayMs: runtime.lateMs,
     memoryShare: () => runtime.memoryBytes() / bytesMax,

@@ -17,7 +17,15 @@ export function makeTree(repository: string, commit: string | undefined, folder:
   mkdirSync(folder)
   const title = commit === undefined ? copyWorkingTree(repository, folder) : copyCommit(repository, commit, folder)
   symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  build(folder)
   return { folder, title }
+}
+
+/** What is compared is what users run. A commit from before there was a build runs its sources. */
+function build(folder: string): void {
+  if (!existsSync(join(folder, 'scripts', 'build.ts'))) return
+  const { status, stderr } = spawnSync(join(folder, 'bin', 'weir-bun'), ['scripts/build.ts'], { cwd: folder })
+  if (status !== 0) throw new Error(`The program could not be built: ${stderr}`)
 }
 
 function copyCommit(repository: string, commit: string, folder: string): string {

@@ -249,6 +249,8 @@ export const bounds = {
   socketsSparedMax: 4,
   /** How long a WebSocket may be open. OpenAI has the same limit, so that clients know how to reconnect. */
   socketMsMax: 3_600_000,
+  /** How often the key of an idle WebSocket is checked. A connection whose key has ended closes within this time. */
+  socketKeyCheckMs: 10_000,
   /** Of one WebSocket: responses at the same time, different values of stream_id (both as OpenAI), waiting messages. */
   socketResponsesMax: 16,
   socketStreamsMax: 32,

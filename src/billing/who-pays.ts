@@ -20,7 +20,8 @@ export const outcomes = {
   out_of_funds: 'The balance or a budget was used up while the answer arrived, so that the answer was stopped.',
   drained: 'The gateway was shut down and could not wait for the call.',
   revoked: 'The call was cut off because its key was revoked.',
-  gateway_fault: 'The gateway had an internal error, or could not write to its ledger.',
+  gateway_fault:
+    'The gateway had an internal error, could not write to its ledger, or closed a WebSocket because its memory was short.',
   replayed: 'The answer of an earlier call with the same idempotency key was sent again.',
   task_succeeded: 'A task at an upstream has produced its result.',
   task_ended: 'A task ended without a result: it failed, was cancelled, or expired.',
@@ -405,7 +406,7 @@ const rows = [
     'always',
     'nothing',
     'The operator pays for errors of the gateway.',
-    'Perhaps, by finding a bug of the gateway, but the caller gets nothing.',
+    'Perhaps, by finding a bug of the gateway or by filling its memory, but the caller gets nothing.',
   ],
   [
     'replayed',

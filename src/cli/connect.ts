@@ -1,41 +1,15 @@
 // Sends the operator's requests: to the running gateway, or to the data folder if no gateway runs.
 
-import { resolve } from 'node:path'
 import type { Store } from '../boot/open-store.ts'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import { sendControlRequest } from '../http/server/control-socket.ts'
 import { controlSocketOf, hasData } from '../store/engine/folder.ts'
-import { duringMigration } from './progress.ts'
+import { duringMigration } from './data-upgrade.ts'
+import { Problem } from './problem.ts'
 
 export type CommandFields = Record<string, unknown>
-
-/** An error that the user can fix. It is printed as one sentence, without a stack. */
-export class Problem extends Error {}
-
-/** The arguments of the command are wrong. */
-export class UsageProblem extends Problem {}
-
-/** The command failed after it had done something that must be known. With --json, the answer is printed all the same. */
-export class PartialFailure extends Problem {
-  readonly answer: CommandFields
-
-  constructor(message: string, answer: CommandFields) {
-    super(message)
-    this.answer = answer
-  }
-}
-
-/** The gateway refused a request. */
-export class RequestProblem extends Problem {
-  readonly code: string
-
-  constructor(message: string, code: string) {
-    super(message)
-    this.code = code
-  }
-}
 
 export interface ConnectOptions {
   /** The command may create a data folder, if WEIR_DATA says where. */
@@ -81,9 +55,3 @@ export async function withConnection<T>(
 
 /** For a store that is closed again at once: there is no time to write the ballast file. */
 export const withoutBallast = (config: Config): Config => ({ ...config, ballastBytes: 0 })
-
-/** Returns an absolute path, because the gateway has another working directory. */
-export function resolveFolder(path: unknown, usage: string): string {
-  if (typeof path !== 'string' || path === '') throw new UsageProblem(`The folder is missing. Usage: weir ${usage}`)
-  return resolve(path)
-}

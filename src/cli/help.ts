@@ -3,7 +3,7 @@
 import { nearestName } from '../base/text/nearest-name.ts'
 import type { CliCommand } from './commands/command.ts'
 import { cliCommands, commandGroups } from './commands/commands.ts'
-import { UsageProblem } from './connect.ts'
+import { UsageProblem } from './problem.ts'
 
 const COLUMNS = 92
 

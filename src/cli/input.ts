@@ -1,8 +1,9 @@
 // Converts the arguments of commands into the fields of requests: `on`, `none`, lists, days, durations. The endpoint
 // checks the values.
 
+import { resolve } from 'node:path'
 import type { CommandFields } from './connect.ts'
-import { Problem } from './connect.ts'
+import { Problem, UsageProblem } from './problem.ts'
 import type { Send } from './send.ts'
 
 const NONE = 'none'
@@ -141,3 +142,9 @@ export async function findServiceToken(send: Send, given: Given): Promise<string
 
 export const optionally = async <T>(given: Given, find: (given: Given) => Promise<T>): Promise<T | undefined> =>
   given === undefined ? undefined : await find(given)
+
+/** Returns an absolute path, because the gateway has another working directory. */
+export function resolveFolder(path: unknown, usage: string): string {
+  if (typeof path !== 'string' || path === '') throw new UsageProblem(`The folder is missing. Usage: weir ${usage}`)
+  return resolve(path)
+}

@@ -73,10 +73,9 @@ function fitWidths(columns: readonly TableColumn[], widthMax: number): readonly 
   return widths
 }
 
-const graphemes = new Intl.Segmenter()
-
 function shorten(text: string, width: number): string {
   if (Bun.stringWidth(text) <= width) return text
+  const graphemes = new Intl.Segmenter() // here, because the first one loads Unicode data, which takes milliseconds
   let kept = ''
   for (const { segment } of graphemes.segment(text)) {
     if (Bun.stringWidth(kept + segment) > width - 1) break

@@ -1,10 +1,7 @@
 // Shows the progress of long work on stderr, in a terminal or with --progress. Standard output holds only the result.
 
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readMigrations } from '../store/engine/database.ts'
-import { databaseOf } from '../store/engine/folder.ts'
-import { schemaOf } from '../store/engine/schema-check.ts'
 
 export interface ProgressStep {
   readonly label: string
@@ -45,27 +42,6 @@ export function openProgress(isWanted: boolean): ShowProgress {
       running.splice(running.indexOf(step), 1)
       if (isTTY) out.write(LINE_START)
     }
-  }
-}
-
-/** Opens the data, and shows the progress of its migration if an earlier version of Weir has written it. */
-export async function duringMigration<T>(
-  dataFolder: string,
-  open: () => Promise<T>,
-  during = openProgress(false),
-): Promise<T> {
-  const [current, newest] = [dataSchema(dataFolder), readMigrations().length]
-  if (current === 0 || current >= newest) return await open()
-  const detail = (): string => `schema ${dataSchema(dataFolder) || current} of ${newest}`
-  return await during({ label: 'upgrading the data', detail }, open)
-}
-
-/** The schema of the data; 0: there is none, or it cannot be read, which the start reports. */
-function dataSchema(dataFolder: string): number {
-  try {
-    return existsSync(databaseOf(dataFolder)) ? schemaOf(databaseOf(dataFolder)) : 0
-  } catch {
-    return 0
   }
 }
 

@@ -8,7 +8,7 @@ import { createFolder } from '../store/engine/folder.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import { parseProvider } from '../upstreams/provider.ts'
 import type { CommandFields } from './connect.ts'
-import { Problem } from './connect.ts'
+import { Problem } from './problem.ts'
 
 const BYTES_MAX = 32 * 1024 * 1024
 

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { Secret } from '../base/secrets/secret.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import type { CommandFields, ConnectOptions } from './connect.ts'
-import { Problem, withConnection } from './connect.ts'
+import { Problem } from './problem.ts'
 
 interface StoredSession {
   readonly url: string
@@ -73,6 +73,8 @@ export async function withGateway<T>(
   if (gateway !== undefined) return await run(buildRemoteHandler(gateway))
   // A missing secret must not turn a change of the remote gateway into one of this machine.
   if (process.env.WEIR_URL) throw new Problem('WEIR_URL is set, but WEIR_TOKEN is missing or empty.')
+  // Loaded here, because it needs the configuration and the store, and many commands need neither.
+  const { withConnection } = await import('./connect.ts')
   return await withConnection(options, run)
 }
 

@@ -8,9 +8,11 @@ import { createFolder, restoreFolderOf } from '../store/engine/folder.ts'
 import { lockFolder } from '../store/engine/lock.ts'
 import type { AuditReport } from '../store/ledger-audit/findings.ts'
 import type { CommandFields } from './connect.ts'
-import { Problem, withoutBallast } from './connect.ts'
+import { withoutBallast } from './connect.ts'
+import { duringMigration } from './data-upgrade.ts'
 import { jsonText, tableLines } from './print.ts'
-import { duringMigration, openProgress, writtenSize } from './progress.ts'
+import { Problem } from './problem.ts'
+import { openProgress, writtenSize } from './progress.ts'
 import { buildSend } from './send.ts'
 
 type Say = (line: string) => void

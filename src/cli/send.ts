@@ -4,7 +4,7 @@
 import type { ControlHandler, ControlRequest } from '../http/server/control-socket.ts'
 import { ControlConnectionLost } from '../http/server/control-socket.ts'
 import type { CommandFields } from './connect.ts'
-import { Problem, RequestProblem } from './connect.ts'
+import { Problem, RequestProblem } from './problem.ts'
 
 export interface Send {
   /** Returns the body of the answer; an answer without a body is an empty object. */

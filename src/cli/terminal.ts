@@ -1,8 +1,7 @@
 // Asks the user at the terminal. A secret is not shown while it is typed, and it is never an argument, because every
 // process can read arguments.
 
-import { createInterface } from 'node:readline/promises'
-import { Problem, UsageProblem } from './connect.ts'
+import { Problem, UsageProblem } from './problem.ts'
 
 const ENTER = new Set(['\r', '\n'])
 const LINE_CHARACTERS_MAX = 4 * 1024
@@ -10,6 +9,7 @@ const LINE_CHARACTERS_MAX = 4 * 1024
 export const isTerminal = (): boolean => process.stdin.isTTY === true
 
 export async function askLine(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
     return (await lines.question(`${question}: `)).trim()

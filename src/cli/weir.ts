@@ -4,9 +4,9 @@
 import { isDamageError } from '../store/engine/folder-error.ts'
 import { printLine } from './commands/command.ts'
 import { cliCommands } from './commands/commands.ts'
-import { UsageProblem } from './connect.ts'
 import { describeCommands, helpLines, unknownCommandError, usageLines } from './help.ts'
 import { harmlessLines } from './print.ts'
+import { UsageProblem } from './problem.ts'
 
 const asksForHelp = (arg: string | undefined): boolean => arg === '--help' || arg === '-h'
 

@@ -43,6 +43,7 @@ export class SseSplitter {
     return this.#buffer.length
   }
 
+  /** Returned frames are views of the chunk, which must not be changed any more. */
   push(chunk: Uint8Array): SseFrame[] {
     const endsInCr = this.#scanned < this.#used // an LF may follow
     const hasCr = endsInCr || chunk.indexOf(CR) >= 0
@@ -88,7 +89,7 @@ export class SseSplitter {
 
   /** Appends the chunk to the unfinished frame. The buffer doubles, so that small chunks are not copied repeatedly. */
   #append(chunk: Uint8Array): Buffer {
-    if (this.#used === 0) return Buffer.from(chunk)
+    if (this.#used === 0) return Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk)
     const length = this.#used + chunk.byteLength
     if (length > this.#buffer.length) {
       const grown = Buffer.alloc(length * 2)

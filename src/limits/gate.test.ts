@@ -178,12 +178,13 @@ describe('the overload level', () => {
   test('decides which calls are refused', async () => {
     const states: OverloadState[] = []
     let [memory, ledgerMs] = [0.1, 0]
-    let freed = 0
+    let [freed, shed] = [0, 0]
     const gate = openGate({
       memoryShare: () => memory,
       ledgerWaitMs: () => ledgerMs,
       onLevel: state => void states.push(state),
       freeMemory: () => void freed++,
+      shedConnections: () => void shed++,
     })
     const leases = admitMany(gate, 1, { calls: 20 })
     const setMemory = async (share: number, level: OverloadLevel): Promise<void> => {
@@ -210,6 +211,7 @@ describe('the overload level', () => {
     expect(isAdmitted(1)).toBe(true)
     await setMemory(0.95, 3)
     expect([isAdmitted(1), isAdmitted(2), isAdmitted(3, 'free'), gate.isClosed]).toEqual([false, false, false, true])
+    expect(shed).toBeGreaterThan(1) // at each measurement, also soon after memory was freed
     expect(states.map(({ level }) => level)).toEqual([1, 2, 3])
     await setMemory(0.1, 0)
     ledgerMs = 1_001

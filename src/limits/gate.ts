@@ -25,6 +25,8 @@ export interface GateParts {
   onLevel(state: OverloadState): void
   /** Frees memory that can be spared. Called again and again while memory is short. */
   freeMemory(): void
+  /** Closes connections that may be using memory. Cheap, and called more often than `freeMemory`. */
+  shedConnections?(): void
   /** Whether connections are open that use memory also without calls. */
   hasConnections?(): boolean
 }
@@ -227,6 +229,8 @@ export class Gate {
     if (state.memory >= MEMORY_SHORT_SHARE && nowMs - this.#freedMemoryMs >= FREE_MEMORY_MS) {
       this.#freedMemoryMs = nowMs
       this.#parts.freeMemory()
+    } else if (state.memory >= MEMORY_SHORT_SHARE) {
+      this.#parts.shedConnections?.()
     }
     const levelBefore = this.#reportedLevel
     if (state.level === levelBefore) return

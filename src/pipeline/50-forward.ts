@@ -145,10 +145,15 @@ function finalRefusal({ skipped }: Hold, refusal: Refusal, wasUnasked = false): 
   return new Refusal(refusal.code, refusal.message, { ...refusal.extras, hint: hints })
 }
 
-/** A failed attempt is not billed. A stopped one is billed, unless the upstream did no work. */
+/**
+ * A failed attempt is not billed. A stopped one is billed, unless the upstream did no work, or the gateway itself ends the
+ * call: nothing was passed on, and the caller gets an error.
+ */
 function discardMeter(exchange: Exchange, failed: AttemptFailed | undefined): void {
   const unbilled = { ...exchange.attempt, meter: newMeter() }
-  if (failed?.didNoWork) exchange.attempt = unbilled
+  const { outcome } = exchange.lifetime.stop.reason ?? {}
+  const isEndedHere = (outcome === 'drained' || outcome === 'too_long') && !runsTools(exchange)
+  if (failed?.didNoWork || isEndedHere) exchange.attempt = unbilled
   exchange.lifetime.stop.throwIfStopped()
   exchange.attempt = unbilled
 }

@@ -371,6 +371,21 @@ export function outputLimit(exchange: Exchange, { size }: Candidate): number {
   return reservation === undefined || fundsRefusal(exchange) === undefined ? limit : Math.min(limit, reservation.tokens)
 }
 
+/** Why the gateway ends an answer early whose beginning the caller gets. */
+export type AnswerCut = Required<StopReason>
+
+/**
+ * The funds are used up; or a plain answer that is collected from a stream has reached a bound of the gateway, as it
+ * would again. Such a bound ends a stream with an error event, for which a plain answer has no place.
+ */
+export function cutOf({ call, attempt, lifetime: { stop } }: Exchange): AnswerCut | undefined {
+  const { outcome, refusal } = stop.reason ?? {}
+  if (outcome === undefined || refusal === undefined) return undefined
+  const isCollected = call?.stream === false && attempt.meter.deliveredBytes > 0
+  const isAtBound = isCollected && (outcome === 'over_bound' || outcome === 'too_long')
+  return outcome === 'out_of_funds' || isAtBound ? { outcome, refusal } : undefined
+}
+
 /** The refusal that ended the call because its funds are used up, where there is one. */
 export const fundsRefusal = ({ lifetime: { stop } }: Exchange): Refusal | undefined =>
   stop.reason?.outcome === 'out_of_funds' ? stop.reason.refusal : undefined

@@ -88,6 +88,8 @@ export interface Ingress extends KeyedRequest {
   readonly claimedBody?: Uint8Array | undefined
   /** The listener is called when the caller's socket closes, or at once if it is closed already. */
   onDisconnect(listener: () => void): void
+  /** The listener is called when the server itself must end the call, because it closes the connection. */
+  onCut?(listener: (reason: StopReason) => void): void
   /** The response is written; the server may use the connection for other requests. */
   releaseConnection(): void
   /** Closes the caller's connection soon, even if bytes are still waiting to be written. */
@@ -128,6 +130,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.lifetime.gateLease = enter(gate, caller, timings)
       settler.checkUnsettled()
       ingress.onDisconnect(() => disconnects.onDisconnect(exchange))
+      ingress.onCut?.(reason => exchange.lifetime.stop.stop(reason))
 
       const { requestType = 'json' } = protocol
       const unread = requestType === 'nothing' ? undefined : stages.refuseUnread(caller)

@@ -1,7 +1,7 @@
 // The operator creates keys and books payments while the gateway is killed. A payment without an acknowledgement is booked
 // again under the same reference until it has one; the ledger must have it once.
 
-import { Problem } from '../../src/cli/connect.ts'
+import { Problem } from '../../src/cli/problem.ts'
 import { ControlConnectionLost, sendControlRequest } from '../../src/http/server/control-socket.ts'
 import { operatorOf } from '../support/operator.ts'
 import type { EventLog } from './event-log.ts'

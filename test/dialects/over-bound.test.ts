@@ -109,6 +109,46 @@ describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
   })
 })
 
+/** Collected: with little money the upstream is asked for a stream. Its gateway waits for as long as it takes. */
+describe('a plain answer that is collected', () => {
+  let patient: Harness
+  beforeAll(async () => {
+    const price = { input: '1', output: '2' }
+    const models = [{ id: 'echo', contextTokens: 32_768, outputTokensMax: 4_096, traits: { thinking: 'none' }, price }]
+    patient = await startDialects({ world: { eventBytesMax: EVENT_BYTES_MAX }, models })
+  })
+  afterAll(() => patient.stop())
+
+  const plainPairs = pairs.filter(([caller]) => caller !== 'gemini-array') as readonly (readonly [Dialect, Dialect])[]
+  describe.each(plainPairs)('of %s from a stream of %s', (dialect, upstream) => {
+    /** Sent in pieces, because an event of its own may be too large. */
+    const many = Array.from({ length: 5 }, () => chunk(`: ${'x'.repeat(EVENT_BYTES_MAX - 100)}\n\n`))
+    const bounds: readonly (readonly [string, readonly Step[]])[] = [
+      ['an event that is nested too deeply', [nested]],
+      ['more bytes than are collected', many],
+    ]
+
+    test.each(bounds)('and ended by %s is delivered up to there, charged, and not repeated', async (_what, rest) => {
+      const poor = await patient.key({ credit: '0.02' })
+      const before = patient.upstream.requests.length
+      patient.upstream.plan(contentThen(Promise.resolve(), ...rest, end))
+      const request = requestOf(dialect, poor, { model: modelOf(upstream), stream: false, outputTokensMax: 4_000 })
+      const caller = await openRaw(patient.url, request).whole()
+      expect([caller.status, caller.header('x-weir-stop')]).toEqual([200, 'answer_too_large'])
+      const json = JSON.parse(caller.text)
+      expect(rawCallers[dialect].whole(json)).toBe(content)
+      expect(caller.text).toMatch(/"length"|"max_tokens"|"max_output_tokens"|"MAX_TOKENS"/)
+      await patient.idle()
+      expect(patient.openHolds()).toBe(0)
+      const record = patient.records().at(-1)!
+      const cut = { outcome: 'over_bound', rule: 'over_bound_answered', error: 'answer_too_large', status: 200 }
+      expect(record).toMatchObject({ ...cut, usage_source: 'estimated', output_tokens: 100 })
+      expect(record.cost).toBe(Number(record.input_tokens) * 1_000 + 100 * 2_000)
+      expect(patient.upstream.requests.length).toBe(before + 1)
+    })
+  })
+})
+
 /** Error events of upstreams, and whether they blame the request. */
 const errors: readonly (readonly [Dialect, boolean, object])[] = [
   ['openai-chat', true, { error: { message: 'No.', type: 'invalid_request_error', code: 'tool_use_failed' } }],

@@ -10,6 +10,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -18,7 +19,7 @@ import { readConfig } from '../../src/config.ts'
 import { rawRequest } from '../support/raw.ts'
 import { ask, bearer, CHAT, goodBody } from './asking.ts'
 import { shippedPackages } from './shipped-packages.ts'
-import { cleanUp, freshFolder, serve, stopServed } from './weir-process.ts'
+import { cleanUp, freshFolder, programOf, serve, stopServed } from './weir-process.ts'
 
 const ROOT = join(import.meta.dir, '..', '..')
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
@@ -92,6 +93,10 @@ function buildImage(): string {
     cpSync(join(ROOT, source), join(image, target), { recursive: true, filter })
   }
   for (const path of shippedPackages()) addPackage(path, image)
+  const build = argumentsOf(install, 'RUN').find(line => line.includes('scripts/build.ts'))!
+  const built = Bun.spawnSync(build.split(' '), { cwd: image, stdio: ['ignore', 'ignore', 'pipe'] })
+  if (!built.success) throw new Error(built.stderr.toString())
+  rmSync(join(image, 'scripts'), { recursive: true })
   return image
 }
 
@@ -156,6 +161,7 @@ async function healthCheck(port: string): Promise<number> {
 test('the files of the image serve a call, and the health check agrees', async () => {
   const data = freshFolder()
   const served = await serve(data, imageEnvironment(data), WEIR)
+  expect(programOf(served)).toBe(join(image, 'dist', 'weir.js'))
   const key = /wk-[0-9A-Za-z]{36}/.exec(served.said())![0]
   const answer = await rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody({ model: 'demo/echo' })))
   expect(answer.status).toBe(200)

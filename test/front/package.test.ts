@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { rawRequest } from '../support/raw.ts'
 import { ask } from './asking.ts'
 import { lockedPackages, shippedPackages } from './shipped-packages.ts'
-import { cleanUp, freshFolder, serve, stopServed } from './weir-process.ts'
+import { cleanUp, freshFolder, programOf, serve, stopServed } from './weir-process.ts'
 
 const ROOT = join(import.meta.dir, '..', '..')
 
@@ -37,7 +37,7 @@ test('the package has the program, its data and its documents, and no tests, fix
   const paths = packed.files.map(({ path }) => path)
   const top = new Set(paths.map(path => path.split('/')[0]!))
   const documents = ['.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json']
-  expect([...top].sort()).toEqual([...documents, 'bin', 'deploy', 'docs', 'providers', 'src', 'tools'].sort())
+  expect([...top].sort()).toEqual([...documents, 'bin', 'deploy', 'dist', 'docs', 'providers', 'src', 'tools'].sort())
   const foreign =
     /\.test\.ts$|^tools\/(?!fake-upstream\/)|raw-client|(^|\/)(test|fixtures|golden|node_modules)\/|\.tgz$/
   expect(paths.filter(path => foreign.test(path))).toEqual([])
@@ -90,6 +90,7 @@ test('the command of the installed package starts a gateway', async () => {
   expect(existsSync(join(modules, 'weir', 'node_modules'))).toBe(false)
 
   const served = await serve(freshFolder(), {}, join(modules, '.bin', 'weir'))
+  expect(programOf(served)).toEndWith('/node_modules/weir/dist/weir.js')
   expect((await rawRequest(served.url, ask('GET', '/health/ready'))).status).toBe(200)
   expect((await rawRequest(served.url, ask('GET', '/docs'))).status).toBe(200)
   expect(await stopServed(served)).toBe(0)

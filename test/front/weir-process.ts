@@ -3,7 +3,7 @@
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { until } from '../support/gateway.ts'
 
 const ROOT = join(import.meta.dir, '..', '..')
@@ -59,6 +59,12 @@ export interface Served {
   said(): string
   logged(): string
   kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): void
+}
+
+/** The file that Bun runs for a gateway. */
+export function programOf({ pid }: Served): string {
+  const args = Bun.spawnSync(['ps', '-o', 'args=', '-p', String(pid)]).stdout.toString()
+  return resolve(args.trim().split(' ')[1]!)
 }
 
 const running = new Set<Served>()

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { RequestProblem } from '../../src/cli/connect.ts'
+import type { RequestProblem } from '../../src/cli/problem.ts'
 import { call } from '../front/asking.ts'
 import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'

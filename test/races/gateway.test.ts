@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { RequestProblem } from '../../src/cli/connect.ts'
+import type { RequestProblem } from '../../src/cli/problem.ts'
 import { streamed } from '../../tools/fake-upstream/answers.ts'
 import { readBooks } from '../crash/books.ts'
 import { judgeBooks } from '../crash/laws.ts'

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { DAY_MS } from '../../src/base/time.ts'
-import { pausedStream } from '../../tools/fake-upstream/answers.ts'
+import { pausedStream, silence, streamed } from '../../tools/fake-upstream/answers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import type { Wire } from '../support/responses-wire.ts'
@@ -81,6 +81,28 @@ test('a key that expires gets 401 for its next message, and loses its connection
     aheadMs = 2 * DAY_MS
     expect(await client.ask({ input: 'x' })).toMatchObject([{ type: 'error', status: 401 }])
     expect(await client.closed()).toMatchObject({ code: 1008 })
+  })
+})
+
+describe('an idle connection closes soon after its key', () => {
+  const ends: readonly (readonly [string, (harness: Harness, key: string) => Promise<unknown>])[] = [
+    ['is revoked', (harness, key) => harness.weir('keys revoke', { key })],
+    ['is disabled', (harness, key) => harness.weir('keys set', { key, disable: true })],
+    ['may not be used from its address', (harness, key) => harness.weir('keys set', { key, addresses: '192.0.2.1' })],
+    ['may not be used for responses', (harness, key) => harness.weir('keys set', { key, endpoints: 'chat' })],
+  ]
+
+  test.each(ends)('%s', async (_name, endKey) => {
+    const { clock, goTo } = steppingClock()
+    await withGateway({ world: { clock } }, async harness => {
+      const [key, other] = [await harness.key(), await harness.key()]
+      const [idle, kept] = [await connect(harness, key), await connect(harness, other)]
+      await endKey(harness, key)
+      goTo(bounds.socketKeyCheckMs)
+      expect(await idle.closed()).toMatchObject({ code: 1008 })
+      expect(textOf(await kept.ask({ input: 'x' }))).toBe('x')
+      kept.leave()
+    })
   })
 })
 
@@ -205,6 +227,35 @@ test('a gateway that stays short of memory also closes busy connections of an ac
     endFew()
     expect((await few.response()).at(-1)!.type).toBe('response.completed')
     few.leave()
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    // The gateway ended them: each is charged for the one token that its client has got.
+    const cut = { outcome: 'gateway_fault', rule: 'gateway_fault_delivered', error: 'overloaded', output_tokens: 1 }
+    const records = harness.records()
+    expect(records.filter(({ outcome }) => outcome !== 'completed')).toMatchObject(busy.map(() => cut))
+    expect(records).toHaveLength(busy.length + 1)
+  })
+})
+
+test('a response that has not begun when its connection closes because memory is short is free', async () => {
+  let share = 0
+  const world = { memoryBytes: () => share * 1e9 }
+  await withGateway({ world, env: { WEIR_MEMORY_MB: '1000' } }, async harness => {
+    const key = await harness.key()
+    const clients: SocketClient[] = []
+    for (let at = 0; at <= bounds.socketsSparedMax; at++) {
+      harness.upstream.plan(silence())
+      const received = harness.upstream.nextRequest()
+      clients.push(await connect(harness, key))
+      clients[at]!.create({ input: 'x', store: false })
+      await received
+    }
+    share = 0.99
+    for (const client of clients) expect(await client.closed()).toMatchObject({ code: 1013 })
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    const free = { outcome: 'gateway_fault', rule: 'gateway_fault', cost: 0 }
+    expect(harness.records()).toMatchObject(clients.map(() => free))
   })
 })
 
@@ -231,6 +282,30 @@ describe('a client that does not read', () => {
       client.create(warmUp)
       await client.stopInMessage()
       await isClosed(client)
+    })
+  })
+
+  test('of answers that are sent again loses its connection, and pays for them once', async () => {
+    await withGateway({ world: impatient }, async harness => {
+      const key = await harness.key()
+      const message = { input: 'x', store: false, idempotency_key: 'again' }
+      harness.upstream.plan(streamed(['x'.repeat(512 * 1024)])) // all of them are larger than the buffers of both sockets
+      const first = await connect(harness, key)
+      const text = textOf(await first.ask(message))
+      expect(text).toHaveLength(512 * 1024)
+      first.leave()
+      const { balance } = await harness.balance(key)
+      const client = await connect(harness, key)
+      client.stopReading()
+      const streams = Array.from({ length: bounds.socketResponsesMax }, (_, at) => `s${at}`)
+      for (const id of streams) client.create({ ...message, stream_id: id })
+      await isClosed(client)
+      await harness.idle()
+      expect(await harness.balance(key)).toMatchObject({ balance, held: '0.00' })
+      expect(harness.upstream.requests).toHaveLength(1)
+      const replays = harness.records().filter(({ outcome }) => outcome === 'replayed')
+      expect(replays).toHaveLength(streams.length)
+      expect(textOf(await (await connect(harness, key)).ask(message))).toBe(text)
     })
   })
 

@@ -1,4 +1,4 @@
-// A scriptable provider on a real socket: the tests' upstream and the built-in `demo` provider.
+// A scriptable provider on a real socket: the tests' upstream and, behind demo.ts, the built-in `demo` provider.
 //
 //   const upstream = await startFakeUpstream()
 //   upstream.plan(fail(503), answer('hi'))           the next two requests
@@ -6,13 +6,14 @@
 //
 // default-answers.ts answers all other requests.
 
-import type { AddressInfo, Server } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { assert } from '../../src/base/assert.ts'
 import { Connection } from './connection.ts'
 import { DefaultAnswers } from './default-answers.ts'
 import { findDialect } from './dialects.ts'
 import { bodyBytesMaxDefault } from './http-request.ts'
+import { listenOn, socketOptions } from './listen.ts'
 import { ordinalsPerAccount } from './reasoning-state.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, ScriptStart } from './script.ts'
@@ -59,7 +60,7 @@ interface Waiter {
   readonly reject: (fault: Error) => void
 }
 
-class RunningUpstream implements FakeUpstream {
+export class RunningUpstream implements FakeUpstream {
   readonly requests: ReceivedRequest[] = []
   readonly bodyBytesMax: number
   url = ''
@@ -78,21 +79,18 @@ class RunningUpstream implements FakeUpstream {
     this.#requestCount = (options.account ?? 0) * ordinalsPerAccount
     this.bodyBytesMax = Math.min(options.bodyBytesMax ?? bodyBytesMaxDefault, bodyBytesMaxDefault)
     this.#keepRequests = Math.min(options.keepRequests ?? REQUESTS_KEPT_MAX, REQUESTS_KEPT_MAX)
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
-      const connection = new Connection(socket, this, ++this.#connectionCount)
-      this.#connections.add(connection)
-      void connection.gone.then(() => this.#connections.delete(connection))
-      void connection.serve()
-    })
+    this.#server = createServer(socketOptions, socket => this.accept(socket))
+  }
+
+  accept(socket: Socket): void {
+    const connection = new Connection(socket, this, ++this.#connectionCount)
+    this.#connections.add(connection)
+    void connection.gone.then(() => this.#connections.delete(connection))
+    void connection.serve()
   }
 
   async listen(host: string, port: number): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen(port, host, () => resolve())
-    })
-    const address = this.#server.address() as AddressInfo
-    this.url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`
+    this.url = await listenOn(this.#server, host, port)
   }
 
   get openSockets(): number {

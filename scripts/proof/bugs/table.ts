@@ -65,8 +65,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/reply/relay.ts',
-    find: '      await covering\n',
-    replace: '      covering.catch(() => {})\n',
+    find: '    await covering\n',
+    replace: '    covering.catch(() => {})\n',
     tests: ['./test/forwarding/slices.test.ts'],
   },
   {

@@ -1,11 +1,10 @@
 // Commands about prices and about all of the books: audit, backup, restore.
 
 import { readFileSync } from 'node:fs'
-import { readConfig } from '../../config.ts'
 import type { CommandFields } from '../connect.ts'
-import { Problem, resolveFolder } from '../connect.ts'
-import { daysAhead, findAccount, optionally, parseNumber, text } from '../input.ts'
+import { daysAhead, findAccount, optionally, parseNumber, resolveFolder, text } from '../input.ts'
 import { listLines } from '../print.ts'
+import { Problem } from '../problem.ts'
 import { writtenSize } from '../progress.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
@@ -75,6 +74,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     },
     async ({ json }) => {
       const { checkInstalledPrices } = await import('../checks/prices.ts')
+      const { readConfig } = await import('../../config.ts')
       const folders = readConfig(process.env).providerFolders
       process.exitCode = await checkInstalledPrices({ folders, json: json === true }, printLine)
     },

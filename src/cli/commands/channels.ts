@@ -1,9 +1,9 @@
 // Commands about channels.
 
 import type { CommandFields } from '../connect.ts'
-import { Problem } from '../connect.ts'
 import { ON_OFF, orNone, parseEither, parseList, parseNumber, parseSwitch, requireChange, text } from '../input.ts'
 import { fieldLines, rowLines } from '../print.ts'
+import { Problem } from '../problem.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
 import { defineCommand } from './command.ts'

@@ -1,7 +1,7 @@
 // Tests how the arguments of commands are read: misspelt options and values get a suggestion, and nothing is sent.
 
 import { expect, test } from 'bun:test'
-import { UsageProblem } from '../connect.ts'
+import { UsageProblem } from '../problem.ts'
 import { optionsOf } from './command.ts'
 import { cliCommands } from './commands.ts'
 

@@ -1,6 +1,5 @@
 // The table of all weir commands.
 
-import { readConfig } from '../../config.ts'
 import { completionScript, shells } from '../completion.ts'
 import { accountRows } from './accounts.ts'
 import { bookRows } from './books.ts'
@@ -23,7 +22,7 @@ import { webhookRows } from './webhooks.ts'
 
 export const cliCommands: Readonly<Record<string, CliCommand>> = {
   'serve': defineOwnCommand({ usage: 'serve', description: 'start the gateway', hasJson: false }, async () => {
-    const { serve } = await import('../serve.ts')
+    const [{ serve }, { readConfig }] = await Promise.all([import('../serve.ts'), import('../../config.ts')])
     await serve(readConfig(process.env), printLine)
   }),
   ...keyRows,

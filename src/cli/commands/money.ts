@@ -1,10 +1,9 @@
 // Commands that move money, and commands about codes and statements.
 
-import { randomBytes } from 'node:crypto'
 import type { CommandFields } from '../connect.ts'
-import { Problem } from '../connect.ts'
 import { daysAhead, findAccount, parseNumber, text, UNKNOWN_ACCOUNT, UNKNOWN_CALL } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
+import { Problem } from '../problem.ts'
 import type { Send } from '../send.ts'
 import { getPages } from '../send.ts'
 import type { CliCommand, CommandDefinition } from './command.ts'
@@ -12,7 +11,7 @@ import { defineCommand } from './command.ts'
 
 /** The endpoint wants a reference, so that a request that is sent twice is booked once. */
 const referenceOf = ({ reference }: CommandFields): unknown =>
-  reference ?? `cli-${randomBytes(12).toString('base64url')}`
+  reference ?? `cli-${Buffer.from(crypto.getRandomValues(new Uint8Array(12))).toString('base64url')}`
 
 const posting = (path: string) => ({
   positionals: ['account', 'amount'],

@@ -2,9 +2,9 @@
 
 import { siteRoles } from '../../management/actor.ts'
 import type { CommandFields } from '../connect.ts'
-import { UsageProblem } from '../connect.ts'
 import { findUser, ON_OFF, parseSwitch, UNKNOWN_USER } from '../input.ts'
 import { fieldLines, listLines } from '../print.ts'
+import { UsageProblem } from '../problem.ts'
 import type { Send } from '../send.ts'
 import { getPages } from '../send.ts'
 import { askLine, askNewPassword, isTerminal } from '../terminal.ts'

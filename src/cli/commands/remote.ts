@@ -1,9 +1,9 @@
 // Commands for a remote gateway: signing in, signing out, and requests to its management interface.
 
 import type { CommandFields } from '../connect.ts'
-import { UsageProblem } from '../connect.ts'
 import { text } from '../input.ts'
 import { harmlessLines, jsonText } from '../print.ts'
+import { UsageProblem } from '../problem.ts'
 import { parseOrigin, sendRemoteRequest, signIn, signOut, warnIfUnencrypted } from '../remote.ts'
 import { askCurrentPassword, askLine, isTerminal } from '../terminal.ts'
 import type { CliCommand } from './command.ts'

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import type { ControlRequest } from '../../http/server/control-socket.ts'
 import type { CommandFields } from '../connect.ts'
-import { Problem } from '../connect.ts'
+import { Problem } from '../problem.ts'
 import { cliCommands } from './commands.ts'
 
 /** Runs a command against a gateway that answers every request with `answer`; returns the requests. */

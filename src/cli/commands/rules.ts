@@ -2,9 +2,9 @@
 
 import { limitScopes, policyNames } from '../../store/rules/rules.ts'
 import type { CommandFields } from '../connect.ts'
-import { Problem, RequestProblem } from '../connect.ts'
 import { findAccount, findKey, optionally, splitList, text } from '../input.ts'
 import { fieldLines, rowLines } from '../print.ts'
+import { Problem, RequestProblem } from '../problem.ts'
 import type { Send } from '../send.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'

@@ -1,7 +1,6 @@
 // Commands about the gateway itself: check, doctor, version.
 
 import packageJson from '../../../package.json'
-import { readMigrations } from '../../store/engine/database.ts'
 import type { OutputOptions } from '../checks/findings.ts'
 import type { CommandFields } from '../connect.ts'
 import { fieldLines, jsonText } from '../print.ts'
@@ -34,7 +33,8 @@ export const systemRows: Readonly<Record<string, CliCommand>> = {
   ),
 }
 
-function printVersion({ json }: OutputOptions): void {
+async function printVersion({ json }: OutputOptions): Promise<void> {
+  const { readMigrations } = await import('../../store/engine/database.ts')
   const versions: CommandFields = {
     weir: packageJson.version,
     bun: process.versions.bun,

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseYaml } from 'yaml'
-import { Problem } from '../connect.ts'
+import { Problem } from '../problem.ts'
 import type { FieldPath } from './edit-json.ts'
 import { setInJson } from './edit-json.ts'
 import { setInToml } from './edit-toml.ts'

@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { Problem } from '../connect.ts'
+import { Problem } from '../problem.ts'
 import type { EditedFile } from './edit-file.ts'
 import { editFile, readFields } from './edit-file.ts'
 import type { ProgramFile } from './program.ts'

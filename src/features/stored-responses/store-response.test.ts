@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
+import { Stop } from '../../base/stop.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { newCallParts } from '../../pipeline/exchange.ts'
 import { StoredCall } from '../../pipeline/settle/stored-call.ts'
@@ -20,6 +21,7 @@ function exchangeOf(storedCall = new StoredCall([{ type: 'message' }], undefined
     attempts: [{ channelId: 'p#1' }],
     ...newCallParts(),
     storage: { storedCall },
+    lifetime: { stop: new Stop() },
     permit: { caller: { accountId: 1, keyId: 2 } },
     attempt: { candidate: { provider: { id: 'p', can: {} }, model: { id: 'm' } }, translation: {} },
   } as unknown as Exchange

@@ -6,6 +6,7 @@ import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import { originOf } from '../../pipeline/attempt/translation.ts'
 import type { CallEnding, Exchange } from '../../pipeline/exchange.ts'
+import { cutOf } from '../../pipeline/exchange.ts'
 import type { Settle } from '../../pipeline/settle/settle.ts'
 import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import { buildEndedResponse, isCutCall, toNextInput } from '../../protocols/openai-responses/stored-responses.ts'
@@ -64,7 +65,7 @@ type StoredRow = readonly [ResponseFacts, ResponseBody]
 
 /** Undefined if there is nothing to store. */
 function rowOf(exchange: Exchange, kept: StoredCall, ending: CallEnding): StoredRow | undefined {
-  const isCut = ending.outcome === 'out_of_funds' && ending.contentDelivered === true
+  const isCut = cutOf(exchange) !== undefined && ending.contentDelivered === true
   const response = ending.outcome === 'completed' || isCut ? kept.answer() : undefined
   if (response !== undefined) return answeredRow(exchange, kept, { response, isCut })
   if (kept.queuedResponse === undefined) return undefined

@@ -237,6 +237,53 @@ describe('a response', () => {
     expect([await incoming.read(), await incoming.read()]).toEqual([{}, {}])
   })
 
+  test('is handed over as it arrives, until the reader takes no more, and from there on again', async () => {
+    await start((socket, all) => void (isComplete(all) && socket.write('HTTP/1.1 200 OK\r\n\r\none')))
+    const incoming = await sendRequest()
+    const taken: string[] = []
+    const take = (piece: Buffer): boolean => {
+      taken.push(String(piece))
+      if (taken.length === 1) peer.sockets[0]!.write('two')
+      return taken.length !== 2
+    }
+    expect(await incoming.readEach(take)).toBe(true)
+    expect(taken).toEqual(['one', 'two'])
+    const rest = incoming.readEach(take)
+    peer.sockets[0]!.end('three')
+    expect(await rest).toBe(false)
+    expect(taken).toEqual(['one', 'two', 'three'])
+    expect(await incoming.readEach(take)).toBe(false)
+  })
+
+  test('that is handed over ends with the error of its connection, or of its reader', async () => {
+    await start((socket, all) => void (isComplete(all) && socket.write('HTTP/1.1 200 OK\r\n\r\n')))
+    const [broken, refused] = [await sendRequest(), await sendRequest()]
+    const reading = broken.readEach(() => true)
+    peer.sockets[0]!.resetAndDestroy()
+    await expect(reading).rejects.toThrow()
+    const refusing = refused.readEach(() => {
+      throw new Error('a mistake of the reader')
+    })
+    peer.sockets[1]!.write('one')
+    await expect(refusing).rejects.toThrow('a mistake of the reader')
+    expect(await Promise.race([refused.read(), Promise.resolve('nothing is lost or read twice')])).toBeString()
+  })
+
+  test('that its reader discards with the last piece leaves no connection to be used again', async () => {
+    const [head, body] = [helloResponse.slice(0, -5), helloResponse.slice(-5)]
+    await start((socket, all) => void (isComplete(all) && socket.write(head)))
+    const incoming = await sendRequest()
+    const reading = incoming.readEach(() => {
+      incoming.discard()
+      return false
+    })
+    peer.sockets[0]!.write(body)
+    await expect(reading).rejects.toThrow('cancelled')
+    const next = await sendRequest()
+    expect(peer.sockets).toHaveLength(2)
+    next.discard()
+  })
+
   test.each([
     ['its head', 'HTTP/1.1 200 O'],
     ['its body', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel'],
@@ -266,7 +313,25 @@ describe('a response', () => {
     await until(() => peer.openCount === 0, 'the connection is closed')
   })
 
-  test('that is not read is paused, and complete when it is read', async () => {
+  const readAll = {
+    'is read': async (incoming: IncomingResponse, count: (piece: Buffer) => void) => {
+      for (;;) {
+        const { value } = await incoming.read()
+        if (value === undefined) return
+        count(value)
+      }
+    },
+    'is handed over': async (incoming: IncomingResponse, count: (piece: Buffer) => void) => {
+      let pieces = 0
+      const take = (piece: Buffer): boolean => {
+        count(piece)
+        return ++pieces % 3 !== 0
+      }
+      while (await incoming.readEach(take)) await Promise.resolve()
+    },
+  }
+
+  test.each(Object.entries(readAll))('that is not read is paused, and complete when it %s', async (_how, readTo) => {
     const total = 64 * MIB
     const piece = 'x'.repeat(256 * KIB)
     let written = 0
@@ -291,11 +356,7 @@ describe('a response', () => {
     }, 'the sender is paused')
     expect(written).toBeLessThan(total / 2)
     let read = 0
-    for (;;) {
-      const { value } = await incoming.read()
-      if (value === undefined) break
-      read += value.length
-    }
+    await readTo(incoming, piece => (read += piece.length))
     expect(read).toBe(total)
   })
 })

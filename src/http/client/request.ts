@@ -19,7 +19,7 @@ export interface OutgoingRequest {
 }
 
 export interface ResponsePiece {
-  readonly value?: Uint8Array
+  readonly value?: Buffer
 }
 
 /** Called with the bytes that have arrived so far. May return a promise to wait for before more is read. */
@@ -32,6 +32,11 @@ export interface IncomingResponse {
   headIncludes(words: string): boolean
   /** The next bytes; without a value at the end. Rejects if the connection fails or was closed by discard(). */
   read(): Promise<ResponsePiece>
+  /**
+   * Gives each piece to `take` in the turn of the event loop in which it arrives, until `take` returns false: then
+   * resolves with true. Resolves with false at the end. Rejects as `read` does, and with what `take` throws.
+   */
+  readEach(take: (piece: Buffer) => boolean): Promise<boolean>
   /** The whole body; undefined if it is larger than `bytesMax`. */
   readWhole(bytesMax: number, room?: WaitForMemory): Promise<Buffer | undefined>
   /** Drops the rest of the body and closes the connection. */

@@ -8,7 +8,7 @@ import type { DialTimes } from './dialer.ts'
 import type { IncomingResponse, ResponsePiece, WaitForMemory } from './request.ts'
 import { ResponseParser } from './response-parser.ts'
 
-type Awaited = 'head' | 'piece' | 'whole'
+type Awaited = 'head' | 'piece' | 'each' | 'whole'
 
 const END: ResponsePiece = {}
 
@@ -34,6 +34,8 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
   /** The limit of readWhole(). */
   #bytesMax = 0
   #room: WaitForMemory | undefined
+  /** The reader's function of readEach(). */
+  #take: ((piece: Buffer) => boolean) | undefined
   /** What the reader waits for; at most one thing at a time. */
   #awaited: Awaited | undefined
   #resolve: ((value: never) => void) | undefined
@@ -76,6 +78,18 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     return this.#connection === undefined ? Promise.resolve(END) : this.#wait('piece')
   }
 
+  async readEach(take: (piece: Buffer) => boolean): Promise<boolean> {
+    for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) {
+      this.#bytes -= piece.length
+      if (!take(piece)) return true
+    }
+    if (this.#fault !== undefined) throw this.#fault
+    if (this.#connection === undefined) return false
+    this.#connection.resume()
+    this.#take = take
+    return await this.#wait<boolean>('each')
+  }
+
   readWhole(bytesMax: number, room?: WaitForMemory): Promise<Buffer | undefined> {
     if (Math.max(this.#parser.announcedBytes ?? 0, this.#bytes) > bytesMax) {
       this.discard()
@@ -112,7 +126,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     return promise
   }
 
-  #resolveWith(value: IncomingResponse | ResponsePiece | Buffer | undefined): void {
+  #resolveWith(value: IncomingResponse | ResponsePiece | Buffer | boolean | undefined): void {
     const resolve = this.#resolve as (result: typeof value) => void
     this.#awaited = this.#resolve = this.#reject = undefined
     resolve(value)
@@ -129,6 +143,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
   received(connection: Connection, bytes: Buffer): void {
     const piece = this.#parser.push(bytes)
     if (piece !== undefined) this.#addPiece(piece, connection)
+    if (this.#connection === undefined) return // the reader of this piece has discarded the response
     if (this.#parser.stage === 'whole') this.#release(connection)
     else if (this.#parser.stage === 'broken') {
       connection.destroy()
@@ -154,6 +169,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
 
   #addPiece(piece: Buffer, connection: Connection): void {
     if (this.#awaited === 'piece') return this.#resolveWith({ value: piece })
+    if (this.#awaited === 'each') return this.#handOver(piece)
     this.#pieces.push(piece)
     this.#bytes += piece.length
     const isMuch = this.#bytes >= bounds.unreadBytesMax || this.#pieces.length >= PIECES_MAX
@@ -163,6 +179,16 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     if (room === undefined) return
     connection.pause()
     void room.then(() => this.#connection?.resume())
+  }
+
+  /** While the reader takes one piece after the other, a piece costs no promise. */
+  #handOver(piece: Buffer): void {
+    try {
+      if (!this.#take!(piece) && this.#awaited === 'each') this.#resolveWith(true)
+    } catch (fault) {
+      this.#reject?.(fault as Error)
+      this.#awaited = this.#resolve = this.#reject = undefined
+    }
   }
 
   /** If the request is not completely sent when its response ends, the connection cannot be reused. */
@@ -182,6 +208,7 @@ export class UpstreamResponse implements IncomingResponse, ConnectionUser {
     }
     if (!isOver || this.#awaited === undefined) return
     if (this.#fault !== undefined) return this.#fail(this.#fault.message)
-    this.#resolveWith(this.#awaited === 'whole' ? this.#joinPieces() : END)
+    if (this.#awaited === 'whole') this.#resolveWith(this.#joinPieces())
+    else this.#resolveWith(this.#awaited === 'each' ? false : END)
   }
 }

@@ -143,7 +143,7 @@ const headers: Readonly<Record<string, object>> = {
     '512',
   ),
   'X-Weir-Stop': describeHeader(
-    'The answer ended early because the funds are used up: the code of the error.',
+    'The answer ended early, because the funds are used up or a bound is reached: the code of the error.',
     'balance_too_low',
   ),
   'X-Weir-Replayed': describeHeader('The id of the earlier call whose answer is sent again.', 'req_00000000001'),

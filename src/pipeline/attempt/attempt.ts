@@ -18,7 +18,7 @@ import type { Reservations } from '../settle/reservation.ts'
 import type { Timings } from '../timings.ts'
 import { DeferredHash, hashBody } from './body-hash.ts'
 import type { OpenedResponse } from './open-response.ts'
-import { AttemptFailed, openResponse } from './open-response.ts'
+import { AttemptFailed, isAnswerTooLarge, openResponse } from './open-response.ts'
 import type { AttemptContext } from './translation.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -109,9 +109,6 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
 /** A tool may have received all that the caller wanted to send it and never answer, so such a call is billed. */
 const timeoutOutcome = (exchange: Exchange): { readonly outcome?: 'over_bound' } =>
   runsTools(exchange) && exchange.call?.stream === false ? { outcome: 'over_bound' } : {}
-
-const isAnswerTooLarge = (fault: unknown): fault is Refusal =>
-  fault instanceof Refusal && fault.code === 'answer_too_large'
 
 /** Runs while the upstream reads, because hashing a megabyte takes as long as parsing it. */
 function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array): void {

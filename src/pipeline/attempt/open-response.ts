@@ -14,8 +14,8 @@ import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
 import { cost } from '../60-cost.ts'
-import type { Exchange } from '../exchange.ts'
-import { fundsRefusal } from '../exchange.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
+import { cutOf } from '../exchange.ts'
 import type { StreamReader } from '../reply/raw-reader.ts'
 import { RawReader } from '../reply/raw-reader.ts'
 import type { ReadFrame } from '../reply/stream-reader.ts'
@@ -130,7 +130,7 @@ function typeOf({ incoming, channel }: ResponseOpening): string {
 const READABLE = /^(application\/json|text\/|$)/i
 
 /** The bytes of a stream that is collected: many times those of the answer, because each event repeats its fields. */
-const STREAMED_BYTES_MAX = 4 * bounds.answerBytesMax
+const streamedBytesMax = (exchange: Exchange): number => 4 * eventBytesMax(exchange)
 
 /** Reads a stream where a whole answer was requested. */
 async function collectStream(opening: ResponseOpening, converter: FrameConverter & EarlyEnd): Promise<OpenedResponse> {
@@ -139,7 +139,7 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, earlyEnd: converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
   try {
-    for (let bytes = 0; bytes <= STREAMED_BYTES_MAX; ) {
+    for (let bytes = 0; bytes <= streamedBytesMax(exchange); ) {
       const piece = await reader.next()
       bytes += piece.value?.byteLength ?? 0
       exchange.lifetime.memory?.keep(bytes)
@@ -161,14 +161,26 @@ async function collectStream(opening: ResponseOpening, converter: FrameConverter
       if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
       throw unusable(opening, 'the stream ended before the answer was complete')
     }
+    throw tooLarge(opening, streamedBytesMax(exchange))
   } catch (fault) {
+    const bound = exchange.attempt.meter.deliveredBytes > 0 ? boundReached(fault, opening) : undefined
+    if (bound !== undefined) exchange.lifetime.stop.stop(bound)
     const end = endEarly(reader, exchange)
     if (end === undefined) throw fault
     watch.abort()
     return whole(end)
   }
-  throw tooLarge(opening, STREAMED_BYTES_MAX)
 }
+
+/** The bound that ended a collected answer, which another attempt would reach as well, after the same work. */
+function boundReached(fault: unknown, { watch, channel }: ResponseOpening): StopReason | undefined {
+  if (watch.isLate) return { outcome: 'too_long', refusal: new Refusal('upstream_too_slow', channel.id) }
+  const refusal = fault instanceof AttemptFailed ? fault.refusal : fault
+  return isAnswerTooLarge(refusal) ? { outcome: 'over_bound', refusal } : undefined
+}
+
+export const isAnswerTooLarge = (fault: unknown): fault is Refusal =>
+  fault instanceof Refusal && fault.code === 'answer_too_large'
 
 /** Throws for a collected answer that failed before any content, so that another channel may be tried. */
 function checkNotFailed(opening: ResponseOpening): void {
@@ -176,12 +188,12 @@ function checkNotFailed(opening: ResponseOpening): void {
   if (failed !== undefined && outputBytes === 0) throw unusable(opening, `failed before any content: ${failed}`)
 }
 
-/** The end of an answer whose funds are used up. Undefined for any other answer, and where nothing was passed on. */
+/** The end of an answer that the gateway cuts. Undefined for any other answer, and where nothing was passed on. */
 export function endEarly(reader: StreamReader, exchange: Exchange): Buffer | undefined {
-  const refusal = fundsRefusal(exchange)
-  if (refusal === undefined || exchange.attempt.meter.deliveredBytes === 0) return undefined
+  const cut = cutOf(exchange)
+  if (cut === undefined || exchange.attempt.meter.deliveredBytes === 0) return undefined
   exchange.settlement.endedMs ??= exchange.timings.nowMs() // the usage in the end is the usage that is billed
-  return reader.endEarly?.(cost(exchange, cutEnding(refusal)).usage, refusal.code)
+  return reader.endEarly?.(cost(exchange, cutEnding(cut)).usage, cut.refusal.code)
 }
 
 async function openPlain(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {

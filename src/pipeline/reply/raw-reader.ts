@@ -4,9 +4,10 @@ import type { IncomingResponse, ResponsePiece } from '../../http/client/request.
 import type { Exchange } from '../exchange.ts'
 import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerReader, ReadFrame } from './stream-reader.ts'
+import { readPieces } from './stream-reader.ts'
 
 /** Reads an answer piece by piece. */
-export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'finish' | 'missingEnd'> & {
+export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'forward' | 'discard' | 'finish' | 'missingEnd'> & {
   /** Raw bytes cannot carry an error: the connection is closed instead. */
   readonly isRaw?: boolean
 } & Partial<Pick<AnswerReader, 'endEarly'>>
@@ -29,6 +30,12 @@ export class RawReader implements StreamReader {
 
   next(): Promise<ResponsePiece> {
     return this.#incoming.read()
+  }
+
+  async forward(pass: (frames: readonly ReadFrame[]) => boolean): Promise<boolean> {
+    const goesOn = await readPieces(this.#incoming, value => pass(this.take({ value })))
+    if (!goesOn) pass(this.take({}))
+    return goesOn
   }
 
   take({ value }: ResponsePiece): readonly ReadFrame[] {

@@ -55,7 +55,11 @@ async function relayTo(
     const text = pieces.shift()
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
-  const incoming = { read, discard() {} } as unknown as IncomingResponse
+  const readEach = async (take: (piece: Buffer) => boolean): Promise<boolean> => {
+    for (let piece = await read(); piece.value !== undefined; piece = await read()) if (!take(piece.value)) return true
+    return false
+  }
+  const incoming = { read, readEach, discard() {} } as unknown as IncomingResponse
   const unusedMethods = { abort() {}, end() {}, stopReports() {}, isLate: false }
   const watch = { pause() {}, alive() {}, expect() {}, ...unusedMethods } as unknown as Watchdog
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol: exchange.protocol, watch })

@@ -4,7 +4,6 @@
 import type { UpstreamError } from '../../base/errors.ts'
 import { answerTooLarge, buildErrorReply, errorRows, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import type { ResponsePiece } from '../../http/client/request.ts'
 import type { StreamResult } from '../../http/server/event-stream.ts'
 import { STREAM_BROKEN } from '../../http/server/event-stream.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
@@ -13,13 +12,13 @@ import { endEarly, errorForCaller, scrubUpstreamError } from '../attempt/open-re
 import { awaitsUsage, tailMs } from '../attempt/watchdog.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import { lossesOf } from '../exchange.ts'
-import { completeEnding, cutEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
+import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
 import type { Reservations } from '../settle/reservation.ts'
 import type { Settle } from '../settle/settle.ts'
 import { noteDelivered, noteWait } from '../settle/usage-meter.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import type { ReadFrame } from './stream-reader.ts'
-import { eventBytesMax } from './stream-reader.ts'
+import { ConnectionBroke, eventBytesMax } from './stream-reader.ts'
 
 interface RelayParts {
   readonly exchange: Exchange
@@ -49,7 +48,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
     const refusal = streamRefusal(fault, stream, exchange)
     if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
     const end = endEarly(stream.reader, exchange)
-    ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : cutEnding(refusal)
+    ending = end === undefined ? endingOf(exchange, refusal, errorRows[refusal.code].status) : completeEnding(exchange)
     // One of several choices may have finished: its end is held back, and an early end continues from there.
     last = end === undefined ? Buffer.from(eventsOf(refusal, exchange)) : Buffer.concat([...held, end])
   }
@@ -133,52 +132,86 @@ async function relayUntilTerminal(
   caller: CallerWriter,
   { exchange, reservations, held }: RelayParts & { readonly held: Uint8Array[] },
 ): Promise<Uint8Array> {
+  const { reader, watch } = stream
+  const { meter, candidate } = exchange.attempt
+  const { memory, stop } = exchange.lifetime
+  const { recorder } = exchange.options
   // A frame with usage only is not written where the gateway asked for it and the caller did not.
-  const keepsUsage = exchange.call!.wantsUsage || !exchange.attempt.candidate!.provider.can.streamUsage
-  let frames = stream.first
+  const keepsUsage = exchange.call!.wantsUsage || !candidate!.provider.can.streamUsage
+  let ending: ReadFrame | undefined
+  let waiting: Promise<void> | undefined
+
+  /** Undefined if the frames are written; else resolves when they are. */
+  function pass(frames: readonly ReadFrame[]): Promise<void> | undefined {
+    const covering = reservations.cover(exchange)
+    return covering === undefined ? write(frames) : writeWhenCovered(covering, frames)
+  }
+
+  async function writeWhenCovered(covering: Promise<void>, frames: readonly ReadFrame[]): Promise<void> {
+    watch.pause() // the upstream is not at fault while the ledger is slow
+    await covering
+    await write(frames)
+  }
+
+  function write(frames: readonly ReadFrame[]): Promise<void> | undefined {
+    const sorted = sortFrames(frames, keepsUsage, held.length > 0)
+    const { passing, closing } = sorted
+    ending = sorted.ending
+    if (closing.length > 0) memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
+    const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
+    recorder?.take(bytes)
+    const room = bytes.length === 0 ? undefined : caller.write(bytes)
+    if (room !== undefined) return waitFor(room, bytes)
+    noteWritten(bytes)
+    return undefined
+  }
+
+  async function waitFor(room: Promise<void>, bytes: Uint8Array): Promise<void> {
+    watch.pause() // the upstream is not at fault while nothing is read from it
+    const sinceMs = exchange.timings.nowMs()
+    await room
+    noteWait(meter, sinceMs, exchange.timings.nowMs())
+    noteWritten(bytes)
+  }
+
+  function noteWritten(bytes: Uint8Array): void {
+    if (held.length === 0) memory?.keep(0) // what preceded the first content is written
+    noteDelivered(meter)
+    meter.delivered ||= meter.content && bytes.length > 0
+  }
+
+  const isWhole = (): boolean => held.length > 0 && meter.finished
+
+  function expectMore(): void {
+    if (isWhole()) watch.expect(tailMs)
+    else watch.alive()
+  }
+
+  /** Whether the next piece can be passed on in the turn in which it arrives. */
+  function passAtOnce(frames: readonly ReadFrame[]): boolean {
+    waiting = pass(frames)
+    waiting?.catch(() => {}) // if the connection breaks first, nobody waits for it any more
+    if (waiting !== undefined || ending !== undefined) return false
+    expectMore()
+    return true
+  }
+
+  waiting = pass(stream.first)
   stream.first = [] // frees the frames while the stream runs
   for (let more = true; ; ) {
-    const covering = reservations.cover(exchange)
-    if (covering !== undefined) {
-      stream.watch.pause() // the upstream is not at fault while the ledger is slow
-      await covering
-    }
-    const { passing, closing, ending } = sortFrames(frames, keepsUsage, held.length > 0)
-    if (closing.length > 0) exchange.lifetime.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
-    const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
-    exchange.options.recorder?.take(bytes)
-    const room = bytes.length === 0 ? undefined : caller.write(bytes)
-    if (room !== undefined) {
-      stream.watch.pause() // the upstream is not at fault while nothing is read from it
-      const sinceMs = exchange.timings.nowMs()
-      await room
-      noteWait(exchange.attempt.meter, sinceMs, exchange.timings.nowMs())
-    }
-    if (held.length === 0) exchange.lifetime.memory?.keep(0) // what preceded the first content is written
-    noteDelivered(exchange.attempt.meter)
-    exchange.attempt.meter.delivered ||= exchange.attempt.meter.content && bytes.length > 0
+    if (waiting !== undefined) await waiting
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
     if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
-    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.attempt.meter.finished)
-    more = piece.value !== undefined
-    frames = stream.reader.take(piece)
-  }
-}
-
-/** Where the end of the bytes is the end of the answer, a broken or missing end does not spoil a complete answer. */
-async function nextPiece(
-  stream: OpenedStream,
-  { lifetime: { stop } }: Exchange,
-  isWhole: boolean,
-): Promise<ResponsePiece> {
-  if (isWhole) stream.watch.expect(tailMs)
-  else stream.watch.alive()
-  try {
-    return await stream.reader.next()
-  } catch (fault) {
-    if (!isWhole || stop.reason !== undefined) throw new ConnectionBroke('the connection broke', { cause: fault })
-    return {}
+    expectMore()
+    try {
+      more = await reader.forward(passAtOnce)
+    } catch (fault) {
+      // Where the end of the bytes is the end of the answer, a broken or missing end does not spoil a complete answer.
+      if (!(fault instanceof ConnectionBroke && isWhole() && stop.reason === undefined)) throw fault
+      more = false
+      waiting = pass(reader.take({}))
+    }
   }
 }
 
@@ -237,9 +270,6 @@ function streamRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange)
   const isBrokenOff = reason !== undefined || fault instanceof ConnectionBroke
   return isBrokenOff ? new Refusal('upstream_failed', 'the connection broke') : refusalOf(exchange, fault)
 }
-
-/** No more bytes arrive from the upstream, whoever closed the connection. */
-class ConnectionBroke extends Error {}
 
 function eventsOf(refusal: Refusal, exchange: Exchange): string {
   return exchange.protocol.writeError(buildErrorReply(refusal, exchange.requestId)).events

@@ -4,7 +4,7 @@ import type { QuotaReport, Refusal } from '../../base/errors.ts'
 import { errorRows, RETRY_AFTER_MS_MAX } from '../../base/errors.ts'
 import type { ErrorDialect } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
-import { capFor, fundsRefusal, lossesOf } from '../exchange.ts'
+import { capFor, cutOf, lossesOf } from '../exchange.ts'
 
 /** The headers that every answer of a call has. */
 export function replyHeaders(exchange: Exchange, contentType: string): Record<string, string> {
@@ -18,8 +18,8 @@ export function replyHeaders(exchange: Exchange, contentType: string): Record<st
   if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   const { hold, attempt } = exchange
   if (hold?.cap !== undefined) headers['X-Weir-Cap'] = String(capFor(hold, attempt.candidate!))
-  const stopped = fundsRefusal(exchange)
-  if (stopped !== undefined) headers['X-Weir-Stop'] = stopped.code
+  const cut = cutOf(exchange)
+  if (cut !== undefined) headers['X-Weir-Stop'] = cut.refusal.code
   const codes = lossesOf(exchange)
   exchange.lossesInHead = codes.length
   const losses = exchange.storage.notStored ? [...codes, 'store'] : codes

@@ -7,7 +7,7 @@ import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { IncomingResponse, ResponsePiece } from '../../http/client/request.ts'
 import type { SseFrame } from '../../http/sse.ts'
-import { frameData, hasBlankData } from '../../http/sse.ts'
+import { frameData, hasBlankData, SseSplitter } from '../../http/sse.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
@@ -19,6 +19,7 @@ import type { AnswerStorage, Exchange } from '../exchange.ts'
 import type { UsageMeter } from '../settle/usage-meter.ts'
 import { noteFrame, resumeReading, stopReading } from '../settle/usage-meter.ts'
 import type { AnswerLease } from './memory-budget.ts'
+import { RepeatedFrames } from './repeated-frames.ts'
 
 export interface ReadFrame {
   /** Of a call that is paid in slices, bytes are converted when they are read here: only then they are paid. */
@@ -63,6 +64,24 @@ function checkBounds(data = ''): void {
   if (bound !== undefined) throw answerTooLarge(bound)
 }
 
+/** No more bytes arrive from the upstream, whoever closed the connection. */
+export class ConnectionBroke extends Error {}
+
+/** Reads pieces until `take` returns false. A fault of `take` stays what it is; any other is the connection's. */
+export async function readPieces(incoming: IncomingResponse, take: (piece: Buffer) => boolean): Promise<boolean> {
+  let isTaking = false
+  try {
+    return await incoming.readEach(piece => {
+      isTaking = true
+      const goesOn = take(piece)
+      isTaking = false
+      return goesOn
+    })
+  } catch (fault) {
+    throw isTaking ? fault : new ConnectionBroke('the connection broke', { cause: fault })
+  }
+}
+
 /** Stands for bytes that were read before. */
 const noBytes: ResponsePiece = { value: Buffer.alloc(0) }
 
@@ -83,6 +102,8 @@ export class AnswerReader {
   readonly #isSliced: boolean
   readonly #translated: boolean
   readonly #splitter: EventSplitter
+  /** Set where nothing but the size of a text is read from most frames. */
+  readonly #repeated: RepeatedFrames | undefined
   readonly #watch: Watchdog
   readonly #memory: AnswerLease | undefined
 
@@ -105,14 +126,52 @@ export class AnswerReader {
     this.#createdReferences = upstreamProtocol === exchange.protocol ? exchange.storage.createdReferences : undefined
     this.#choices = exchange.call?.choices ?? 1
     this.#nowMs = exchange.timings.nowMs
+    const isPassedOn = converter === undefined && !this.#isSliced && this.#createdReferences === undefined
+    if (isPassedOn && this.#splitter instanceof SseSplitter) {
+      this.#repeated = new RepeatedFrames(frame => this.#protocol.readFrame(frameData(frame)))
+    }
   }
 
   /** The next bytes of the answer; none at its end. The bytes before were written. */
   next(): Promise<ResponsePiece> {
     if (this.#unmetered.length > 0) return Promise.resolve(noBytes)
+    const room = this.#roomToRead()
+    return room === undefined ? this.#read() : this.#waitFor(room).then(() => this.#read())
+  }
+
+  /** Undefined if more may be read now. All that was read before is written, but for the beginning of an event. */
+  #roomToRead(): Promise<void> | undefined {
     this.#memory?.read(this.#splitter.bufferedBytes)
-    const room = this.#memory?.room(this.#watch.stop)
-    return room === undefined ? this.#read() : this.#readAfter(room)
+    return this.#memory?.room(this.#watch.stop)
+  }
+
+  /**
+   * Gives `pass` the frames of each piece in the turn of the event loop in which it arrives, so that a piece costs no
+   * promise. `pass` returns whether all is written and more can be taken at once. When it returns false, this resolves
+   * with true; at the end of the answer, with false.
+   */
+  async forward(pass: (frames: readonly ReadFrame[]) => boolean): Promise<boolean> {
+    let room: Promise<void> | undefined
+    let isWritten = true
+    const takeAndPass = (value: Buffer): boolean => {
+      isWritten = pass(this.take({ value }))
+      if (!isWritten || this.#unmetered.length > 0) return false
+      room = this.#roomToRead()
+      if (room !== undefined) return false
+      resumeReading(this.#meter, this.#nowMs())
+      return true
+    }
+    for (;;) {
+      while (this.#unmetered.length > 0) if (!pass(this.take(noBytes))) return true
+      room ??= this.#roomToRead()
+      if (room !== undefined) await this.#waitFor(room)
+      room = undefined
+      resumeReading(this.#meter, this.#nowMs())
+      if (!(await readPieces(this.#incoming, takeAndPass))) break
+      if (!isWritten) return true
+    }
+    pass(this.take({}))
+    return false
   }
 
   /** Only the time from here to `take` is the upstream's. */
@@ -122,11 +181,10 @@ export class AnswerReader {
   }
 
   /** The upstream is not at fault while the gateway has no room for its bytes. */
-  async #readAfter(room: Promise<void>): Promise<ResponsePiece> {
+  async #waitFor(room: Promise<void>): Promise<void> {
     this.#watch.pause()
     await room
     this.#watch.alive()
-    return await this.#read()
   }
 
   /**
@@ -137,10 +195,14 @@ export class AnswerReader {
     if (this.#unmetered.length > 0) return this.#meterFrames([this.#unmetered.shift()!])
     stopReading(this.#meter, this.#nowMs())
     if (value !== undefined) {
-      const frames = this.#splitter.push(value)
-      let bytes = this.#splitter.bufferedBytes
+      const repeated = this.#takeRepeated(value)
+      const length = repeated?.bytes.length ?? 0
+      const rest = length === 0 ? value : value.subarray(length)
+      const frames = rest.length === 0 ? [] : this.#splitter.push(rest)
+      let bytes = length + this.#splitter.bufferedBytes
       for (const frame of frames) bytes += frame.length
       this.#memory?.read(bytes)
+      if (repeated !== undefined) return frames.length === 0 ? [repeated] : [repeated, ...this.#meterFrames(frames)]
       if (!this.#isSliced) return this.#meterFrames(frames)
       // The funds may cover only some of these frames, so that each is metered when the one before is written.
       this.#unmetered.push(...frames.slice(1))
@@ -149,6 +211,16 @@ export class AnswerReader {
     const rest = this.#splitter.end()
     if (rest === undefined) return []
     return rest.isEnded || this.#isEvent(rest.frame) ? this.#meterFrames([rest.frame]) : []
+  }
+
+  /** Frames at the start of a piece that need not be parsed, as one. */
+  #takeRepeated(piece: Buffer): ReadFrame | undefined {
+    if (this.#repeated === undefined || this.#splitter.bufferedBytes > 0) return undefined
+    const length = this.#repeated.match(piece)
+    if (length === 0) return undefined
+    const { reading } = this.#repeated
+    noteFrame(this.#meter, reading, this.#choices, this.#meter.notReadingSinceMs)
+    return { bytes: length === piece.length ? piece : piece.subarray(0, length), reading }
   }
 
   #isEvent(frame: SseFrame): boolean {
@@ -184,6 +256,7 @@ export class AnswerReader {
       const frameReading = this.#protocol.readFrame(data, this.#meter.plausible)
       if (frameReading.kind === 'garbage') checkBounds(data)
       noteFrame(this.#meter, frameReading, this.#choices, this.#meter.notReadingSinceMs)
+      this.#repeated?.learn(bytes, frameReading)
       const reading = this.#translated ? withError(frameReading) : frameReading
       this.#createdReferences?.collect(reading.json)
       read.push(this.#isSliced ? this.#readLater(bytes, reading) : { bytes: this.#convert(bytes, reading), reading })

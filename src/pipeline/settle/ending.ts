@@ -6,8 +6,8 @@ import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
-import type { CallEnding, Exchange } from '../exchange.ts'
-import { callerLeft, fundsRefusal, isAbandoned } from '../exchange.ts'
+import type { AnswerCut, CallEnding, Exchange } from '../exchange.ts'
+import { callerLeft, cutOf, isAbandoned } from '../exchange.ts'
 
 /** Only in records: the caller was gone and got no status. */
 const LEFT_STATUS = 499
@@ -47,19 +47,19 @@ const refusedInside: CallEnding = { outcome: 'refused', status: 200, error: 'ups
 
 /** The ending of a complete answer, whether or not the caller is still connected. */
 export function completeEnding(exchange: Exchange): CallEnding {
-  const refusal = fundsRefusal(exchange)
-  if (refusal !== undefined) return cutEnding(refusal)
+  const cut = cutOf(exchange)
+  if (cut !== undefined) return cutEnding(cut)
   if (isAbandoned(exchange)) return callerLeftEnding
   const { failed, failure } = exchange.attempt.meter
   if (failed === undefined) return completed
   return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }
 
-/** The answer was stopped because the funds are used up, and the caller got what they cover. */
-export const cutEnding = ({ code }: Refusal): CallEnding => ({
-  outcome: 'out_of_funds',
+/** The caller got the answer up to the point where the gateway stopped it. */
+export const cutEnding = ({ outcome, refusal }: AnswerCut): CallEnding => ({
+  outcome,
   status: 200,
-  error: code,
+  error: refusal.code,
   contentDelivered: true,
 })
 

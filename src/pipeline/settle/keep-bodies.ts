@@ -51,8 +51,8 @@ export function buildBodyStorage({ seal, bodies }: BodyStorageParts): BodyStorag
 }
 
 /** A stream that broke off after content is an answer. After a gateway fault the key may be used again. */
-function wasAnswered({ call, attempt: { meter } }: Exchange, { outcome, status }: CallEnding): boolean {
-  if (outcome === 'completed' || (outcome === 'out_of_funds' && status === 200)) return true
+function wasAnswered({ call, attempt: { meter } }: Exchange, { outcome, contentDelivered }: CallEnding): boolean {
+  if (outcome === 'completed' || contentDelivered) return true
   return outcome !== 'gateway_fault' && call !== undefined && call.stream && meter.content
 }
 

@@ -2,7 +2,7 @@
 // connection and the message as its body.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Caller } from '../../pipeline/exchange.ts'
+import type { Caller, StopReason } from '../../pipeline/exchange.ts'
 import type { Ingress } from '../../pipeline/pipeline.ts'
 
 /** The request that opened the connection. */
@@ -29,6 +29,7 @@ export class MessageIngress implements Ingress {
   claimedBody: Buffer | undefined
   readonly #parts: MessageIngressParts
   readonly #listeners: (() => void)[] = []
+  #onCut: ((reason: StopReason) => void) | undefined
   #isGone = false
 
   constructor(parts: MessageIngressParts) {
@@ -65,6 +66,15 @@ export class MessageIngress implements Ingress {
   disconnect(): void {
     this.#isGone = true
     for (const listener of this.#listeners) listener()
+  }
+
+  onCut(listener: (reason: StopReason) => void): void {
+    this.#onCut = listener
+  }
+
+  /** The gateway must end the call. */
+  cut(reason: StopReason): void {
+    this.#onCut?.(reason)
   }
 
   closeConnection(): void {

@@ -5,7 +5,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Deadline, Deadlines } from '../../base/deadlines.ts'
-import { Refusal } from '../../base/errors.ts'
+import { errorRows, Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { PreviousResponses } from '../../features/stored-responses/previous-response.ts'
 import type { BodyBudget, BodyLease } from '../../http/server/body-budget.ts'
@@ -15,7 +15,7 @@ import type { Gate } from '../../limits/gate.ts'
 import type { Authenticate } from '../../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
 import { requestDemand } from '../../pipeline/20-limit-rate.ts'
-import type { Caller } from '../../pipeline/exchange.ts'
+import type { Caller, StopReason } from '../../pipeline/exchange.ts'
 import type { RunCall, Stages } from '../../pipeline/pipeline.ts'
 import { findOrRefresh } from '../../pipeline/pipeline.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
@@ -75,6 +75,9 @@ const NO_STREAM = ''
 
 const notText = new Refusal('json_invalid', 'binary', { hint: 'Messages must be text, not binary.' })
 
+/** The call is ended by the gateway, so that its caller does not pay as one that leaves. */
+const memoryShort: StopReason = { outcome: 'gateway_fault', refusal: new Refusal('overloaded', 'memory is short') }
+
 const protocol = protocols['openai-responses']
 
 /** Close codes of RFC 6455 and its registry. */
@@ -86,6 +89,7 @@ export class ResponseSocket implements WebSocketOwner {
   readonly #bearer: MessageIngress
   #socket: ServerSocket | undefined
   #expiry: Deadline | undefined
+  #keyCheck: Deadline | undefined
   #isClosed = false
   /** Messages are read one after another, because reading a large one takes time. */
   #reading: Promise<void> = Promise.resolve()
@@ -116,6 +120,7 @@ export class ResponseSocket implements WebSocketOwner {
   onOpen(socket: ServerSocket): void {
     this.#socket = socket
     this.#expiry = this.#parts.deadlines.after(this.#parts.socketMs, () => this.closeIfOver())
+    this.#checkKeyLater()
   }
 
   onMessage(message: string | Uint8Array): void {
@@ -137,6 +142,7 @@ export class ResponseSocket implements WebSocketOwner {
   onClose(): void {
     this.#isClosed = true
     this.#expiry?.cancel()
+    this.#keyCheck?.cancel()
     for (const { lease } of this.#waiting) lease.release()
     this.#waiting = []
     for (const ingress of this.#running.values()) ingress.disconnect()
@@ -165,7 +171,23 @@ export class ResponseSocket implements WebSocketOwner {
   }
 
   closeForMemory(): void {
+    for (const ingress of this.#running.values()) ingress.cut(memoryShort)
     this.#close(TRY_AGAIN_LATER, 'The gateway is at its limit.')
+  }
+
+  #checkKeyLater(): void {
+    this.#keyCheck = this.#parts.deadlines.after(bounds.socketKeyCheckMs, () => void this.#checkKey())
+  }
+
+  /** Closes an idle connection whose key has ended. A message is checked when it arrives, and while it runs. */
+  async #checkKey(): Promise<void> {
+    try {
+      if (this.#running.size === 0) await this.#parts.authenticate(this.#bearer)
+    } catch (fault) {
+      const status = fault instanceof Refusal ? errorRows[fault.code].status : undefined
+      if (status === 401 || status === 403) this.#close(POLICY_VIOLATION, 'The API key is not valid.')
+    }
+    if (!this.#isClosed) this.#checkKeyLater()
   }
 
   get #isExpired(): boolean {

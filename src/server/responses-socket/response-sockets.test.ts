@@ -80,6 +80,39 @@ test('when memory is short, the account with the most connections loses them fir
   expect(sockets.size).toBe(0)
 })
 
+test('often while memory is short, idle connections of accounts that have many close', () => {
+  const { sockets, open, closed } = openSockets(GIB)
+  const many = bounds.socketsSparedMax + 1
+  for (let at = 0; at < many; at++) for (const account of [1, 2]) open(account, at)
+  for (let at = 0; at < bounds.socketsSparedMax; at++) open(3, at)
+  for (let round = 0; round < 5; round++) sockets.shed()
+  expect([closed.filter(account => account !== 3).length, closed.includes(3)]).toEqual([2 * many, false])
+  expect(sockets.size).toBe(bounds.socketsSparedMax)
+})
+
+test('the key of an idle connection is checked until it has ended, and not longer', async () => {
+  let nowMs = 0
+  const deadlines = new Deadlines(() => nowMs)
+  const faults = [undefined, new Refusal('storage_away', 'a lookup'), undefined, new Refusal('key_invalid', 'revoked')]
+  let checks = 0
+  const authenticate = async (): Promise<void> => {
+    const fault = faults[checks++]
+    if (fault !== undefined) throw fault
+  }
+  const parts = { deadlines, authenticate, gate: { measure() {} }, memoryBytesMax: GIB, socketMs: 1e9 }
+  const sockets = new ResponseSockets(parts as unknown as ResponseSocketsParts)
+  const caller = { accountId: 1, keyId: 1 } as Caller
+  const owner = sockets.open(opening, caller, opened => opened)!
+  owner.onOpen({ close: () => owner.onClose(), getBufferedAmount: () => 0 } as unknown as ServerSocket)
+  for (let round = 1; round <= faults.length; round++) {
+    expect([checks, sockets.size]).toEqual([round - 1, 1])
+    nowMs += bounds.socketKeyCheckMs
+    deadlines.fireDue()
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  expect([checks, sockets.size, deadlines.size]).toEqual([faults.length, 0, 0])
+})
+
 describe('a message', () => {
   const MIB = 1024 * 1024
   const limits = { ownBodiesMax: 8, ownBytesMax: 4 * MIB, bodiesMax: 8, bytesMax: 4 * MIB }

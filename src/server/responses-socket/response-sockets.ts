@@ -70,6 +70,17 @@ export class ResponseSockets {
   }
 
   /**
+   * Called often while memory is short, because the bytes of a message that is still arriving are in no budget: the
+   * runtime holds them. Closes idle connections of accounts that have more than a few.
+   */
+  shed(): void {
+    closeLargest(
+      [...this.#open].filter(({ isIdle }) => isIdle),
+      bounds.socketsSparedMax,
+    )
+  }
+
+  /**
    * Frees memory, and is called again while memory is short: conversations are forgotten, and connections close that
    * may be receiving a large message, which the runtime holds. Idle ones close first; if there are none, those with
    * running responses close as well, but of no account that has only a few.

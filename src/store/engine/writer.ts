@@ -137,7 +137,8 @@ export class Writer {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
-      const job = { name, input, dueMs: Date.now() + bounds.settleMsMax, ...(by !== undefined && { by }) }
+      const dueMs = Date.now() + bounds.settleMsMax
+      const job = by === undefined ? { name, input, dueMs } : { name, input, dueMs, by }
       this.#queue.push({ job, sinceMs, isAbandoned: false, resolve: resolve as Resolve, reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), TIMEOUT_CHECK_MS)
       if (this.#busy) return
