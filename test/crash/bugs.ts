@@ -211,9 +211,9 @@ export const bugs: readonly Bug[] = [
       { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_once', replace: 'CREATE INDEX transfer_once' },
       { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_reference', replace: 'CREATE INDEX transfer_reference' },
       {
-        file: LEDGER,
-        find: 'findOne.get(ref, kind) ?? findSameReference()',
-        replace: 'findOne.get(ref, kind)',
+        file: 'src/store/ledger/posting-operations.ts',
+        find: '?? (reference === null ? undefined : yield* findReference.get(kind, reference))',
+        replace: '?? (void findReference as undefined)',
       },
     ],
     by: 'races',

@@ -1,12 +1,14 @@
 // The type of an audit plan: what the audit log records about one operation.
 
 import type { OperationInput, OperationName, OperationResult } from '../engine/operations.ts'
+import type { Query } from '../engine/steps.ts'
+import type { SqlRow } from '../tables/columns.ts'
 
 export interface AuditPlan<Name extends OperationName> {
   /** The results for which an audit row is written, because they have changed something. */
   readonly done: readonly OperationResult<Name>['done'][]
-  /** SQL that selects the changed row, with `version` where it has one, and `account_id` where it has an account. */
-  readonly row?: string
+  /** Selects the changed row, with `version` where it has one, and `account_id` where it has an account. */
+  readonly row?: Query<SqlRow>
   /** The parameters of `row`. */
   key?(input: OperationInput<Name>, result?: OperationResult<Name>): AuditKey | readonly AuditKey[]
   target(input: OperationInput<Name>, result: OperationResult<Name>): string
@@ -15,4 +17,4 @@ export interface AuditPlan<Name extends OperationName> {
   details?(input: OperationInput<Name>, result: OperationResult<Name>): Readonly<Record<string, unknown>>
 }
 
-export type AuditKey = string | number
+export type AuditKey = string | number | Uint8Array

@@ -3,10 +3,13 @@
 //
 // The logged columns are an allow-list: a digest, a password or encrypted content is never one of them.
 
-import type { Database } from 'bun:sqlite'
 import { createHash } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
-import type { OperationInput, OperationName, OperationResult } from '../engine/operations.ts'
+import type { OperationContext } from '../engine/operation.ts'
+import type { OperationInput, OperationName, OperationResult, OperationSteps } from '../engine/operations.ts'
+import type { SqlValue, Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
+import type { SqlRow } from '../tables/columns.ts'
 import type { AuditPlan } from './audit-plan.ts'
 import type { AuditedName, AuditPlans } from './plans.ts'
 import { auditPlans } from './plans.ts'
@@ -30,8 +33,6 @@ export interface StaleVersion {
   readonly done: 'stale'
 }
 
-type Value = bigint | string | number | null | Uint8Array
-type Row = Readonly<Record<string, Value>>
 type Outcome = OperationResult<OperationName>
 
 export interface AuditRow {
@@ -64,96 +65,89 @@ export interface AuditJob {
 
 export const isAudited = (name: OperationName): name is AuditedName => Object.hasOwn(auditPlans, name)
 
+const findLast = query<{ seq: bigint; hash: Uint8Array }>('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1')
+const insert = query(
+  `INSERT INTO audit (seq, made_ms, actor, address, request, action, target, account_id, changes, hash)
+   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+)
+
+function* append(row: Omit<AuditRow, 'seq'>): Steps<void> {
+  const last = yield* findLast.get()
+  const whole: AuditRow = { seq: Number(last?.seq ?? 0n) + 1, ...row }
+  const { seq, madeMs, actor, address, request, action, target, accountId, changes } = whole
+  const hash = auditHash(last?.hash ?? NO_HASH, whole)
+  yield* insert.run(seq, madeMs, actor, address, request, action, target, accountId, changes, hash)
+}
+
+type AnySteps = (input: AuditJob['input'], context: OperationContext) => Steps<Outcome>
+
 /** Runs an audited operation. If it changed something, it also writes an audit row. */
-export type RunAudited = (job: AuditJob, run: () => Outcome) => Outcome | StaleVersion
-
-export interface AuditParts {
-  nowMs(): number
-  /** Called after an operation was rolled back, to read again what it had changed in memory. */
-  onRolledBack(): void
+export function* runAudited(
+  { name, input, by }: AuditJob,
+  operations: Pick<OperationSteps, AuditedName>,
+  context: OperationContext,
+): Steps<Outcome | StaleVersion> {
+  assert(by !== undefined && isAudited(name), 'an audited operation must name its actor')
+  const plan: AuditPlan<OperationName> = auditPlans[name]
+  // The caller has checked that the input fits the name.
+  const operation = operations[name] as AnySteps
+  const before = yield* readRow(plan, input)
+  const isStale =
+    by.expectedVersion !== undefined && before !== undefined && Number(before.version) !== by.expectedVersion
+  if (isStale) {
+    // The version matters only where the operation would otherwise succeed. An actor who may not see or change the
+    // row gets the same result with every version, and the same as for a row that does not exist.
+    const result = yield* dryRun(operation(input, context), context)
+    return plan.done.includes(result.done) ? { done: 'stale' } : result
+  }
+  const result = yield* operation(input, context)
+  if (!plan.done.includes(result.done)) return result
+  const after = yield* readRow(plan, input, result)
+  const details = plan.details?.(input, result) ?? {}
+  yield* append({
+    madeMs: context.nowMs(),
+    actor: by.actor,
+    address: by.address ?? null,
+    request: by.request ?? null,
+    action: name,
+    target: plan.target(input, result),
+    accountId: plan.account?.(input) ?? accountOf(after ?? before),
+    changes: JSON.stringify({ ...details, ...changesOf(before, after) }, bigintToText),
+  })
+  return result
 }
 
-export function openAuditLog(db: Database, { nowMs, onRolledBack }: AuditParts): RunAudited {
-  const findLast = db.query('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1')
-  const insert = db.query(
-    `INSERT INTO audit (seq, made_ms, actor, address, request, action, target, account_id, changes, hash)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
-  )
-
-  function append(row: Omit<AuditRow, 'seq' | 'madeMs'>): void {
-    const last = findLast.get() as { seq: bigint; hash: Uint8Array } | null
-    const whole: AuditRow = { seq: Number(last?.seq ?? 0n) + 1, madeMs: nowMs(), ...row }
-    const { seq, madeMs, actor, address, request, action, target, accountId, changes } = whole
-    const hash = auditHash(last?.hash ?? NO_HASH, whole)
-    insert.run(seq, madeMs, actor, address, request, action, target, accountId, changes, hash)
-  }
-
-  const dryRun = buildDryRun(db, onRolledBack)
-
-  return function runAudited({ name, input, by }, run) {
-    assert(by !== undefined && isAudited(name), 'an audited operation must name its actor')
-    const plan: AuditPlan<OperationName> = auditPlans[name]
-    const readRow = rowReader(db, plan, input)
-    const before = readRow()
-    const isStale =
-      by.expectedVersion !== undefined && before !== undefined && Number(before.version) !== by.expectedVersion
-    if (isStale) {
-      // The version matters only where the operation would otherwise succeed. An actor who may not see or change the
-      // row gets the same result with every version, and the same as for a row that does not exist.
-      const result = dryRun(run)
-      return plan.done.includes(result.done) ? { done: 'stale' } : result
-    }
-    const result = run()
-    if (!plan.done.includes(result.done)) return result
-    const after = readRow(result)
-    const details = plan.details?.(input, result) ?? {}
-    append({
-      actor: by.actor,
-      address: by.address ?? null,
-      request: by.request ?? null,
-      action: name,
-      target: plan.target(input, result),
-      accountId: plan.account?.(input) ?? accountOf(after ?? before),
-      changes: JSON.stringify({ ...details, ...changesOf(before, after) }, bigintToText),
-    })
-    return result
-  }
-}
+const begin = query('SAVEPOINT dry_run')
+const rollBack = query('ROLLBACK TO SAVEPOINT dry_run')
+const release = query('RELEASE SAVEPOINT dry_run')
 
 /** Runs an operation only for its result: its writes are rolled back. */
-function buildDryRun(db: Database, onRolledBack: () => void): (run: () => Outcome) => Outcome {
-  const rolledBack = new Error('rolled back')
-  return function dryRun(run) {
-    let result: Outcome | undefined
-    try {
-      db.transaction(() => {
-        result = run()
-        throw rolledBack
-      })()
-    } catch (fault) {
-      if (fault !== rolledBack) throw fault
-    }
-    onRolledBack()
-    return result!
-  }
+function* dryRun(operation: Steps<Outcome>, { budgets }: OperationContext): Steps<Outcome> {
+  yield* begin.run()
+  const result = yield* operation
+  yield* rollBack.run()
+  yield* release.run()
+  budgets.reload()
+  return result
 }
 
-/** Returns a function that reads the row of the operation, to be called before and after it. */
-function rowReader(
-  db: Database,
+/** Reads the row of the operation, before and after it. */
+function* readRow(
   { row, key }: AuditPlan<OperationName>,
   input: AuditJob['input'],
-): (result?: Outcome) => Row | undefined {
-  if (row === undefined || key === undefined) return () => undefined
-  const query = db.query<Row, (string | number)[]>(row)
-  return result => query.get(...[key(input, result)].flat()) ?? undefined
+  result?: Outcome,
+): Steps<SqlRow | undefined> {
+  return row === undefined || key === undefined ? undefined : yield* row.get(...[key(input, result)].flat())
 }
 
-const accountOf = (row: Row | undefined): number | null =>
+const accountOf = (row: SqlRow | undefined): number | null =>
   row?.account_id === undefined || row.account_id === null ? null : Number(row.account_id)
 
 /** The old and the new value of each changed column. */
-function changesOf(before: Row | undefined, after: Row | undefined): Record<string, readonly [Value, Value]> {
+function changesOf(
+  before: SqlRow | undefined,
+  after: SqlRow | undefined,
+): Record<string, readonly [SqlValue, SqlValue]> {
   const columns = Object.keys(after ?? before ?? {}).filter(name => name !== 'version')
   const pairs = columns.map(name => [name, [before?.[name] ?? null, after?.[name] ?? null]] as const)
   return Object.fromEntries(pairs.filter(([, [oldValue, newValue]]) => oldValue !== newValue))

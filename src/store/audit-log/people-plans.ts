@@ -3,19 +3,24 @@
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
+import { query } from '../engine/steps.ts'
+import type { SqlRow } from '../tables/columns.ts'
 import { auditList } from '../tables/columns.ts'
 import { serviceTokenColumns } from '../tables/service-tokens.ts'
 import type { AuditPlan } from './audit-plan.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
-const PERSON = 'SELECT role, disabled, removed_ms, version FROM person WHERE id = ?1'
-const MEMBER = 'SELECT account_id, rank, version FROM member WHERE account_id = ?1 AND person_id = ?2'
-const INVITATION = `SELECT kind, role, account_id, rank, expires_ms, accepted_ms, revoked_ms, person_id, version
-  FROM invitation WHERE id = ?1`
-const INVITATION_BY_DIGEST = `SELECT kind, role, account_id, rank, accepted_ms, person_id FROM invitation WHERE digest = unhex(?1)`
-const TOKEN = `SELECT ${auditList(serviceTokenColumns)} FROM service_token WHERE id = ?1`
-const SITE = "SELECT value, version FROM setting WHERE name = 'site' AND ?1 = 0"
+const PERSON = query<SqlRow>('SELECT role, disabled, removed_ms, version FROM person WHERE id = ?1')
+const MEMBER = query<SqlRow>('SELECT account_id, rank, version FROM member WHERE account_id = ?1 AND person_id = ?2')
+const INVITATION =
+  query<SqlRow>(`SELECT kind, role, account_id, rank, expires_ms, accepted_ms, revoked_ms, person_id, version
+  FROM invitation WHERE id = ?1`)
+const INVITATION_BY_DIGEST = query<SqlRow>(
+  `SELECT kind, role, account_id, rank, accepted_ms, person_id FROM invitation WHERE digest = ?1`,
+)
+const TOKEN = query<SqlRow>(`SELECT ${auditList(serviceTokenColumns)} FROM service_token WHERE id = ?1`)
+const SITE = query<SqlRow>("SELECT value, version FROM setting WHERE name = 'site' AND ?1 = 0")
 
 const personText = (id: number): string => textId('usr', id)
 const changedFields = (input: object, names: readonly string[]): { readonly changed?: readonly string[] } => {
@@ -105,7 +110,7 @@ export const peoplePlans = {
   acceptInvitation: plan('acceptInvitation', {
     done: ['accepted'],
     row: INVITATION_BY_DIGEST,
-    key: ({ digest }) => digest,
+    key: ({ digest }) => Buffer.from(digest, 'hex'),
     target: ({ personId }) => personText(personId),
   }),
   resetPassword: plan('resetPassword', {

@@ -3,7 +3,9 @@
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
+import { query } from '../engine/steps.ts'
 import { accountColumns, budgetColumns, keyColumns } from '../tables/accounts.ts'
+import type { SqlRow } from '../tables/columns.ts'
 import { auditList } from '../tables/columns.ts'
 import {
   authorColumns,
@@ -18,16 +20,19 @@ import { peoplePlans } from './people-plans.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
-const KEY = `SELECT ${auditList(keyColumns)} FROM api_key WHERE id = ?1`
-const ACCOUNT = `SELECT ${auditList(accountColumns)}, id AS account_id FROM account WHERE id = ?1`
-const BUDGET = `SELECT ${auditList(budgetColumns)}, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
-  SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`
-const LIMIT = `SELECT ${auditList(limitColumns)}, version FROM limit_rule WHERE id = ?1`
-const ROUTE = `SELECT ${auditList(routeColumns)}, version FROM model_route WHERE name = ?1`
-const CHANNEL = `SELECT ${auditList({ ...channelColumns, ...storedChannelColumns, ...authorColumns })},
-  proxy IS NOT NULL AS proxy FROM channel WHERE id = ?1`
-const PROVIDER = 'SELECT id, length(definition) AS bytes, version FROM provider WHERE id = ?1'
-const TIER = `SELECT ${auditList(tierColumns)} FROM tier WHERE name = ?1`
+const KEY = query<SqlRow>(`SELECT ${auditList(keyColumns)} FROM api_key WHERE id = ?1`)
+const ACCOUNT = query<SqlRow>(`SELECT ${auditList(accountColumns)}, id AS account_id FROM account WHERE id = ?1`)
+const BUDGET =
+  query<SqlRow>(`SELECT ${auditList(budgetColumns)}, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
+  SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`)
+const LIMIT = query<SqlRow>(`SELECT ${auditList(limitColumns)}, version FROM limit_rule WHERE id = ?1`)
+const ROUTE = query<SqlRow>(`SELECT ${auditList(routeColumns)}, version FROM model_route WHERE name = ?1`)
+const CHANNEL = query<SqlRow>(`SELECT ${auditList({ ...channelColumns, ...storedChannelColumns, ...authorColumns })},
+  CAST(CASE WHEN proxy IS NULL THEN 0 ELSE 1 END AS BIGINT) AS proxy FROM channel WHERE id = ?1`)
+const PROVIDER = query<SqlRow>(
+  'SELECT id, CAST(length(definition) AS BIGINT) AS bytes, version FROM provider WHERE id = ?1',
+)
+const TIER = query<SqlRow>(`SELECT ${auditList(tierColumns)} FROM tier WHERE name = ?1`)
 
 type NamedChannel = { readonly channel: string }
 
@@ -46,10 +51,12 @@ const clearedChannels = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
 /** The highest version of all prices of a model. */
-const PRICE = 'SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1'
+const PRICE = query<SqlRow>('SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1')
 /** Only the origin of the URL is logged, because its path may be a secret of the receiver. */
-const WEBHOOK = `SELECT id, account_id, origin, events, disabled, secret_from, version FROM webhook WHERE id = ?1`
-const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
+const WEBHOOK = query<SqlRow>(
+  `SELECT id, account_id, origin, events, disabled, secret_from, version FROM webhook WHERE id = ?1`,
+)
+const ALERT = query<SqlRow>('SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1')
 const webhookRow = {
   row: WEBHOOK,
   key: ({ id }: { readonly id: number }) => id,

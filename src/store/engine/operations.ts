@@ -10,6 +10,7 @@ import type { FundingOperations } from '../ledger/funding-operations.ts'
 import type { PriceInsert } from '../ledger/hold-types.ts'
 import type { LedgerOperations } from '../ledger/ledger-operations.ts'
 import type { LimitDebt } from '../ledger/limit-debts.ts'
+import type { PostingOperations } from '../ledger/posting-operations.ts'
 import type { PeopleOperations } from '../people/people.ts'
 import type { ServiceTokenOperations } from '../people/service-token-operations.ts'
 import type { RecordOperations } from '../records/record-operations.ts'
@@ -19,6 +20,7 @@ import type { TierOperations } from '../rules/tier-operations.ts'
 import type { SecretOperations } from '../secrets/secret-operations.ts'
 import type { VaultOperations } from '../vault/vault-types.ts'
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts'
+import type { HandlersOf, StepsOf } from './operation.ts'
 
 export interface Operations
   extends CodeOperations,
@@ -27,6 +29,7 @@ export interface Operations
     KeyOperations,
     LedgerOperations,
     PeopleOperations,
+    PostingOperations,
     RecordOperations,
     RuleOperations,
     SecretOperations,
@@ -43,9 +46,16 @@ export type OperationName = keyof Operations
 export type OperationInput<Name extends OperationName> = Operations[Name]['input']
 export type OperationResult<Name extends OperationName> = Operations[Name]['result']
 
-export type OperationHandlers = {
-  readonly [Name in OperationName]: (input: OperationInput<Name>) => OperationResult<Name>
-}
+/** All operations as functions that the writer calls. */
+export type OperationHandlers = HandlersOf<Operations>
+
+/** All operations as steps. On SQLite, the operations of `HotName` have none. */
+export type OperationSteps = StepsOf<Operations>
+
+/** The operations that each call needs. On SQLite they are synchronous functions. */
+export type HotName = 'hold' | 'extend' | 'settle' | 'checkpoint' | 'record'
+
+export type ColdName = Exclude<OperationName, HotName>
 
 /**
  * Operations that start something new, or that can be skipped without harm. They are refused first when the write

@@ -4,8 +4,7 @@
 import type { Database } from 'bun:sqlite'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { RunAudited } from '../audit-log/audited-operations.ts'
-import { isAudited, openAuditLog } from '../audit-log/audited-operations.ts'
+import { isAudited } from '../audit-log/audited-operations.ts'
 import type { Books } from '../ledger/books.ts'
 import { openBooks } from '../ledger/books.ts'
 import { recoverHolds } from '../ledger/recovery.ts'
@@ -22,7 +21,6 @@ declare const self: Worker
 let db: Database
 let ballast: Ballast
 let operations: OperationRunner
-let runAudited: RunAudited
 
 const reply = (message: FromWriter): void => postMessage(message)
 
@@ -33,7 +31,6 @@ function open({ path, ballastBytes, databaseBytesMax, responsesBytesMax }: Write
   ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
   const recovered = recover(books)
   operations = buildOperations(books, { responsesBytesMax })
-  runAudited = openAuditLog(db, { nowMs: books.nowMs, onRolledBack: () => books.budgets.reload() })
   const last = db
     .query(
       `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),
@@ -77,9 +74,9 @@ const isLate = (job: WriteJob): boolean => Date.now() >= job.dueMs
 function runJob(job: WriteJob): WriteReply {
   if (isLate(job)) return tooLate
   if (ballast.isDiskFull && needsSpace(job)) return [null, { message: 'no room on the disk', isDiskFull: true }]
+  if (isAudited(job.name)) return [operations.runAudited(job)]
   // Writer.run has checked that the input fits the name; the JSON message has lost that type.
   const run = operations.run[job.name] as (input: OperationInput<OperationName>) => OperationResult<OperationName>
-  if (isAudited(job.name)) return [runAudited(job, () => run(job.input))]
   return [run(ballast.isDiskFull ? withoutOptionalBytes(job) : job.input)]
 }
 

@@ -36,9 +36,6 @@ export class Budgets {
   readonly #startPeriod
   readonly #hold
   readonly #settle
-  readonly #upsert
-  readonly #remove
-  readonly #heldBy
 
   constructor(db: Database, nowMs: () => number) {
     this.#nowMs = nowMs
@@ -49,12 +46,6 @@ export class Budgets {
     )
     this.#hold = db.query('UPDATE budget SET held = held + ?2 WHERE scope_id = ?1')
     this.#settle = db.query('UPDATE budget SET held = held - ?2, spent = spent + ?3 WHERE scope_id = ?1')
-    this.#upsert = db.query(
-      `INSERT INTO budget (scope_id, span, cap, ceiling, held, period) VALUES (?1, ?2, ?3, max(?3, ?4), ?4, ?5)
-       ON CONFLICT DO UPDATE SET cap = ?3, ceiling = max(?3, spent + held)`,
-    )
-    this.#remove = db.query('DELETE FROM budget WHERE scope_id = ?1 AND span = ?2')
-    this.#heldBy = db.query('SELECT coalesce(sum(amount), 0) AS held FROM hold WHERE key_id = ?1 OR account_id = ?1')
     this.reload()
   }
 
@@ -94,16 +85,9 @@ export class Budgets {
     }
   }
 
-  set(scopeId: number, span: BudgetSpan, cap: bigint | null): 'set' | 'removed' {
-    if (cap === null) {
-      this.#remove.run(scopeId, span)
-      this.reload()
-      return 'removed'
-    }
-    const { held } = this.#heldBy.get(scopeId) as { held: bigint }
-    this.#upsert.run(scopeId, span, cap, held, periodOf(span, this.#nowMs()))
+  /** Notes that a key or account has a budget now. */
+  add(scopeId: number): void {
     this.#scopesWithBudget.add(scopeId)
-    return 'set'
   }
 
   /** Reads the budgets of a scope and starts a new period where the old one is over, unless the clock went back. */

@@ -1,7 +1,8 @@
 // Credits an account with money from the operator's promotion account. The caller has checked the amount and account.
 
-import type { Books } from './books.ts'
-import { buildTransferInserter } from './ledger-operations.ts'
+import type { OperationContext } from '../engine/operation.ts'
+import type { Steps } from '../engine/steps.ts'
+import { addToBalance, insertTransfer } from './accounts.ts'
 import { PROMO } from './operator-accounts.ts'
 
 export interface CreditGift {
@@ -11,21 +12,10 @@ export interface CreditGift {
   readonly amount: bigint
 }
 
-export function buildGiveCredit({ db, operators, nowMs }: Books): (credit: CreditGift) => void {
-  const insertTransfer = buildTransferInserter(db)
-  const addToBalance = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
-  return function giveCredit({ kind, ref, accountId, amount }) {
-    insertTransfer({
-      ref,
-      kind,
-      madeMs: nowMs(),
-      reference: null,
-      author: null,
-      debit: PROMO,
-      credit: accountId,
-      amount,
-    })
-    addToBalance.run(accountId, amount)
-    operators.move(PROMO, -amount)
-  }
+export function* giveCredit(credit: CreditGift, { operators, nowMs }: OperationContext): Steps<void> {
+  const { kind, ref, accountId, amount } = credit
+  const madeMs = nowMs()
+  yield* insertTransfer({ ref, kind, madeMs, reference: null, author: null, debit: PROMO, credit: accountId, amount })
+  yield* addToBalance(accountId, amount)
+  yield* operators.move(PROMO, -amount)
 }

@@ -1,15 +1,17 @@
 // The operations that create and change accounts and budgets.
 
-import type { Database } from 'bun:sqlite'
 import { matchesGlob } from '../../base/text/glob.ts'
-import type { HandlersOf } from '../engine/operation.ts'
+import type { StepsOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
-import { buildScopeCheck } from '../engine/scope-check.ts'
+import { isInScope } from '../engine/scope-check.ts'
+import { query } from '../engine/steps.ts'
+import { hasTier } from '../rules/tier-operations.ts'
 import type { AccountKind } from '../tables/accounts.ts'
 import { accountColumns } from '../tables/accounts.ts'
 import type { RowChange, StoredRow } from '../tables/columns.ts'
 import { list, rowInserter, rowUpdater } from '../tables/columns.ts'
-import type { Books } from './books.ts'
+import { isIdTaken } from './accounts.ts'
+import { periodOf } from './budgets.ts'
 import type { BudgetSpan } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
 import { readAmount } from './money-text.ts'
@@ -52,54 +54,39 @@ export interface FundingOperations {
   }
 }
 
-type FundingHandlers = HandlersOf<FundingOperations>
-
-export const fundingOperations = (books: Books): FundingHandlers => ({
-  createAccount: buildCreateAccount(books),
-  setAccount: buildSetAccount(books),
-  setBudget: buildSetBudget(books),
+const insertAccount = rowInserter('account', accountColumns)
+// The first comparison uses the index of names.
+const findName = query({
+  sqlite: "SELECT 1 FROM account WHERE name = ?1 COLLATE NOCASE AND name = ?1 AND type = 'team'",
+  postgres: "SELECT 1 FROM account WHERE lower(name) = lower(?1) AND name = ?1 AND type = 'team'",
 })
+const findAccount = query<StoredRow<AccountColumns>>('SELECT * FROM account WHERE id = ?1')
+const updateAccount = rowUpdater('account', accountColumns)
 
-/** Accounts and keys have ids from one range, because budgets are stored by the id of either. */
-export function buildIdCheck(db: Database): (id: number) => boolean {
-  const find = db.query('SELECT 1 FROM account WHERE id = ?1 UNION ALL SELECT 1 FROM api_key WHERE id = ?1')
-  return id => find.get(id) !== null
-}
-
-function buildCreateAccount({ db, nowMs }: Books): FundingHandlers['createAccount'] {
-  const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const insert = rowInserter(db, 'account', accountColumns)
-  const isTaken = buildIdCheck(db)
-  // The first comparison uses the index of names.
-  const findName = db.query("SELECT 1 FROM account WHERE name = ?1 COLLATE NOCASE AND name = ?1 AND type = 'team'")
-  return function createAccount({ kind = 'prepaid', frozen = false, uniqueName = false, ...account }) {
+const accountOperations: Pick<StepsOf<FundingOperations>, 'createAccount' | 'setAccount'> = {
+  *createAccount({ kind = 'prepaid', frozen = false, uniqueName = false, ...account }, { nowMs }) {
     const { tier = null } = account
-    if (isTaken(account.id)) return { done: 'id_taken' }
-    if (uniqueName && findName.get(account.name) !== null) return { done: 'name_taken' }
-    if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
-    insert({ ...account, kind, frozenMs: frozen ? nowMs() : null, createdMs: nowMs() })
+    if (yield* isIdTaken(account.id)) return { done: 'id_taken' }
+    if (uniqueName && (yield* findName.get(account.name)) !== undefined) return { done: 'name_taken' }
+    if (tier !== null && !(yield* hasTier(tier))) return { done: 'tier_unknown' }
+    yield* insertAccount({ ...account, kind, frozenMs: frozen ? nowMs() : null, createdMs: nowMs() })
     return { done: 'created' }
-  }
-}
-
-function buildSetAccount({ db, nowMs }: Books): FundingHandlers['setAccount'] {
-  const find = db.query<StoredRow<AccountColumns>, [number]>('SELECT * FROM account WHERE id = ?1')
-  const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const update = rowUpdater(db, 'account', accountColumns)
-  const isInScope = buildScopeCheck(db)
-  return function setAccount({ id, scope, frozen, ...change }) {
-    const row = find.get(id)
-    if (row === null || row.kind === 'operator' || !isInScope(scope, id)) return { done: 'account_unknown' }
+  },
+  *setAccount({ id, scope, frozen, ...change }, { nowMs }) {
+    const row = yield* findAccount.get(id)
+    if (row === undefined || row.kind === 'operator' || !(yield* isInScope(scope, id))) {
+      return { done: 'account_unknown' }
+    }
     const { kind = row.kind, tier = row.tier } = change
-    if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
+    if (tier !== null && !(yield* hasTier(tier))) return { done: 'tier_unknown' }
     if (scope && !isWithin(change, row)) return { done: 'rights_wider' }
     const limit = change.creditLimit === undefined ? row.credit_limit : readAmount(change.creditLimit)
     if (kind === 'prepaid' && row.balance + limit - row.held < 0n) return { done: 'balance_too_low' }
     // An account that is frozen already keeps its date.
     const isSwitched = frozen !== undefined && frozen !== (row.frozen_ms !== null)
-    update(id, row, { ...change, ...(isSwitched && { frozenMs: frozen ? nowMs() : null }) })
+    yield* updateAccount(id, row, { ...change, ...(isSwitched && { frozenMs: frozen ? nowMs() : null }) })
     return { done: 'set' }
-  }
+  },
 }
 
 /**
@@ -117,17 +104,37 @@ function isWithin(change: AccountChange, row: StoredRow<AccountColumns>): boolea
   return allows === null || (!isUnlimited && newAllows.every(pattern => covers(allows, pattern)))
 }
 
-function buildSetBudget({ db, budgets }: Books): FundingHandlers['setBudget'] {
-  const findAccount = db.query(
-    `SELECT account_id FROM api_key WHERE id = ?1
-     UNION ALL SELECT id FROM account WHERE id = ?1 AND kind <> 'operator'`,
-  )
-  const find = db.query('SELECT 1 FROM budget WHERE scope_id = ?1 AND span = ?2')
-  const isInScope = buildScopeCheck(db)
-  return function setBudget({ scopeId, scope, span, cap, isThere }) {
-    const owner = findAccount.get(scopeId) as { account_id: bigint } | null
-    if (owner === null || !isInScope(scope, Number(owner.account_id))) return { done: 'scope_unknown' }
-    if ((cap === null || isThere) && find.get(scopeId, span) === null) return { done: 'none' }
-    return { done: budgets.set(scopeId, span, cap === null ? null : readAmount(cap)) }
-  }
+const findOwner = query<{ account_id: bigint }>(
+  `SELECT account_id FROM api_key WHERE id = ?1
+   UNION ALL SELECT id FROM account WHERE id = ?1 AND kind <> 'operator'`,
+)
+const findBudget = query('SELECT 1 FROM budget WHERE scope_id = ?1 AND span = ?2')
+const deleteBudget = query('DELETE FROM budget WHERE scope_id = ?1 AND span = ?2')
+const sumHeld = query<{ held: bigint }>(
+  'SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) AS held FROM hold WHERE key_id = ?1 OR account_id = ?1',
+)
+// A budget that is lower than what is spent and held already keeps that as its ceiling.
+const upsertBudget = query(
+  `INSERT INTO budget (scope_id, span, cap, ceiling, held, period)
+   VALUES (?1, ?2, ?3, CASE WHEN CAST(?3 AS BIGINT) > CAST(?4 AS BIGINT) THEN ?3 ELSE ?4 END, ?4, ?5)
+   ON CONFLICT (scope_id, span) DO UPDATE SET cap = excluded.cap, ceiling =
+     CASE WHEN excluded.cap > budget.spent + budget.held THEN excluded.cap ELSE budget.spent + budget.held END`,
+)
+
+export const fundingOperations: StepsOf<FundingOperations> = {
+  ...accountOperations,
+  *setBudget({ scopeId, scope, span, cap, isThere }, { nowMs, budgets }) {
+    const owner = yield* findOwner.get(scopeId)
+    if (owner === undefined || !(yield* isInScope(scope, Number(owner.account_id)))) return { done: 'scope_unknown' }
+    if ((cap === null || isThere) && (yield* findBudget.get(scopeId, span)) === undefined) return { done: 'none' }
+    if (cap === null) {
+      yield* deleteBudget.run(scopeId, span)
+      budgets.reload()
+      return { done: 'removed' }
+    }
+    const { held } = (yield* sumHeld.get(scopeId))!
+    yield* upsertBudget.run(scopeId, span, readAmount(cap), held, periodOf(span, nowMs()))
+    budgets.add(scopeId)
+    return { done: 'set' }
+  },
 }

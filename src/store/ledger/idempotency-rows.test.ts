@@ -8,14 +8,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { idAtMs } from '../../base/ids.ts'
 import { migrate, openWriter } from '../engine/database.ts'
+import type { RunSteps } from '../engine/sqlite-steps.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import type { HoldInput } from './hold-types.ts'
-import { expiredBefore, IdempotencyRows } from './idempotency-rows.ts'
+import { deleteExpiredKeys, expiredBefore, IdempotencyRows } from './idempotency-rows.ts'
 
 const DAY_MS = 24 * 3_600_000
 
 let folder: string
 let db: Database
 let rows: IdempotencyRows
+let runSteps: RunSteps
 let nowMs: number
 
 beforeEach(() => {
@@ -24,6 +27,7 @@ beforeEach(() => {
   migrate(db)
   nowMs = Date.UTC(2026, 5, 1)
   rows = new IdempotencyRows(db, () => nowMs)
+  runSteps = sqliteSteps(db)
 })
 afterEach(() => {
   db.close()
@@ -94,7 +98,7 @@ describe('an idempotency key', () => {
     rows.claim(holdInput(id))
     nowMs += 2 * DAY_MS
     expect(rows.findClaim(holdInput(id + 9))).toEqual({ done: 'running', callId: id })
-    rows.deleteExpired(expiredBefore(nowMs))
+    runSteps(deleteExpiredKeys(expiredBefore(nowMs)))
     expect(countOf('idempotency')).toBe(1)
   })
 })
@@ -110,7 +114,7 @@ test('expired idempotency keys are deleted some at a time, and recent ones stay'
   rows.claim(holdInput(recent, 'young'))
   rows.finish(recent, 'AAAA')
   const counts: number[] = []
-  for (let count = 1; count > 0; counts.push(count)) count = rows.deleteExpired(expiredBefore(nowMs))
+  for (let count = 1; count > 0; counts.push(count)) count = runSteps(deleteExpiredKeys(expiredBefore(nowMs)))
   expect(counts).toEqual([32, 32, 32, 4, 0])
   expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([1, 1])
   expect(rows.findClaim(holdInput(recent + 1, 'young'))).toEqual({ done: 'finished', callId: recent })

@@ -5,13 +5,29 @@ import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
 import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { HoldInput, HoldResult } from './hold-types.ts'
+
+/** Answers of calls with ids below this one have expired. */
+export const expiredBefore = (nowMs: number): number => idAtMs(nowMs - bounds.idempotentAnswerMsMax)
 
 /** Few, because an answer may have four megabytes and settles wait while answers are deleted. */
 const ROWS_PER_SWEEP = 32
 
-/** Answers of calls with ids below this one have expired. */
-export const expiredBefore = (nowMs: number): number => idAtMs(nowMs - bounds.idempotentAnswerMsMax)
+const deleteOldKeys = query(
+  `DELETE FROM idempotency WHERE call_id IN
+     (SELECT call_id FROM idempotency WHERE call_id < ?1 AND done = 1 ORDER BY call_id LIMIT ?2)`,
+)
+const deleteOldAnswers = query(
+  'DELETE FROM kept_answer WHERE call_id IN (SELECT call_id FROM kept_answer WHERE call_id < ?1 LIMIT ?2)',
+)
+
+/** Deletes some of the finished keys and answers of calls with ids below `before`. Returns how many keys. */
+export function* deleteExpiredKeys(before: number): Steps<number> {
+  yield* deleteOldAnswers.run(before, ROWS_PER_SWEEP)
+  return yield* deleteOldKeys.run(before, ROWS_PER_SWEEP)
+}
 
 type ClaimedRow = { call_id: bigint; fingerprint: Uint8Array; done: bigint }
 
@@ -23,8 +39,6 @@ export class IdempotencyRows {
   readonly #release
   readonly #insertAnswer
   readonly #deleteAnswer
-  readonly #deleteOldKeys
-  readonly #deleteOldAnswers
 
   constructor(db: Database, nowMs: () => number) {
     this.#nowMs = nowMs
@@ -34,13 +48,6 @@ export class IdempotencyRows {
     this.#release = db.query('DELETE FROM idempotency WHERE call_id = ?1')
     this.#insertAnswer = db.query('INSERT INTO kept_answer VALUES (?1, ?2)')
     this.#deleteAnswer = db.query('DELETE FROM kept_answer WHERE call_id = ?1')
-    this.#deleteOldKeys = db.query(
-      `DELETE FROM idempotency WHERE call_id IN
-         (SELECT call_id FROM idempotency WHERE call_id < ?1 AND done = 1 ORDER BY call_id LIMIT ?2)`,
-    )
-    this.#deleteOldAnswers = db.query(
-      'DELETE FROM kept_answer WHERE call_id IN (SELECT call_id FROM kept_answer WHERE call_id < ?1 LIMIT ?2)',
-    )
   }
 
   /** The call that has the key; undefined when the key is free. An expired key is released here, before any sweep. */
@@ -70,10 +77,5 @@ export class IdempotencyRows {
     if (this.#release.run(callId).changes === 0) return false
     this.#deleteAnswer.run(callId)
     return true
-  }
-
-  deleteExpired(before: number): number {
-    this.#deleteOldAnswers.run(before, ROWS_PER_SWEEP)
-    return this.#deleteOldKeys.run(before, ROWS_PER_SWEEP).changes
   }
 }

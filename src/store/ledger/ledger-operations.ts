@@ -1,5 +1,5 @@
-// The operations of the ledger: hold, checkpoint, settle, record, and the manual postings of an operator. Each checks
-// everything first; from a marked line on, it must succeed.
+// The operations of the ledger that calls need: hold, checkpoint, settle, record. Each checks everything first; from a
+// marked line on, it must succeed.
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
@@ -7,10 +7,10 @@ import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from './books.ts'
 import type { BudgetScope } from './budgets.ts'
 import { grantShare } from './funds-share.ts'
-import type { CheckpointData, HoldInput, HoldResult, PostedKind, RecordRow } from './hold-types.ts'
+import type { CheckpointData, HoldInput, HoldResult, RecordRow } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
-import { readAmount, readMoney } from './money-text.ts'
-import { CLEARING, PROMO, REVENUE, SHORTFALL } from './operator-accounts.ts'
+import { readAmount } from './money-text.ts'
+import { REVENUE, SHORTFALL } from './operator-accounts.ts'
 
 interface HoldRow {
   readonly amount: bigint
@@ -24,17 +24,6 @@ interface LedgerAccount {
   readonly balance: bigint
   readonly frozen_ms: bigint | null
 }
-
-/** The operator account that pays for each kind of posting. A negative adjustment pays to that account instead. */
-const counterparts: Readonly<Record<PostedKind, number>> = {
-  top_up: CLEARING,
-  gift: PROMO,
-  adjustment: REVENUE,
-  refund: REVENUE,
-}
-
-/** The limit in the table's CHECK: about two billion dollars. */
-const BALANCE_MAX = 2n ** 61n
 
 export interface LedgerOperations {
   hold: { input: HoldInput; result: HoldResult }
@@ -76,26 +65,6 @@ export interface LedgerOperations {
   }
   /** Writes the record of a call that had no hold. */
   record: { input: { readonly record: RecordRow }; result: { done: 'recorded' | 'exists' } }
-  /** Moves money on the order of an operator. `ref` is the refunded call, else a new id. */
-  post: {
-    input: {
-      readonly kind: PostedKind
-      readonly ref: number
-      readonly accountId: number
-      /** An adjustment may be negative. A refund may be `all` that was charged. */
-      readonly amount: MoneyText | 'all'
-      readonly reference: string | null
-      readonly author: string
-    }
-    result:
-      | { done: 'posted'; amount: MoneyText; balance: MoneyText }
-      /** There is such a posting already; `same` tells whether account, amount and reference are the same too. */
-      | { done: 'exists'; same: boolean; ref: number; amount: MoneyText; balance: MoneyText }
-      | { done: 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
-      | { done: 'call_not_charged' | 'more_than_charged' }
-  }
-  /** Deletes some of the finished idempotency keys and answers of calls with ids below `before`. */
-  forgetAnswers: { input: { readonly before: number }; result: { done: 'forgotten'; count: number } }
 }
 
 type LedgerHandlers = HandlersOf<LedgerOperations>
@@ -125,8 +94,6 @@ export function ledgerOperations(books: Books): LedgerHandlers {
     record({ record }) {
       return { done: insertRecord(record, nothingCharged) ? 'recorded' : 'exists' }
     },
-    post: buildPost(books),
-    forgetAnswers: ({ before }) => ({ done: 'forgotten', count: books.idempotency.deleteExpired(before) }),
   }
 }
 
@@ -276,76 +243,6 @@ export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: F
     }
     return { done: 'settled', charged: `${charged}`, shortfall: `${shortfall}` }
   }
-}
-
-function buildPost({ db, operators, nowMs }: Books): HandlersOf<LedgerOperations>['post'] {
-  const readAccount = buildAccountReader(db)
-  const addToBalance = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
-  const insertTransfer = buildTransferInserter(db)
-  const findOne = db.query('SELECT ref, amount, debit, credit, reference FROM transfer WHERE ref = ?1 AND kind = ?2')
-  const findReference = db.query(
-    'SELECT ref, amount, debit, credit, reference FROM transfer WHERE kind = ?1 AND reference = ?2',
-  )
-
-  return function postByHand({ kind, ref, accountId, amount: text, reference, author }) {
-    const charge = kind === 'refund' ? (findOne.get(ref, 'charge') as Charge | null) : null
-    const amount = text === 'all' ? (charge?.amount ?? 0n) : readMoney(text)
-    assert(kind === 'adjustment' ? amount !== 0n : amount > 0n || text === 'all', 'a posting must move money')
-    const account = readAccount(accountId)
-    if (account === undefined || account.kind === 'operator') return { done: 'account_unknown' }
-    const findSameReference = (): unknown => (reference === null ? null : findReference.get(kind, reference))
-    const existing = (findOne.get(ref, kind) ?? findSameReference()) as ExistingPosting | null
-    if (existing !== null) return repeatedPosting(existing, { accountId, amount, reference, balance: account.balance })
-    if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
-    const operatorId = counterparts[kind]
-    const newBalance = account.balance + amount
-    const operatorBalance = readAccount(operatorId)!.balance - amount
-    if (newBalance < -BALANCE_MAX) return { done: 'balance_too_low' }
-    if (newBalance > BALANCE_MAX || operatorBalance > BALANCE_MAX || operatorBalance < -BALANCE_MAX) {
-      return { done: 'balance_too_high' }
-    }
-    if (kind === 'refund') {
-      if (charge === null || Number(charge.debit) !== accountId) return { done: 'call_not_charged' }
-      if (amount > charge.amount) return { done: 'more_than_charged' }
-    }
-    // From here on the posting must succeed.
-    const transfer = { ref, kind, madeMs: nowMs(), reference, author }
-    if (amount > 0n) insertTransfer({ ...transfer, debit: operatorId, credit: accountId, amount })
-    else insertTransfer({ ...transfer, debit: accountId, credit: operatorId, amount: -amount })
-    addToBalance.run(accountId, amount)
-    operators.move(operatorId, -amount)
-    return { done: 'posted', amount: `${amount}`, balance: `${newBalance}` }
-  }
-}
-
-interface Charge {
-  readonly amount: bigint
-  readonly debit: bigint
-}
-
-interface ExistingPosting extends Charge {
-  readonly ref: bigint
-  readonly credit: bigint
-  readonly reference: string | null
-}
-
-interface NewPosting {
-  readonly accountId: number
-  readonly amount: bigint
-  readonly reference: string | null
-  readonly balance: bigint
-}
-
-/** The result of a posting that exists already. */
-function repeatedPosting(
-  existing: ExistingPosting,
-  { accountId, amount, reference, balance }: NewPosting,
-): ReturnType<HandlersOf<LedgerOperations>['post']> {
-  const isCredit = Number(existing.credit) === accountId
-  const moved = isCredit ? existing.amount : -existing.amount
-  const isOwn = isCredit || Number(existing.debit) === accountId
-  const same = isOwn && moved === amount && existing.reference === reference
-  return { done: 'exists', same, ref: Number(existing.ref), amount: `${moved}`, balance: `${balance}` }
 }
 
 export interface TransferRow {

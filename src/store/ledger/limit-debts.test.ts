@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, openTestBooks } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import { VaultReader } from '../vault/vault-reader.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import { LimitDebts } from './limit-debts.ts'
@@ -42,10 +43,11 @@ test('limit debts that have been paid off for an hour are deleted, some at a tim
 })
 
 test('a full table takes no new names, but its rows still change', () => {
-  const debts = new LimitDebts(books.db)
+  const debts = new LimitDebts()
+  const runSteps = sqliteSteps(books.db)
   const many = Array.from({ length: bounds.storedLimitUsesMax - 1 }, (_, index) => debt(String(index), 1))
-  books.db.transaction(() => debts.save(many))()
-  debts.save([debt('5', 2), debt('new', 2)])
+  books.db.transaction(() => runSteps(debts.save(many)))()
+  runSteps(debts.save([debt('5', 2), debt('new', 2)]))
   const stored = reader.limitDebts()
   expect(stored).toHaveLength(bounds.storedLimitUsesMax - 1)
   expect(stored.find(({ name }) => name === '5')).toEqual(debt('5', 2))

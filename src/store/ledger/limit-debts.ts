@@ -1,8 +1,9 @@
 // Saves how much of the day limits has been used, so that a restart does not grant it again. Each limit has a row with
 // the time at which its use is paid off, and the time at which that was noted. A row whose time is past is deleted.
 
-import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 
 export interface LimitDebt {
   readonly name: string
@@ -14,37 +15,31 @@ const ROWS_PER_SWEEP = 1_000
 /** Rows are deleted this long after they are paid off, because the clock may be a little wrong for a while. */
 const KEEP_PAID_MS = 3_600_000
 
+const upsert = query(
+  `INSERT INTO limit_debt (name, paid_ms, noted_ms) VALUES (?1, ?2, ?3)
+   ON CONFLICT (name) DO UPDATE SET paid_ms = excluded.paid_ms, noted_ms = excluded.noted_ms`,
+)
+const update = query('UPDATE limit_debt SET paid_ms = ?2, noted_ms = ?3 WHERE name = ?1')
+const count = query<{ n: bigint }>('SELECT count(*) AS n FROM limit_debt')
+const deletePaid = query(
+  'DELETE FROM limit_debt WHERE name IN (SELECT name FROM limit_debt WHERE paid_ms < ?1 LIMIT ?2)',
+)
+
 export class LimitDebts {
-  readonly #upsert
-  readonly #update
-  readonly #count
-  readonly #forget
   /** An upper bound of the number of rows. The rows are counted only when this bound reaches the limit. */
   #countMax = Number.POSITIVE_INFINITY
 
-  constructor(db: Database) {
-    this.#upsert = db.query(
-      `INSERT INTO limit_debt (name, paid_ms, noted_ms) VALUES (?1, ?2, ?3)
-       ON CONFLICT (name) DO UPDATE SET paid_ms = excluded.paid_ms, noted_ms = excluded.noted_ms`,
-    )
-    this.#update = db.query('UPDATE limit_debt SET paid_ms = ?2, noted_ms = ?3 WHERE name = ?1')
-    this.#count = db.query<{ count: bigint }, []>('SELECT count(*) AS count FROM limit_debt')
-    this.#forget = db.query(
-      'DELETE FROM limit_debt WHERE name IN (SELECT name FROM limit_debt WHERE paid_ms < ?1 LIMIT ?2)',
-    )
+  /** Deletes some of the rows that are paid off. Returns how many. */
+  deletePaid(nowMs: number): Steps<number> {
+    return deletePaid.run(nowMs - KEEP_PAID_MS, ROWS_PER_SWEEP)
   }
 
   /** Writes debts. While the table is full, rows that exist are updated and new names are not added. */
-  save(debts: readonly LimitDebt[]): void {
-    if (this.#countMax + debts.length > bounds.storedLimitUsesMax) this.#countMax = Number(this.#count.get()!.count)
+  *save(debts: readonly LimitDebt[]): Steps<void> {
+    if (this.#countMax + debts.length > bounds.storedLimitUsesMax) this.#countMax = Number((yield* count.get())!.n)
     const hasRoom = this.#countMax + debts.length <= bounds.storedLimitUsesMax
-    const write = hasRoom ? this.#upsert : this.#update
-    for (const { name, paidMs, notedMs } of debts) write.run(name, paidMs, notedMs)
+    const write = hasRoom ? upsert : update
+    for (const { name, paidMs, notedMs } of debts) yield* write.run(name, paidMs, notedMs)
     if (hasRoom) this.#countMax += debts.length
-  }
-
-  /** Deletes some of the rows that are paid off. Returns how many. */
-  deletePaid(nowMs: number): number {
-    return this.#forget.run(nowMs - KEEP_PAID_MS, ROWS_PER_SWEEP).changes
   }
 }

@@ -1,50 +1,49 @@
 // The operations on second factors (TOTP) and recovery codes.
 
-import type { OperationHandlers } from '../engine/operations.ts'
-import type { Books } from '../ledger/books.ts'
+import type { OperationSteps } from '../engine/operations.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 
-type FactorHandlers = Pick<OperationHandlers, 'beginTotp' | 'confirmTotp' | 'renewRecoveryCodes' | 'removeTotp'>
+type FactorSteps = Pick<OperationSteps, 'beginTotp' | 'confirmTotp' | 'renewRecoveryCodes' | 'removeTotp'>
 
-export function factorOperations({ db }: Books): FactorHandlers {
-  const findPerson = db.query('SELECT 1 FROM person WHERE id = ?1 AND disabled = 0')
-  const find = db.query<{ confirmed_ms: bigint | null }, [number]>('SELECT confirmed_ms FROM totp WHERE person_id = ?1')
-  const begin = db.query(
-    `INSERT INTO totp (person_id, sealed) VALUES (?1, ?2)
-     ON CONFLICT (person_id) DO UPDATE SET sealed = excluded.sealed WHERE confirmed_ms IS NULL`,
-  )
-  const confirm = db.query('UPDATE totp SET confirmed_ms = ?2, last_step = ?3 WHERE person_id = ?1')
-  const remove = db.query('DELETE FROM totp WHERE person_id = ?1')
-  const insertCode = db.query('INSERT INTO recovery_code (person_id, digest) VALUES (?1, ?2)')
-  const removeCodes = db.query('DELETE FROM recovery_code WHERE person_id = ?1')
+const findPerson = query('SELECT 1 FROM person WHERE id = ?1 AND disabled = 0')
+const findTotp = query<{ confirmed_ms: bigint | null }>('SELECT confirmed_ms FROM totp WHERE person_id = ?1')
+const begin = query(
+  `INSERT INTO totp (person_id, sealed) VALUES (?1, ?2)
+   ON CONFLICT (person_id) DO UPDATE SET sealed = excluded.sealed WHERE totp.confirmed_ms IS NULL`,
+)
+const confirm = query('UPDATE totp SET confirmed_ms = ?2, last_step = ?3 WHERE person_id = ?1')
+const deleteTotp = query('DELETE FROM totp WHERE person_id = ?1')
+const insertCode = query('INSERT INTO recovery_code (person_id, digest) VALUES (?1, ?2)')
+const deleteCodes = query('DELETE FROM recovery_code WHERE person_id = ?1')
 
-  const isConfirmed = (personId: number): boolean => (find.get(personId)?.confirmed_ms ?? null) !== null
+function* setCodes(personId: number, codes: readonly string[]): Steps<void> {
+  yield* deleteCodes.run(personId)
+  for (const digest of codes) yield* insertCode.run(personId, Buffer.from(digest, 'hex'))
+}
 
-  function setCodes(personId: number, codes: readonly string[]): void {
-    removeCodes.run(personId)
-    for (const digest of codes) insertCode.run(personId, Buffer.from(digest, 'hex'))
-  }
-
-  return {
-    beginTotp({ personId, sealed }) {
-      if (findPerson.get(personId) === null) return { done: 'unknown' }
-      return { done: begin.run(personId, Buffer.from(sealed, 'base64')).changes > 0 ? 'begun' : 'exists' }
-    },
-    confirmTotp({ personId, step, codes, nowMs }) {
-      if (find.get(personId) === null) return { done: 'unknown' }
-      if (isConfirmed(personId)) return { done: 'exists' }
-      confirm.run(personId, nowMs, step)
-      setCodes(personId, codes)
-      return { done: 'confirmed' }
-    },
-    renewRecoveryCodes({ personId, codes }) {
-      if (!isConfirmed(personId)) return { done: 'unknown' }
-      setCodes(personId, codes)
-      return { done: 'renewed' }
-    },
-    removeTotp({ personId }) {
-      if (remove.run(personId).changes === 0) return { done: 'unknown' }
-      removeCodes.run(personId)
-      return { done: 'removed' }
-    },
-  }
+export const factorOperations: FactorSteps = {
+  *beginTotp({ personId, sealed }) {
+    if ((yield* findPerson.get(personId)) === undefined) return { done: 'unknown' }
+    return { done: (yield* begin.run(personId, Buffer.from(sealed, 'base64'))) > 0 ? 'begun' : 'exists' }
+  },
+  *confirmTotp({ personId, step, codes, nowMs }) {
+    const totp = yield* findTotp.get(personId)
+    if (totp === undefined) return { done: 'unknown' }
+    if (totp.confirmed_ms !== null) return { done: 'exists' }
+    yield* confirm.run(personId, nowMs, step)
+    yield* setCodes(personId, codes)
+    return { done: 'confirmed' }
+  },
+  *renewRecoveryCodes({ personId, codes }) {
+    const totp = yield* findTotp.get(personId)
+    if (totp === undefined || totp.confirmed_ms === null) return { done: 'unknown' }
+    yield* setCodes(personId, codes)
+    return { done: 'renewed' }
+  },
+  *removeTotp({ personId }) {
+    if ((yield* deleteTotp.run(personId)) === 0) return { done: 'unknown' }
+    yield* deleteCodes.run(personId)
+    return { done: 'removed' }
+  },
 }

@@ -1,33 +1,30 @@
 // The operations on the members of accounts. Only actors who manage an account can change its members.
 
-import type { OperationHandlers } from '../engine/operations.ts'
-import type { Books } from '../ledger/books.ts'
-import type { PeopleRows } from './people-rows.ts'
+import type { OperationSteps } from '../engine/operations.ts'
+import { query } from '../engine/steps.ts'
+import { findPerson, joinAccount, mayGrant, rankOf, seesAccount } from './people-rows.ts'
 
-type MemberHandlers = Pick<OperationHandlers, 'setMember' | 'removeMember'>
+const deleteMember = query('DELETE FROM member WHERE account_id = ?1 AND person_id = ?2')
 
-export function memberOperations({ db }: Books, people: PeopleRows): MemberHandlers {
-  const remove = db.query('DELETE FROM member WHERE account_id = ?1 AND person_id = ?2')
-
-  return {
-    setMember({ actorId, accountId, personId, rank, isNew, nowMs }) {
-      if (!people.sees(actorId, accountId)) return { done: 'unknown' }
-      if (!people.mayGrant(actorId, { role: 'member', member: { accountId, rank } })) return { done: 'forbidden' }
-      const presentRank = people.rankOf(accountId, personId)
-      if (isNew && presentRank > 0) return { done: 'exists' }
-      const person = people.find(personId)
-      if ((!isNew && presentRank === 0) || person === undefined || person.removed_ms !== null)
-        return { done: 'unknown' }
-      people.join(accountId, personId, { rank, nowMs })
-      return { done: 'set' }
-    },
-    removeMember({ actorId, accountId, personId }) {
-      if (!people.sees(actorId, accountId) || people.rankOf(accountId, personId) === 0) return { done: 'unknown' }
-      const isOwn = actorId === personId
-      const grant = { role: 'member', member: { accountId, rank: 1 } } as const
-      if (!isOwn && !people.mayGrant(actorId, grant)) return { done: 'forbidden' }
-      remove.run(accountId, personId)
-      return { done: 'removed' }
-    },
-  }
+export const memberOperations: Pick<OperationSteps, 'setMember' | 'removeMember'> = {
+  *setMember({ actorId, accountId, personId, rank, isNew, nowMs }, context) {
+    if (!(yield* seesAccount(actorId, accountId, context))) return { done: 'unknown' }
+    const grant = { role: 'member', member: { accountId, rank } } as const
+    if (!(yield* mayGrant(actorId, grant, context))) return { done: 'forbidden' }
+    const presentRank = yield* rankOf(accountId, personId)
+    if (isNew && presentRank > 0) return { done: 'exists' }
+    const person = yield* findPerson(personId)
+    if ((!isNew && presentRank === 0) || person === undefined || person.removed_ms !== null) return { done: 'unknown' }
+    yield* joinAccount(accountId, personId, { rank, nowMs })
+    return { done: 'set' }
+  },
+  *removeMember({ actorId, accountId, personId }, context) {
+    const isKnown = (yield* seesAccount(actorId, accountId, context)) && (yield* rankOf(accountId, personId)) > 0
+    if (!isKnown) return { done: 'unknown' }
+    const isOwn = actorId === personId
+    const grant = { role: 'member', member: { accountId, rank: 1 } } as const
+    if (!isOwn && !(yield* mayGrant(actorId, grant, context))) return { done: 'forbidden' }
+    yield* deleteMember.run(accountId, personId)
+    return { done: 'removed' }
+  },
 }

@@ -4,16 +4,17 @@
 // text. A service token that expires cannot make another one last longer than itself.
 
 import { bounds } from '../../base/bounds.ts'
-import type { HandlersOf } from '../engine/operation.ts'
+import type { OperationContext, StepsOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
-import { buildScopeCheck } from '../engine/scope-check.ts'
-import type { Books } from '../ledger/books.ts'
+import { isInScope } from '../engine/scope-check.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { Scope } from '../queries/paging.ts'
 import type { RowChange, StoredRow } from '../tables/columns.ts'
 import { rowInserter, rowUpdater } from '../tables/columns.ts'
 import { hiddenTokenColumns, serviceTokenColumns } from '../tables/service-tokens.ts'
 import type { ActorInput, SiteRoleName } from './people.ts'
-import type { PeopleRows } from './people-rows.ts'
+import { findActor, isAtLeast, isCustomer } from './people-rows.ts'
 
 type TokenColumns = typeof serviceTokenColumns
 type TokenRow = StoredRow<TokenColumns>
@@ -62,105 +63,118 @@ export interface ServiceTokenOperations {
 
 const ROWS_PER_SWEEP = 100
 
-type TokenHandlers = HandlersOf<ServiceTokenOperations>
+const find = query<TokenRow>('SELECT * FROM service_token WHERE id = ?1')
+const findName = query(
+  `SELECT 1 FROM service_token
+   WHERE account_id IS NOT DISTINCT FROM ?1 AND name = ?2 AND id <> ?3 AND revoked_ms IS NULL`,
+)
+const countValid = query<{ n: bigint }>(
+  'SELECT count(*) AS n FROM service_token WHERE account_id IS NOT DISTINCT FROM ?1 AND revoked_ms IS NULL',
+)
+const insert = rowInserter('service_token', { ...serviceTokenColumns, ...hiddenTokenColumns })
+const update = rowUpdater('service_token', serviceTokenColumns)
+const rotate = query(
+  `UPDATE service_token SET digest = ?2, suffix = ?3, old_until_ms = ?4,
+     old_digest = CASE WHEN CAST(?4 AS BIGINT) IS NULL THEN NULL ELSE digest END WHERE id = ?1`,
+)
+const revoke = query(
+  `UPDATE service_token SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL
+   WHERE id = ?1 AND revoked_ms IS NULL`,
+)
+const noteUse = query('UPDATE service_token SET used_ms = ?2 WHERE id = ?1')
+const removeEnded = query(
+  `DELETE FROM service_token WHERE id IN
+     (SELECT id FROM service_token WHERE revoked_ms < ?1 OR expires_ms < ?1 LIMIT ?2)`,
+)
 
-export function serviceTokenOperations(books: Books, people: PeopleRows): TokenHandlers {
-  const { db, nowMs } = books
-  const find = db.query<TokenRow, [number]>('SELECT * FROM service_token WHERE id = ?1')
-  const findName = db.query(
-    'SELECT 1 FROM service_token WHERE account_id IS ?1 AND name = ?2 AND id <> ?3 AND revoked_ms IS NULL',
-  )
-  const countValid = db.query<{ n: bigint }, [number | null]>(
-    'SELECT count(*) AS n FROM service_token WHERE account_id IS ?1 AND revoked_ms IS NULL',
-  )
-  const insert = rowInserter(db, 'service_token', { ...serviceTokenColumns, ...hiddenTokenColumns })
-  const update = rowUpdater(db, 'service_token', serviceTokenColumns)
-  const rotate = db.query(
-    `UPDATE service_token SET digest = ?2, suffix = ?3, old_until_ms = ?4, old_digest = iif(?4 IS NULL, NULL, digest)
-     WHERE id = ?1`,
-  )
-  const revoke = db.query(
-    `UPDATE service_token SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL
-     WHERE id = ?1 AND revoked_ms IS NULL`,
-  )
-  const noteUse = db.query('UPDATE service_token SET used_ms = ?2 WHERE id = ?1')
-  const removeEnded = db.query(
-    `DELETE FROM service_token WHERE id IN
-       (SELECT id FROM service_token WHERE revoked_ms < ?1 OR expires_ms < ?1 LIMIT ?2)`,
-  )
-  const isInScope = buildScopeCheck(db)
-  const hasName = (accountId: number | null, name: string, exceptId: number): boolean =>
-    findName.get(accountId, name, exceptId) !== null
+function* hasName(accountId: number | null, name: string, exceptId: number): Steps<boolean> {
+  return (yield* findName.get(accountId, name, exceptId)) !== undefined
+}
 
-  /** The token; undefined where the actor may not see it. Only actors that see all accounts see tokens of the site. */
-  function findInScope(id: number, scope: Scope | null | undefined): TokenRow | undefined {
-    const row = find.get(id)
-    if (row === null) return undefined
-    const isVisible = row.account_id === null ? !scope : isInScope(scope, Number(row.account_id))
-    return isVisible ? row : undefined
-  }
+/** The token; undefined where the actor may not see it. Only actors that see all accounts see tokens of the site. */
+function* findInScope(id: number, scope: Scope | null | undefined): Steps<TokenRow | undefined> {
+  const row = yield* find.get(id)
+  if (row === undefined) return undefined
+  const isVisible = row.account_id === null ? !scope : yield* isInScope(scope, Number(row.account_id))
+  return isVisible ? row : undefined
+}
 
-  /** Why the actor may not have a token with this role and this end; undefined where the actor may. */
-  function refusal(actorId: number, role: SiteRoleName, expiresMs: number | null): TokenRefusal | undefined {
-    const actor = people.actor(actorId)
-    if (actor === undefined || !people.isAtLeast(actor.role, role)) return 'forbidden'
-    const endsBefore = actor.expiresMs !== null && (expiresMs === null || expiresMs > actor.expiresMs)
-    return endsBefore ? 'outlives' : undefined
-  }
-  const refusalOf = (actorId: number, row: TokenRow): TokenRefusal | undefined =>
-    refusal(actorId, row.role, row.expires_ms === null ? null : Number(row.expires_ms))
+interface TokenGrant {
+  readonly actorId: number
+  readonly role: SiteRoleName
+  readonly expiresMs: number | null
+}
 
-  return {
-    createServiceToken({ actorId, scope, member, ...token }) {
-      const accountId = member?.accountId ?? null
-      if (accountId === null && scope) return { done: 'forbidden' }
-      const isKnown = accountId === null || (people.isCustomer(accountId) && isInScope(scope, accountId))
-      if (!isKnown) return { done: 'account_unknown' }
-      const refused = refusal(actorId, token.role, token.expiresMs)
-      if (refused !== undefined) return { done: refused }
-      if (hasName(accountId, token.name, token.id)) return { done: 'name_taken' }
-      if (countValid.get(accountId)!.n >= bounds.serviceTokensMax) return { done: 'too_many' }
-      const digest = Buffer.from(token.digest, 'hex')
-      const creator = people.actor(actorId)?.creator ?? token.creator
-      insert({ ...token, creator, digest, accountId, rank: member?.rank ?? null, createdMs: nowMs() })
-      return { done: 'created' }
-    },
-    setServiceToken({ actorId, scope, id, ...change }) {
-      const row = findInScope(id, scope)
-      if (row === undefined) return { done: 'unknown' }
-      const { name, expiresMs } = change
-      const refused =
-        refusalOf(actorId, row) ?? (expiresMs === undefined ? undefined : refusal(actorId, row.role, expiresMs))
-      if (refused !== undefined) return { done: refused }
-      if (row.revoked_ms !== null) return { done: 'revoked' }
-      const accountId = row.account_id === null ? null : Number(row.account_id)
-      if (name !== undefined && hasName(accountId, name, id)) return { done: 'name_taken' }
-      update(id, row, change)
-      return { done: 'set' }
-    },
-    rotateServiceToken({ digest, suffix, untilMs, ...token }) {
-      const row = findInScope(token.id, token.scope)
-      if (row === undefined) return { done: 'unknown' }
-      const refused = refusalOf(token.actorId, row)
-      if (refused !== undefined) return { done: refused }
-      if (row.revoked_ms !== null) return { done: 'revoked' }
-      rotate.run(token.id, Buffer.from(digest, 'hex'), suffix, untilMs)
-      return { done: 'rotated' }
-    },
-    revokeServiceToken(token) {
-      const row = findInScope(token.id, token.scope)
-      if (row === undefined) return { done: 'unknown' }
-      if (refusalOf(token.actorId, row) === 'forbidden') return { done: 'forbidden' }
-      revoke.run(token.id, nowMs())
-      return { done: 'revoked' }
-    },
-    noteTokenUse({ id, usedMs }) {
-      noteUse.run(id, usedMs)
-      return { done: 'noted' }
-    },
-    forgetServiceTokens({ nowMs: now }) {
-      const { changes } = removeEnded.run(now - bounds.endedTokenMsMax, ROWS_PER_SWEEP)
-      return { done: 'forgotten', count: changes }
-    },
-  }
+/** Why the actor may not have a token with this role and this end; undefined where the actor may. */
+function* refusalOf(grant: TokenGrant, context: OperationContext): Steps<TokenRefusal | undefined> {
+  const { actorId, role, expiresMs } = grant
+  const actor = yield* findActor(actorId, context)
+  if (actor === undefined || !isAtLeast(actor.role, role)) return 'forbidden'
+  const endsBefore = actor.expiresMs !== null && (expiresMs === null || expiresMs > actor.expiresMs)
+  return endsBefore ? 'outlives' : undefined
+}
+
+const grantOf = (actorId: number, { role, expires_ms: endMs }: TokenRow): TokenGrant => ({
+  actorId,
+  role,
+  expiresMs: endMs === null ? null : Number(endMs),
+})
+
+const editOperations: Pick<StepsOf<ServiceTokenOperations>, 'createServiceToken' | 'setServiceToken'> = {
+  *createServiceToken({ actorId, scope, member, ...token }, context) {
+    const accountId = member?.accountId ?? null
+    if (accountId === null && scope) return { done: 'forbidden' }
+    const isKnown = accountId === null || ((yield* isCustomer(accountId)) && (yield* isInScope(scope, accountId)))
+    if (!isKnown) return { done: 'account_unknown' }
+    const refused = yield* refusalOf({ actorId, role: token.role, expiresMs: token.expiresMs }, context)
+    if (refused !== undefined) return { done: refused }
+    if (yield* hasName(accountId, token.name, token.id)) return { done: 'name_taken' }
+    if ((yield* countValid.get(accountId))!.n >= bounds.serviceTokensMax) return { done: 'too_many' }
+    const digest = Buffer.from(token.digest, 'hex')
+    const creator = (yield* findActor(actorId, context))?.creator ?? token.creator
+    const createdMs = context.nowMs()
+    yield* insert({ ...token, creator, digest, accountId, rank: member?.rank ?? null, createdMs })
+    return { done: 'created' }
+  },
+  *setServiceToken({ actorId, scope, id, ...change }, context) {
+    const row = yield* findInScope(id, scope)
+    if (row === undefined) return { done: 'unknown' }
+    const { name, expiresMs } = change
+    const refused =
+      (yield* refusalOf(grantOf(actorId, row), context)) ??
+      (expiresMs === undefined ? undefined : yield* refusalOf({ actorId, role: row.role, expiresMs }, context))
+    if (refused !== undefined) return { done: refused }
+    if (row.revoked_ms !== null) return { done: 'revoked' }
+    const accountId = row.account_id === null ? null : Number(row.account_id)
+    if (name !== undefined && (yield* hasName(accountId, name, id))) return { done: 'name_taken' }
+    yield* update(id, row, change)
+    return { done: 'set' }
+  },
+}
+
+export const serviceTokenOperations: StepsOf<ServiceTokenOperations> = {
+  ...editOperations,
+  *rotateServiceToken({ digest, suffix, untilMs, ...token }, context) {
+    const row = yield* findInScope(token.id, token.scope)
+    if (row === undefined) return { done: 'unknown' }
+    const refused = yield* refusalOf(grantOf(token.actorId, row), context)
+    if (refused !== undefined) return { done: refused }
+    if (row.revoked_ms !== null) return { done: 'revoked' }
+    yield* rotate.run(token.id, Buffer.from(digest, 'hex'), suffix, untilMs)
+    return { done: 'rotated' }
+  },
+  *revokeServiceToken(token, context) {
+    const row = yield* findInScope(token.id, token.scope)
+    if (row === undefined) return { done: 'unknown' }
+    if ((yield* refusalOf(grantOf(token.actorId, row), context)) === 'forbidden') return { done: 'forbidden' }
+    yield* revoke.run(token.id, context.nowMs())
+    return { done: 'revoked' }
+  },
+  *noteTokenUse({ id, usedMs }) {
+    yield* noteUse.run(id, usedMs)
+    return { done: 'noted' }
+  },
+  *forgetServiceTokens({ nowMs }) {
+    return { done: 'forgotten', count: yield* removeEnded.run(nowMs - bounds.endedTokenMsMax, ROWS_PER_SWEEP) }
+  },
 }

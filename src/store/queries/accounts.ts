@@ -1,9 +1,10 @@
 // Queries for accounts, and for the budgets of accounts and keys. The operator's own accounts are left out.
 
 import type { Database } from 'bun:sqlite'
+import type { SqlValue } from '../engine/steps.ts'
 import { periodOf } from '../ledger/budgets.ts'
 import { accountColumns, budgetColumns } from '../tables/accounts.ts'
-import type { RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { beginsWithName, equals, findOne, isTrue, listPage, scopeSql, scopeValues } from './paging.ts'

@@ -2,7 +2,8 @@
 // values of a request are always bound.
 
 import type { Database } from 'bun:sqlite'
-import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import type { SqlValue } from '../engine/steps.ts'
+import type { Columns, RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
 
 /** The accounts that an actor, a person or a service token, may see: those in which the actor has at least this rank. */
@@ -75,8 +76,9 @@ export interface Page<T> {
   readonly next: string | null
 }
 
-export const scopeSql = (account: string): string =>
-  `${account} IN (SELECT account_id FROM account_access WHERE actor_id = $scope AND rank >= $rank)`
+/** The condition that an account is in a scope, with the names of the two parameters. */
+export const scopeSql = (account: string, actorId = '$scope', rank = '$rank'): string =>
+  `${account} IN (SELECT account_id FROM account_access WHERE actor_id = ${actorId} AND rank >= ${rank})`
 
 export const scopeValues = (scope: Scope | null): Record<string, SqlValue> =>
   scope === null ? {} : { scope: scope.actorId, rank: scope.rank }

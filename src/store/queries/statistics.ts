@@ -6,6 +6,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openReader } from '../engine/database.ts'
 import { STATISTICS_FILE } from '../engine/folder.ts'
+import type { SqlValue } from '../engine/steps.ts'
 import type { Cut, Span, SpanRetention } from '../statistics/plan.ts'
 import { endUserKeepMs, failureKeepMs, keepMs, spanAt } from '../statistics/plan.ts'
 import type { SpanRanges } from '../statistics/ranges.ts'
@@ -27,7 +28,6 @@ import {
   readTop,
   readTopEndUsers,
 } from '../statistics/statistics-queries.ts'
-import type { SqlValue } from '../tables/columns.ts'
 import type { Scope } from './paging.ts'
 import { scopeSql, scopeValues } from './paging.ts'
 

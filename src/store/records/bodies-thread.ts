@@ -8,6 +8,8 @@ import { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { errorText, serveThread } from '../../base/threads/serve-thread.ts'
 import { openWriter } from '../engine/database.ts'
+import type { RunSteps } from '../engine/sqlite-steps.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import type { ResealCursor } from '../secrets/resealed-rows.ts'
 import { resealedWriter, resealSome, resealStart } from '../secrets/resealed-rows.ts'
 import { bodyColumns } from '../secrets/secret-marks.ts'
@@ -26,6 +28,8 @@ const ROWS_PER_SWEEP = 100
 const FREE_BYTES_MIN = 256 * 1024 * 1024
 const CHECK_EVERY_MS = 1_000
 const RESEAL_PAUSE_MS = 5
+
+const writeResealed = resealedWriter(bodyColumns)
 
 type Column = 'request' | 'answer'
 
@@ -53,7 +57,7 @@ class BodyFile {
   readonly #folder: string
   readonly #ring: SecretRing
   readonly #seal: Seal
-  readonly #writeResealed
+  readonly #runSteps: RunSteps
   readonly #insert
   readonly #find
   readonly #insertOwner
@@ -104,7 +108,7 @@ class BodyFile {
     )
     this.#deleteBody = this.#db.query('DELETE FROM body WHERE call_id = ?1')
     this.#deleteOwner = this.#db.query('DELETE FROM body_owner WHERE call_id = ?1')
-    this.#writeResealed = resealedWriter(this.#db, bodyColumns)
+    this.#runSteps = sqliteSteps(this.#db)
     this.#readSums()
   }
 
@@ -215,7 +219,7 @@ class BodyFile {
     if (!this.#checkSpace()) throw new Error('the disk is nearly full')
     const resealing = { columns: bodyColumns, seal: this.#seal, newest: this.#ring.newestFingerprint }
     const { rows, next } = resealSome(this.#db, resealing, cursor)
-    this.#db.transaction(() => rows.forEach(row => this.#writeResealed(row))).immediate()
+    this.#db.transaction(() => rows.forEach(row => this.#runSteps(writeResealed(row)))).immediate()
     return next
   }
 

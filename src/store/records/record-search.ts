@@ -4,11 +4,12 @@
 // time.
 
 import type { Database } from 'bun:sqlite'
+import type { SqlValue } from '../engine/steps.ts'
 import type { RecordIndex } from '../ledger/late-indexes.ts'
 import { recordIndexes, recordTail } from '../ledger/late-indexes.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
-import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import type { Columns, RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
 import type { fullRecordColumns, recordColumns } from '../tables/records.ts'
 

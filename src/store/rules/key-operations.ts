@@ -1,18 +1,19 @@
 // The operations on API keys: create, change, rotate and revoke.
 
 import { bounds } from '../../base/bounds.ts'
-import type { HandlersOf } from '../engine/operation.ts'
+import type { StepsOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
-import { buildScopeCheck } from '../engine/scope-check.ts'
-import type { Books } from '../ledger/books.ts'
-import { buildGiveCredit } from '../ledger/credit.ts'
-import { buildIdCheck } from '../ledger/funding-operations.ts'
-import { buildAccountReader } from '../ledger/ledger-operations.ts'
+import { isInScope } from '../engine/scope-check.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
+import { isIdTaken, readAccount } from '../ledger/accounts.ts'
+import { giveCredit } from '../ledger/credit.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { readAmount } from '../ledger/money-text.ts'
 import { hiddenKeyColumns, keyColumns } from '../tables/accounts.ts'
 import type { RowChange, StoredRow } from '../tables/columns.ts'
 import { rowInserter, rowUpdater } from '../tables/columns.ts'
+import { hasTier } from './tier-operations.ts'
 
 type KeyColumns = typeof keyColumns
 
@@ -63,58 +64,64 @@ export interface KeyOperations {
   revokeKey: { input: ScopedInput & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
 }
 
-type KeyHandlers = HandlersOf<KeyOperations>
-type RawRow = Record<string, bigint | string | null>
-
 export const DEFAULT_TIER = 'standard'
 
-export const keyOperations = (books: Books): KeyHandlers => ({
-  createKey: buildCreateKey(books),
-  setKey: buildSetKey(books),
-  ...rotateAndRevokeOperations(books),
-})
+// Revoked keys do not count.
+const findName = query(
+  'SELECT 1 FROM api_key WHERE account_id = ?1 AND name = ?2 AND id <> ?3 AND revoked_ms IS NULL LIMIT 1',
+)
+const findAccountTier = query<{ tier: string | null }>('SELECT tier FROM account WHERE id = ?1')
+const countKeys = query<{ n: bigint }>(
+  'SELECT count(*) AS n FROM (SELECT 1 FROM api_key WHERE account_id = ?1 LIMIT ?2) k',
+)
+const insertAccount = query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
+const insertKey = rowInserter('api_key', { ...keyColumns, ...hiddenKeyColumns })
+const findKey = query<StoredRow<KeyColumns>>('SELECT * FROM api_key WHERE id = ?1')
+const updateKey = rowUpdater('api_key', keyColumns)
+const revoke = query(
+  `UPDATE api_key SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL, old_pepper = NULL
+   WHERE id = ?1 AND revoked_ms IS NULL`,
+)
+const rotate = query(
+  `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, old_until_ms = ?5,
+     old_digest = CASE WHEN CAST(?5 AS BIGINT) IS NULL THEN NULL ELSE digest END,
+     old_pepper = CASE WHEN CAST(?5 AS BIGINT) IS NULL THEN NULL ELSE pepper END WHERE id = ?1`,
+)
 
-/** Checks whether another key of the account has this name. Revoked keys do not count. */
-function nameFinder({ db }: Books): (accountId: number, name: string, exceptId: number) => boolean {
-  const find = db.query(
-    'SELECT 1 FROM api_key WHERE account_id = ?1 AND name = ?2 AND id <> ?3 AND revoked_ms IS NULL LIMIT 1',
-  )
-  return (accountId, name, exceptId) => find.get(accountId, name, exceptId) !== null
+/** Whether another key of the account has this name. */
+function* hasName(accountId: number, name: string, exceptId: number): Steps<boolean> {
+  return (yield* findName.get(accountId, name, exceptId)) !== undefined
 }
 
-function buildCreateKey(books: Books): KeyHandlers['createKey'] {
-  const { db, nowMs } = books
-  const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const findAccountTier = db.query<{ tier: string | null }, [number]>('SELECT tier FROM account WHERE id = ?1')
-  const countKeys = db.query('SELECT count(*) AS n FROM (SELECT 1 FROM api_key WHERE account_id = ?1 LIMIT ?2)')
-  const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
-  const insertKey = rowInserter(db, 'api_key', { ...keyColumns, ...hiddenKeyColumns })
-  const readAccount = buildAccountReader(db)
-  const isInScope = buildScopeCheck(db)
-  const hasName = nameFinder(books)
-  const isTaken = buildIdCheck(db)
-  const giveCredit = buildGiveCredit(books)
+/** The key; undefined where the actor may not change it. */
+function* findInScope({ id, scope }: ScopedInput & { readonly id: number }): Steps<StoredRow<KeyColumns> | undefined> {
+  const row = yield* findKey.get(id)
+  return row !== undefined && (yield* isInScope(scope, Number(row.account_id))) ? row : undefined
+}
 
-  /** Why the key cannot be created; undefined where it can. */
-  function problem(key: KeyInsert): 'account_unknown' | 'name_taken' | 'id_taken' | 'too_many' | undefined {
-    if (isTaken(key.id)) return 'id_taken'
-    if (!key.existing) return undefined
-    const kind = readAccount(key.accountId)?.kind
-    if (kind === undefined || kind === 'operator' || !isInScope(key.scope, key.accountId)) return 'account_unknown'
-    if (hasName(key.accountId, key.name, key.id)) return 'name_taken'
-    const countMax = bounds.keysOfAccountMax
-    const isFull = key.scope && Number((countKeys.get(key.accountId, countMax) as RawRow).n) >= countMax
-    return isFull ? 'too_many' : undefined
-  }
+/** Why the key cannot be created; undefined where it can. */
+function* problemOf(key: KeyInsert): Steps<'account_unknown' | 'name_taken' | 'id_taken' | 'too_many' | undefined> {
+  if (yield* isIdTaken(key.id)) return 'id_taken'
+  if (!key.existing) return undefined
+  const kind = (yield* readAccount(key.accountId))?.kind
+  const isKnown = kind !== undefined && kind !== 'operator' && (yield* isInScope(key.scope, key.accountId))
+  if (!isKnown) return 'account_unknown'
+  if (yield* hasName(key.accountId, key.name, key.id)) return 'name_taken'
+  const countMax = bounds.keysOfAccountMax
+  const isFull = key.scope && (yield* countKeys.get(key.accountId, countMax))!.n >= countMax
+  return isFull ? 'too_many' : undefined
+}
 
-  return function createKey(key) {
+export const keyOperations: StepsOf<KeyOperations> = {
+  *createKey(key, context) {
+    const { nowMs } = context
     const credit = readAmount(key.credit)
-    const done = problem(key)
+    const done = yield* problemOf(key)
     if (done !== undefined) return { done }
-    const tier = key.tier ?? findAccountTier.get(key.accountId)?.tier ?? DEFAULT_TIER
-    if (findTier.get(tier) === null) return { done: 'tier_unknown' }
-    if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
-    insertKey({
+    const tier = key.tier ?? (yield* findAccountTier.get(key.accountId))?.tier ?? DEFAULT_TIER
+    if (!(yield* hasTier(tier))) return { done: 'tier_unknown' }
+    if (!key.existing) yield* insertAccount.run(key.accountId, key.name, nowMs())
+    yield* insertKey({
       ...key,
       tier,
       digest: Buffer.from(key.digest, 'hex'),
@@ -122,59 +129,32 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
       disabledMs: key.disabled ? nowMs() : null,
       selfMade: Boolean(key.scope),
     })
-    if (credit > 0n) giveCredit({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
+    const gift = { kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit } as const
+    if (credit > 0n) yield* giveCredit(gift, context)
     return { done: 'created' }
-  }
-}
-
-function buildSetKey(books: Books): KeyHandlers['setKey'] {
-  const { db, nowMs } = books
-  const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const find = db.query<StoredRow<KeyColumns>, [number]>('SELECT * FROM api_key WHERE id = ?1')
-  const update = rowUpdater(db, 'api_key', keyColumns)
-  const isInScope = buildScopeCheck(db)
-  const hasName = nameFinder(books)
-  return function setKey({ id, scope, disabled, ...change }) {
-    const row = find.get(id)
-    if (row === null || !isInScope(scope, Number(row.account_id))) return { done: 'unknown' }
+  },
+  *setKey({ id, scope, disabled, ...change }, { nowMs }) {
+    const row = yield* findInScope({ id, scope: scope ?? null })
+    if (row === undefined) return { done: 'unknown' }
     if (row.revoked_ms !== null) return { done: 'revoked' }
     const { name, tier } = change
-    if (tier !== undefined && findTier.get(tier) === null) return { done: 'tier_unknown' }
-    if (name !== undefined && hasName(Number(row.account_id), name, id)) return { done: 'name_taken' }
+    if (tier !== undefined && !(yield* hasTier(tier))) return { done: 'tier_unknown' }
+    if (name !== undefined && (yield* hasName(Number(row.account_id), name, id))) return { done: 'name_taken' }
     // A key that is disabled already keeps its date.
     const isSwitched = disabled !== undefined && disabled !== (row.disabled_ms !== null)
-    update(id, row, { ...change, ...(isSwitched && { disabledMs: disabled ? nowMs() : null }) })
+    yield* updateKey(id, row, { ...change, ...(isSwitched && { disabledMs: disabled ? nowMs() : null }) })
     return { done: 'set' }
-  }
-}
-
-function rotateAndRevokeOperations({ db, nowMs }: Books): Pick<KeyHandlers, 'rotateKey' | 'revokeKey'> {
-  const find = db.query('SELECT account_id, digest, revoked_ms FROM api_key WHERE id = ?1')
-  const revoke = db.query(
-    `UPDATE api_key SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL, old_pepper = NULL
-     WHERE id = ?1 AND revoked_ms IS NULL`,
-  )
-  const rotate = db.query(
-    `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, old_until_ms = ?5,
-       old_digest = iif(?5 IS NULL, NULL, digest), old_pepper = iif(?5 IS NULL, NULL, pepper) WHERE id = ?1`,
-  )
-  const isInScope = buildScopeCheck(db)
-  const findInScope = ({ id, scope }: ScopedInput & { readonly id: number }): RawRow | undefined => {
-    const row = find.get(id) as RawRow | null
-    return row !== null && isInScope(scope, Number(row.account_id)) ? row : undefined
-  }
-  return {
-    rotateKey({ digest, pepper, suffix, untilMs, ...key }) {
-      const row = findInScope(key)
-      if (row === undefined) return { done: 'unknown' }
-      if (row.revoked_ms !== null) return { done: 'revoked' }
-      rotate.run(key.id, Buffer.from(digest, 'hex'), pepper, suffix, untilMs)
-      return { done: 'rotated' }
-    },
-    revokeKey(key) {
-      if (findInScope(key) === undefined) return { done: 'unknown' }
-      revoke.run(key.id, nowMs())
-      return { done: 'revoked' }
-    },
-  }
+  },
+  *rotateKey({ digest, pepper, suffix, untilMs, ...key }) {
+    const row = yield* findInScope(key)
+    if (row === undefined) return { done: 'unknown' }
+    if (row.revoked_ms !== null) return { done: 'revoked' }
+    yield* rotate.run(key.id, Buffer.from(digest, 'hex'), pepper, suffix, untilMs)
+    return { done: 'rotated' }
+  },
+  *revokeKey(key, { nowMs }) {
+    if ((yield* findInScope(key)) === undefined) return { done: 'unknown' }
+    yield* revoke.run(key.id, nowMs())
+    return { done: 'revoked' }
+  },
 }

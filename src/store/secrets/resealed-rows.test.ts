@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { fingerprintIn, Seal } from '../../base/secrets/seal.ts'
 import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import { migrate } from '../engine/database.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import type { ResealCursor, ResealedRow } from './resealed-rows.ts'
 import { resealedWriter, resealSome, resealStart } from './resealed-rows.ts'
 import type { SealedColumn } from './secret-marks.ts'
@@ -16,6 +17,7 @@ const oldSeal = new Seal(buildSecretRing(oldSecret))
 const ring = buildSecretRing(newSecret, oldSecret)
 const [newest, older] = ring.fingerprints as [string, string]
 const seal = new Seal(ring)
+const writeResealed = resealedWriter(sealedColumns)
 const resealing = { columns: sealedColumns, seal, newest }
 
 let db: Database
@@ -36,12 +38,12 @@ const openAnswer = (id: number): string => {
 
 /** Encrypts all values again; `between` runs between reading and writing. */
 function resealAll(between: (rows: readonly ResealedRow[]) => void = () => {}): number {
-  const write = resealedWriter(db, sealedColumns)
+  const runSteps = sqliteSteps(db)
   let count = 0
   for (let cursor: ResealCursor | undefined = resealStart; cursor !== undefined; ) {
     const { rows, next }: ReturnType<typeof resealSome> = resealSome(db, resealing, cursor)
     between(rows)
-    count += rows.filter(write).length
+    count += rows.filter(row => runSteps(writeResealed(row))).length
     cursor = next
   }
   return count

@@ -4,6 +4,8 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import type { Seal } from '../../base/secrets/seal.ts'
 import { envelopeHead, SealError } from '../../base/secrets/seal.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { SealedColumn } from './secret-marks.ts'
 import { fillSql } from './secret-marks.ts'
 
@@ -111,13 +113,16 @@ function resealRow(db: Database, { column: { table, column, sealedIn = table, ..
   }
 }
 
-/** Returns a function that writes a row, and returns whether the row was still as it was read. */
-export function resealedWriter(db: Database, columns: readonly SealedColumn[]): (row: ResealedRow) => boolean {
+/** Makes the statements that write a row. The steps return whether the row was still as it was read. */
+export function resealedWriter(columns: readonly SealedColumn[]): (row: ResealedRow) => Steps<boolean> {
   const updates = columns.map(({ table, column, key }) => {
-    const where = key.map((name, index) => `${name} = ?${index + 3}`).join(' AND ')
-    const sql = 'UPDATE {table} SET {column} = ?1 WHERE substr({column}, 1, length(?2)) = ?2 AND {where}'
-    return db.query(fillSql(sql, { table, column, where }))
+    const where = key.map((name, index) => `${name} = ?${index + 4}`).join(' AND ')
+    const sql = 'UPDATE {table} SET {column} = ?1 WHERE substr({column}, 1, CAST(?3 AS INTEGER)) = ?2 AND {where}'
+    return query(fillSql(sql, { table, column, where }))
   })
-  return ({ columnIndex, key, head, sealed }) =>
-    updates[columnIndex]!.run(Buffer.from(sealed, 'base64'), Buffer.from(head, 'hex'), ...key).changes === 1
+  return function* writeResealed({ columnIndex, key, head, sealed }) {
+    const headBytes = Buffer.from(head, 'hex')
+    const values = [Buffer.from(sealed, 'base64'), headBytes, headBytes.length, ...key]
+    return (yield* updates[columnIndex]!.run(...values)) === 1
+  }
 }

@@ -2,11 +2,11 @@
 // SELECT lists, the INSERT and UPDATE statements, the conversion of rows and the columns of the audit log are all made
 // from these descriptions, once, when a statement is prepared.
 
-import type { Database } from 'bun:sqlite'
+import type { SqlValue, Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { readAmount } from '../ledger/money-text.ts'
 
-export type SqlValue = bigint | number | string | Uint8Array | null
 export type SqlRow = Readonly<Record<string, SqlValue>>
 
 /** Converts the value of a column. What is read can cross a thread as JSON. */
@@ -136,29 +136,28 @@ const writersOf = (columns: Columns, ...marks: readonly ColumnMark[]): readonly 
     .filter(([, [, , ...own]]) => own.some(mark => marks.includes(mark)))
     .map(([name, [sql, type]]) => [name, sql, type])
 
-/** Prepares the statement that inserts a row. */
-export function rowInserter<C extends Columns>(db: Database, table: string, columns: C): (row: NewRow<C>) => void {
+/** Makes the statement that inserts a row. */
+export function rowInserter<C extends Columns>(table: string, columns: C): (row: NewRow<C>) => Steps<void> {
   const writers = writersOf(columns, 'insert', 'update')
   const names = writers.map(([, sql]) => sql).join(', ')
-  const insert = db.query(`INSERT INTO ${table} (${names}) VALUES (${writers.map(() => '?').join(', ')})`)
-  return row => {
+  const insert = query(`INSERT INTO ${table} (${names}) VALUES (${writers.map((_, i) => `?${i + 1}`).join(', ')})`)
+  return function* insertRow(row) {
     const values: Readonly<Record<string, unknown>> = row
-    insert.run(...writers.map(([name, , type]) => type.write(values[name])))
+    yield* insert.run(...writers.map(([name, , type]) => type.write(values[name])))
   }
 }
 
-/** Prepares the statement that changes a row. `current` is the present row, with its names in SQL. */
+/** Makes the statement that changes a row. `current` is the present row, with its names in SQL. */
 export function rowUpdater<C extends Columns>(
-  db: Database,
   table: string,
   columns: C,
-): (id: string | number, current: SqlRow, change: RowChange<C>) => void {
+): (id: string | number, current: SqlRow, change: RowChange<C>) => Steps<void> {
   const writers = writersOf(columns, 'update')
   const assignments = writers.map(([, sql], index) => `${sql} = ?${index + 2}`).join(', ')
-  const update = db.query(`UPDATE ${table} SET ${assignments} WHERE id = ?1`)
-  return (id, current, change) => {
+  const update = query(`UPDATE ${table} SET ${assignments} WHERE id = ?1`)
+  return function* updateRow(id, current, change) {
     const values: Readonly<Record<string, unknown>> = change
-    update.run(
+    yield* update.run(
       id,
       ...writers.map(([name, sql, type]) => (values[name] === undefined ? current[sql]! : type.write(values[name]))),
     )

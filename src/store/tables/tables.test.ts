@@ -3,6 +3,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { migrate } from '../engine/database.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import type { RecordRow } from '../ledger/hold-types.ts'
 import { recordInserter } from '../ledger/ledger-operations.ts'
 import { accountColumns, budgetColumns, hiddenKeyColumns, keyColumns } from './accounts.ts'
@@ -21,6 +22,7 @@ import { hiddenTokenColumns, serviceTokenColumns } from './service-tokens.ts'
 
 const db = new Database(':memory:', { strict: true, safeIntegers: true })
 migrate(db)
+const runSteps = sqliteSteps(db)
 afterAll(() => db.close())
 
 const keys = { ...keyColumns, ...hiddenKeyColumns }
@@ -102,7 +104,8 @@ test('no secret column is in the audit log', () => {
 })
 
 test('a key is read as it was inserted, and as it was changed', () => {
-  rowInserter(db, 'account', accountColumns)({ id: 11, type: 'team', name: 'team', kind: 'prepaid', createdMs: 5 })
+  const insertAccount = rowInserter('account', accountColumns)
+  runSteps(insertAccount({ id: 11, type: 'team', name: 'team', kind: 'prepaid', createdMs: 5 }))
   const key = {
     id: 21,
     accountId: 11,
@@ -112,18 +115,16 @@ test('a key is read as it was inserted, and as it was changed', () => {
     createdMs: 6,
     digest: Buffer.alloc(32),
   }
-  rowInserter(
-    db,
-    'api_key',
-    keys,
-  )({ ...key, pepper: 'p', selfMade: false, strict: true, allows: ['a/*', 'b'], denies: [] })
+  const insertKey = rowInserter('api_key', keys)
+  runSteps(insertKey({ ...key, pepper: 'p', selfMade: false, strict: true, allows: ['a/*', 'b'], denies: [] }))
   const find = db.query<SqlRow, []>(`SELECT ${selectList(keyColumns)} FROM api_key WHERE id = 21`)
   const read = rowReader(keyColumns)
   const { digest: _, ...shown } = key
   const fresh = { ...shown, qpm: null, strictCap: false, strict: true, allows: ['a/*', 'b'], denies: null, version: 1 }
   expect(read(find.get()!)).toMatchObject(fresh)
   const current = db.query<SqlRow, []>('SELECT * FROM api_key WHERE id = 21').get()!
-  rowUpdater(db, 'api_key', keyColumns)(21, current, { qpm: 7, strict: false, allows: null, expiresMs: 9 })
+  const update = rowUpdater('api_key', keyColumns)
+  runSteps(update(21, current, { qpm: 7, strict: false, allows: null, expiresMs: 9 }))
   expect(read(find.get()!)).toMatchObject({
     ...fresh,
     ...{ qpm: 7, strict: false, allows: null, expiresMs: 9, version: 2 },

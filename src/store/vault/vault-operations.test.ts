@@ -5,18 +5,22 @@ import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { OperationInput } from '../engine/operations.ts'
+import type { RunSteps } from '../engine/sqlite-steps.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import { VaultReader } from './vault-reader.ts'
 import { VaultTable } from './vault-table.ts'
 
 const [alice, bob] = [11, 12]
 
 let books: TestBooks
+let runSteps: RunSteps
 let reader: VaultReader
 let nowMs: number
 
 beforeEach(() => {
   books = openTestBooks()
   reader = new VaultReader(books.db)
+  runSteps = sqliteSteps(books.db)
   nowMs = books.nowMs
 })
 afterEach(() => {
@@ -136,11 +140,11 @@ describe('the quota of an account', () => {
     const insert = books.db.query(
       "INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, x'00')",
     )
-    let rows = new VaultTable(books.db, 'kept_reasoning', { rowsMax: 4, bytesMax: 100 })
+    let rows = new VaultTable('kept_reasoning', { rowsMax: 4, bytesMax: 100 })
     const storeRow = (id: string, bytes: number, expiresMs = nowMs + 10): void => {
-      rows.drop({ accountId: alice, id })
+      runSteps(rows.drop({ accountId: alice, id }))
       insert.run(alice, id, expiresMs, bytes)
-      rows.addRow(alice, bytes)
+      runSteps(rows.addRow(alice, bytes))
     }
     const storedIds = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
     for (const id of ['a', 'b', 'c', 'd', 'e']) storeRow(id, 10)
@@ -150,10 +154,10 @@ describe('the quota of an account', () => {
     expect(storedIds()).toEqual(['d', 'e', 'b', 'f'])
     storeRow('g', 40)
     expect(storedIds()).toEqual(['f', 'g']) // all five would have 130 bytes, and without d and e still 110
-    rows.drop({ accountId: alice, id: 'f' })
-    rows.drop({ accountId: alice, id: 'g' })
+    runSteps(rows.drop({ accountId: alice, id: 'f' }))
+    runSteps(rows.drop({ accountId: alice, id: 'g' }))
     storeRow('h', 100, nowMs)
-    expect(rows.deleteExpired(nowMs)).toBe(1)
+    expect(runSteps(rows.deleteExpired(nowMs))).toBe(1)
     for (const id of ['i', 'j', 'k']) storeRow(id, 30)
     const rolledBack = books.db.transaction(() => {
       storeRow('never', 10)
@@ -163,7 +167,7 @@ describe('the quota of an account', () => {
     rows.reset()
     storeRow('l', 10)
     expect(storedIds()).toEqual(['i', 'j', 'k', 'l'])
-    rows = new VaultTable(books.db, 'kept_reasoning', { rowsMax: 4, bytesMax: 100 })
+    rows = new VaultTable('kept_reasoning', { rowsMax: 4, bytesMax: 100 })
     storeRow('m', 10)
     expect(storedIds()).toEqual(['j', 'k', 'l', 'm'])
   })
@@ -176,10 +180,10 @@ describe('the total of all accounts', () => {
     )
   const storedIds = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
   const open = (allBytesMax: number): VaultTable =>
-    new VaultTable(books.db, 'kept_reasoning', { rowsMax: 100, bytesMax: 1_000, allBytesMax })
+    new VaultTable('kept_reasoning', { rowsMax: 100, bytesMax: 1_000, allBytesMax })
   const storeRow = (rows: VaultTable, accountId: number, id: string, bytes = 10): void => {
     insert().run(accountId, id, nowMs + 10, bytes)
-    rows.addRow(accountId, bytes)
+    runSteps(rows.addRow(accountId, bytes))
   }
 
   test('is limited: the oldest rows of the largest account are deleted', () => {
@@ -198,7 +202,7 @@ describe('the total of all accounts', () => {
     })
     expect(rolledBack).toThrow('rolled back')
     rows.reset()
-    rows.drop({ accountId: 13, id: 'c1' })
+    runSteps(rows.drop({ accountId: 13, id: 'c1' }))
     storeRow(rows, alice, 'a4')
     expect(storedIds().length).toBe(5)
     storeRow(rows, alice, 'a5')
@@ -210,10 +214,10 @@ describe('the total of all accounts', () => {
     for (let index = 0; index < 90; index++) storeRow(open(1_000), index % 2 === 0 ? alice : bob, `r${index}`)
     const rows = open(100)
     expect([
-      rows.deleteExpired(nowMs),
-      rows.deleteExpired(nowMs),
-      rows.deleteExpired(nowMs),
-      rows.deleteExpired(nowMs),
+      runSteps(rows.deleteExpired(nowMs)),
+      runSteps(rows.deleteExpired(nowMs)),
+      runSteps(rows.deleteExpired(nowMs)),
+      runSteps(rows.deleteExpired(nowMs)),
     ]).toEqual([32, 32, 16, 0])
     expect(storedIds()).toEqual(Array.from({ length: 10 }, (_none, index) => `r${80 + index}`))
   })

@@ -1,0 +1,32 @@
+// Runs steps on a SQLite connection, synchronously. Each text is prepared once for the connection.
+
+import type { Database, Statement as PreparedStatement } from 'bun:sqlite'
+import type { SqlText, SqlValue, Statement, Steps } from './steps.ts'
+
+export type RunSteps = <T>(steps: Steps<T>) => T
+
+type Prepared = PreparedStatement<unknown, SqlValue[]>
+
+export function sqliteSteps(db: Database): RunSteps {
+  const statements = new Map<SqlText, Prepared>()
+
+  function prepare(text: SqlText): Prepared {
+    const known = statements.get(text)
+    if (known !== undefined) return known
+    const prepared: Prepared = db.prepare(text.sqlite)
+    statements.set(text, prepared)
+    return prepared
+  }
+
+  function execute({ text, values, want }: Statement): unknown {
+    const prepared = prepare(text)
+    if (want === 'row') return prepared.get(...values) ?? undefined
+    return want === 'rows' ? prepared.all(...values) : prepared.run(...values).changes
+  }
+
+  return steps => {
+    let step = steps.next()
+    while (!step.done) step = steps.next(execute(step.value))
+    return step.value
+  }
+}

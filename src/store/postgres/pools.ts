@@ -1,0 +1,135 @@
+// Connections to PostgreSQL, and transactions that run steps. This is the only file that uses Bun.SQL.
+//
+// Every statement has a deadline. When a server does not answer, for example because the network is cut silently, the
+// driver would wait for ever; so the pool closes all of its connections then and opens new ones. The transaction of the
+// statement fails. If the statement was a COMMIT, it is not known whether it has succeeded.
+
+import { SQL } from 'bun'
+import type { SqlValue, Statement, Steps } from '../engine/steps.ts'
+
+export type PostgresAddress =
+  | { readonly url: string }
+  | { readonly socket: string; readonly username: string; readonly database: string }
+
+export interface PoolOptions {
+  readonly address: PostgresAddress
+  readonly connections: number
+  /** The longest time for one statement, and for waiting for a free connection. */
+  readonly deadlineMs: number
+}
+
+export class DeadlineError extends Error {}
+
+/** The server gives up a little earlier than the client, so that the connection can be used further. */
+const SERVER_SHARE = 0.9
+
+type Rows = readonly Readonly<Record<string, unknown>>[] & { readonly count: number }
+type Connection = Awaited<ReturnType<SQL['reserve']>>
+
+export class PostgresPool {
+  readonly #options: PoolOptions
+  #sql: SQL
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#sql = connect(options)
+  }
+
+  /** Runs steps in one transaction. Any error rolls it back. */
+  async transact<T>(steps: Steps<T>): Promise<T> {
+    const sql = this.#sql
+    const connection = await this.#reserve(sql)
+    const run = async (statement: Statement): Promise<unknown> =>
+      resultOf(statement, await this.#send(sql, connection, statement))
+    try {
+      await this.#within(sql, connection.unsafe('BEGIN'))
+      let step = steps.next()
+      while (!step.done) step = steps.next(await run(step.value))
+      await this.#within(sql, connection.unsafe('COMMIT'))
+      return step.value
+    } catch (fault) {
+      await this.#rollBack(sql, connection)
+      throw fault
+    } finally {
+      connection.release()
+    }
+  }
+
+  /** Runs statements without parameters, separated by semicolons, in one transaction. */
+  async runScript(script: string): Promise<void> {
+    const sql = this.#sql
+    await this.#within(sql, sql.unsafe(script).simple())
+  }
+
+  async close(): Promise<void> {
+    await this.#sql.close({ timeout: 0 })
+  }
+
+  #send(sql: SQL, connection: Connection, { text, values }: Statement): Promise<Rows> {
+    return this.#within(sql, connection.unsafe(text.postgres, values.map(bound)) as Promise<Rows>)
+  }
+
+  async #rollBack(sql: SQL, connection: Connection): Promise<void> {
+    // Without a connection the server rolls back by itself.
+    await this.#within(sql, connection.unsafe('ROLLBACK')).catch(() => {})
+  }
+
+  /** Waits for a free connection. The others may be busy with healthy transactions, so they are left alone. */
+  async #reserve(sql: SQL): Promise<Connection> {
+    const reserved = sql.reserve()
+    try {
+      return await this.#beforeDeadline(reserved)
+    } catch (fault) {
+      reserved.then(connection => connection.release()).catch(() => {})
+      throw fault
+    }
+  }
+
+  /** Waits for an answer. `sql` is the one that was asked: it may have been replaced meanwhile. */
+  async #within<T>(sql: SQL, answer: Promise<T>): Promise<T> {
+    try {
+      return await this.#beforeDeadline(answer)
+    } catch (fault) {
+      if (fault instanceof DeadlineError) this.#replace(sql)
+      throw fault
+    }
+  }
+
+  #beforeDeadline<T>(answer: Promise<T>): Promise<T> {
+    const { deadlineMs } = this.#options
+    return new Promise((resolve, reject) => {
+      const late = (): void => reject(new DeadlineError(`PostgreSQL has not answered within ${deadlineMs} ms`))
+      const timer = setTimeout(late, deadlineMs)
+      answer.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
+  }
+
+  #replace(sql: SQL): void {
+    if (sql !== this.#sql) return
+    this.#sql = connect(this.#options)
+    sql.close({ timeout: 0 }).catch(() => {})
+  }
+}
+
+function connect({ address, connections, deadlineMs }: PoolOptions): SQL {
+  const { socket, ...named } = 'url' in address ? { ...address, socket: undefined } : address
+  return new SQL({
+    adapter: 'postgres',
+    ...named,
+    ...(socket !== undefined && { path: socket }),
+    max: connections,
+    // All integers are read as bigint, as on SQLite.
+    bigint: true,
+    connectionTimeout: Math.ceil(deadlineMs / 1_000),
+    connection: { application_name: 'weir', statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)) },
+  } as SQL.Options)
+}
+
+/** The driver sends a whole number above 32 bits as a floating point number, but a bigint as BIGINT. */
+const bound = (value: SqlValue): SqlValue =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+
+function resultOf({ want }: Statement, rows: Rows): unknown {
+  if (want === 'row') return rows[0]
+  return want === 'rows' ? rows : rows.count
+}

@@ -1,0 +1,94 @@
+// Transactions on PostgreSQL: all or nothing, one operation after another, and no statement without a deadline.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Steps } from '../../src/store/engine/steps.ts'
+import { postgresQuery } from '../../src/store/engine/steps.ts'
+import { PostgresOperations } from '../../src/store/postgres/cold-operations.ts'
+import type { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { DeadlineError } from '../../src/store/postgres/pools.ts'
+import { createSchema } from '../../src/store/postgres/schema.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+
+tellMissingPostgres()
+
+const insert = postgresQuery("INSERT INTO setting (name, value) VALUES ($1, '1')")
+const count = postgresQuery<{ n: bigint }>('SELECT count(*) AS n FROM setting WHERE name = $1')
+const sleep = postgresQuery('SELECT pg_sleep(600)')
+const neverGiveUp = postgresQuery('SET LOCAL statement_timeout = 0')
+
+describe.skipIf(!hasPostgres)('a pool', () => {
+  let server: TestPostgres
+  let pool: PostgresPool
+
+  beforeAll(async () => {
+    server = await startPostgres()
+    pool = await server.open({ connections: 8, deadlineMs: 60_000 })
+    await createSchema(pool)
+  })
+  afterAll(() => server.stop())
+
+  const countOf = async (name: string): Promise<bigint> => (await pool.transact(count.get(name)))!.n
+
+  test('commits all statements of an operation, or none', async () => {
+    function* insertTwo(name: string, fails: boolean): Steps<string> {
+      yield* insert.run(name)
+      if (fails) throw new Error('no')
+      yield* insert.run(`${name}, too`)
+      return 'both'
+    }
+    expect(await pool.transact(insertTwo('a', false))).toBe('both')
+    await expect(pool.transact(insertTwo('b', true))).rejects.toThrow('no')
+    await expect(pool.transact(insertTwo('a', false))).rejects.toMatchObject({ errno: '23505' })
+    expect(await Promise.all(['a', 'a, too', 'b'].map(countOf))).toEqual([1n, 1n, 0n])
+  })
+
+  test('ends a statement that takes too long, on the server', async () => {
+    const hasty = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 2_000 })
+    await expect(hasty.transact(sleep.get())).rejects.toMatchObject({ errno: '57014' })
+    expect((await hasty.transact(count.get('a')))!.n).toBe(1n)
+  })
+
+  test('gives up a server that does not answer, and works again afterwards', async () => {
+    const hasty = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 2_000 })
+    function* hang(): Steps<void> {
+      yield* insert.run('never')
+      yield* neverGiveUp.run()
+      yield* sleep.get()
+    }
+    await expect(hasty.transact(hang())).rejects.toThrow(DeadlineError)
+    expect((await hasty.transact(count.get('a')))!.n).toBe(1n)
+    expect(await countOf('never')).toBe(0n)
+  })
+
+  test('lets a transaction finish while another one waits in vain for its connection', async () => {
+    const busy = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 3_000 })
+    const pause = postgresQuery('SELECT pg_sleep(1.2)')
+    function* long(): Steps<string> {
+      for (let round = 0; round < 4; round++) yield* pause.get()
+      return 'finished'
+    }
+    const first = busy.transact(long())
+    const second = busy.transact(count.get('a'))
+    expect(await Promise.allSettled([first, second])).toMatchObject([
+      { status: 'fulfilled', value: 'finished' },
+      { status: 'rejected', reason: expect.any(DeadlineError) },
+    ])
+    expect((await busy.transact(count.get('a')))!.n).toBe(1n)
+  })
+
+  test('runs operations that count first and write then one after another', async () => {
+    const operations = new PostgresOperations(pool, { slot: 1 })
+    const by = { actor: 'cli' }
+    await operations.run('createAccount', { id: 11, name: 'x', type: 'team' }, by)
+    const webhook = { accountId: 11, scope: null, url: 'https://h/x', origin: 'https://h', events: 'key.revoked' }
+    const secret = Buffer.alloc(50).toString('base64')
+    const many = Array.from({ length: 3 * bounds.webhooksOfAccountMax }, (_, index) =>
+      operations.run('createWebhook', { ...webhook, id: 100 + index, secret, author: 'cli' }, by),
+    )
+    const results = (await Promise.all(many)).map(({ done }) => done)
+    expect(results.filter(done => done === 'created')).toHaveLength(bounds.webhooksOfAccountMax)
+    expect(results.filter(done => done === 'too_many')).toHaveLength(2 * bounds.webhooksOfAccountMax)
+  })
+})

@@ -1,0 +1,59 @@
+// Every registered statement is prepared on SQLite and on PostgreSQL, with the real schemas.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { migrate } from '../../src/store/engine/database.ts'
+// Registers the statements of all operations.
+import '../../src/store/engine/operation-runner.ts'
+import { registeredTexts } from '../../src/store/engine/steps.ts'
+import type { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { createSchema } from '../../src/store/postgres/schema.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+
+const sqlite = new Database(':memory:', { strict: true, safeIntegers: true })
+migrate(sqlite)
+afterAll(() => sqlite.close())
+
+/** Statements that control transactions cannot be prepared. */
+const texts = registeredTexts().filter(({ sqlite: sql }) => !/^(SAVEPOINT|ROLLBACK|RELEASE)\b/.test(sql))
+
+test('all statements of operations are registered', () => {
+  expect(texts.length).toBeGreaterThan(200)
+})
+
+test('each statement can be prepared on SQLite', () => {
+  const faults = texts.flatMap(({ sqlite: sql }) => {
+    try {
+      sqlite.prepare(sql).finalize()
+      return []
+    } catch (fault) {
+      return [`${fault}: ${sql}`]
+    }
+  })
+  expect(faults).toEqual([])
+})
+
+tellMissingPostgres()
+
+describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
+  let server: TestPostgres
+  let pool: PostgresPool
+
+  beforeAll(async () => {
+    server = await startPostgres()
+    pool = await server.open()
+    await createSchema(pool)
+  })
+  afterAll(() => server.stop())
+
+  test('each statement can be prepared, without any knowledge of the types of its parameters', async () => {
+    const faults: string[] = []
+    for (const { postgres: sql } of texts) {
+      await pool
+        .runScript(`PREPARE statement AS ${sql}; DEALLOCATE statement`)
+        .catch(fault => faults.push(`${fault}: ${sql}`))
+    }
+    expect(faults).toEqual([])
+  })
+})

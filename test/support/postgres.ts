@@ -1,0 +1,115 @@
+// A private PostgreSQL server for tests, from Debian's package, on a unix socket in a temporary folder. Where no server
+// can be started, tests that need one are skipped and say so; with `CI` set they fail instead.
+
+import { expect, test } from 'bun:test'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import type { Subprocess } from 'bun'
+import type { PoolOptions } from '../../src/store/postgres/pools.ts'
+import { PostgresPool } from '../../src/store/postgres/pools.ts'
+
+const VERSIONS = '/usr/lib/postgresql'
+const VERSION_MIN = 15
+const START_MS_MAX = 60_000
+
+/** The folder with the programs of the newest installed version. */
+function findPrograms(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : []
+  const newest = Math.max(...versions.filter(version => version >= VERSION_MIN))
+  const folder = join(VERSIONS, String(newest), 'bin')
+  return existsSync(join(folder, 'postgres')) ? folder : undefined
+}
+
+/** The server refuses to run as root, so root starts it as the user of the package. */
+const isRoot = userInfo().uid === 0
+
+function idOf(option: '-u' | '-g'): number | undefined {
+  const { exitCode, stdout } = Bun.spawnSync(['id', option, 'postgres'])
+  return exitCode === 0 ? Number(stdout.toString()) : undefined
+}
+
+const programs = findPrograms()
+const owner = isRoot ? { uid: idOf('-u'), gid: idOf('-g') } : undefined
+
+/** Why no server can be started; undefined where one can. */
+const missing =
+  programs === undefined
+    ? `PostgreSQL ${VERSION_MIN} or later is not installed in ${VERSIONS}`
+    : owner !== undefined && owner.uid === undefined
+      ? 'root cannot run PostgreSQL, and there is no user postgres'
+      : undefined
+
+export const hasPostgres = missing === undefined
+
+/** A test file that needs a server calls this: it makes a missing server visible. */
+export function tellMissingPostgres(): void {
+  if (missing === undefined) return
+  console.warn(`NOT TESTED on PostgreSQL: ${missing}.`)
+  test.if(Boolean(process.env.CI))('PostgreSQL is installed', () => expect(missing).toBeUndefined())
+}
+
+export interface TestPostgres {
+  /** Opens a pool on a new, empty database. */
+  open(options?: Partial<PoolOptions>): Promise<PostgresPool>
+  /** The name of the database that was created last. */
+  readonly lastDatabase: string
+  /** Opens another pool on a database. */
+  openAgain(database: string, options?: Partial<PoolOptions>): PostgresPool
+  stop(): Promise<void>
+}
+
+export async function startPostgres(): Promise<TestPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-pg-'))
+  if (owner !== undefined) chownSync(folder, owner.uid!, owner.gid!)
+  const data = join(folder, 'data')
+  // The server ends with this process, also when it is killed.
+  const asOwner = owner === undefined ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
+  const command = ['setpriv', ...asOwner, '--pdeathsig=INT', '--']
+  const initdb = [join(programs!, 'initdb'), '-D', data, '-U', 'weir', '-A', 'trust', '-N', '--no-locale', '-E', 'UTF8']
+  const { exitCode, stderr } = Bun.spawnSync([...command, ...initdb], { cwd: folder })
+  if (exitCode !== 0) throw new Error(`initdb failed: ${stderr}`)
+  const settings = [`unix_socket_directories=${folder}`, 'listen_addresses=', 'fsync=off', 'shared_buffers=32MB']
+  const server = Bun.spawn(
+    [...command, join(programs!, 'postgres'), '-D', data, ...settings.flatMap(setting => ['-c', setting])],
+    { cwd: folder, stdout: 'ignore', stderr: 'ignore' },
+  )
+  const pools: PostgresPool[] = []
+  const openAgain = (database: string, options: Partial<PoolOptions> = {}): PostgresPool => {
+    const address = { socket: join(folder, '.s.PGSQL.5432'), username: 'weir', database }
+    const pool = new PostgresPool({ address, connections: 2, deadlineMs: 10_000, ...options })
+    pools.push(pool)
+    return pool
+  }
+  await untilReady(server, openAgain('postgres', { connections: 1 }))
+  let count = 0
+  return {
+    openAgain,
+    get lastDatabase() {
+      return `test_${count}`
+    },
+    async open(options) {
+      const database = `test_${++count}`
+      await openAgain('postgres', { connections: 1 }).runScript(`CREATE DATABASE ${database}`)
+      return openAgain(database, options)
+    },
+    async stop() {
+      await Promise.all(pools.map(pool => pool.close()))
+      server.kill('SIGINT')
+      await server.exited
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+async function untilReady(server: Subprocess, pool: PostgresPool): Promise<void> {
+  const endMs = performance.now() + START_MS_MAX
+  for (;;) {
+    try {
+      return await pool.runScript('SELECT 1')
+    } catch (fault) {
+      if (server.exitCode !== null || performance.now() > endMs) throw fault
+      await Bun.sleep(50)
+    }
+  }
+}
