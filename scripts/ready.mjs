@@ -1,8 +1,8 @@
-// Brings what the other commands need: the locked packages, and for benchmarks nginx from Debian's packages when it
-// is missing and we are root. Plain Node, because nothing else is there yet. Quick when nothing is missing.
+// Brings what the other commands need: the locked packages; for benchmarks nginx and for tests PostgreSQL, from Debian's
+// packages, when they are missing and we are root. Plain Node, because nothing else is there yet. Quick when nothing is missing.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -32,14 +32,27 @@ if (installed !== all && (wanted !== undefined || installed !== withoutTests)) {
   writeFileSync(stamp, wanted === undefined ? withoutTests : all)
 }
 
-const debian = { '--bench': [['nginx', '/usr/sbin/nginx']] }
-const missing = (debian[wanted] ?? []).filter(([, file]) => !existsSync(file)).map(([name]) => name)
-if (missing.length > 0) {
-  if (process.getuid?.() !== 0) {
-    console.error(`weir: please install these first: sudo apt-get install ${missing.join(' ')}`)
-    process.exit(1)
+const PROGRAMS = '/usr/lib/postgresql'
+const hasPostgres = () =>
+  existsSync(PROGRAMS) && readdirSync(PROGRAMS).some(version => existsSync(join(PROGRAMS, version, 'bin', 'postgres')))
+
+// Without a database server, the tests that need one are skipped and say so; a benchmark without nginx has no result.
+const debian = {
+  '--bench': { name: 'nginx', isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true },
+  '--test': { name: 'postgresql', isThere: hasPostgres, isNeeded: false },
+}[wanted]
+if (debian !== undefined && !debian.isThere()) {
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) {
+    console.error(`weir: installing ${debian.name} …`)
+    // The package must not start a server of its own.
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+    const options = { env, stdio: ['ignore', 2, 2] }
+    spawnSync('apt-get', ['update', '-qq'], options)
+    spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debian.name], options)
   }
-  console.error(`weir: installing ${missing.join(', ')} …`)
-  run('apt-get', ['update', '-qq'])
-  run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing])
+  if (!debian.isThere()) {
+    console.error(`weir: ${debian.name} is not installed. To install it: sudo apt-get install ${debian.name}`)
+    if (debian.isNeeded) process.exit(1)
+  }
 }

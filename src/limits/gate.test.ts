@@ -175,6 +175,21 @@ describe('the overload level', () => {
     expect(changes).toBe(1)
   })
 
+  test('a late event loop refuses the free tier only when calls can be the reason', async () => {
+    const gate = openGate({ timerDelayMs: () => 300 })
+    const isFreeAdmitted = (): boolean => {
+      const admitted = gate.admit({ accountId: 9, tier: 'free' })
+      if (admitted instanceof GateLease) admitted.release()
+      return admitted instanceof GateLease
+    }
+    const [first] = admitMany(gate, 1, { calls: 8 })
+    while (gate.level !== 2) await Bun.sleep(5)
+    expect(isFreeAdmitted()).toBe(false)
+    first!.release()
+    expect(isFreeAdmitted()).toBe(true)
+    gate.close()
+  })
+
   test('decides which calls are refused', async () => {
     const states: OverloadState[] = []
     let [memory, ledgerMs] = [0.1, 0]

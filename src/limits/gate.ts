@@ -78,6 +78,7 @@ export class Gate {
   #dueMs = 0
   #measuredMs = 0
   #lateMs = 0
+  #isMemoryShort = false
   /** The level that was reported last. */
   #reportedLevel: OverloadLevel = 0
   #freedMemoryMs = Number.NEGATIVE_INFINITY
@@ -170,7 +171,7 @@ export class Gate {
     if (level === 3) return 'shut'
     if (this.#activeCalls >= callsMax) return 'full'
     const isLastPart = this.#activeCalls >= callsMax * LAST_PART
-    if (tier === FREE_TIER && (isLastPart || level === 2)) return 'free_tier'
+    if (tier === FREE_TIER && (isLastPart || (level === 2 && this.#canRefusalsHelp))) return 'free_tier'
     if (isLastPart || level === 2) {
       const accounts = this.#activeAccounts + (share.activeCalls === 0 ? 1 : 0)
       // Counts one account more than there are, so that the next account finds a free slot.
@@ -181,6 +182,11 @@ export class Gate {
     if (this.#activeCalls < UNPACED_CALLS) return undefined
     const accounts = Math.max(this.#accountsThisSecond, this.#accountsLastSecond)
     return this.#pace.mayStart(share, accounts) ? undefined : 'pace'
+  }
+
+  /** With hardly any active call, something else makes the event loop or the ledger late. */
+  get #canRefusalsHelp(): boolean {
+    return this.#activeCalls >= SHARE_MIN || this.#isMemoryShort
   }
 
   #shareOf(accountId: number): Share {
@@ -226,10 +232,11 @@ export class Gate {
     const readings = this.#pressure.measure({ memory: memoryShare(), ledgerMs: ledgerWaitMs() }, nowMs)
     const state = { ...readings, level: this.level }
     this.#lateMs = state.lateMs
-    if (state.memory >= MEMORY_SHORT_SHARE && nowMs - this.#freedMemoryMs >= FREE_MEMORY_MS) {
+    this.#isMemoryShort = state.memory >= MEMORY_SHORT_SHARE
+    if (this.#isMemoryShort && nowMs - this.#freedMemoryMs >= FREE_MEMORY_MS) {
       this.#freedMemoryMs = nowMs
       this.#parts.freeMemory()
-    } else if (state.memory >= MEMORY_SHORT_SHARE) {
+    } else if (this.#isMemoryShort) {
       this.#parts.shedConnections?.()
     }
     const levelBefore = this.#reportedLevel
