@@ -2,7 +2,7 @@
 // lost.
 
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
@@ -72,6 +72,13 @@ function commits(): number {
   for (let at = 32; at + frame <= bytes.length; at += frame) if (bytes.readUInt32BE(at + 4) > 0) count++
   return count
 }
+
+test('a closed writer has closed its file: nothing but the database is left', async () => {
+  const writer = await openWriter()
+  await writer.run('setSetting', { name: 'x', value: '1' })
+  await closeWriter(writer)
+  expect(readdirSync(folder).filter(name => name.startsWith('weir.db'))).toEqual(['weir.db'])
+})
 
 describe('group commit', () => {
   test('puts everything that is queued into one commit', async () => {

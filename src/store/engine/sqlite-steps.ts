@@ -13,7 +13,8 @@ export function sqliteSteps(db: Database): RunSteps {
   function prepare(text: SqlText): Prepared {
     const known = statements.get(text)
     if (known !== undefined) return known
-    const prepared: Prepared = db.prepare(text.sqlite)
+    // `close` finalizes what `query` has prepared. A statement of `prepare` would keep the file open.
+    const prepared: Prepared = db.query(text.sqlite)
     statements.set(text, prepared)
     return prepared
   }
