@@ -118,9 +118,12 @@ export function spoil(db: Database, sql: string): void {
   const triggers = db.query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all()
   db.run('PRAGMA foreign_keys = OFF')
   db.run('PRAGMA ignore_check_constraints = ON')
-  for (const { name } of triggers as { name: string }[]) db.run('DROP TRIGGER '.concat(name))
-  db.run(sql)
-  for (const { sql: made } of triggers as { sql: string }[]) db.run(made)
+  // In one transaction: an audit that runs meanwhile must not see a database without its triggers.
+  db.transaction(() => {
+    for (const { name } of triggers as { name: string }[]) db.run('DROP TRIGGER '.concat(name))
+    db.run(sql)
+    for (const { sql: made } of triggers as { sql: string }[]) db.run(made)
+  }).immediate()
   db.run('PRAGMA ignore_check_constraints = OFF')
   db.run('PRAGMA foreign_keys = ON')
 }
