@@ -1,5 +1,6 @@
 // Brings what the other commands need: the locked packages; for benchmarks nginx and for tests PostgreSQL, from Debian's
-// packages, when they are missing and we are root. Plain Node, because nothing else is there yet. Quick when nothing is missing.
+// packages, when they are missing and we are root. It is plain Node, because nothing else is there yet, and it is quick
+// when nothing is missing.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -115,6 +115,17 @@ describe('group commit', () => {
     for (const { n } of counts) expect(n).toBeGreaterThanOrEqual(1_000)
   })
 
+  test('does not fail when an index cannot be written', async () => {
+    const writer = await openWriter()
+    const other = openDatabase(path)
+    other.run('DROP TABLE record_index')
+    other.close()
+    const records = Array.from({ length: 1_500 }, (_, at) => recordOf(1 + at, 11))
+    const results = await Promise.all(records.map(record => writer.run('record', { record })))
+    expect(results.every(({ done }) => done === 'recorded')).toBe(true)
+    expect(await writer.run('setSetting', { name: 's', value: 'x' })).toEqual({ done: 'set' })
+  })
+
   test('keeps the order of the requests', async () => {
     const writer = await openWriter()
     const values = Array.from({ length: 500 }, (_, at) => String(at))

@@ -135,12 +135,19 @@ function runAlone(job: WriteJob): WriteReply {
   }
 }
 
+let isIndexFaultReported = false
+
 /** Searches find rows without their entries too. So on a full disk, or after an error, entries are written later. */
 function writeIndexes(): void {
   if (ballast.isDiskFull) return
   try {
     operations.writeIndexes()
-  } catch {}
+    isIndexFaultReported = false
+  } catch (fault) {
+    if (isIndexFaultReported) return // it is tried again after each batch
+    isIndexFaultReported = true
+    process.stderr.write(`weir: the indexes of records cannot be written, so searches get slower: ${String(fault)}\n`)
+  }
 }
 
 self.onmessage = (event: MessageEvent<ToWriter>) => {
