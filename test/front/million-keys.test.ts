@@ -12,6 +12,7 @@ import { KeyDirectory } from '../../src/identity/key-directory.ts'
 import { mintKey } from '../../src/identity/key-format.ts'
 import { migrate, openReader, openWriter } from '../../src/store/engine/database.ts'
 import { Reader } from '../../src/store/engine/reader.ts'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { keyPlan } from '../../src/store/queries/keys.ts'
 import type { ListQuery } from '../../src/store/queries/paging.ts'
 import { listPage } from '../../src/store/queries/paging.ts'
@@ -94,7 +95,7 @@ describe('with a million keys', () => {
       },
     } as unknown as Database
     const query = { scope: null, filters: {}, sort: 'created', descending: true, limit: 50, ...partialQuery }
-    const { rows } = listPage(explainingDb, keyPlan, query)
+    const { rows } = sqliteSteps(explainingDb)(listPage(keyPlan, query))
     db.close()
     expect(rows.length).toBeGreaterThan(0)
     if (first !== undefined) expect(rows[0]!.id).toBe(first)

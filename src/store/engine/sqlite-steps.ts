@@ -18,10 +18,14 @@ export function sqliteSteps(db: Database): RunSteps {
     return prepared
   }
 
-  function execute({ text, values, want }: Statement): unknown {
-    const prepared = prepare(text)
-    if (want === 'row') return prepared.get(...values) ?? undefined
-    return want === 'rows' ? prepared.all(...values) : prepared.run(...values).changes
+  function execute(statement: Statement): unknown {
+    if (!statement.isUnique) return resultOf(prepare(statement.text), statement)
+    const prepared: Prepared = db.prepare(statement.text.sqlite)
+    try {
+      return resultOf(prepared, statement)
+    } finally {
+      prepared.finalize()
+    }
   }
 
   return steps => {
@@ -29,4 +33,9 @@ export function sqliteSteps(db: Database): RunSteps {
     while (!step.done) step = steps.next(execute(step.value))
     return step.value
   }
+}
+
+function resultOf(prepared: Prepared, { values, want }: Statement): unknown {
+  if (want === 'row') return prepared.get(...values) ?? undefined
+  return want === 'rows' ? prepared.all(...values) : prepared.run(...values).changes
 }

@@ -3,18 +3,30 @@
 
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import { openReader } from '../engine/database.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { Steps } from '../engine/steps.ts'
 import type { QueryName } from './queries.ts'
-import { buildQueries } from './queries.ts'
+import { stepQueries } from './queries.ts'
+import { statisticsQueries } from './statistics.ts'
 
 /** Inputs and results are JSON: a list of rows takes half of the time that it takes as objects. */
 export type QueryThreadMethods = { readonly [Name in QueryName]: (input: string) => string }
 
 serveThread<QueryThreadMethods, string>(path => {
-  const queries = Object.entries(buildQueries(openReader(path)))
+  const db = openReader(path)
+  const run = sqliteSteps(db)
+  // One transaction, so that the results of all statements of a query fit together.
+  const answer = db.transaction((steps: Steps<unknown>) => run(steps))
+  const handlers = {
+    ...Object.fromEntries(
+      Object.entries(stepQueries).map(([name, query]) => [name, (input: unknown) => answer(query(input as never))]),
+    ),
+    ...statisticsQueries(db),
+  }
   // QueryWorker.query has checked that the input fits the name; the JSON has lost that type.
-  const handlers = queries.map(([name, run]) => [
+  const methods = Object.entries(handlers).map(([name, handle]) => [
     name,
-    (input: string) => JSON.stringify((run as (input: unknown) => unknown)(JSON.parse(input))),
+    (input: string) => JSON.stringify((handle as (input: unknown) => unknown)(JSON.parse(input))),
   ])
-  return Object.fromEntries(handlers) as QueryThreadMethods
+  return Object.fromEntries(methods) as QueryThreadMethods
 })
