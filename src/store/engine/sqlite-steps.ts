@@ -35,6 +35,12 @@ export function sqliteSteps(db: Database): RunSteps {
   }
 }
 
+/** Runs steps in a transaction, so that all their statements see the same state of the database. */
+export function sqliteSnapshots(db: Database, runSteps = sqliteSteps(db)): RunSteps {
+  const transaction = db.transaction((steps: Steps<unknown>) => runSteps(steps))
+  return <T>(steps: Steps<T>) => transaction(steps) as T
+}
+
 function resultOf(prepared: Prepared, { values, want }: Statement): unknown {
   if (want === 'row') return prepared.get(...values) ?? undefined
   return want === 'rows' ? prepared.all(...values) : prepared.run(...values).changes

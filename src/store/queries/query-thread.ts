@@ -3,7 +3,7 @@
 
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import { openReader } from '../engine/database.ts'
-import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import { sqliteSnapshots } from '../engine/sqlite-steps.ts'
 import type { Steps } from '../engine/steps.ts'
 import type { QueryName } from './queries.ts'
 import { stepQueries } from './queries.ts'
@@ -14,12 +14,13 @@ export type QueryThreadMethods = { readonly [Name in QueryName]: (input: string)
 
 serveThread<QueryThreadMethods, string>(path => {
   const db = openReader(path)
-  const run = sqliteSteps(db)
-  // One transaction, so that the results of all statements of a query fit together.
-  const answer = db.transaction((steps: Steps<unknown>) => run(steps))
+  const runSteps = sqliteSnapshots(db)
   const handlers = {
     ...Object.fromEntries(
-      Object.entries(stepQueries).map(([name, query]) => [name, (input: unknown) => answer(query(input as never))]),
+      Object.entries(stepQueries).map(([name, query]) => [
+        name,
+        (input: unknown) => runSteps(query(input as never) as Steps<unknown>),
+      ]),
     ),
     ...statisticsQueries(db),
   }
