@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { migrate } from '../../src/store/engine/database.ts'
 // Register the statements of all operations and queries.
 import '../../src/store/engine/operation-runner.ts'
+import '../../src/store/engine/reader.ts'
+import '../../src/store/ledger/billed-calls.ts'
 import '../../src/store/queries/queries.ts'
 import { registeredTexts } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
