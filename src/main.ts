@@ -319,7 +319,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     url,
     manage: store.manage,
     firstStart: store.reader.setting('first_key') === undefined,
-    hasOwner: store.reader.people.hasOwner,
+    hasOwner: store.reader.people.hasOwner(),
     get activeCalls() {
       return underWay.size
     },

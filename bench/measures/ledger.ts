@@ -4,6 +4,7 @@
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { openReader } from '../../src/store/engine/database.ts'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { findRecords } from '../../src/store/records/record-search.ts'
 import { recordColumns } from '../../src/store/tables/records.ts'
 import { runProgram } from '../system/program.ts'
@@ -35,13 +36,14 @@ const DAY_MS = 86_400_000
 /** The slowest of some searches: accounts of very different size, one day and another. */
 function searchMs(path: string): number {
   const db = openReader(path)
+  const run = sqliteSteps(db)
   const times: number[] = []
   for (const accountId of [1_000, 1_013, 1_250, 1_500, 1_900]) {
     for (const daysAgo of [1, 20, 60]) {
       const untilMs = Date.now() - daysAgo * DAY_MS
       const sinceMs = performance.now()
       const filter = { accountId, from: idAtMs(untilMs - DAY_MS), before: idAtMs(untilMs) }
-      findRecords(db, recordColumns, { scope: null, filter, limit: 100 })
+      run(findRecords(recordColumns, { scope: null, filter, limit: 100 }))
       times.push(performance.now() - sinceMs)
     }
   }

@@ -7,6 +7,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { openReader } from '../../src/store/engine/database.ts'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { recordQueries } from '../../src/store/queries/records.ts'
 import { statisticsQueries } from '../../src/store/queries/statistics.ts'
 import { StatisticsAggregator } from '../../src/store/statistics/aggregator.ts'
@@ -42,7 +43,7 @@ function slowest(asked: readonly (readonly [name: string, ask: () => unknown])[]
 
 const rolled = existsSync(statistics) ? undefined : roll()
 const db = openReader(database)
-const [stats, records] = [statisticsQueries(db), recordQueries(db)]
+const [stats, run] = [statisticsQueries(db), sqliteSteps(db)]
 const nowMs = Date.now()
 const days = [
   ['a day', 1],
@@ -92,7 +93,7 @@ const filters = {
 const searches = Object.entries(filters).flatMap(([name, filter]) =>
   [false, true].map(oldestFirst => {
     const ask = { scope: null, filter: { ...range, ...filter }, oldestFirst, limit: 50 }
-    return [`${name}, ${oldestFirst ? 'oldest' : 'newest'} first`, () => records.records(ask)] as const
+    return [`${name}, ${oldestFirst ? 'oldest' : 'newest'} first`, () => run(recordQueries.records(ask))] as const
   }),
 )
 

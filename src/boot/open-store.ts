@@ -33,7 +33,8 @@ import { buildWebhooks } from '../management/webhooks/webhooks.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
 import { openFolder } from '../store/engine/folder.ts'
 import { lockFolder } from '../store/engine/lock.ts'
-import { Reader } from '../store/engine/reader.ts'
+import type { Reader } from '../store/engine/reader.ts'
+import { openCallReader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { WriterStart } from '../store/engine/writer-messages.ts'
 import { LedgerTotalsReader } from '../store/ledger/ledger-totals.ts'
@@ -117,7 +118,7 @@ export async function openStore(
     lock.release()
     throw fault
   })
-  const reader = new Reader(folder.database)
+  const reader = openCallReader(folder.database)
   const books = new LedgerTotalsReader(folder.database)
   const watch = buildLedgerAuditor({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)

@@ -9,7 +9,8 @@ import { Refusal } from '../base/errors.ts'
 import { Secret } from '../base/secrets/secret.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import { buildSecretRing } from '../base/secrets/secret-ring.ts'
-import { Reader } from '../store/engine/reader.ts'
+import type { Reader } from '../store/engine/reader.ts'
+import { openCallReader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import { KeyFinder } from './key-finder.ts'
 import type { KeyText } from './key-format.ts'
@@ -27,7 +28,7 @@ let finder: KeyFinder
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-finder-'))
   ;[writer] = await Writer.open({ path: join(folder, 'weir.db'), ballastBytes: 0 }, () => {})
-  reader = new Reader(join(folder, 'weir.db'))
+  reader = openCallReader(join(folder, 'weir.db'))
   ring = buildSecretRing(oldPepper)
   operations = []
   finder = new KeyFinder({ reader, writer: countingWriter(), pepper: ring })

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
 import { Seal } from '../base/secrets/seal.ts'
 import { buildSecretRing } from '../base/secrets/secret-ring.ts'
-import { Reader } from '../store/engine/reader.ts'
+import type { Reader } from '../store/engine/reader.ts'
+import { openCallReader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { ResponseFacts, TaskFacts } from '../store/vault/vault-types.ts'
 import type { ResponseBody } from './responses.ts'
@@ -42,7 +43,7 @@ async function open(secret = 'a'): Promise<void> {
   ;[writer] = await Writer.open({ path, ballastBytes: 0 }, detail => {
     throw new Error(detail)
   })
-  reader = new Reader(path)
+  reader = openCallReader(path)
   const seal = new Seal(buildSecretRing(secret.repeat(43)))
   const onProblem = (detail: string): void => void problems.push(detail)
   vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onProblem })

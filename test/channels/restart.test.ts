@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { Seal } from '../../src/base/secrets/seal.ts'
 import { buildSecretRing } from '../../src/base/secrets/secret-ring.ts'
 import { migrate, openWriter, readMigrations } from '../../src/store/engine/database.ts'
+import { bindReads } from '../../src/store/engine/reads.ts'
+import { sqliteSnapshots } from '../../src/store/engine/sqlite-steps.ts'
 import { LiveRules } from '../../src/store/rules/live-rules.ts'
-import { RulesReader } from '../../src/store/rules/rules-reader.ts'
+import { buildRulesReads } from '../../src/store/rules/rules-reader.ts'
 import { openDatabase } from '../support/database.ts'
 import type { ChannelSetup } from './channel-setup.ts'
 import { callModel, canary, channelPath, defineProvider, idsOf, startChannelSetup } from './channel-setup.ts'
@@ -89,7 +91,11 @@ test('rules of channels from before the channel table are migrated unchanged', (
      VALUES ('p#abc', 1, 7, 5, ?1, 'eu,x', 'ann', 42)`,
   ).run(proxy)
   migrate(db)
-  const book = new LiveRules({ reader: new RulesReader(db), seal, onError: detail => expect(detail).toBe('') })
+  const book = new LiveRules({
+    reader: bindReads(buildRulesReads(), sqliteSnapshots(db)),
+    seal,
+    onError: detail => expect(detail).toBe(''),
+  })
   book.reload()
   const [row] = book.current.channels
   expect(row).toMatchObject({ channel: 'p#abc', disabled: true, weight: 7, requestsPerMinute: 5, tags: ['eu', 'x'] })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { mintKey } from '../../src/identity/key-format.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import { buildKeyReport } from '../../src/management/public/key-report.ts'
-import { Reader } from '../../src/store/engine/reader.ts'
+import { openCallReader } from '../../src/store/engine/reader.ts'
 import { answer } from '../../tools/fake-upstream/answers.ts'
 import { after } from '../forwarding/wire.ts'
 import type { Funded } from '../support/funds.ts'
@@ -150,7 +150,7 @@ describe('budgets', () => {
   })
 
   test('start again with their period, and show when the period ends', () => {
-    const reader = new Reader(join(harness.folder, 'weir.db'))
+    const reader = openCallReader(join(harness.folder, 'weir.db'))
     const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
     const limited = { limits: new Limits(), nowMs: () => 0 }
     const reportKey = buildKeyReport({ accounts: reader.accounts, ...limited, dateMs: () => newYearsEve })

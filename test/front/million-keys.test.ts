@@ -11,7 +11,9 @@ import { bounds } from '../../src/base/bounds.ts'
 import { KeyDirectory } from '../../src/identity/key-directory.ts'
 import { mintKey } from '../../src/identity/key-format.ts'
 import { migrate, openReader, openWriter } from '../../src/store/engine/database.ts'
-import { Reader } from '../../src/store/engine/reader.ts'
+import type { Reader } from '../../src/store/engine/reader.ts'
+import { findKeySql, openCallReader } from '../../src/store/engine/reader.ts'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { keyPlan } from '../../src/store/queries/keys.ts'
 import type { ListQuery } from '../../src/store/queries/paging.ts'
 import { listPage } from '../../src/store/queries/paging.ts'
@@ -50,7 +52,7 @@ beforeAll(() => {
     db.run('INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (17, 7, 1, 0), (18, 7, 2, 0)')
   })()
   db.close()
-  reader = new Reader(file)
+  reader = openCallReader(file)
 })
 
 afterAll(() => {
@@ -61,7 +63,7 @@ afterAll(() => {
 describe('with a million keys', () => {
   test('the look-up of a key is a search in an index and never a scan', () => {
     const db = openDatabase(file, { readonly: true })
-    const explain = db.query('EXPLAIN QUERY PLAN '.concat(Reader.findKeySql))
+    const explain = db.query('EXPLAIN QUERY PLAN '.concat(findKeySql.sqlite))
     const plan = explain.all(new Uint8Array(32)) as { detail: string }[]
     db.close()
     expect(plan.map(step => step.detail).filter(detail => detail.startsWith('SCAN'))).toEqual([])
@@ -94,7 +96,7 @@ describe('with a million keys', () => {
       },
     } as unknown as Database
     const query = { scope: null, filters: {}, sort: 'created', descending: true, limit: 50, ...partialQuery }
-    const { rows } = listPage(explainingDb, keyPlan, query)
+    const { rows } = sqliteSteps(explainingDb)(listPage(keyPlan, query))
     db.close()
     expect(rows.length).toBeGreaterThan(0)
     if (first !== undefined) expect(rows[0]!.id).toBe(first)

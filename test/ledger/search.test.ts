@@ -3,9 +3,10 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { buildIndexWriter } from '../../src/store/ledger/late-indexes.ts'
 import { accountStatementSql, revenueStatementSql } from '../../src/store/ledger/statement.ts'
-import type { RecordFilter } from '../../src/store/records/record-search.ts'
+import type { RecordFilter, RecordQuery } from '../../src/store/records/record-search.ts'
 import { findRecords, ROWS_SCANNED_MAX, recordScanNames, recordScanSql } from '../../src/store/records/record-search.ts'
 import { recordColumns } from '../../src/store/tables/records.ts'
 import type { SampleBooks } from './sample-books.ts'
@@ -23,6 +24,8 @@ afterAll(() => {
   rmSync(books.folder, { recursive: true })
 })
 
+const search = (ask: RecordQuery) => sqliteSteps(db)(findRecords(recordColumns, ask))
+
 const planOf = (sql: string, count: number): string => {
   const values = new Array<number>(count).fill(1)
   return (db.query('EXPLAIN QUERY PLAN '.concat(sql)).all(...values) as { detail: string }[])
@@ -37,8 +40,8 @@ describe('the query plan', () => {
   test.each(recordScanNames)('of a page of records by %s reads an index', walk => {
     for (const oldestFirst of [false, true]) {
       for (const valueCount of walk === 'none' ? [1] : [1, 3]) {
-        const sql = recordScanSql(walk, valueCount, oldestFirst)
-        const plan = planOf(sql.replaceAll(/\$\w+/g, '1'), 0)
+        const values = new Array<string>(walk === 'none' ? 0 : valueCount).fill('1')
+        const plan = planOf(recordScanSql(walk, { values, from: '1', before: '1' }, oldestFirst).sqlite, 0)
         expect(plan).not.toMatch(scansTable)
         const isById = walk === 'none' || walk === 'callId'
         const wanted = isById
@@ -54,7 +57,7 @@ describe('the query plan', () => {
   })
 
   const statements = [
-    [accountStatementSql, 3, /SEARCH transfer_index USING PRIMARY KEY[^]*transfer_to/],
+    [accountStatementSql.sqlite, 3, /SEARCH transfer_index USING PRIMARY KEY[^]*transfer_to/],
     [revenueStatementSql, 3, /SEARCH transfer USING INTEGER PRIMARY/],
   ] as const
   test.each(statements)('of a statement reads its indexes', (sql, count, indexes) => {
@@ -84,11 +87,11 @@ describe('records', () => {
   const allOf = (filter: RecordFilter, { limit, oldestFirst = false }: { limit: number; oldestFirst?: boolean }) => {
     const callIds: number[] = []
     const query = { scope: null, filter, limit, oldestFirst }
-    let page = findRecords(db, recordColumns, query)
+    let page = search(query)
     for (;;) {
       callIds.push(...page.rows.map(row => row.callId))
       if (page.next === null) return callIds
-      page = findRecords(db, recordColumns, { ...query, after: page.next })
+      page = search({ ...query, after: page.next })
     }
   }
   const expected = (fits: (at: number) => boolean): number[] =>
@@ -146,15 +149,14 @@ describe('records', () => {
   test('are searched a bounded number of rows for each page, and the page says where to go on', () => {
     const query = { scope: null, filter: { keyId: aliceKey, outcome: 'none such' }, limit: 10 }
     const next = 100_000 + MANY - 2 - 2 * (ROWS_SCANNED_MAX - 1)
-    expect(findRecords(db, recordColumns, query)).toEqual({ rows: [], next, early: true })
+    expect(search(query)).toEqual({ rows: [], next, early: true })
   })
 
   test("are paged for a member without a cursor that points to other accounts' records", () => {
     const person = 3_001
     db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (${person}, 'm@x', 'm', 'member', 0)`)
     const emptyPage = { rows: [], next: null, early: false }
-    const find = (filter: RecordFilter, rank = 1) =>
-      findRecords(db, recordColumns, { scope: { actorId: person, rank }, filter, limit: 10 })
+    const find = (filter: RecordFilter, rank = 1) => search({ scope: { actorId: person, rank }, filter, limit: 10 })
     const foreign: readonly RecordFilter[] = [{ keyId: aliceKey }, { accountId: alice }, { endUser: 'u7' }, {}]
     for (const filter of foreign) expect(find({ ...filter, outcome: 'none such' })).toEqual(emptyPage)
     db.run(`INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (${bob}, ${person}, 1, 0)`)
@@ -169,10 +171,10 @@ describe('records', () => {
   const odd = ['%', '_', "' OR 1=1 --", '"', '\\', '\u0000', '$walk0', 'ü'.repeat(100_000), '; DROP TABLE record']
   test.each(odd)('are filtered by %j as by any text that does not occur', text => {
     for (const name of ['endUser', 'provider', 'channel', 'outcome', 'error'] as const) {
-      expect(findRecords(db, recordColumns, { scope: null, filter: { [name]: text }, limit: 5 }).rows).toEqual([])
+      expect(search({ scope: null, filter: { [name]: text }, limit: 5 }).rows).toEqual([])
     }
     const model = { name: text, provider: text }
-    expect(findRecords(db, recordColumns, { scope: null, filter: { model }, limit: 5 }).rows).toEqual([])
+    expect(search({ scope: null, filter: { model }, limit: 5 }).rows).toEqual([])
   })
 
   test('are visible to members of their account alone', () => {
@@ -186,7 +188,7 @@ describe('records', () => {
     ] as const)
       join.run(...row)
     const visibleAccounts = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
-      const { rows } = findRecords(db, recordColumns, { scope: { actorId: personId, rank }, filter, limit: 400 })
+      const { rows } = search({ scope: { actorId: personId, rank }, filter, limit: 400 })
       return [...new Set(rows.map(row => row.accountId))].sort()
     }
     expect(visibleAccounts(9, 1)).toEqual([alice])

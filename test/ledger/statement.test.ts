@@ -1,12 +1,15 @@
 // Statements compared with the ledger itself: the order is the order of the transfers and the balances add up, whatever
 // the clock says, however long the calls lasted, whatever a filter leaves out and however long a page is.
 
+import type { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import fc from 'fast-check'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { buildIndexWriter } from '../../src/store/ledger/late-indexes.ts'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from '../../src/store/ledger/operator-accounts.ts'
 import { ROWS_READ_PER_PAGE_MAX } from '../../src/store/ledger/statement.ts'
+import type { StatementQuery } from '../../src/store/queries/ledger.ts'
 import { ledgerQueries } from '../../src/store/queries/ledger.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, holdOf, openSampleBooks, recordOf, spoil } from './sample-books.ts'
@@ -45,13 +48,15 @@ interface StatementLine {
   readonly madeMs: number
 }
 
+const readerOf = (db: Database) => (ask: StatementQuery) => sqliteSteps(db)(ledgerQueries.statement(ask))
+
 /** The lines of all pages. */
 function statement(
   { db }: SampleBooks,
   accountId: number,
   filter: Filter & { limit: number },
 ): readonly StatementLine[] {
-  const read = ledgerQueries(db).statement
+  const read = readerOf(db)
   const lines: StatementLine[] = []
   for (let after: string | undefined; ; ) {
     const page = read({ accountId, scope: null, ...filter, after })!
@@ -158,7 +163,7 @@ describe('a statement', () => {
       const posted = { accountId: alice, reference: null, author: 'cli' }
       for (let at = 0; at < many; at++) run.post({ ...posted, kind: 'gift', ref: 800_000 + at, amount: '1' })
     })
-    const read = ledgerQueries(books.db).statement
+    const read = readerOf(books.db)
     const query = { accountId: alice, scope: null, kind: 'top_up', limit: 10 }
     const first = read(query)!
     expect(first.lines).toEqual([])

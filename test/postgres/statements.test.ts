@@ -3,8 +3,11 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { migrate } from '../../src/store/engine/database.ts'
-// Registers the statements of all operations.
+// Register the statements of all operations and queries.
 import '../../src/store/engine/operation-runner.ts'
+import '../../src/store/engine/reader.ts'
+import '../../src/store/ledger/billed-calls.ts'
+import '../../src/store/queries/queries.ts'
 import { registeredTexts } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'

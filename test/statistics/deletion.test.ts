@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import type { OperationResult } from '../../src/store/engine/operations.ts'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import { LedgerAudit } from '../../src/store/ledger-audit/audit.ts'
 import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
 import { ledgerQueries } from '../../src/store/queries/ledger.ts'
@@ -63,7 +64,8 @@ describe('a deleted record', () => {
   })
 
   test('keeps its line in the statement', () => {
-    const read = () => ledgerQueries(books.db).statement({ accountId: alice, scope: null, limit: 50 })!.lines
+    const read = () =>
+      sqliteSteps(books.db)(ledgerQueries.statement({ accountId: alice, scope: null, limit: 50 }))!.lines
     const before = read()
     remove([calls.plain])
     expect(read()).toEqual(before)

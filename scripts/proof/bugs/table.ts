@@ -347,13 +347,13 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/store/queries/paging.ts',
-    find: "const inScope = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`",
-    replace: "const inScope = ''",
+    find: 'yield* findOwn.get(id, scope.actorId, scope.rank)',
+    replace: 'yield* findAny.get(id)',
     tests: ['./test/management/matrix.test.ts', './test/abuse'],
   },
   {
     file: 'src/store/queries/paging.ts',
-    find: '...(ask.scope === null ? [] : [scopeSql(plan.account!)]),\n',
+    find: '...(ask.scope === null ? [] : [boundScopeSql(sql, plan.account!, ask.scope)]),\n',
     replace: '',
     tests: ['./test/management'],
   },

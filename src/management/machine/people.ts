@@ -33,7 +33,7 @@ async function token({ writer, jwtSecret, mintId, dateMs }: ManagementParts): Pr
 
 /** Throws if there is an owner. A set-up token that was printed stays valid. */
 function setUpOpen({ reader }: ManagementParts): MachineAnswer {
-  if (reader.people.hasOwner) throw hasOwner()
+  if (reader.people.hasOwner()) throw hasOwner()
   return {}
 }
 

@@ -1,13 +1,16 @@
 // Reads the database of a data folder without changing anything, for `weir check`.
 
 import { existsSync, statSync } from 'node:fs'
-import { RulesReader } from '../rules/rules-reader.ts'
+import type { RulesReader } from '../rules/rules-reader.ts'
+import { buildRulesReads } from '../rules/rules-reader.ts'
 import type { MissingSecret } from '../secrets/secret-check.ts'
 import { findMissingSecrets } from '../secrets/secret-check.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { GatewaySecrets } from './folder.ts'
 import { bodiesOf, databaseOf } from './folder.ts'
+import { bindReads } from './reads.ts'
 import { schemaVersion } from './schema-check.ts'
+import { sqliteSnapshots } from './sqlite-steps.ts'
 
 export interface FolderInspection {
   readonly schema: number
@@ -31,7 +34,7 @@ export function inspectFolder(folder: string): FolderInspection {
   return {
     schema: schemaVersion(db),
     schemaKnown: readMigrations().length,
-    openRules: () => new RulesReader(db),
+    openRules: () => bindReads(buildRulesReads(), sqliteSnapshots(db)),
     findMissingSecrets: secrets => findMissingSecrets({ database, bodies: bodiesOf(folder), secrets }),
     close: () => db.close(),
   }

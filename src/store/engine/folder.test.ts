@@ -9,7 +9,7 @@ import { migrate, openWriter } from './database.ts'
 import { FolderError, openFolder } from './folder.ts'
 import { lockFolder } from './lock.ts'
 import { buildOperations } from './operation-runner.ts'
-import { Reader } from './reader.ts'
+import { openCallReader } from './reader.ts'
 
 let root: string
 let folder: string
@@ -110,7 +110,7 @@ describe('a reader', () => {
     const db = openWriter(database)
     migrate(db)
     const { run } = buildOperations(openBooks(db))
-    const reader = new Reader(database)
+    const reader = openCallReader(database)
     try {
       const digest = 'ab'.repeat(32)
       const bytes = Buffer.from(digest, 'hex')

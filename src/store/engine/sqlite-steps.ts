@@ -19,10 +19,14 @@ export function sqliteSteps(db: Database): RunSteps {
     return prepared
   }
 
-  function execute({ text, values, want }: Statement): unknown {
-    const prepared = prepare(text)
-    if (want === 'row') return prepared.get(...values) ?? undefined
-    return want === 'rows' ? prepared.all(...values) : prepared.run(...values).changes
+  function execute(statement: Statement): unknown {
+    if (!statement.isUnique) return resultOf(prepare(statement.text), statement)
+    const prepared: Prepared = db.prepare(statement.text.sqlite)
+    try {
+      return resultOf(prepared, statement)
+    } finally {
+      prepared.finalize()
+    }
   }
 
   return steps => {
@@ -30,4 +34,15 @@ export function sqliteSteps(db: Database): RunSteps {
     while (!step.done) step = steps.next(execute(step.value))
     return step.value
   }
+}
+
+/** Runs steps in a transaction, so that all their statements see the same state of the database. */
+export function sqliteSnapshots(db: Database, runSteps = sqliteSteps(db)): RunSteps {
+  const transaction = db.transaction((steps: Steps<unknown>) => runSteps(steps))
+  return <T>(steps: Steps<T>) => transaction(steps) as T
+}
+
+function resultOf(prepared: Prepared, { values, want }: Statement): unknown {
+  if (want === 'row') return prepared.get(...values) ?? undefined
+  return want === 'rows' ? prepared.all(...values) : prepared.run(...values).changes
 }

@@ -18,11 +18,16 @@ export interface SqlText {
   readonly postgres: string
 }
 
+/** SQL, or a part of it, with two texts where the databases need different ones. */
+export type SqlPiece = string | SqlText
+
 export interface Statement {
   readonly text: SqlText
   readonly values: readonly SqlValue[]
   /** What the statement returns: its first row or undefined, all rows, or the number of changed rows. */
   readonly want: 'row' | 'rows' | 'changes'
+  /** The text was made for one request. A connection need not keep it prepared. */
+  readonly isUnique?: true
 }
 
 export type Steps<T> = Generator<Statement, T, unknown>
@@ -40,20 +45,26 @@ const registry = new Map<string, SqlText>()
 export const registeredTexts = (): readonly SqlText[] => [...registry.values()]
 
 /** Registers a text. It must be called when a module is loaded, and not per operation: connections cache statements. */
-function register(sql: string | SqlText): SqlText {
-  const { sqlite, postgres } = typeof sql === 'string' ? { sqlite: sql, postgres: sql } : sql
-  const known = registry.get(sqlite)
+function register(sql: SqlPiece): SqlText {
+  const text = joinTexts([sql])
+  const known = registry.get(text.sqlite)
   if (known !== undefined) return known
-  const text = { sqlite, postgres: postgres.replace(/\?(\d+)/g, '$$$1') }
-  registry.set(sqlite, text)
+  registry.set(text.sqlite, text)
   return text
+}
+
+/** Joins pieces to the text for each database. */
+function joinTexts(pieces: readonly SqlPiece[]): SqlText {
+  const textFor = (database: keyof SqlText): string =>
+    pieces.map(piece => (typeof piece === 'string' ? piece : piece[database])).join(' ')
+  return { sqlite: textFor('sqlite'), postgres: textFor('postgres').replace(/\?(\d+)/g, '$$$1') }
 }
 
 /** The number of a LIMIT that limits nothing: an OFFSET needs a LIMIT on SQLite, and no negative one on PostgreSQL. */
 export const ALL_ROWS = '9223372036854775807'
 
 /** Parameters are written `?1`, `?2` … also where the databases need different texts. */
-export const query = <Row = unknown>(sql: string | SqlText): Query<Row> => queryOf(register(sql))
+export const query = <Row = unknown>(sql: SqlPiece): Query<Row> => queryOf(register(sql))
 
 /** A query of one database only. Its text is not registered. */
 export const postgresQuery = <Row = unknown>(sql: string): Query<Row> => queryOf({ sqlite: '', postgres: sql })
@@ -69,5 +80,20 @@ function queryOf<Row>(text: SqlText): Query<Row> {
     *run(...values) {
       return (yield { text, values, want: 'changes' }) as number
     },
+  }
+}
+
+/** A query whose text depends on a request. All of its SQL comes from constants; the values of the request are bound. */
+export class RequestQuery {
+  readonly #values: SqlValue[] = []
+
+  /** Returns the parameter for a value. The text must contain it. */
+  bind(value: SqlValue): string {
+    return `?${this.#values.push(value)}`
+  }
+
+  /** The pieces are joined with spaces. */
+  *all<Row>(...pieces: readonly SqlPiece[]): Steps<Row[]> {
+    return (yield { text: joinTexts(pieces), values: this.#values, want: 'rows', isUnique: true }) as Row[]
   }
 }

@@ -2,6 +2,9 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
+import type { RunSteps } from '../engine/sqlite-steps.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RecordFilter } from '../records/record-search.ts'
 import { findRecords } from '../records/record-search.ts'
 import { nullable, number, pickColumns, text } from '../tables/columns.ts'
@@ -34,21 +37,24 @@ interface TierOfKey {
 
 const ROWS_PER_PAGE = 1_000
 
+const findTier = query<TierOfKey>(
+  'SELECT k.tier, t.price_per_mille FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.id = ?1',
+)
+const findPrice = query<{ model: string; price: string }>('SELECT model, price FROM price WHERE version = ?1')
+
 export class BilledCalls {
   readonly #db: Database
-  readonly #findTier
-  readonly #tiers = new Map<number, TierOfKey | null>()
+  readonly #runSteps: RunSteps
+  readonly #tiers = new Map<number, TierOfKey | undefined>()
 
   constructor(path: string) {
     this.#db = openReader(path)
-    this.#findTier = this.#db.query<TierOfKey, [number]>(
-      'SELECT k.tier, t.price_per_mille FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.id = ?1',
-    )
+    this.#runSteps = sqliteSteps(this.#db)
   }
 
   /** The next page: records before the record `after`. */
   readPage(filter: RecordFilter, after: number | undefined): { rows: readonly BilledRow[]; next: number | null } {
-    const { rows, next } = findRecords(this.#db, columns, { scope: null, filter, after, limit: ROWS_PER_PAGE })
+    const { rows, next } = this.#runSteps(findRecords(columns, { scope: null, filter, after, limit: ROWS_PER_PAGE }))
     return {
       next,
       rows: rows.map(({ callId, keyId, provider, model, cost, shortfall, priceVersion, lines, tokens }) => {
@@ -69,8 +75,7 @@ export class BilledCalls {
 
   /** The price of a version as text; undefined where the version does not exist. */
   price(version: number): { readonly model: string; readonly price: string } | undefined {
-    const row = this.#db.query('SELECT model, price FROM price WHERE version = ?1').get(version)
-    return (row as { model: string; price: string } | null) ?? undefined
+    return this.#runSteps(findPrice.get(version))
   }
 
   close(): void {
@@ -78,8 +83,7 @@ export class BilledCalls {
   }
 
   #tierOf(keyId: number): TierOfKey | undefined {
-    let tier = this.#tiers.get(keyId)
-    if (tier === undefined) this.#tiers.set(keyId, (tier = this.#findTier.get(keyId)))
-    return tier ?? undefined
+    if (!this.#tiers.has(keyId)) this.#tiers.set(keyId, this.#runSteps(findTier.get(keyId)))
+    return this.#tiers.get(keyId)
   }
 }

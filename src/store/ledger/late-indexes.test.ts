@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { TestBooks } from '../../../test/support/books.ts'
 import { openTestBooks, recordOf } from '../../../test/support/books.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
 import type { RecordFilter } from '../records/record-search.ts'
 import { findRecords } from '../records/record-search.ts'
 import { recordColumns } from '../tables/records.ts'
@@ -18,7 +19,9 @@ beforeEach(() => {
 afterEach(() => books.close())
 
 const found = (filter: RecordFilter): readonly number[] =>
-  findRecords(books.db, recordColumns, { scope: null, filter, limit: 1_000 }).rows.map(({ callId }) => callId)
+  sqliteSteps(books.db)(findRecords(recordColumns, { scope: null, filter, limit: 1_000 })).rows.map(
+    ({ callId }) => callId,
+  )
 
 const accounts = [1, 2, 3]
 /** Calls of this account fail, and have an end user. */

@@ -4,8 +4,10 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, openTestBooks } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
+import { bindReads } from '../engine/reads.ts'
 import { sqliteSteps } from '../engine/sqlite-steps.ts'
-import { VaultReader } from '../vault/vault-reader.ts'
+import type { VaultReader } from '../vault/vault-reader.ts'
+import { vaultReads } from '../vault/vault-reader.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import { LimitDebts } from './limit-debts.ts'
 
@@ -16,7 +18,7 @@ let reader: VaultReader
 
 beforeEach(() => {
   books = openTestBooks()
-  reader = new VaultReader(books.db)
+  reader = bindReads(vaultReads, sqliteSteps(books.db))
 })
 afterEach(() => {
   expect(bookFaults(books.db)).toEqual([])

@@ -2,7 +2,8 @@
 // has the balance after its transfer. A filter hides lines, but their transfers are still read: order and balances do
 // not depend on the filter.
 
-import type { Database } from 'bun:sqlite'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import { sqlList } from '../tables/columns.ts'
 import { transferColumns } from '../tables/records.ts'
 import { IN_TRANSFER_TAIL } from './late-indexes.ts'
@@ -55,27 +56,36 @@ type RawRow = Record<string, bigint | string | null>
 
 const COLUMNS = `seq, ${sqlList(transferColumns)}`
 
-export const accountStatementSql = `
-  SELECT ${COLUMNS} FROM transfer_index CROSS JOIN transfer USING (seq) WHERE account_id = ?1 AND seq < ?2
-  UNION ALL
-  SELECT ${COLUMNS} FROM transfer WHERE ${IN_TRANSFER_TAIL} AND debit = ?1 AND seq < ?2
-  UNION ALL
-  SELECT ${COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2
-  ORDER BY seq DESC LIMIT ?3`
+/** The transfers that are not charges of customers, which the revenue account gets. */
+const RECEIVED = `SELECT ${COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2`
+
+export const accountStatementSql = {
+  sqlite: `
+    SELECT ${COLUMNS} FROM transfer_index CROSS JOIN transfer USING (seq) WHERE account_id = ?1 AND seq < ?2
+    UNION ALL
+    SELECT ${COLUMNS} FROM transfer WHERE ${IN_TRANSFER_TAIL} AND debit = ?1 AND seq < ?2
+    UNION ALL ${RECEIVED} ORDER BY seq DESC LIMIT ?3`,
+  postgres: `
+    SELECT ${COLUMNS} FROM transfer WHERE debit = ?1 AND seq < ?2
+    UNION ALL ${RECEIVED} ORDER BY seq DESC LIMIT ?3`,
+}
 
 /** Nearly all transfers belong to the revenue account, so its statement reads the whole table. */
 export const revenueStatementSql = `
   SELECT ${COLUMNS} FROM transfer WHERE ?1 = ${REVENUE} AND seq < ?2 ORDER BY seq DESC LIMIT ?3`
 
+const accountStatement = query<RawRow>(accountStatementSql)
+const revenueStatement = query<RawRow>(revenueStatementSql)
+
 /** The cursor of the newest page. The balance must be read in the same transaction as the page. */
 export const newestCursor = (balance: bigint): StatementCursor => ({ beforeSeq: Number.MAX_SAFE_INTEGER, balance })
 
-export function readStatementPage(db: Database, ask: StatementRequest): StatementPage {
+export function* readStatementPage(ask: StatementRequest): Steps<StatementPage> {
   const { accountId, limit, cursor } = ask
   const isFiltered = ask.kind !== undefined || ask.fromMs !== undefined || ask.beforeMs !== undefined
   const rowsMax = isFiltered ? ROWS_READ_PER_PAGE_MAX : limit
-  const query = db.query<RawRow, number[]>(accountId === REVENUE ? revenueStatementSql : accountStatementSql)
-  const rows = query.all(accountId, cursor.beforeSeq, rowsMax + 1)
+  const statement = accountId === REVENUE ? revenueStatement : accountStatement
+  const rows = yield* statement.all(accountId, cursor.beforeSeq, rowsMax + 1)
   const lines: StatementLine[] = []
   let { beforeSeq, balance } = cursor
   let rowsRead = 0

@@ -1,7 +1,9 @@
 // Reads people and sessions, for sign-ins and for every request of the management interface. It makes point look-ups
 // only, because it runs on the thread that serves calls. It caches nothing, so a sign-out takes effect at once.
 
-import type { Database } from 'bun:sqlite'
+import type { BoundReads } from '../engine/reads.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { SiteRoleName } from './people.ts'
 
 export interface SignInRow {
@@ -51,52 +53,41 @@ type RawRow = Record<string, bigint | string | Uint8Array | null>
 const PERSON = `SELECT p.id, p.email, p.name, p.role, p.password, p.disabled, p.ver, t.sealed
   FROM person p LEFT JOIN totp t ON t.person_id = p.id AND t.confirmed_ms IS NOT NULL`
 
-export class PeopleReader {
-  readonly #findByEmail
-  readonly #findById
-  readonly #findOwner
-  readonly #findSession
-  readonly #findPlace
-  readonly #findRefresh
-  readonly #findPending
-  readonly #findInvitation
-  readonly #findToken
+const findByEmail = query<RawRow>(`${PERSON} WHERE p.email = ?1 AND p.removed_ms IS NULL`)
+const findById = query<RawRow>(`${PERSON} WHERE p.id = ?1 AND p.removed_ms IS NULL`)
+const findOwner = query("SELECT 1 FROM person WHERE role = 'owner' LIMIT 1")
+const findSession = query<RawRow>(
+  `SELECT s.id, s.person_id, s.expires_ms, p.role, p.ver FROM session s LEFT JOIN person p ON p.id = s.person_id
+   WHERE s.id = ?1 AND s.ended_ms IS NULL AND coalesce(p.disabled, 0) = 0`,
+)
+const findPlace = query(
+  `SELECT 1 FROM session WHERE person_id = (SELECT id FROM person WHERE email = ?1) AND place = ?2 LIMIT 1`,
+)
+const findRefresh = query<RawRow>('SELECT session_id FROM refresh WHERE digest = ?1')
+const findPending = query<{ sealed: Uint8Array }>(
+  'SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL',
+)
+const findInvitation = query<InvitationRow>(
+  `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
+   AND expires_ms > ?2`,
+)
+const findToken = query<RawRow>(
+  `SELECT id, role, account_id, creator, revoked_ms, expires_ms, used_ms,
+     CASE WHEN digest = ?1 THEN NULL ELSE old_until_ms END AS until_ms
+   FROM service_token WHERE id = (SELECT id FROM service_token WHERE digest = ?1
+     UNION ALL SELECT id FROM service_token WHERE old_digest = ?1 LIMIT 1)`,
+)
 
-  constructor(db: Database) {
-    this.#findByEmail = db.query<RawRow, [string]>(`${PERSON} WHERE p.email = ?1 AND p.removed_ms IS NULL`)
-    this.#findById = db.query<RawRow, [number]>(`${PERSON} WHERE p.id = ?1 AND p.removed_ms IS NULL`)
-    this.#findOwner = db.query("SELECT 1 FROM person WHERE role = 'owner' LIMIT 1")
-    this.#findSession = db.query<RawRow, [number]>(
-      `SELECT s.id, s.person_id, s.expires_ms, p.role, p.ver FROM session s LEFT JOIN person p ON p.id = s.person_id
-       WHERE s.id = ?1 AND s.ended_ms IS NULL AND coalesce(p.disabled, 0) = 0`,
-    )
-    this.#findPlace = db.query<RawRow, [string, string]>(
-      `SELECT 1 FROM session WHERE person_id = (SELECT id FROM person WHERE email = ?1) AND place = ?2 LIMIT 1`,
-    )
-    this.#findRefresh = db.query<RawRow, [Uint8Array]>('SELECT session_id FROM refresh WHERE digest = ?1')
-    this.#findPending = db.query<RawRow, [number]>(
-      'SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL',
-    )
-    this.#findInvitation = db.query<RawRow, [Uint8Array, number]>(
-      `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
-       AND expires_ms > ?2`,
-    )
-    this.#findToken = db.query<RawRow, [Uint8Array]>(
-      `SELECT id, role, account_id, creator, revoked_ms, expires_ms, used_ms, iif(digest = ?1, NULL, old_until_ms) AS until_ms
-       FROM service_token WHERE id = (SELECT id FROM service_token WHERE digest = ?1
-         UNION ALL SELECT id FROM service_token WHERE old_digest = ?1 LIMIT 1)`,
-    )
-  }
-
+export const peopleReads = {
   /** Finds an open invitation by the digest of its token, in hex. */
-  invitation(digest: string, nowMs: number): InvitationRow | undefined {
-    const row = this.#findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
-    return row === null ? undefined : { kind: row.kind as InvitationRow['kind'], email: row.email as string }
-  }
+  *invitation(digest: string, nowMs: number): Steps<InvitationRow | undefined> {
+    const row = yield* findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
+    return row === undefined ? undefined : { kind: row.kind, email: row.email }
+  },
 
-  serviceToken(digest: Uint8Array): ServiceTokenRow | undefined {
-    const row = this.#findToken.get(digest)
-    if (row === null) return undefined
+  *serviceToken(digest: Uint8Array): Steps<ServiceTokenRow | undefined> {
+    const row = yield* findToken.get(digest)
+    if (row === undefined) return undefined
     return {
       id: Number(row.id),
       role: row.role as SiteRoleName,
@@ -107,24 +98,24 @@ export class PeopleReader {
       untilMs: numberOrNull(row.until_ms),
       usedMs: numberOrNull(row.used_ms),
     }
-  }
+  },
 
-  byEmail(email: string): SignInRow | undefined {
-    return signInRow(this.#findByEmail.get(email))
-  }
+  *byEmail(email: string): Steps<SignInRow | undefined> {
+    return signInRow(yield* findByEmail.get(email))
+  },
 
-  byId(id: number): SignInRow | undefined {
-    return signInRow(this.#findById.get(id))
-  }
+  *byId(id: number): Steps<SignInRow | undefined> {
+    return signInRow(yield* findById.get(id))
+  },
 
-  get hasOwner(): boolean {
-    return this.#findOwner.get() !== null
-  }
+  *hasOwner(): Steps<boolean> {
+    return (yield* findOwner.get()) !== undefined
+  },
 
   /** Finds a session that has not ended and whose person is enabled. */
-  session(id: number): SessionRow | undefined {
-    const row = this.#findSession.get(id)
-    if (row === null) return undefined
+  *session(id: number): Steps<SessionRow | undefined> {
+    const row = yield* findSession.get(id)
+    if (row === undefined) return undefined
     const isOperator = row.person_id === null
     return {
       id,
@@ -133,29 +124,31 @@ export class PeopleReader {
       ver: isOperator ? 0 : Number(row.ver),
       expiresMs: Number(row.expires_ms),
     }
-  }
+  },
 
   /** Whether the person with this e-mail address has signed in from this place before. */
-  hasSignedIn(email: string, place: string): boolean {
-    return this.#findPlace.get(email, place) !== null
-  }
+  *hasSignedIn(email: string, place: string): Steps<boolean> {
+    return (yield* findPlace.get(email, place)) !== undefined
+  },
 
   /** Finds the session of a refresh token by the token's digest, in hex. */
-  sessionOfRefresh(digest: string): number | undefined {
-    const row = this.#findRefresh.get(Buffer.from(digest, 'hex'))
-    return row === null ? undefined : Number(row.session_id)
-  }
+  *sessionOfRefresh(digest: string): Steps<number | undefined> {
+    const row = yield* findRefresh.get(Buffer.from(digest, 'hex'))
+    return row === undefined ? undefined : Number(row.session_id)
+  },
 
   /** The encrypted secret of a second factor that is not confirmed yet. */
-  pendingTotp(personId: number): Uint8Array | undefined {
-    return this.#findPending.get(personId)?.sealed as Uint8Array | undefined
-  }
+  *pendingTotp(personId: number): Steps<Uint8Array | undefined> {
+    return (yield* findPending.get(personId))?.sealed
+  },
 }
+
+export type PeopleReader = BoundReads<typeof peopleReads>
 
 const numberOrNull = (value: RawRow[string] | undefined): number | null => (value == null ? null : Number(value))
 
-function signInRow(row: RawRow | null): SignInRow | undefined {
-  if (row === null) return undefined
+function signInRow(row: RawRow | undefined): SignInRow | undefined {
+  if (row === undefined) return undefined
   return {
     id: Number(row.id),
     email: row.email as string,

@@ -36,13 +36,32 @@ export class PostgresPool {
   }
 
   /** Runs steps in one transaction. Any error rolls it back. */
-  async transact<T>(steps: Steps<T>): Promise<T> {
+  transact<T>(steps: Steps<T>): Promise<T> {
+    return this.#runBetween('BEGIN', steps)
+  }
+
+  /** Runs steps that only read. All of them see the same state of the database. */
+  read<T>(steps: Steps<T>): Promise<T> {
+    return this.#runBetween('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', steps)
+  }
+
+  /** Runs steps that only read, without a transaction: each statement sees the state at its own time. */
+  async readPoint<T>(steps: Steps<T>): Promise<T> {
+    let step = steps.next()
+    while (!step.done) {
+      const sql = this.#sql
+      step = steps.next(resultOf(step.value, await this.#send(sql, sql, step.value)))
+    }
+    return step.value
+  }
+
+  async #runBetween<T>(begin: string, steps: Steps<T>): Promise<T> {
     const sql = this.#sql
     const connection = await this.#reserve(sql)
     const run = async (statement: Statement): Promise<unknown> =>
       resultOf(statement, await this.#send(sql, connection, statement))
     try {
-      await this.#within(sql, connection.unsafe('BEGIN'))
+      await this.#within(sql, connection.unsafe(begin))
       let step = steps.next()
       while (!step.done) step = steps.next(await run(step.value))
       await this.#within(sql, connection.unsafe('COMMIT'))
@@ -65,7 +84,7 @@ export class PostgresPool {
     await this.#sql.close({ timeout: 0 })
   }
 
-  #send(sql: SQL, connection: Connection, { text, values }: Statement): Promise<Rows> {
+  #send(sql: SQL, connection: Pick<SQL, 'unsafe'>, { text, values }: Statement): Promise<Rows> {
     return this.#within(sql, connection.unsafe(text.postgres, values.map(bound)) as Promise<Rows>)
   }
 

@@ -1,19 +1,19 @@
 // Queries for accounts, and for the budgets of accounts and keys. The operator's own accounts are left out.
 
-import type { Database } from 'bun:sqlite'
-import type { SqlValue } from '../engine/steps.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import { periodOf } from '../ledger/budgets.ts'
 import { accountColumns, budgetColumns } from '../tables/accounts.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
-import { rowReader, selectList } from '../tables/columns.ts'
+import { number, rowReader, selectList } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
-import { beginsWithName, equals, findOne, isTrue, listPage, scopeSql, scopeValues } from './paging.ts'
+import { beginsWithName, byName, equals, isTrue, listPage, rowFinder } from './paging.ts'
 
 const plan: ListPlan<typeof accountColumns> = {
   from: 'account a',
   columns: accountColumns,
   id: 'a.id',
-  sorts: { created: 'a.id', name: 'a.name COLLATE NOCASE' },
+  sorts: { created: 'a.id', name: byName('a.name') },
   account: 'a.id',
   where: "a.kind <> 'operator'",
   filters: {
@@ -42,27 +42,24 @@ export interface AccountQueries {
   budgets: { input: BudgetQuery; result: readonly BudgetDetails[] | null }
 }
 
-export const accountQueries = (db: Database) => ({
-  accounts: (ask: ListQuery) => listPage(db, plan, ask),
-  account: (ask: AccountQueries['account']['input']) => findOne(db, plan, ask) ?? null,
-  budgets: (ask: BudgetQuery) => readBudgets(db, ask),
-})
-
-const owners = {
-  key: { sql: 'SELECT 1 FROM api_key o WHERE o.id = $id', account: 'o.account_id' },
-  account: { sql: "SELECT 1 FROM account o WHERE o.id = $id AND o.kind <> 'operator'", account: 'o.id' },
+const ownerColumns = { id: ['o.id', number] } as const
+const findOwner = {
+  key: rowFinder({ from: 'api_key o', columns: ownerColumns, id: 'o.id', account: 'o.account_id' }),
+  account: rowFinder({
+    ...{ from: 'account o', columns: ownerColumns, id: 'o.id', account: 'o.id' },
+    where: "o.kind <> 'operator'",
+  }),
 }
-
+const findBudgets = query<SqlRow>(`SELECT ${selectList(budgetColumns)} FROM budget WHERE scope_id = ?1 ORDER BY span`)
 const readBudget = rowReader(budgetColumns)
 
-function readBudgets(db: Database, { id, of, scope, nowMs }: BudgetQuery): readonly BudgetDetails[] | null {
-  const { sql, account } = owners[of]
-  const inScope = scope === null ? '' : ` AND ${scopeSql(account)}`
-  const owner = db.query<SqlRow, [Record<string, SqlValue>]>(sql.concat(inScope)).get({ id, ...scopeValues(scope) })
-  if (owner === null) return null
-  const select = ['SELECT', selectList(budgetColumns), 'FROM budget WHERE scope_id = $id ORDER BY span']
-  const rows = db.query<SqlRow, [Record<string, SqlValue>]>(select.join(' ')).all({ id })
-  return rows.map(row => inCurrentPeriod(readBudget(row), nowMs))
+export const accountQueries = {
+  accounts: (ask: ListQuery) => listPage(plan, ask),
+  account: rowFinder(plan),
+  *budgets({ id, of, scope, nowMs }: BudgetQuery): Steps<readonly BudgetDetails[] | null> {
+    if ((yield* findOwner[of]({ id, scope })) === null) return null
+    return (yield* findBudgets.all(id)).map(row => inCurrentPeriod(readBudget(row), nowMs))
+  },
 }
 
 /** Shows zero spending for a period that is over; the next call resets the row. */

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { auditHash } from '../audit-log/audited-operations.ts'
 import { migrate, openWriter } from '../engine/database.ts'
-import type { AuditCheckResult, AuditHead } from './audit-log.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { AuditCheckRequest, AuditCheckResult, AuditHead } from './audit-log.ts'
 import { auditLogQueries } from './audit-log.ts'
 
 const ROWS = 45_000
@@ -35,9 +36,9 @@ afterAll(() => {
 })
 
 function checkAll(known?: AuditHead): AuditCheckResult {
-  const { checkAuditLog } = auditLogQueries(db)
-  let checked = checkAuditLog({ known })
-  for (slices = 1; checked.goesOn; slices++) checked = checkAuditLog({ known, after: checked.head })
+  const check = (ask: AuditCheckRequest): AuditCheckResult => sqliteSteps(db)(auditLogQueries.checkAuditLog(ask))
+  let checked = check({ known })
+  for (slices = 1; checked.goesOn; slices++) checked = check({ known, after: checked.head })
   return checked
 }
 

@@ -1,9 +1,10 @@
 // Queries for the audit log: list its rows, and verify its hash chain.
 
-import type { Database } from 'bun:sqlite'
 import { auditHash } from '../audit-log/audited-operations.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
-import { json, nullable, number, text } from '../tables/columns.ts'
+import { hex, json, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { atLeast, beginsWith, below, equals, listPage } from './paging.ts'
 
@@ -17,7 +18,7 @@ const columns = {
   target: ['a.target', text],
   accountId: ['a.account_id', nullable(number)],
   changes: ['a.changes', json],
-  hash: ['lower(hex(a.hash))', text],
+  hash: ['a.hash', hex],
 } as const
 
 const plan: ListPlan<typeof columns> = {
@@ -70,17 +71,14 @@ export interface AuditLogQueries {
 
 const SLICE_ROWS = 20_000
 
-export const auditLogQueries = (db: Database) => ({
-  auditLog: (ask: ListQuery) => listPage(db, plan, ask),
-  checkAuditLog: buildCheck(db),
-})
+const findRows = query<SqlRow>('SELECT * FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2')
 
-function buildCheck(db: Database): (ask: AuditCheckRequest) => AuditCheckResult {
-  const query = db.query<SqlRow, [number, number]>('SELECT * FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2')
-  return function checkSlice({ known, after }) {
+export const auditLogQueries = {
+  auditLog: (ask: ListQuery) => listPage(plan, ask),
+  *checkAuditLog({ known, after }: AuditCheckRequest): Steps<AuditCheckResult> {
     let checked = after?.seq ?? 0
     let lastHash: Uint8Array = after ? Buffer.from(after.hash, 'hex') : Buffer.alloc(32)
-    const rows = query.all(checked, SLICE_ROWS)
+    const rows = yield* findRows.all(checked, SLICE_ROWS)
     for (const row of rows) {
       const fits = isLinked(row, checked + 1, lastHash)
       const isReplaced =
@@ -94,7 +92,7 @@ function buildCheck(db: Database): (ask: AuditCheckRequest) => AuditCheckResult 
     const goesOn = rows.length === SLICE_ROWS
     const lacksKnownRow = !goesOn && known !== undefined && known.seq > checked
     return { rows: checked, brokenAt: lacksKnownRow ? checked + 1 : null, head: headOf(checked, lastHash), goesOn }
-  }
+  },
 }
 
 const headOf = (seq: number, hash: Uint8Array): AuditHead | null =>

@@ -1,11 +1,12 @@
 // Queries for the stored rows of channels and providers (author, times and version) and for model routes.
 
-import type { Database } from 'bun:sqlite'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { json, number, rowReader, selectList, text } from '../tables/columns.ts'
 import { authorColumns, routeColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
-import { beginsWith, equals, findOne, listPage } from './paging.ts'
+import { beginsWith, equals, listPage, rowFinder } from './paging.ts'
 
 /** The columns that channels and providers have in common. */
 const noteColumns = { id: ['id', text], createdMs: ['created_ms', number], ...authorColumns } as const
@@ -36,17 +37,24 @@ export interface ChannelQueries {
 
 const readNote = rowReader(noteColumns)
 
-export function channelQueries(db: Database) {
-  const channels = db.query<SqlRow, [string]>(
-    `SELECT ${selectList(noteColumns)} FROM channel WHERE id IN (SELECT value FROM json_each(?1))`,
-  )
-  const providers = db.query<SqlRow, [string]>(
-    `SELECT ${selectList(noteColumns)} FROM provider WHERE id IN (SELECT value FROM json_each(?1))`,
-  )
-  return {
-    channelNotes: ({ ids }: Ids) => channels.all(JSON.stringify(ids)).map(readNote),
-    providerNotes: ({ ids }: Ids) => providers.all(JSON.stringify(ids)).map(readNote),
-    routes: (ask: ListQuery) => listPage(db, routePlan, ask),
-    route: ({ name }: { readonly name: string }) => findOne(db, routePlan, { id: name, scope: null }) ?? null,
-  }
+const notesQuery = (table: 'channel' | 'provider') => {
+  const select = `SELECT ${selectList(noteColumns)} FROM ${table} WHERE id IN`
+  return query<SqlRow>({
+    sqlite: `${select} (SELECT value FROM json_each(?1)) ORDER BY id`,
+    postgres: `${select} (SELECT value FROM json_array_elements_text(CAST(CAST(?1 AS TEXT) AS JSON))) ORDER BY id`,
+  })
+}
+const findChannels = notesQuery('channel')
+const findProviders = notesQuery('provider')
+const findRoute = rowFinder(routePlan)
+
+export const channelQueries = {
+  *channelNotes({ ids }: Ids): Steps<readonly RuleNote[]> {
+    return (yield* findChannels.all(JSON.stringify(ids))).map(readNote)
+  },
+  *providerNotes({ ids }: Ids): Steps<readonly RuleNote[]> {
+    return (yield* findProviders.all(JSON.stringify(ids))).map(readNote)
+  },
+  routes: (ask: ListQuery) => listPage(routePlan, ask),
+  route: ({ name }: { readonly name: string }) => findRoute({ id: name, scope: null }),
 }

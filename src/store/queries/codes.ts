@@ -1,6 +1,7 @@
 // Queries for redemption codes and their batches. They never return the code itself.
 
-import type { Database } from 'bun:sqlite'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { money, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
@@ -28,8 +29,8 @@ const plan: ListPlan<typeof columns> = {
     account: equals('c.account_id'),
     redeemed: isTrue('c.redeemed_ms IS NOT NULL'),
     voided: isTrue('c.voided_ms IS NOT NULL'),
-    expiredAt: { sql: name => `c.expires_ms <= $${name}`, bind: value => Number(value) },
-    openAt: { sql: name => `(c.expires_ms IS NULL OR c.expires_ms > $${name})`, bind: value => Number(value) },
+    expiredAt: { sql: value => `c.expires_ms <= ${value}`, bind: value => Number(value) },
+    openAt: { sql: value => `(c.expires_ms IS NULL OR c.expires_ms > ${value})`, bind: value => Number(value) },
   },
 }
 
@@ -52,25 +53,24 @@ export interface CodeQueries {
   codeBatches: { input: { readonly after: string; readonly limit: number }; result: Page<BatchView> }
 }
 
-export const codeQueries = (db: Database) => ({
-  codes: (ask: ListQuery) => listPage(db, plan, ask),
-  codeBatches: ({ after, limit }: CodeQueries['codeBatches']['input']): Page<BatchView> => {
-    const rows = db
-      .query<SqlRow, [string, number]>(
-        `SELECT batch, count(*) AS codes, count(redeemed_ms) AS redeemed, count(voided_ms) AS voided,
-           sum(amount) AS worth, min(made_ms) AS made, max(expires_ms) AS expires
-         FROM code WHERE batch > ?1 GROUP BY batch ORDER BY batch LIMIT ?2`,
-      )
-      .all(after, limit + 1)
-      .map(row => ({
-        batch: String(row.batch),
-        codes: Number(row.codes),
-        redeemed: Number(row.redeemed),
-        voided: Number(row.voided),
-        worth: String(row.worth),
-        madeMs: Number(row.made),
-        expiresMs: row.expires === null ? null : Number(row.expires),
-      }))
+const findBatches = query<SqlRow>(
+  `SELECT batch, count(*) AS codes, count(redeemed_ms) AS redeemed, count(voided_ms) AS voided,
+     CAST(sum(amount) AS BIGINT) AS worth, min(made_ms) AS made, max(expires_ms) AS expires
+   FROM code WHERE batch > ?1 GROUP BY batch ORDER BY batch LIMIT ?2`,
+)
+
+export const codeQueries = {
+  codes: (ask: ListQuery) => listPage(plan, ask),
+  *codeBatches({ after, limit }: CodeQueries['codeBatches']['input']): Steps<Page<BatchView>> {
+    const rows = (yield* findBatches.all(after, limit + 1)).map(row => ({
+      batch: String(row.batch),
+      codes: Number(row.codes),
+      redeemed: Number(row.redeemed),
+      voided: Number(row.voided),
+      worth: String(row.worth),
+      madeMs: Number(row.made),
+      expiresMs: row.expires === null ? null : Number(row.expires),
+    }))
     return { rows: rows.slice(0, limit), next: rows.length > limit ? rows[limit - 1]!.batch : null }
   },
-})
+}

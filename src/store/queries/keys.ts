@@ -1,19 +1,18 @@
 // Queries for API keys. They never return a digest or anything else from which a key could be derived.
 
-import type { Database } from 'bun:sqlite'
 import { keyColumns } from '../tables/accounts.ts'
 import type { RowOf } from '../tables/columns.ts'
 import type { ListFilter, ListPlan, ListQuery, Page, Scope } from './paging.ts'
-import { atLeast, beginsWithName, below, equals, findOne, isTrue, listPage } from './paging.ts'
+import { atLeast, beginsWithName, below, byName, equals, isTrue, listPage, rowFinder } from './paging.ts'
 
-const endsAfter: ListFilter = { ...equals(''), sql: name => `(k.expires_ms IS NULL OR k.expires_ms > $${name})` }
-const endsBy: ListFilter = { ...equals(''), sql: name => `k.expires_ms <= $${name}` }
+const endsAfter: ListFilter = { ...equals(''), sql: value => `(k.expires_ms IS NULL OR k.expires_ms > ${value})` }
+const endsBy: ListFilter = { ...equals(''), sql: value => `k.expires_ms <= ${value}` }
 
 export const keyPlan: ListPlan<typeof keyColumns> = {
   from: 'api_key k',
   columns: keyColumns,
   id: 'k.id',
-  sorts: { created: 'k.id', name: 'k.name COLLATE NOCASE' },
+  sorts: { created: 'k.id', name: byName('k.name') },
   account: 'k.account_id',
   filters: {
     account: equals('k.account_id'),
@@ -37,7 +36,7 @@ export interface KeyQueries {
   key: { input: { readonly id: number; readonly scope: Scope | null }; result: KeyDetails | null }
 }
 
-export const keyQueries = (db: Database) => ({
-  keys: (ask: ListQuery) => listPage(db, keyPlan, ask),
-  key: (ask: KeyQueries['key']['input']) => findOne(db, keyPlan, ask) ?? null,
-})
+export const keyQueries = {
+  keys: (ask: ListQuery) => listPage(keyPlan, ask),
+  key: rowFinder(keyPlan),
+}

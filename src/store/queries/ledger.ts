@@ -1,13 +1,14 @@
 // Queries for the ledger: the statement of an account with the balance after each line, and the trial balance.
 
-import type { Database } from 'bun:sqlite'
 import { BILLION } from '../../base/money/money.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
 import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
 import { newestCursor, readStatementPage } from '../ledger/statement.ts'
-import { money, text } from '../tables/columns.ts'
+import { number } from '../tables/columns.ts'
 import type { Scope } from './paging.ts'
-import { findOne } from './paging.ts'
+import { rowFinder } from './paging.ts'
 
 export interface StatementQuery {
   readonly accountId: number
@@ -59,25 +60,27 @@ export interface LedgerQueries {
   trialBalance: { input: Record<string, never>; result: TrialBalance }
 }
 
-const accountPlan = {
-  from: 'account a',
-  columns: { balance: ['a.balance', money], kind: ['a.kind', text] },
-  id: 'a.id',
-  account: 'a.id',
-} as const
+const findAccount = rowFinder({ from: 'account a', columns: { id: ['a.id', number] }, id: 'a.id', account: 'a.id' })
 
-export const ledgerQueries = (db: Database) => ({
-  statement: (ask: StatementQuery) => db.transaction(() => readStatement(db, ask))(),
-  trialBalance: () => db.transaction(() => readTrialBalance(db))(),
+/** On PostgreSQL each process has its own part of the balances of the operator's accounts. */
+const WITH_PARTS = `CAST(a.balance + coalesce((SELECT sum(p.balance) FROM operator_part p WHERE p.account_id = a.id), 0)
+  AS BIGINT) AS balance`
+
+const findBalance = query<{ balance: bigint }>({
+  sqlite: 'SELECT balance FROM account WHERE id = ?1',
+  postgres: `SELECT ${WITH_PARTS} FROM account a WHERE a.id = ?1`,
 })
 
-function readStatement(db: Database, ask: StatementQuery): StatementResult | null {
+/** The balance, the transfers and the sums fit together because a query reads in one transaction. */
+export const ledgerQueries = { statement: readStatement, trialBalance: readTrialBalance }
+
+function* readStatement(ask: StatementQuery): Steps<StatementResult | null> {
   const { accountId, scope, kind, from: fromMs, before: beforeMs, limit } = ask
-  const account = findOne(db, accountPlan, { id: accountId, scope })
-  if (account === undefined) return null
-  const cursor = ask.after === undefined ? newestCursor(BigInt(account.balance)) : readStatementCursor(ask.after)
+  if ((yield* findAccount({ id: accountId, scope })) === null) return null
+  const { balance } = (yield* findBalance.get(accountId))!
+  const cursor = ask.after === undefined ? newestCursor(balance) : readStatementCursor(ask.after)
   if (cursor === undefined) return { lines: [], next: null }
-  const { lines, next } = readStatementPage(db, { accountId, limit, cursor, kind, fromMs, beforeMs })
+  const { lines, next } = yield* readStatementPage({ accountId, limit, cursor, kind, fromMs, beforeMs })
   return {
     lines: lines.map(line => viewOf(line, accountId)),
     next: next === undefined ? null : writeCursor(next),
@@ -125,23 +128,23 @@ interface CustomerSums {
   readonly held_rest: bigint
 }
 
-/** CustomerSums whole billions and the rest apart, because the sum of all balances may not fit into 64 bits. */
-function readTrialBalance(db: Database): TrialBalance {
-  const sums = db
-    .query(
-      `SELECT kind, count(*) AS n, sum(balance / 1000000000) AS whole, sum(balance % 1000000000) AS rest,
-         sum(held / 1000000000) AS held, sum(held % 1000000000) AS held_rest
-       FROM account WHERE id > ?1 GROUP BY kind ORDER BY kind DESC`,
-    )
-    .all(OPERATOR_ID_MAX) as CustomerSums[]
-  const operatorRows = db
-    .query('SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id')
-    .all(OPERATOR_ID_MAX) as {
-    id: bigint
-    name: string
-    balance: bigint
-  }[]
-  const { last } = db.query('SELECT coalesce(max(seq), 0) AS last FROM transfer').get() as { last: bigint }
+/** Sums whole billions and the rest apart, because the sum of all balances may not fit into 64 bits. */
+const findSums = query<CustomerSums>(
+  `SELECT kind, count(*) AS n, CAST(sum(balance / 1000000000) AS BIGINT) AS whole,
+     CAST(sum(balance % 1000000000) AS BIGINT) AS rest, CAST(sum(held / 1000000000) AS BIGINT) AS held,
+     CAST(sum(held % 1000000000) AS BIGINT) AS held_rest
+   FROM account WHERE id > ?1 GROUP BY kind ORDER BY kind DESC`,
+)
+const findOperators = query<{ id: bigint; name: string; balance: bigint }>({
+  sqlite: 'SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id',
+  postgres: `SELECT a.id, a.name, ${WITH_PARTS} FROM account a WHERE a.id <= ?1 ORDER BY a.id`,
+})
+const findLast = query<{ last: bigint }>('SELECT coalesce(max(seq), 0) AS last FROM transfer')
+
+function* readTrialBalance(): Steps<TrialBalance> {
+  const sums = yield* findSums.all(OPERATOR_ID_MAX)
+  const operatorRows = yield* findOperators.all(OPERATOR_ID_MAX)
+  const { last } = (yield* findLast.get())!
   const balanceOf = ({ whole, rest }: CustomerSums): bigint => whole * BILLION + rest
   const sum = sums.reduce(
     (all, row) => all + balanceOf(row),

@@ -1,11 +1,10 @@
 // Queries for limits.
 
-import type { Database } from 'bun:sqlite'
 import type { RowOf } from '../tables/columns.ts'
 import { number } from '../tables/columns.ts'
 import { limitColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
-import { equals, findOne, listPage } from './paging.ts'
+import { equals, listPage, rowFinder } from './paging.ts'
 
 const columns = { ...limitColumns, version: ['version', number] } as const
 
@@ -30,7 +29,9 @@ export interface LimitQueries {
   limit: { input: { readonly id: number }; result: LimitDetails | null }
 }
 
-export const limitQueries = (db: Database) => ({
-  limits: (ask: ListQuery) => listPage(db, plan, ask),
-  limit: ({ id }: { readonly id: number }) => findOne(db, plan, { id, scope: null }) ?? null,
-})
+const findLimit = rowFinder(plan)
+
+export const limitQueries = {
+  limits: (ask: ListQuery) => listPage(plan, ask),
+  limit: ({ id }: { readonly id: number }) => findLimit({ id, scope: null }),
+}

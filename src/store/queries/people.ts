@@ -1,10 +1,11 @@
 // Queries for people, the members of accounts, sessions and invitations.
 
-import type { Database } from 'bun:sqlite'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { flag, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
-import { beginsWith, equals, findOne, listPage } from './paging.ts'
+import { beginsWith, equals, isTrue, listPage, rowFinder } from './paging.ts'
 
 const SECOND_FACTOR = 'EXISTS (SELECT 1 FROM totp t WHERE t.person_id = p.id AND t.confirmed_ms IS NOT NULL)'
 
@@ -32,7 +33,7 @@ const personPlan: ListPlan<typeof personColumns> = {
     name: beginsWith('p.name'),
     role: equals('p.role'),
     disabled: equals('p.disabled'),
-    removed: equals('(p.removed_ms IS NOT NULL)'),
+    removed: isTrue('p.removed_ms IS NOT NULL'),
   },
 }
 
@@ -70,7 +71,7 @@ const sessionPlan: ListPlan<typeof sessionColumns> = {
   columns: sessionColumns,
   id: 's.id',
   sorts: { made: 's.made_ms', seen: 's.seen_ms' },
-  filters: { person: equals('s.person_id'), ended: equals('(s.ended_ms IS NOT NULL)') },
+  filters: { person: equals('s.person_id'), ended: isTrue('s.ended_ms IS NOT NULL') },
 }
 
 const invitationColumns = {
@@ -98,7 +99,7 @@ const invitationPlan: ListPlan<typeof invitationColumns> = {
   filters: {
     account: equals('i.account_id'),
     email: beginsWith('i.email'),
-    open: equals('(i.accepted_ms IS NULL AND i.revoked_ms IS NULL)'),
+    open: isTrue('i.accepted_ms IS NULL AND i.revoked_ms IS NULL'),
   },
 }
 
@@ -127,35 +128,39 @@ export interface PeopleQueries {
   siteVersion: { input: Record<string, never>; result: number }
 }
 
-export function peopleQueries(db: Database) {
-  const findAccounts = db.query<SqlRow, [number]>(
-    `SELECT m.account_id, a.name, m.rank FROM member m JOIN account a ON a.id = m.account_id
-     WHERE m.person_id = ?1 ORDER BY m.account_id LIMIT 1000`,
-  )
-  const findAccount = db.query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
-  const findAccess = db.query('SELECT 1 FROM account_access WHERE account_id = ?1 AND actor_id = ?2 AND rank >= ?3')
-  const findSite = db.query<SqlRow, []>("SELECT version FROM setting WHERE name = 'site'")
-  const person = ({ id }: ById): PersonView | null => findOne(db, personPlan, { id, scope: null }) ?? null
-  return {
-    me({ id }: ById): MeView | null {
-      const row = person({ id })
-      if (row === null) return null
-      const { email, name, secondFactor, createdMs, version } = row
-      const accounts = findAccounts.all(id).map(account => ({
-        accountId: Number(account.account_id),
-        name: String(account.name),
-        rank: Number(account.rank),
-      }))
-      return { email, name, secondFactor, createdMs, version, accounts }
-    },
-    people: (ask: ListQuery) => listPage(db, personPlan, ask),
-    person,
-    members: (ask: ListQuery) => listPage(db, memberPlan, ask),
-    sessions: (ask: ListQuery) => listPage(db, sessionPlan, ask),
-    invitations: (ask: ListQuery) => listPage(db, invitationPlan, ask),
-    invitation: ({ id }: ById) => findOne(db, invitationPlan, { id, scope: null }) ?? null,
-    seesAccount: ({ id, scope }: ById & { readonly scope: Scope | null }) =>
-      (scope === null ? findAccount.get(id) : findAccess.get(id, scope.actorId, scope.rank)) !== null,
-    siteVersion: () => Number(findSite.get()?.version ?? 0n),
-  }
+const findAccounts = query<SqlRow>(
+  `SELECT m.account_id, a.name, m.rank FROM member m JOIN account a ON a.id = m.account_id
+   WHERE m.person_id = ?1 ORDER BY m.account_id LIMIT 1000`,
+)
+const findAccount = query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
+const findAccess = query('SELECT 1 FROM account_access WHERE account_id = ?1 AND actor_id = ?2 AND rank >= ?3')
+const findSite = query<SqlRow>("SELECT version FROM setting WHERE name = 'site'")
+const findPerson = rowFinder(personPlan)
+const findInvitation = rowFinder(invitationPlan)
+
+export const peopleQueries = {
+  *me({ id }: ById): Steps<MeView | null> {
+    const row = yield* findPerson({ id, scope: null })
+    if (row === null) return null
+    const { email, name, secondFactor, createdMs, version } = row
+    const accounts = (yield* findAccounts.all(id)).map(account => ({
+      accountId: Number(account.account_id),
+      name: String(account.name),
+      rank: Number(account.rank),
+    }))
+    return { email, name, secondFactor, createdMs, version, accounts }
+  },
+  people: (ask: ListQuery) => listPage(personPlan, ask),
+  person: ({ id }: ById) => findPerson({ id, scope: null }),
+  members: (ask: ListQuery) => listPage(memberPlan, ask),
+  sessions: (ask: ListQuery) => listPage(sessionPlan, ask),
+  invitations: (ask: ListQuery) => listPage(invitationPlan, ask),
+  invitation: ({ id }: ById) => findInvitation({ id, scope: null }),
+  *seesAccount({ id, scope }: ById & { readonly scope: Scope | null }): Steps<boolean> {
+    if (scope === null) return (yield* findAccount.get(id)) !== undefined
+    return (yield* findAccess.get(id, scope.actorId, scope.rank)) !== undefined
+  },
+  *siteVersion(): Steps<number> {
+    return Number((yield* findSite.get())?.version ?? 0n)
+  },
 }

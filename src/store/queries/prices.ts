@@ -1,10 +1,11 @@
 // Queries for prices: the current price of each model, and all versions of a price.
 
-import type { Database } from 'bun:sqlite'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RowOf } from '../tables/columns.ts'
 import { json, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
-import { beginsWith, equals, findOne, listPage } from './paging.ts'
+import { beginsWith, equals, listPage, rowFinder } from './paging.ts'
 
 const versionColumns = {
   version: ['p.version', number],
@@ -51,12 +52,14 @@ export interface PriceQueries {
   priceHistory: { input: ListQuery; result: Page<PriceVersionDetails> }
 }
 
-export const priceQueries = (db: Database) => ({
-  prices: (ask: ListQuery) => listPage(db, plan, ask),
-  price: ({ model }: { readonly model: string }) => {
-    const found = db.query('SELECT coalesce(max(version), 0) AS newest FROM price WHERE model = ?1').get(model)
-    const current = findOne(db, plan, { id: model, scope: null }) ?? null
-    return { newest: Number((found as { newest: bigint }).newest), current }
+const findNewest = query<{ newest: bigint }>('SELECT coalesce(max(version), 0) AS newest FROM price WHERE model = ?1')
+const findPrice = rowFinder(plan)
+
+export const priceQueries = {
+  prices: (ask: ListQuery) => listPage(plan, ask),
+  *price({ model }: { readonly model: string }): Steps<PriceQueries['price']['result']> {
+    const { newest } = (yield* findNewest.get(model))!
+    return { newest: Number(newest), current: yield* findPrice({ id: model, scope: null }) }
   },
-  priceHistory: (ask: ListQuery) => listPage(db, history, ask),
-})
+  priceHistory: (ask: ListQuery) => listPage(history, ask),
+}

@@ -1,7 +1,7 @@
 // The list of all queries of the query worker. Each resource has its own file with the types and functions of its
 // queries; inputs and results are plain data.
 
-import type { Database } from 'bun:sqlite'
+import type { Steps } from '../engine/steps.ts'
 import type { AccountQueries } from './accounts.ts'
 import { accountQueries } from './accounts.ts'
 import type { AuditLogQueries } from './audit-log.ts'
@@ -25,7 +25,6 @@ import { recordQueries } from './records.ts'
 import type { ServiceTokenQueries } from './service-tokens.ts'
 import { serviceTokenQueries } from './service-tokens.ts'
 import type { StatisticsQueries } from './statistics.ts'
-import { statisticsQueries } from './statistics.ts'
 import type { TierQueries } from './tiers.ts'
 import { tierQueries } from './tiers.ts'
 import type { WebhookQueries } from './webhooks.ts'
@@ -51,21 +50,22 @@ export type QueryName = keyof Queries
 export type QueryInput<Name extends QueryName> = Queries[Name]['input']
 export type QueryResult<Name extends QueryName> = Queries[Name]['result']
 
-export type QueryHandlers = { readonly [Name in QueryName]: (input: QueryInput<Name>) => QueryResult<Name> }
+/** The queries whose statements are steps: all but those on the statistics file. */
+export type StepQueryName = Exclude<QueryName, keyof StatisticsQueries>
 
-export const buildQueries = (db: Database): QueryHandlers => ({
-  ...accountQueries(db),
-  ...auditLogQueries(db),
-  ...channelQueries(db),
-  ...codeQueries(db),
-  ...ledgerQueries(db),
-  ...keyQueries(db),
-  ...limitQueries(db),
-  ...peopleQueries(db),
-  ...recordQueries(db),
-  ...serviceTokenQueries(db),
-  ...statisticsQueries(db),
-  ...tierQueries(db),
-  ...webhookQueries(db),
-  ...priceQueries(db),
-})
+export const stepQueries: { readonly [Name in StepQueryName]: (input: QueryInput<Name>) => Steps<QueryResult<Name>> } =
+  {
+    ...accountQueries,
+    ...auditLogQueries,
+    ...channelQueries,
+    ...codeQueries,
+    ...ledgerQueries,
+    ...keyQueries,
+    ...limitQueries,
+    ...peopleQueries,
+    ...recordQueries,
+    ...serviceTokenQueries,
+    ...tierQueries,
+    ...webhookQueries,
+    ...priceQueries,
+  }

@@ -3,18 +3,31 @@
 
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import { openReader } from '../engine/database.ts'
+import { sqliteSnapshots } from '../engine/sqlite-steps.ts'
+import type { Steps } from '../engine/steps.ts'
 import type { QueryName } from './queries.ts'
-import { buildQueries } from './queries.ts'
+import { stepQueries } from './queries.ts'
+import { statisticsQueries } from './statistics.ts'
 
 /** Inputs and results are JSON: a list of rows takes half of the time that it takes as objects. */
 export type QueryThreadMethods = { readonly [Name in QueryName]: (input: string) => string }
 
 serveThread<QueryThreadMethods, string>(path => {
-  const queries = Object.entries(buildQueries(openReader(path)))
+  const db = openReader(path)
+  const runSteps = sqliteSnapshots(db)
+  const handlers = {
+    ...Object.fromEntries(
+      Object.entries(stepQueries).map(([name, query]) => [
+        name,
+        (input: unknown) => runSteps(query(input as never) as Steps<unknown>),
+      ]),
+    ),
+    ...statisticsQueries(db),
+  }
   // QueryWorker.query has checked that the input fits the name; the JSON has lost that type.
-  const handlers = queries.map(([name, run]) => [
+  const methods = Object.entries(handlers).map(([name, handle]) => [
     name,
-    (input: string) => JSON.stringify((run as (input: unknown) => unknown)(JSON.parse(input))),
+    (input: string) => JSON.stringify((handle as (input: unknown) => unknown)(JSON.parse(input))),
   ])
-  return Object.fromEntries(handlers) as QueryThreadMethods
+  return Object.fromEntries(methods) as QueryThreadMethods
 })

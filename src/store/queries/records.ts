@@ -1,8 +1,9 @@
 // Queries for records: search them, read one with its transfers, and export them in slices as text.
 
-import type { Database } from 'bun:sqlite'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { FullRecord, RecordPage, RecordQuery, RecordView } from '../records/record-search.ts'
 import { findRecords } from '../records/record-search.ts'
 import { exportHead, exportLine, formatFullRecord } from '../records/record-text.ts'
@@ -10,7 +11,7 @@ import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { flag, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
 import { fullRecordColumns, recordColumns, transferColumns } from '../tables/records.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
-import { findOne, listPage } from './paging.ts'
+import { listPage, rowFinder } from './paging.ts'
 
 export type TransferView = RowOf<typeof transferColumns>
 
@@ -72,33 +73,38 @@ const deletionPlan: ListPlan<typeof deletionColumns> = {
   sorts: { id: 'd.id' },
 }
 
-const plan = { from: 'record r', columns: fullRecordColumns, id: 'r.call_id', account: 'r.account_id' } as const
+const findRecord = rowFinder({
+  ...{ from: 'record r', columns: fullRecordColumns },
+  ...{ id: 'r.call_id', account: 'r.account_id' },
+})
+const findTransfers = query<SqlRow>(`SELECT ${selectList(transferColumns)} FROM transfer WHERE ref = ?1 ORDER BY seq`)
+const readTransfer = rowReader(transferColumns)
 
 type RecordHandlers = {
-  readonly [Name in keyof RecordQueries]: (input: RecordQueries[Name]['input']) => RecordQueries[Name]['result']
+  readonly [Name in keyof RecordQueries]: (input: RecordQueries[Name]['input']) => Steps<RecordQueries[Name]['result']>
 }
 
-export const recordQueries = (db: Database): RecordHandlers => ({
-  records: ask => findRecords(db, recordColumns, ask),
-  record({ callId, scope }) {
-    const record = findOne(db, plan, { id: callId, scope })
-    if (record === undefined) return null
-    const sql = `SELECT ${selectList(transferColumns)} FROM transfer WHERE ref = ?1 ORDER BY seq`
-    return { record, transfers: db.query<SqlRow, [number]>(sql).all(callId).map(rowReader(transferColumns)) }
+export const recordQueries: RecordHandlers = {
+  records: ask => findRecords(recordColumns, ask),
+  *record({ callId, scope }) {
+    const record = yield* findRecord({ id: callId, scope })
+    if (record === null) return null
+    return { record, transfers: (yield* findTransfers.all(callId)).map(readTransfer) }
   },
-  deletions: ask => listPage(db, deletionPlan, ask),
-  deletion: ask => findOne(db, deletionPlan, ask) ?? null,
-  recordIds(ask) {
-    const { rows, next } = findRecords(db, { callId: recordColumns.callId }, { ...ask, scope: null, oldestFirst: true })
+  deletions: ask => listPage(deletionPlan, ask),
+  deletion: rowFinder(deletionPlan),
+  *recordIds(ask) {
+    const columns = { callId: recordColumns.callId }
+    const { rows, next } = yield* findRecords(columns, { ...ask, scope: null, oldestFirst: true })
     return { ids: rows.map(({ callId }) => callId), next }
   },
-  exportRecords({ format, packed, staff, ...ask }) {
-    const { rows, next } = findRecords(db, fullRecordColumns, ask)
+  *exportRecords({ format, packed, staff, ...ask }) {
+    const { rows, next } = yield* findRecords(fullRecordColumns, ask)
     const head = ask.after === undefined ? exportHead(format) : ''
     const text = head.concat(...rows.map(row => exportLine(formatFullRecord(row, staff), format)))
     return { rows: rows.length, next, ...(packed === null ? { text, packed } : deflate(text, packed)) }
   },
-})
+}
 
 function deflate(text: string, { crc, bytes }: GzipState): Pick<ExportSlice, 'text' | 'packed'> {
   if (text === '') return { text, packed: { crc, bytes } }

@@ -1,13 +1,12 @@
 // Queries for service tokens. They never return a digest.
 
-import type { Database } from 'bun:sqlite'
 import type { RowOf } from '../tables/columns.ts'
 import { serviceTokenColumns } from '../tables/service-tokens.ts'
 import type { ListFilter, ListPlan, ListQuery, Page, Scope } from './paging.ts'
-import { beginsWith, equals, findOne, isTrue, listPage } from './paging.ts'
+import { beginsWith, equals, isTrue, listPage, rowFinder } from './paging.ts'
 
-const endsAfter: ListFilter = { ...equals(''), sql: name => `(t.expires_ms IS NULL OR t.expires_ms > $${name})` }
-const endsBy: ListFilter = { ...equals(''), sql: name => `t.expires_ms <= $${name}` }
+const endsAfter: ListFilter = { ...equals(''), sql: value => `(t.expires_ms IS NULL OR t.expires_ms > ${value})` }
+const endsBy: ListFilter = { ...equals(''), sql: value => `t.expires_ms <= ${value}` }
 
 const plan: ListPlan<typeof serviceTokenColumns> = {
   from: 'service_token t',
@@ -32,7 +31,7 @@ export interface ServiceTokenQueries {
   serviceToken: { input: { readonly id: number; readonly scope: Scope | null }; result: ServiceTokenView | null }
 }
 
-export const serviceTokenQueries = (db: Database) => ({
-  serviceTokens: (ask: ListQuery) => listPage(db, plan, ask),
-  serviceToken: (ask: ServiceTokenQueries['serviceToken']['input']) => findOne(db, plan, ask) ?? null,
-})
+export const serviceTokenQueries = {
+  serviceTokens: (ask: ListQuery) => listPage(plan, ask),
+  serviceToken: rowFinder(plan),
+}

@@ -29,7 +29,7 @@ import {
   readTopEndUsers,
 } from '../statistics/statistics-queries.ts'
 import type { Scope } from './paging.ts'
-import { scopeSql, scopeValues } from './paging.ts'
+import { scopeSql } from './paging.ts'
 
 /** Which calls are counted. */
 export interface StatisticsFilter {
@@ -222,8 +222,8 @@ const topCuts: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>>
 
 /** The requested accounts within the scope. For a key this is its account, which must be in the scope. */
 function accountsOf(db: Database, { scope, account, key }: StatisticsFilter): readonly number[] | 'all' | 'unknown' {
-  const inScope = scope === null ? 'true' : scopeSql('a.id')
-  const values: Record<string, SqlValue> = scopeValues(scope)
+  const inScope = scope === null ? 'true' : scopeSql('a.id', '$scope', '$rank')
+  const values: Record<string, SqlValue> = scope === null ? {} : { scope: scope.actorId, rank: scope.rank }
   if (key !== undefined) {
     const sql = 'SELECT a.id FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $key AND '.concat(
       inScope,

@@ -1,11 +1,10 @@
 // Queries for tiers.
 
-import type { Database } from 'bun:sqlite'
 import type { RowOf } from '../tables/columns.ts'
 import { number } from '../tables/columns.ts'
 import { tierColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
-import { findOne, listPage } from './paging.ts'
+import { listPage, rowFinder } from './paging.ts'
 
 const columns = {
   ...tierColumns,
@@ -22,7 +21,9 @@ export interface TierQueries {
   tier: { input: { readonly name: string }; result: TierView | null }
 }
 
-export const tierQueries = (db: Database) => ({
-  tiers: (ask: ListQuery) => listPage(db, plan, ask),
-  tier: ({ name }: { readonly name: string }) => findOne(db, plan, { id: name, scope: null }) ?? null,
-})
+const findTier = rowFinder(plan)
+
+export const tierQueries = {
+  tiers: (ask: ListQuery) => listPage(plan, ask),
+  tier: ({ name }: { readonly name: string }) => findTier({ id: name, scope: null }),
+}

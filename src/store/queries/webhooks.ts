@@ -1,10 +1,9 @@
 // Queries for webhooks, their deliveries and the balance alerts of accounts. They never return a secret.
 
-import type { Database } from 'bun:sqlite'
 import type { RowOf } from '../tables/columns.ts'
 import { flag, list, money, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
-import { equals, findOne, isTrue, listPage } from './paging.ts'
+import { equals, isTrue, listPage, rowFinder } from './paging.ts'
 
 const columns = {
   id: ['w.id', number],
@@ -82,9 +81,9 @@ export interface WebhookQueries {
   balanceAlert: { input: ByIdInScope; result: AlertView | null }
 }
 
-export const webhookQueries = (db: Database) => ({
-  webhooks: (ask: ListQuery) => listPage(db, plan, ask),
-  webhook: (input: ByIdInScope) => findOne(db, plan, input) ?? null,
-  deliveries: (ask: ListQuery) => listPage(db, deliveryPlan, ask),
-  balanceAlert: (input: ByIdInScope) => findOne(db, alertPlan, input) ?? null,
-})
+export const webhookQueries = {
+  webhooks: (ask: ListQuery) => listPage(plan, ask),
+  webhook: rowFinder(plan),
+  deliveries: (ask: ListQuery) => listPage(deliveryPlan, ask),
+  balanceAlert: rowFinder(alertPlan),
+}

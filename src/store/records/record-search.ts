@@ -3,12 +3,12 @@
 // several values of one index are scanned (accounts of a person, failed outcomes), they are merged in the order of
 // time.
 
-import type { Database } from 'bun:sqlite'
-import type { SqlValue } from '../engine/steps.ts'
+import type { SqlText, SqlValue, Steps } from '../engine/steps.ts'
+import { query, RequestQuery } from '../engine/steps.ts'
 import type { RecordIndex } from '../ledger/late-indexes.ts'
 import { recordIndexes, recordTail } from '../ledger/late-indexes.ts'
 import type { Scope } from '../queries/paging.ts'
-import { scopeSql, scopeValues } from '../queries/paging.ts'
+import { boundScopeSql, scopeSql } from '../queries/paging.ts'
 import type { Columns, RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
 import type { fullRecordColumns, recordColumns } from '../tables/records.ts'
@@ -67,48 +67,72 @@ export const recordScanNames: readonly RecordScan[] = [
   ...(Object.keys(recordIndexes) as RecordIndex[]),
 ]
 
-const inRange = (id: string): string => `${id} >= $from AND ${id} < $before`
+/** The parameters of a scan. */
+export interface ScanParameters {
+  readonly values: readonly string[]
+  readonly from: string
+  readonly before: string
+}
 
 /** The SQL that yields the scanned ids in order: of each value, and of the newest records, which have no entries yet. */
-export function recordScanSql(walk: RecordScan, count: number, oldestFirst: boolean): string {
+export function recordScanSql(walk: RecordScan, parameters: ScanParameters, oldestFirst: boolean): SqlText {
+  const { values, from, before } = parameters
+  const inRange = (id: string): string => `${id} >= ${from} AND ${id} < ${before}`
   const order = oldestFirst ? ' ORDER BY call_id' : ' ORDER BY call_id DESC'
-  if (walk === 'none') return `SELECT call_id FROM record WHERE ${inRange('call_id')}`.concat(order)
-  if (walk === 'callId')
-    return `SELECT call_id FROM record WHERE call_id = $walk0 AND ${inRange('call_id')}`.concat(order)
-  const { kind, value } = recordIndexes[walk]
-  const names = Array.from({ length: count }, (_, i) => `$walk${i}`)
-  const selects = names.map(
-    name => `SELECT call_id FROM record_index WHERE kind = ${kind} AND value = ${name} AND ${inRange('call_id')}`,
+  if (walk === 'none' || walk === 'callId') {
+    const isId = values.map(value => `call_id = ${value} AND `).join('')
+    const sql = `SELECT call_id FROM record WHERE ${isId}${inRange('call_id')}`.concat(order)
+    return { sqlite: sql, postgres: sql }
+  }
+  const { kind, value: expression } = recordIndexes[walk]
+  const selects = values.map(
+    value => `SELECT call_id FROM record_index WHERE kind = ${kind} AND value = ${value} AND ${inRange('call_id')}`,
   )
-  const tail = `SELECT r.call_id FROM ${recordTail(walk)} AND ${value} IN (${names}) AND ${inRange('r.call_id')}`
-  return [...selects, tail].join(' UNION ALL ').concat(order)
+  const tail = `SELECT r.call_id FROM ${recordTail(walk)} AND ${expression} IN (${values}) AND ${inRange('r.call_id')}`
+  const indexed = values.map(
+    value => `SELECT r.call_id FROM record r WHERE ${indexedOnPostgres(walk, value)} AND ${inRange('r.call_id')}`,
+  )
+  return {
+    sqlite: [...selects, tail].join(' UNION ALL ').concat(order),
+    postgres: indexed.join(' UNION ALL ').concat(order),
+  }
 }
 
+/** On PostgreSQL records have usual indexes, and the index of outcomes has only failed calls. */
+const indexedOnPostgres = (walk: RecordIndex, value: string): string =>
+  walk === 'failed' ? `r.outcome = ${value} AND ${FAILED}` : `${recordIndexes[walk].value} = ${value}`
+
+const FAILED = "r.outcome <> 'completed'"
 const { kind: FAILED_KIND, value: FAILED_OUTCOME } = recordIndexes.failed
 
-const OUTCOMES = `WITH RECURSIVE way (outcome) AS (
-    SELECT min(value) FROM record_index WHERE kind = ${FAILED_KIND}
-    UNION ALL SELECT (SELECT min(value) FROM record_index WHERE kind = ${FAILED_KIND} AND value > way.outcome)
-      FROM way WHERE outcome IS NOT NULL)
-  SELECT outcome FROM way WHERE outcome IS NOT NULL
-  UNION SELECT ${FAILED_OUTCOME} FROM ${recordTail('failed')} AND ${FAILED_OUTCOME} IS NOT NULL`
+const findOutcomes = query<{ outcome: string }>({
+  sqlite: `WITH RECURSIVE way (outcome) AS (
+      SELECT min(value) FROM record_index WHERE kind = ${FAILED_KIND}
+      UNION ALL SELECT (SELECT min(value) FROM record_index WHERE kind = ${FAILED_KIND} AND value > way.outcome)
+        FROM way WHERE outcome IS NOT NULL)
+    SELECT outcome FROM way WHERE outcome IS NOT NULL
+    UNION SELECT ${FAILED_OUTCOME} FROM ${recordTail('failed')} AND ${FAILED_OUTCOME} IS NOT NULL`,
+  postgres: `WITH RECURSIVE way (outcome) AS (
+      SELECT min(r.outcome) FROM record r WHERE ${FAILED}
+      UNION ALL SELECT (SELECT min(r.outcome) FROM record r WHERE ${FAILED} AND r.outcome > way.outcome)
+        FROM way WHERE way.outcome IS NOT NULL)
+    SELECT outcome FROM way WHERE outcome IS NOT NULL`,
+})
 
 const conditions: Readonly<Partial<Record<keyof RecordFilter, string>>> = {
-  callId: 'r.call_id = $callId',
-  keyId: 'r.key_id = $keyId',
-  accountId: 'r.account_id = $accountId',
-  endUser: 'r.end_user = $endUser',
-  provider: 'r.provider = $provider',
-  channel: 'r.channel = $channel',
-  outcome: 'r.outcome = $outcome',
-  status: 'r.status = $status',
-  error: 'r.error = $error',
-  costMin: 'r.cost >= $costMin',
-  costMax: 'r.cost <= $costMax',
-  streamed: 'r.streamed = $streamed',
+  callId: 'r.call_id =',
+  keyId: 'r.key_id =',
+  accountId: 'r.account_id =',
+  endUser: 'r.end_user =',
+  provider: 'r.provider =',
+  channel: 'r.channel =',
+  outcome: 'r.outcome =',
+  status: 'r.status =',
+  error: 'r.error =',
+  costMin: 'r.cost >=',
+  costMax: 'r.cost <=',
+  streamed: 'r.streamed =',
 }
-
-type BoundValues = Record<string, SqlValue>
 
 interface Scan {
   readonly walk: RecordScan
@@ -116,106 +140,92 @@ interface Scan {
 }
 
 /** Chooses the scan. Undefined where no record can match within the scope. */
-function chooseScan(db: Database, { scope, filter }: RecordQuery): Scan | undefined {
+function* chooseScan({ scope, filter }: RecordQuery): Steps<Scan | undefined> {
   const { callId, keyId, endUser, accountId, model, outcome, status, error } = filter
-  if (scope !== null && !isInScope(db, scope, filter)) return undefined
+  if (scope !== null && !(yield* isInScope(scope, filter))) return undefined
   if (callId !== undefined) return { walk: 'callId', values: [callId] }
   if (keyId !== undefined) return { walk: 'keyId', values: [keyId] }
   // For members this scan is not used: where a page ends early would reveal how many calls other accounts have.
   if (endUser !== undefined && scope === null) return { walk: 'endUser', values: [endUser] }
   if (accountId !== undefined) return { walk: 'accountId', values: [accountId] }
-  if (scope !== null) return scanOwnAccounts(db, scope)
+  if (scope !== null) return yield* scanOwnAccounts(scope)
   if (model !== undefined) return { walk: 'model', values: [`${model.provider}/${model.name}`] }
   if (outcome !== undefined && outcome !== 'completed') return { walk: 'failed', values: [outcome] }
   if (error !== undefined || (status ?? 0) >= 400) {
-    const outcomes = db
-      .query<{ outcome: string }, []>(OUTCOMES)
-      .all()
-      .map(row => row.outcome)
+    const outcomes = (yield* findOutcomes.all()).map(row => row.outcome)
     return outcomes.length === 0 ? undefined : { walk: 'failed', values: outcomes }
   }
-  return { walk: 'none', values: [null] }
+  return { walk: 'none', values: [] }
 }
 
-const OWNERS = {
-  keyId: 'SELECT 1 FROM api_key WHERE id = $id AND '.concat(scopeSql('account_id')),
-  accountId: 'SELECT 1 FROM account WHERE id = $id AND '.concat(scopeSql('id')),
+const ownersInScope = {
+  keyId: query(`SELECT 1 FROM api_key WHERE id = ?1 AND ${scopeSql('account_id', '?2', '?3')}`),
+  accountId: query(`SELECT 1 FROM account WHERE id = ?1 AND ${scopeSql('id', '?2', '?3')}`),
 } as const
 
 /** Whether the key and the account of the filter are in the scope. Rows of other accounts must not be scanned. */
-function isInScope(db: Database, scope: Scope, filter: RecordFilter): boolean {
-  return (['keyId', 'accountId'] as const).every(name => {
+function* isInScope({ actorId, rank }: Scope, filter: RecordFilter): Steps<boolean> {
+  for (const name of ['keyId', 'accountId'] as const) {
     const id = filter[name]
-    return id === undefined || db.query<SqlRow, [BoundValues]>(OWNERS[name]).get({ id, ...scopeValues(scope) }) !== null
-  })
+    if (id !== undefined && (yield* ownersInScope[name].get(id, actorId, rank)) === undefined) return false
+  }
+  return true
 }
 
+const findOwnAccounts = query<{ id: bigint }>(`SELECT id FROM account WHERE ${scopeSql('id', '?1', '?2')} LIMIT ?3`)
+
 /** Scans all accounts of a person. */
-function scanOwnAccounts(db: Database, scope: Scope): Scan | undefined {
-  const sql = 'SELECT id FROM account WHERE '.concat(scopeSql('id'), ' LIMIT $most')
-  const rows = db.query<{ id: bigint }, [BoundValues]>(sql).all({ ...scopeValues(scope), most: SCANNED_VALUES_MAX + 1 })
+function* scanOwnAccounts({ actorId, rank }: Scope): Steps<Scan | undefined> {
+  const rows = yield* findOwnAccounts.all(actorId, rank, SCANNED_VALUES_MAX + 1)
   if (rows.length === 0) return undefined
-  if (rows.length > SCANNED_VALUES_MAX) return { walk: 'none', values: [null] }
+  if (rows.length > SCANNED_VALUES_MAX) return { walk: 'none', values: [] }
   return { walk: 'accountId', values: rows.map(({ id }) => id) }
 }
 
-export function findRecords<C extends Columns>(db: Database, columns: C, ask: RecordQuery): RecordPage<RowOf<C>> {
-  const scan = chooseScan(db, ask)
+export function* findRecords<C extends Columns>(columns: C, ask: RecordQuery): Steps<RecordPage<RowOf<C>>> {
+  const scan = yield* chooseScan(ask)
   if (scan === undefined) return { rows: [], next: null, early: false }
-  const { filter, scope, oldestFirst = false, limit } = ask
-  const ids = recordScanSql(scan.walk, scan.values.length, oldestFirst)
-  const active = Object.entries(conditions).filter(([name]) => filter[name as keyof RecordFilter] !== undefined)
-  const where = [
-    ...active.map(([, sql]) => sql),
-    ...(filter.model === undefined ? [] : ['r.model = $model AND r.provider = $provider']),
-    ...(scope === null ? [] : [scopeSql('r.account_id')]),
-  ]
-  const scanned = { ...rangeOf(ask), ...scanValues(scan) }
-  // The CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
-  const sql = 'SELECT '.concat(
-    selectList(columns),
-    ' FROM (SELECT call_id AS id FROM (',
-    ids,
-    ') LIMIT $looked) w CROSS JOIN record r ON r.call_id = w.id WHERE ',
-    where.length === 0 ? 'true' : where.join(' AND '),
-    ' LIMIT $limit',
+  const { filter, scope, limit } = ask
+  const sql = new RequestQuery()
+  // On SQLite the CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
+  const rows = yield* sql.all<SqlRow>(
+    ...['SELECT', selectList(columns), 'FROM (SELECT call_id AS id FROM (', scanSql(sql, scan, ask)],
+    `) s LIMIT ${sql.bind(ROWS_SCANNED_MAX)}) w`,
+    { sqlite: 'CROSS JOIN', postgres: 'JOIN' },
+    'record r ON r.call_id = w.id WHERE true',
+    ...filterConditions(sql, filter).map(condition => `AND ${condition}`),
+    scope === null ? '' : `AND ${boundScopeSql(sql, 'r.account_id', scope)}`,
+    { sqlite: '', postgres: ask.oldestFirst ? 'ORDER BY w.id' : 'ORDER BY w.id DESC' },
+    `LIMIT ${sql.bind(limit + 1)}`,
   )
-  const rows = queryAll(db, sql, {
-    ...scanned,
-    ...filterValues(filter),
-    ...scopeValues(scope),
-    looked: ROWS_SCANNED_MAX,
-    limit: limit + 1,
-  })
   const shown = rows.slice(0, limit).map(rowReader(columns))
   if (rows.length > limit) return { rows: shown, next: Number(rows[limit - 1]!.callId), early: false }
-  const [end] = queryAll(db, ids.concat(' LIMIT 1 OFFSET $looked - 1'), { ...scanned, looked: ROWS_SCANNED_MAX })
+  const ending = new RequestQuery()
+  const ids = scanSql(ending, scan, ask)
+  const [end] = yield* ending.all<SqlRow>(ids, `LIMIT 1 OFFSET ${ending.bind(ROWS_SCANNED_MAX - 1)}`)
   return { rows: shown, next: end === undefined ? null : Number(end.call_id), early: end !== undefined }
 }
 
-function queryAll(db: Database, sql: string, values: BoundValues): readonly SqlRow[] {
-  const statement = db.prepare<SqlRow, [BoundValues]>(sql)
-  try {
-    return statement.all(values)
-  } finally {
-    statement.finalize()
-  }
+function scanSql(sql: RequestQuery, { walk, values }: Scan, ask: RecordQuery): SqlText {
+  const { from, before } = rangeOf(ask)
+  const bound = { values: values.map(value => sql.bind(value)), from: sql.bind(from), before: sql.bind(before) }
+  return recordScanSql(walk, bound, ask.oldestFirst ?? false)
 }
 
-function rangeOf({ filter, oldestFirst = false, after }: RecordQuery): BoundValues {
+function rangeOf({ filter, oldestFirst = false, after }: RecordQuery): { from: number; before: number } {
   const { from = 0, before = Number.MAX_SAFE_INTEGER } = filter
   if (after === undefined) return { from, before }
   return oldestFirst ? { from: Math.max(from, after + 1), before } : { from, before: Math.min(before, after) }
 }
 
-const scanValues = ({ walk, values }: Scan): BoundValues =>
-  walk === 'none' ? {} : Object.fromEntries(values.map((value, i) => [`walk${i}`, value]))
-
-function filterValues({ model, from: _from, before: _before, ...filter }: RecordFilter): BoundValues {
-  const values: BoundValues = {}
-  for (const [name, value] of Object.entries(filter)) {
-    if (value === undefined) continue
-    values[name] = typeof value === 'boolean' ? Number(value) : name.startsWith('cost') ? BigInt(value) : value
-  }
-  return model === undefined ? values : { ...values, model: model.name, provider: model.provider }
+function filterConditions(sql: RequestQuery, { model, ...filter }: RecordFilter): readonly string[] {
+  // The provider of a model counts, and not that of the filter.
+  const active: RecordFilter = model === undefined ? filter : { ...filter, provider: model.provider }
+  const found = Object.entries(conditions).flatMap(([name, condition]) => {
+    const value = active[name as keyof Omit<RecordFilter, 'model'>]
+    if (value === undefined) return []
+    const bound = typeof value === 'boolean' ? Number(value) : name.startsWith('cost') ? BigInt(value) : value
+    return [`${condition} ${sql.bind(bound)}`]
+  })
+  return model === undefined ? found : [...found, `r.model = ${sql.bind(model.name)}`]
 }

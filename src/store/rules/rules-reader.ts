@@ -1,6 +1,8 @@
-// Reads all rules in one transaction, so that they are consistent with each other.
+// Reads all rules. They must be consistent with each other.
 
-import type { Database } from 'bun:sqlite'
+import type { BoundReads } from '../engine/reads.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
 import { channelColumns, limitColumns, routeColumns, storedChannelColumns } from '../tables/rules.ts'
@@ -30,55 +32,44 @@ const readStored = rowReader(storedChannelColumns)
 
 type RawRow = Record<string, bigint | string | Uint8Array | null>
 
-export class RulesReader {
-  readonly #db: Database
-  readonly #limits
-  readonly #tiers
-  readonly #routes
-  readonly #channels
-  readonly #stored
-  readonly #providers
-  readonly #definition
+const findLimits = query<SqlRow>(`SELECT ${selectList(limitColumns)} FROM limit_rule ORDER BY id`)
+const findTiers = query<RawRow>('SELECT name, account_qpm, account_concurrency FROM tier ORDER BY name')
+const findRoutes = query<SqlRow>(`SELECT ${selectList(routeColumns)} FROM model_route ORDER BY name`)
+const findChannels = query<SqlRow>(`SELECT ${selectList(channelColumns)} FROM channel ORDER BY id`)
+const findStored = query<SqlRow>(
+  `SELECT ${selectList(storedChannelColumns)} FROM channel WHERE provider IS NOT NULL ORDER BY id`,
+)
+const findProviders = query<{ id: string; version: bigint }>('SELECT id, version FROM provider ORDER BY id')
+const findDefinition = query<{ definition: string }>('SELECT definition FROM provider WHERE id = ?1')
+
+export type RulesReader = BoundReads<ReturnType<typeof buildRulesReads>>
+
+/** Makes the snapshot read of all rules. */
+export function buildRulesReads() {
   /** Definitions by id and version. They are long and are not read again when another rule has changed. */
-  #knownProviders: ReadonlyMap<string, StoredProvider> = new Map()
+  let known: ReadonlyMap<string, StoredProvider> = new Map()
 
-  constructor(db: Database) {
-    this.#db = db
-    this.#limits = db.query<SqlRow, []>(`SELECT ${selectList(limitColumns)} FROM limit_rule ORDER BY id`)
-    this.#tiers = db.query<RawRow, []>('SELECT name, account_qpm, account_concurrency FROM tier ORDER BY name')
-    this.#routes = db.query<SqlRow, []>(`SELECT ${selectList(routeColumns)} FROM model_route ORDER BY name`)
-    this.#channels = db.query<SqlRow, []>(`SELECT ${selectList(channelColumns)} FROM channel ORDER BY id`)
-    this.#stored = db.query<SqlRow, []>(
-      `SELECT ${selectList(storedChannelColumns)} FROM channel WHERE provider IS NOT NULL ORDER BY id`,
-    )
-    this.#providers = db.query<RawRow, []>('SELECT id, version FROM provider ORDER BY id')
-    this.#definition = db.query<RawRow, [string]>('SELECT definition FROM provider WHERE id = ?1')
-  }
-
-  read(): StoredRules {
-    return this.#db.transaction(() => this.#read())()
-  }
-
-  #read(): StoredRules {
-    return {
-      limits: this.#limits.all().map(readLimit),
-      tierLimits: this.#tiers.all().flatMap(defaultsOf),
-      routes: this.#routes.all().map(readRoute),
-      channels: this.#channels.all().map(readChannel),
-      stored: this.#stored.all().map(readStored),
-      providers: this.#readProviders(),
+  function* readProviders(): Steps<readonly StoredProvider[]> {
+    const found = new Map<string, StoredProvider>()
+    for (const { id, version } of yield* findProviders.all()) {
+      const name = `${id} ${version}`
+      found.set(name, known.get(name) ?? { id, definition: (yield* findDefinition.get(id))!.definition })
     }
+    known = found
+    return [...found.values()]
   }
 
-  #readProviders(): readonly StoredProvider[] {
-    const rows = this.#providers.all().map(({ id, version }) => {
-      const name = `${String(id)} ${String(version)}`
-      const known = this.#knownProviders.get(name)
-      const read = (): string => this.#definition.get(id as string)!.definition as string
-      return [name, known ?? { id: id as string, definition: read() }] as const
-    })
-    this.#knownProviders = new Map(rows)
-    return rows.map(([, provider]) => provider)
+  return {
+    *read(): Steps<StoredRules> {
+      return {
+        limits: (yield* findLimits.all()).map(readLimit),
+        tierLimits: (yield* findTiers.all()).flatMap(defaultsOf),
+        routes: (yield* findRoutes.all()).map(readRoute),
+        channels: (yield* findChannels.all()).map(readChannel),
+        stored: (yield* findStored.all()).map(readStored),
+        providers: yield* readProviders(),
+      }
+    },
   }
 }
 

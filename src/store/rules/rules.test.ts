@@ -8,9 +8,11 @@ import { bounds } from '../../base/bounds.ts'
 import { Seal } from '../../base/secrets/seal.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
+import { bindReads } from '../engine/reads.ts'
+import { sqliteSnapshots } from '../engine/sqlite-steps.ts'
 import { LiveRules } from './live-rules.ts'
 import type { ChannelChange, ChannelRow, LimitRow, RouteRow, Rules } from './rules.ts'
-import { RulesReader } from './rules-reader.ts'
+import { buildRulesReads } from './rules-reader.ts'
 
 let books: TestBooks
 let seal: Seal
@@ -44,7 +46,11 @@ const route = (name: string, ...models: readonly string[]): RouteRow => ({
 const setRoute = (row: RouteRow) => books.run.setRoute({ ...row, author })
 const setChannel = (change: ChannelChange) => books.run.setChannels({ changes: [change], author })
 const openRules = (ringSeal = seal): LiveRules =>
-  new LiveRules({ reader: new RulesReader(books.db), seal: ringSeal, onError: detail => void errors.push(detail) })
+  new LiveRules({
+    reader: bindReads(buildRulesReads(), sqliteSnapshots(books.db)),
+    seal: ringSeal,
+    onError: detail => void errors.push(detail),
+  })
 function rules(): Rules {
   const liveRules = openRules()
   liveRules.reload()

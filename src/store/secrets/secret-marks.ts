@@ -3,6 +3,9 @@
 // them is missing.
 
 import type { Database } from 'bun:sqlite'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { SecretKind } from './secret-kinds.ts'
 
 export interface SecretMark {
@@ -73,10 +76,16 @@ export function fillSql(sql: string, names: Readonly<Record<string, string>>): s
 /** The noted marks of a kind, oldest first. Empty where the schema has no marks yet. */
 export function readSecretMarks(db: Database, kind: SecretKind): readonly SecretMark[] {
   if (db.query("SELECT 1 FROM sqlite_schema WHERE name = 'secret_mark'").get() === null) return []
-  const rows = db
-    .query('SELECT mark, since_ms, replaced_ms, is_first FROM secret_mark WHERE kind = ?1 ORDER BY since_ms, mark')
-    .all(kind) as { mark: string; since_ms: bigint; replaced_ms: bigint | null; is_first: bigint }[]
-  return rows.map(({ mark, since_ms, replaced_ms, is_first }) => ({
+  const runSteps = sqliteSteps(db)
+  return runSteps(secretMarks(kind))
+}
+
+const findMarks = query<{ mark: string; since_ms: bigint; replaced_ms: bigint | null; is_first: bigint }>(
+  'SELECT mark, since_ms, replaced_ms, is_first FROM secret_mark WHERE kind = ?1 ORDER BY since_ms, mark',
+)
+
+export function* secretMarks(kind: SecretKind): Steps<readonly SecretMark[]> {
+  return (yield* findMarks.all(kind)).map(({ mark, since_ms, replaced_ms, is_first }) => ({
     mark,
     sinceMs: Number(since_ms),
     replacedMs: replaced_ms === null ? null : Number(replaced_ms),

@@ -25,10 +25,19 @@ export const money: ColumnType<MoneyText, bigint> = {
   read: value => `${value}`,
   write: digits => (digits === undefined ? 0n : readAmount(digits)),
 }
-export const flag: ColumnType<boolean, bigint> = { read: value => value === 1n, write: value => Number(value ?? false) }
+/** 1 or 0. A condition in a SELECT list is a boolean on PostgreSQL. */
+export const flag: ColumnType<boolean, bigint> = {
+  read: value => Number(value) === 1,
+  write: value => Number(value ?? false),
+}
 /** One of some words, which the database checks. */
 export const word = <T extends string>(): ColumnType<T, T> => ({ read: value => value, write: unchanged })
 export const bytes: ColumnType<Uint8Array, Uint8Array> = { read: value => value, write: unchanged }
+/** Bytes as hexadecimal digits. */
+export const hex: ColumnType<string, Uint8Array> = {
+  read: value => Buffer.from(value).toString('hex'),
+  write: digits => (digits === undefined ? null : Buffer.from(digits, 'hex')),
+}
 /** A list that is stored with commas as separators. Null means: no restriction. An empty list is stored as null. */
 export const list: ColumnType<readonly string[] | null, string | null> = {
   read: value => (value === null ? null : value === '' ? [] : value.split(',')),

@@ -5,9 +5,11 @@ import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { OperationInput } from '../engine/operations.ts'
+import { bindReads } from '../engine/reads.ts'
 import type { RunSteps } from '../engine/sqlite-steps.ts'
 import { sqliteSteps } from '../engine/sqlite-steps.ts'
-import { VaultReader } from './vault-reader.ts'
+import type { VaultReader } from './vault-reader.ts'
+import { vaultReads } from './vault-reader.ts'
 import { VaultTable } from './vault-table.ts'
 
 const [alice, bob] = [11, 12]
@@ -19,7 +21,7 @@ let nowMs: number
 
 beforeEach(() => {
   books = openTestBooks()
-  reader = new VaultReader(books.db)
+  reader = bindReads(vaultReads, sqliteSteps(books.db))
   runSteps = sqliteSteps(books.db)
   nowMs = books.nowMs
 })

@@ -1,7 +1,9 @@
 // Reads the vault, always for one account. Expired rows are not found, whether or not they have been deleted yet.
 
-import type { Database } from 'bun:sqlite'
 import type { MeanVariance } from '../../base/collections/mean-variance.ts'
+import type { BoundReads } from '../engine/reads.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { LimitDebt } from '../ledger/limit-debts.ts'
 import type { ResponseFacts, ResponseStatus, TaskFacts, TaskStatus, VaultId } from './vault-types.ts'
 
@@ -44,129 +46,126 @@ export interface TaskFilter {
 }
 
 type RawRow = Record<string, bigint | string | Uint8Array | null>
-type Value = string | number | null
 
 const SELECT_TASK = 'SELECT * FROM task WHERE '
 // A task that no upstream has confirmed yet is not listed.
-const TASK_FILTER = `account_id = ?1 AND upstream_id IS NOT NULL AND (?2 IS NULL OR status = ?2)
-  AND (?3 IS NULL OR model = ?3) AND (?4 IS NULL OR id IN (SELECT value FROM json_each(?4)))
-  AND (?5 IS NULL OR coalesce(admitted ->> '$.tier', 'default') = ?5)`
+const TASK_FILTER = {
+  sqlite: `account_id = ?1 AND upstream_id IS NOT NULL AND (?2 IS NULL OR status = ?2)
+    AND (?3 IS NULL OR model = ?3) AND (?4 IS NULL OR id IN (SELECT value FROM json_each(?4)))
+    AND (?5 IS NULL OR coalesce(admitted ->> '$.tier', 'default') = ?5)`,
+  postgres: `account_id = ?1 AND upstream_id IS NOT NULL AND (CAST(?2 AS TEXT) IS NULL OR status = ?2)
+    AND (CAST(?3 AS TEXT) IS NULL OR model = ?3) AND (CAST(?4 AS TEXT) IS NULL
+      OR id IN (SELECT value FROM json_array_elements_text(CAST(CAST(?4 AS TEXT) AS JSON))))
+    AND (CAST(?5 AS TEXT) IS NULL OR coalesce(CAST(admitted AS JSON) ->> 'tier', 'default') = ?5)`,
+}
+const tasksQuery = (before: string, after = '') =>
+  query<RawRow>({ sqlite: before + TASK_FILTER.sqlite + after, postgres: before + TASK_FILTER.postgres + after })
 
-export class VaultReader {
-  readonly #response
-  readonly #reasoning
-  readonly #file
-  readonly #files
-  readonly #filesSum
-  readonly #references
-  readonly #task
-  readonly #listTasks
-  readonly #countTasks
-  readonly #dueTasks
-  readonly #unbegunTasks
-  readonly #taskOfCall
-  readonly #factors
-  readonly #limitDebts
+const OWNED = 'account_id = ?1 AND id = ?2 AND expires_ms > ?3'
+const findResponse = query<RawRow>('SELECT * FROM kept_response WHERE '.concat(OWNED))
+const findReasoning = query<{ sealed: Uint8Array }>('SELECT sealed FROM kept_reasoning WHERE '.concat(OWNED))
+const findFile = query<FileRow>('SELECT id, channel FROM kept_file WHERE '.concat(OWNED))
+const findFiles = query<FileRow>(
+  'SELECT id, channel FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2 ORDER BY seq DESC LIMIT ?3',
+)
+const findFilesSum = query<{ n: bigint; bytes: bigint }>(
+  `SELECT count(*) AS n, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM kept_file
+   WHERE account_id = ?1 AND expires_ms > ?2`,
+)
+const REFERENCES = 'SELECT id, channel FROM kept_reference WHERE account_id = ?1 AND expires_ms > ?2 AND id IN'
+const findReferences = query<FileRow>({
+  sqlite: `${REFERENCES} (SELECT value FROM json_each(?3))`,
+  postgres: `${REFERENCES} (SELECT value FROM json_array_elements_text(CAST(CAST(?3 AS TEXT) AS JSON)))`,
+})
+const findTask = query<RawRow>(SELECT_TASK.concat('account_id = ?1 AND id = ?2'))
+const findTasks = tasksQuery(SELECT_TASK, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7')
+const countTasks = tasksQuery('SELECT count(*) AS n FROM task WHERE ')
+const findDueTasks = query<RawRow>(SELECT_TASK.concat('due_ms <= ?1 ORDER BY due_ms, call_id LIMIT ?2'))
+const findUnbegunTasks = query<RawRow>(
+  SELECT_TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL ORDER BY call_id LIMIT ?1'),
+)
+const findTaskOfCall = query<RawRow>(SELECT_TASK.concat('call_id = ?1 AND account_id = ?2'))
+const findFactors = query<{ model: string; n: bigint; mean: number; m2: number }>(
+  'SELECT model, n, mean, m2 FROM count_factor',
+)
+const findLimitDebts = query<{ name: string; paid_ms: bigint; noted_ms: bigint }>(
+  'SELECT name, paid_ms, noted_ms FROM limit_debt',
+)
 
-  constructor(db: Database) {
-    const query = (sql: string) => db.query<RawRow, Value[]>(sql)
-    const owned = 'account_id = ?1 AND id = ?2 AND expires_ms > ?3'
-    this.#response = query('SELECT * FROM kept_response WHERE '.concat(owned))
-    this.#reasoning = query('SELECT sealed FROM kept_reasoning WHERE '.concat(owned))
-    this.#file = query('SELECT channel FROM kept_file WHERE '.concat(owned))
-    this.#files = query(
-      'SELECT id, channel FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2 ORDER BY seq DESC LIMIT ?3',
-    )
-    this.#filesSum = query(
-      'SELECT count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2',
-    )
-    this.#references = query(
-      `SELECT id, channel FROM kept_reference WHERE account_id = ?1 AND expires_ms > ?2
-         AND id IN (SELECT value FROM json_each(?3))`,
-    )
-    this.#task = query(SELECT_TASK.concat('account_id = ?1 AND id = ?2'))
-    this.#listTasks = query(SELECT_TASK.concat(TASK_FILTER, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
-    this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(TASK_FILTER))
-    this.#dueTasks = query(SELECT_TASK.concat('due_ms <= ?1 ORDER BY due_ms, call_id LIMIT ?2'))
-    this.#unbegunTasks = query(
-      SELECT_TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL ORDER BY call_id LIMIT ?1'),
-    )
-    this.#taskOfCall = query(SELECT_TASK.concat('call_id = ?1 AND account_id = ?2'))
-    this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
-    this.#limitDebts = query('SELECT name, paid_ms, noted_ms FROM limit_debt')
-  }
+export const vaultReads = {
+  *response({ accountId, id }: VaultId, nowMs: number): Steps<ResponseRow | undefined> {
+    const row = yield* findResponse.get(accountId, id, nowMs)
+    return row === undefined ? undefined : responseOf(row)
+  },
 
-  response({ accountId, id }: VaultId, nowMs: number): ResponseRow | undefined {
-    const row = this.#response.get(accountId, id, nowMs)
-    return row === null ? undefined : responseOf(row)
-  }
-
-  reasoning({ accountId, id }: VaultId, nowMs: number): Uint8Array | undefined {
-    return this.#reasoning.get(accountId, id, nowMs)?.sealed as Uint8Array | undefined
-  }
+  *reasoning({ accountId, id }: VaultId, nowMs: number): Steps<Uint8Array | undefined> {
+    return (yield* findReasoning.get(accountId, id, nowMs))?.sealed
+  },
 
   /** The channel whose upstream has the file. */
-  file({ accountId, id }: VaultId, nowMs: number): string | undefined {
-    return this.#file.get(accountId, id, nowMs)?.channel as string | undefined
-  }
+  *file({ accountId, id }: VaultId, nowMs: number): Steps<string | undefined> {
+    return (yield* findFile.get(accountId, id, nowMs))?.channel
+  },
 
   /** The files of one account, newest first. */
-  files(accountId: number, nowMs: number, limit: number): readonly FileRow[] {
-    return this.#files.all(accountId, nowMs, limit) as unknown as FileRow[]
-  }
+  *files(accountId: number, nowMs: number, limit: number): Steps<readonly FileRow[]> {
+    return yield* findFiles.all(accountId, nowMs, limit)
+  },
 
   /** The number of files of an account, and their total size. */
-  filesSum(accountId: number, nowMs: number): FilesSum {
-    const { n, bytes } = this.#filesSum.get(accountId, nowMs)!
+  *filesSum(accountId: number, nowMs: number): Steps<FilesSum> {
+    const { n, bytes } = (yield* findFilesSum.get(accountId, nowMs))!
     return { files: Number(n), bytes: Number(bytes) }
-  }
+  },
 
   /** Finds which of these ids (each with its kind) the account has. Returns the channel of each. */
-  references(accountId: number, nowMs: number, ids: readonly string[]): ReadonlyMap<string, string> {
-    const rows = this.#references.all(accountId, nowMs, JSON.stringify(ids))
-    return new Map(rows.map(({ id, channel }) => [id as string, channel as string]))
-  }
+  *references(accountId: number, nowMs: number, ids: readonly string[]): Steps<ReadonlyMap<string, string>> {
+    const rows = yield* findReferences.all(accountId, nowMs, JSON.stringify(ids))
+    return new Map(rows.map(({ id, channel }) => [id, channel]))
+  },
 
-  task({ accountId, id }: VaultId): TaskRow | undefined {
-    const row = this.#task.get(accountId, id)
-    return row === null ? undefined : taskOf(row)
-  }
+  *task({ accountId, id }: VaultId): Steps<TaskRow | undefined> {
+    const row = yield* findTask.get(accountId, id)
+    return row === undefined ? undefined : taskOf(row)
+  },
 
   /** One page of tasks, newest first, and the total number. */
-  tasks(accountId: number, filter: TaskFilter): [readonly TaskRow[], number] {
+  *tasks(accountId: number, filter: TaskFilter): Steps<[readonly TaskRow[], number]> {
     const { status = null, model = null, ids, serviceTier = null, limit, offset } = filter
     const values = [accountId, status, model, ids === undefined ? null : JSON.stringify(ids), serviceTier]
-    const rows = this.#listTasks.all(...values, limit, offset)
-    return [rows.map(taskOf), Number(this.#countTasks.get(...values)!.n)]
-  }
+    const rows = yield* findTasks.all(...values, limit, offset)
+    return [rows.map(taskOf), Number((yield* countTasks.get(...values))!.n)]
+  },
 
   /** Tasks of all accounts that are due to be polled, the longest due first. */
-  dueTasks(nowMs: number, limit: number): readonly TaskRow[] {
-    return this.#dueTasks.all(nowMs, limit).map(taskOf)
-  }
+  *dueTasks(nowMs: number, limit: number): Steps<readonly TaskRow[]> {
+    return (yield* findDueTasks.all(nowMs, limit)).map(taskOf)
+  },
 
   /** Open tasks of all accounts that no upstream has confirmed. */
-  unconfirmedTasks(limit: number): readonly TaskRow[] {
-    return this.#unbegunTasks.all(limit).map(taskOf)
-  }
+  *unconfirmedTasks(limit: number): Steps<readonly TaskRow[]> {
+    return (yield* findUnbegunTasks.all(limit)).map(taskOf)
+  },
 
-  taskOfCall(callId: number, accountId: number): TaskRow | undefined {
-    const row = this.#taskOfCall.get(callId, accountId)
-    return row === null ? undefined : taskOf(row)
-  }
+  *taskOfCall(callId: number, accountId: number): Steps<TaskRow | undefined> {
+    const row = yield* findTaskOfCall.get(callId, accountId)
+    return row === undefined ? undefined : taskOf(row)
+  },
 
   /** All saved uses of day limits. Read at the start. */
-  limitDebts(): readonly LimitDebt[] {
-    const rows = this.#limitDebts.all() as unknown as { name: string; paid_ms: bigint; noted_ms: bigint }[]
+  *limitDebts(): Steps<readonly LimitDebt[]> {
+    const rows = yield* findLimitDebts.all()
     return rows.map(({ name, paid_ms, noted_ms }) => ({ name, paidMs: Number(paid_ms), notedMs: Number(noted_ms) }))
-  }
+  },
 
   /** The learned token factors of all models. Read at the start. */
-  factors(): ReadonlyMap<string, MeanVariance> {
-    const rows = this.#factors.all() as unknown as { model: string; n: bigint; mean: number; m2: number }[]
+  *factors(): Steps<ReadonlyMap<string, MeanVariance>> {
+    const rows = yield* findFactors.all()
     return new Map(rows.map(({ model, n, mean, m2 }) => [model, { n: Number(n), mean, m2 }]))
-  }
+  },
 }
+
+export type VaultReader = BoundReads<typeof vaultReads>
 
 const numberOrNull = (value: RawRow[string] | undefined): number | null => (value === null ? null : Number(value))
 
