@@ -8,6 +8,8 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { HotName, OperationInput } from '../engine/operations.ts'
 import { refusableOperations } from '../engine/operations.ts'
+import type { WaitMeasure } from '../engine/writer.ts'
+import { measureWait } from '../engine/writer.ts'
 import type { BatchJob, BatchOwner, BatchResult, EncodedJob } from './ledger-batch.ts'
 import { batchStatement, encodeJob, readTold, resultOfJob } from './ledger-batch.ts'
 import type { PostgresPool } from './pools.ts'
@@ -18,6 +20,8 @@ export interface LedgerWriterOptions {
   readonly onFenced: () => void
   /** How long to wait before a batch is sent again. */
   readonly retryMs?: number
+  /** Only for tests. */
+  readonly waitedMs?: WaitMeasure
   /** The clock of the ledger, only for tests. Without it, the clock of the database counts. */
   readonly nowMs?: () => number
 }
@@ -43,7 +47,7 @@ type FaultKind =
   | 'fenced'
   /** The batch may have been committed. */
   | 'unknown'
-  /** The batch was not committed, because others were in the way. */
+  /** The batch was not committed, and may be sent again. */
   | 'busy'
   | 'full'
   /** One of the operations is wrong. */
@@ -53,17 +57,19 @@ function kindOf(fault: unknown): FaultKind {
   // The driver has the SQLSTATE in `errno`. Its own errors, for example of a lost connection, have none.
   const state = String((fault as { errno?: unknown }).errno ?? '')
   if (state === 'WR001') return 'fenced'
-  if (!/^[0-9A-Z]{5}$/.test(state) || /^(08|57P)/.test(state)) return 'unknown'
+  if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(state) || /^(08|57P)/.test(state)) return 'unknown'
   if (state === '53100') return 'full'
-  // A deadlock, a lock or a statement that took too long, too many connections or too little memory.
-  return /^(40|53)|^(55P03|57014)$/.test(state) ? 'busy' : 'refused'
+  // Wrong data, a broken constraint, or an error that a function of ours raised. All else is no fault of the operations:
+  // a deadlock, a lock or a statement that took too long, a server that has become read-only …
+  return /^(21|22|23|54|P0)/.test(state) ? 'refused' : 'busy'
 }
 
 const away = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
 
 export class LedgerWriter {
-  readonly #pool: PostgresPool
+  readonly #pool: Pick<PostgresPool, 'runAlone'>
   readonly #options: LedgerWriterOptions
+  readonly #waitedMs: WaitMeasure
   #queue: QueuedJob[] = []
   #batch: readonly QueuedJob[] = []
   #running: Promise<void> | undefined
@@ -72,9 +78,10 @@ export class LedgerWriter {
   #timer: ReturnType<typeof setInterval> | undefined
 
   /** The pool should have one connection, which nothing else uses: a slow read would make settles wait. */
-  constructor(pool: PostgresPool, options: LedgerWriterOptions) {
+  constructor(pool: Pick<PostgresPool, 'runAlone'>, options: LedgerWriterOptions) {
     this.#pool = pool
     this.#options = options
+    this.#waitedMs = options.waitedMs ?? measureWait
   }
 
   get queuedCount(): number {
@@ -89,7 +96,7 @@ export class LedgerWriter {
   /** How long the oldest operation has waited, in the queue or in the current batch. */
   get oldestWaitMs(): number {
     const oldest = this.#batch[0] ?? this.#queue[0]
-    return oldest === undefined ? 0 : performance.now() - oldest.sinceMs
+    return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
   }
 
   /**
@@ -130,7 +137,7 @@ export class LedgerWriter {
   get #isBehind(): boolean {
     const oldest = this.#queue[0]
     if (oldest === undefined) return false
-    return this.#queue.length >= bounds.ledgerQueueMax || performance.now() - oldest.sinceMs > bounds.ledgerQueueMsMax
+    return this.#queue.length >= bounds.ledgerQueueMax || this.#waitedMs(oldest.sinceMs) > bounds.ledgerQueueMsMax
   }
 
   async #drain(): Promise<void> {
@@ -147,9 +154,9 @@ export class LedgerWriter {
   }
 
   #rejectLate(): void {
-    const earliestMs = performance.now() - bounds.settleMsMax
     for (const queued of [...this.#batch, ...this.#queue]) {
-      if (queued.sinceMs > earliestMs || queued.isAbandoned || queued.job.name === 'cancel') continue
+      if (queued.isAbandoned || queued.job.name === 'cancel') continue
+      if (this.#waitedMs(queued.sinceMs) < bounds.settleMsMax) continue
       queued.isAbandoned = true
       queued.reject(away('the ledger took too long'))
     }
