@@ -7,7 +7,7 @@ import type { Books } from './books.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from './hold-types.ts'
 import { buildSettle } from './ledger-operations.ts'
 
-interface OpenHold {
+export interface OpenHold {
   readonly call_id: bigint
   readonly account_id: bigint
   readonly key_id: bigint
@@ -55,7 +55,8 @@ export function recoverHolds(books: Books): number {
     .immediate()
 }
 
-function recordOf(hold: OpenHold, isKeyReleased: boolean): RecordRow {
+/** The record of a call that ended because its gateway did. `isKeyReleased`: its caller may try again, and pays nothing. */
+export function recordOf(hold: OpenHold, isKeyReleased: boolean): RecordRow {
   const draft = JSON.parse(hold.draft) as RecordDraft & Partial<RecordUsage>
   const charged = hold.used > 0n && !isKeyReleased
   return {

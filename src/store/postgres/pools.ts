@@ -74,6 +74,13 @@ export class PostgresPool {
     }
   }
 
+  /** Runs one statement that is a transaction by itself: no lock of it is held while data is on the network. */
+  async runAlone({ text, values, want }: Statement): Promise<unknown> {
+    const sql = this.#sql
+    const rows = await this.#within(sql, sql.unsafe(text.postgres, values.map(bound)) as Promise<Rows>)
+    return resultOf({ text, values, want }, rows)
+  }
+
   /** Runs statements without parameters, separated by semicolons, in one transaction. */
   async runScript(script: string): Promise<void> {
     const sql = this.#sql

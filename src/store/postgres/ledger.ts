@@ -1,0 +1,252 @@
+// Sends the operations of calls to PostgreSQL. All operations that are queued when the previous batch ends go into the
+// next one (group commit), over one connection: bigger batches are worth more than batches that run side by side.
+//
+// A batch has one operation of each call at most. The others of the call wait for the next batch, so that the operations
+// of a call are carried out in the order in which they came; those of different calls are not.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { HotName, OperationInput } from '../engine/operations.ts'
+import { refusableOperations } from '../engine/operations.ts'
+import type { WaitMeasure } from '../engine/writer.ts'
+import { measureWait } from '../engine/writer.ts'
+import type { BatchJob, BatchOwner, BatchResult, EncodedJob } from './ledger-batch.ts'
+import { batchStatement, encodeJob, readTold, resultOfJob } from './ledger-batch.ts'
+import type { PostgresPool } from './pools.ts'
+
+export interface LedgerWriterOptions {
+  readonly owner: BatchOwner
+  /** Called once when another process has taken this one for dead: nothing can be written any more. */
+  readonly onFenced: () => void
+  /** How long to wait before a batch is sent again. */
+  readonly retryMs?: number
+  /** Only for tests. */
+  readonly waitedMs?: WaitMeasure
+  /** The clock of the ledger, only for tests. Without it, the clock of the database counts. */
+  readonly nowMs?: () => number
+}
+
+interface QueuedJob {
+  readonly job: BatchJob
+  readonly encoded: EncodedJob
+  readonly sinceMs: number
+  /** It was sent, and no answer came: it may have been carried out. */
+  isUnknown: boolean
+  /** Its caller has got a timeout error, so nobody waits for its result any more. */
+  isAbandoned: boolean
+  resolve(result: unknown): void
+  reject(fault: Error): void
+}
+
+const RETRY_MS = 1_000
+const TIMEOUT_CHECK_MS = 250
+
+/** What an error of the database means for the batch that got it. */
+type FaultKind =
+  /** Another process has fenced this one. */
+  | 'fenced'
+  /** The batch may have been committed. */
+  | 'unknown'
+  /** The batch was not committed, and may be sent again. */
+  | 'busy'
+  | 'full'
+  /** One of the operations is wrong. */
+  | 'refused'
+
+function kindOf(fault: unknown): FaultKind {
+  // The driver has the SQLSTATE in `errno`. Its own errors, for example of a lost connection, have none.
+  const state = String((fault as { errno?: unknown }).errno ?? '')
+  if (state === 'WR001') return 'fenced'
+  if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(state) || /^(08|57P)/.test(state)) return 'unknown'
+  if (state === '53100') return 'full'
+  // Wrong data, a broken constraint, or an error that a function of ours raised. All else is no fault of the operations:
+  // a deadlock, a lock or a statement that took too long, a server that has become read-only …
+  return /^(21|22|23|54|P0)/.test(state) ? 'refused' : 'busy'
+}
+
+const away = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
+
+export class LedgerWriter {
+  readonly #pool: Pick<PostgresPool, 'runAlone'>
+  readonly #options: LedgerWriterOptions
+  readonly #waitedMs: WaitMeasure
+  #queue: QueuedJob[] = []
+  #batch: readonly QueuedJob[] = []
+  #running: Promise<void> | undefined
+  #isFenced = false
+  #isFull = false
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  /** The pool should have one connection, which nothing else uses: a slow read would make settles wait. */
+  constructor(pool: Pick<PostgresPool, 'runAlone'>, options: LedgerWriterOptions) {
+    this.#pool = pool
+    this.#options = options
+    this.#waitedMs = options.waitedMs ?? measureWait
+  }
+
+  get queuedCount(): number {
+    return this.#queue.length
+  }
+
+  /** Whether the disk of the database was full at the last batch. */
+  get isDiskFull(): boolean {
+    return this.#isFull
+  }
+
+  /** How long the oldest operation has waited, in the queue or in the current batch. */
+  get oldestWaitMs(): number {
+    const oldest = this.#batch[0] ?? this.#queue[0]
+    return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
+  }
+
+  /**
+   * Resolves when the operation is durable. Rejects when that takes too long, although the operation may still be
+   * carried out: operations can be repeated, and a hold is removed again.
+   */
+  run<Name extends HotName>(name: Name, input: OperationInput<Name>): Promise<BatchResult<Name>> {
+    if (this.#isFenced) return Promise.reject(away('this process is fenced'))
+    if (refusableOperations.has(name) && this.#isBehind) {
+      return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
+    }
+    return new Promise((resolve, reject) => {
+      // The types of name and input belong together, which TypeScript cannot see in a union.
+      this.#add({ name, input } as BatchJob, resolve as (result: unknown) => void, reject)
+    })
+  }
+
+  /** Resolves when nothing is queued any more. */
+  async idle(): Promise<void> {
+    while (this.#running !== undefined) await this.#running
+  }
+
+  #add(job: BatchJob, resolve: (result: unknown) => void, reject: (fault: Error) => void): void {
+    const encoded = encodeJob(job)
+    this.#queue.push({
+      job,
+      encoded,
+      sinceMs: performance.now(),
+      isUnknown: false,
+      isAbandoned: false,
+      resolve,
+      reject,
+    })
+    this.#timer ??= setInterval(() => this.#rejectLate(), TIMEOUT_CHECK_MS)
+    this.#running ??= this.#drain()
+  }
+
+  get #isBehind(): boolean {
+    const oldest = this.#queue[0]
+    if (oldest === undefined) return false
+    return this.#queue.length >= bounds.ledgerQueueMax || this.#waitedMs(oldest.sinceMs) > bounds.ledgerQueueMsMax
+  }
+
+  async #drain(): Promise<void> {
+    // Operations of all requests that this turn of the event loop reads go into one batch.
+    await new Promise(resolve => setImmediate(resolve))
+    while (this.#queue.length > 0) {
+      this.#batch = this.#take()
+      if (this.#batch.length > 0) await this.#commit(this.#batch)
+      this.#batch = []
+    }
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#running = undefined
+  }
+
+  #rejectLate(): void {
+    for (const queued of [...this.#batch, ...this.#queue]) {
+      if (queued.isAbandoned || queued.job.name === 'cancel') continue
+      if (this.#waitedMs(queued.sinceMs) < bounds.settleMsMax) continue
+      queued.isAbandoned = true
+      queued.reject(away('the ledger took too long'))
+    }
+  }
+
+  /** Takes the next batch from the queue: the oldest operation of each call, without those that nobody waits for. */
+  #take(): QueuedJob[] {
+    this.#rejectLate()
+    const batch: QueuedJob[] = []
+    const rest: QueuedJob[] = []
+    const calls = new Set<number>()
+    for (const queued of this.#queue) {
+      const { callId } = queued.encoded
+      if (calls.has(callId) || batch.length >= bounds.ledgerBatchMax) rest.push(queued)
+      else if (!queued.isAbandoned) batch.push(queued)
+      else if (queued.isUnknown && queued.job.name === 'hold') batch.push(cancelOf(callId))
+      else continue
+      calls.add(callId)
+    }
+    this.#queue = rest
+    return batch
+  }
+
+  async #commit(batch: readonly QueuedJob[]): Promise<void> {
+    const { owner, nowMs } = this.#options
+    try {
+      const jobs = batch.map(({ encoded }) => encoded)
+      const told = readTold(await this.#pool.runAlone(batchStatement(jobs, owner, nowMs?.() ?? null)))
+      this.#isFull = false
+      for (const queued of batch) {
+        const result = resultOfJob(queued.job, told.get(queued.encoded.callId))
+        queued.resolve(queued.isUnknown ? asFirst(queued.job, result) : result)
+        if (queued.isAbandoned && queued.job.name === 'hold') this.#queue.unshift(cancelOf(queued.encoded.callId))
+      }
+    } catch (fault) {
+      await this.#fail(batch, fault)
+    }
+  }
+
+  async #fail(batch: readonly QueuedJob[], fault: unknown): Promise<void> {
+    const kind = kindOf(fault)
+    const detail = fault instanceof Error ? fault.message : 'unknown error'
+    switch (kind) {
+      case 'fenced':
+        return this.#becomeFenced(batch)
+      case 'unknown':
+      case 'busy':
+        if (kind === 'unknown') for (const queued of batch) queued.isUnknown = true
+        await Bun.sleep(this.#options.retryMs ?? RETRY_MS)
+        this.#queue = [...batch, ...this.#queue]
+        return
+      case 'full':
+        this.#isFull = true
+        for (const queued of batch) queued.reject(new Refusal('storage_full', detail, { retryAfterMs: 1_000 }))
+        return
+      case 'refused': {
+        if (batch.length === 1) return batch[0]!.reject(away(detail))
+        // In halves: one wrong operation among 256 costs 16 more transactions, and not 256.
+        const middle = batch.length >> 1
+        await this.#commit(batch.slice(0, middle))
+        await this.#commit(batch.slice(middle))
+      }
+    }
+  }
+
+  /** Another process settles the holds of this one. */
+  #becomeFenced(batch: readonly QueuedJob[]): void {
+    const all = [...batch, ...this.#queue]
+    this.#queue = []
+    const isNew = !this.#isFenced
+    this.#isFenced = true
+    for (const queued of all) queued.reject(away('this process is fenced'))
+    if (isNew) this.#options.onFenced()
+  }
+}
+
+/** The caller of the hold was refused and will not settle it, so it must not stay. */
+function cancelOf(callId: number): QueuedJob {
+  const job = { name: 'cancel', input: { callId } } as const
+  const ignore = (): void => {}
+  return {
+    ...{ job, encoded: encodeJob(job), sinceMs: performance.now(), isUnknown: false, isAbandoned: false },
+    ...{ resolve: ignore, reject: ignore },
+  }
+}
+
+/** An operation that is repeated and finds its own result has succeeded the first time. */
+function asFirst({ name, input }: BatchJob, result: BatchResult<HotName> | undefined): unknown {
+  if (result?.done !== 'exists') return result
+  if (name === 'record') return { done: 'recorded' }
+  if (name !== 'settle' || !('outcome' in result) || result.outcome !== input.record.outcome) return result
+  return { done: 'settled', charged: result.charged, shortfall: result.shortfall }
+}

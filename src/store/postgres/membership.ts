@@ -1,0 +1,140 @@
+// The lease of this process among all processes that use the database (see 0003-processes.sql). It is renewed every few
+// seconds, over connections of its own, so that no other work delays it.
+
+import { postgresQuery } from '../engine/steps.ts'
+import type { PostgresPool } from './pools.ts'
+import { buildSlotMinter } from './slot-ids.ts'
+
+export const LEASE_MS = 15_000
+export const RENEW_EVERY_MS = 3_000
+/** The process stops to take calls this long before its lease runs out. */
+const MARGIN_MS = 1_000
+
+export interface ProcessFacts {
+  readonly version: string
+  /** How others may reach this process, for people. */
+  readonly address: string
+  /** The slot and epoch of the process that used the same data folder before, and is known to be dead. */
+  readonly predecessor?: { readonly slot: number; readonly epoch: number }
+}
+
+export interface ProcessClocks {
+  /** Steady; its zero does not matter. */
+  steadyMs(): number
+  dateMs(): number
+}
+
+const realClocks: ProcessClocks = { steadyMs: () => performance.now(), dateMs: () => Date.now() }
+
+interface RegisteredRow {
+  readonly slot: bigint
+  readonly epoch: bigint
+  readonly ids_from_ms: bigint
+  readonly ids_until_ms: bigint
+}
+
+const register = postgresQuery<RegisteredRow>(
+  'SELECT * FROM register_process($1, $2, $3, CAST($4 AS BIGINT), CAST($5 AS BIGINT))',
+)
+const renew = postgresQuery<{ granted_ms: bigint | null }>('SELECT renew_lease($1, $2, $3) AS granted_ms')
+const fence = postgresQuery<{ fenced: bigint }>('SELECT fence_dead_processes($1, $2, $3) AS fenced')
+const leave = postgresQuery('SELECT leave_process($1, $2)')
+const countAlive = postgresQuery<{ n: bigint }>('SELECT count(*) AS n FROM process WHERE is_dead = 0')
+
+export class Membership {
+  readonly slot: number
+  readonly epoch: number
+  /** Mints ids that no other process mints. */
+  readonly mintId: () => number
+  readonly #pool: PostgresPool
+  readonly #clocks: ProcessClocks
+  #aliveUntilMs: number
+  #idsUntilMs: number
+  #isFenced = false
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  private constructor(pool: PostgresPool, row: RegisteredRow, sentMs: number, clocks: ProcessClocks) {
+    this.#pool = pool
+    this.#clocks = clocks
+    this.slot = Number(row.slot)
+    this.epoch = Number(row.epoch)
+    this.#aliveUntilMs = sentMs + LEASE_MS - MARGIN_MS
+    this.#idsUntilMs = Number(row.ids_until_ms)
+    const grant = { slot: this.slot, fromMs: Number(row.ids_from_ms) }
+    this.mintId = buildSlotMinter(grant, clocks.dateMs, () => this.#idsUntilMs)
+  }
+
+  /** Registers this process. */
+  static async join(pool: PostgresPool, facts: ProcessFacts, clocks = realClocks): Promise<Membership> {
+    const { version, address, predecessor } = facts
+    const sentMs = clocks.steadyMs()
+    const { slot = null, epoch = null } = predecessor ?? {}
+    const row = await pool.transact(register.get(version, address, LEASE_MS, slot, epoch))
+    return new Membership(pool, row!, sentMs, clocks)
+  }
+
+  /**
+   * Whether no other process can have fenced this one. It counts from the time at which the last renewal was sent, by
+   * the clock of this process: the database has counted from a later moment.
+   */
+  get isAlive(): boolean {
+    return !this.#isFenced && this.#clocks.steadyMs() < this.#aliveUntilMs
+  }
+
+  get isFenced(): boolean {
+    return this.#isFenced
+  }
+
+  /** Renews the lease. Returns false when the process is fenced; then it must register again. Throws without an answer. */
+  async renew(): Promise<boolean> {
+    if (this.#isFenced) return false
+    const sentMs = this.#clocks.steadyMs()
+    const row = await this.#pool.transact(renew.get(this.slot, this.epoch, LEASE_MS))
+    const granted = row!.granted_ms
+    if (granted === null) {
+      this.#isFenced = true
+      return false
+    }
+    // An answer that comes late must not take back what a later renewal has got.
+    this.#aliveUntilMs = Math.max(this.#aliveUntilMs, sentMs + LEASE_MS - MARGIN_MS)
+    this.#idsUntilMs = Math.max(this.#idsUntilMs, Number(granted))
+    return true
+  }
+
+  /** Fences the processes whose leases have run out. Returns how many. */
+  async fenceDead(): Promise<number> {
+    const row = await this.#pool.transact(fence.get(this.slot, this.epoch, LEASE_MS))
+    return Number(row!.fenced)
+  }
+
+  /** The number of processes that are not known to be dead. */
+  async countAlive(): Promise<number> {
+    return Number((await this.#pool.transact(countAlive.get()))!.n)
+  }
+
+  /** Renews the lease again and again. Failures are tried again: the process notices by `isAlive`. */
+  start(onFenced: () => void): void {
+    this.#timer = setInterval(() => {
+      this.renew().then(
+        isOurs => {
+          if (isOurs || this.#timer === undefined) return
+          this.#stop()
+          onFenced()
+        },
+        () => {},
+      )
+    }, RENEW_EVERY_MS)
+  }
+
+  /** Gives the slot back. To be called when all calls are settled. */
+  async leave(): Promise<void> {
+    this.#stop()
+    this.#isFenced = true
+    await this.#pool.transact(leave.get(this.slot, this.epoch))
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
