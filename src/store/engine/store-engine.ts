@@ -1,0 +1,75 @@
+// What the rest of Weir uses of the database. There are two engines: SQLite in the data folder, for one process, and
+// PostgreSQL, for several processes that behave as one gateway. No code outside src/store knows which one it uses.
+
+import type { LedgerTotals } from '../ledger/ledger-totals.ts'
+import type { AuditReport } from '../ledger-audit/findings.ts'
+import type { QueryWorker } from '../queries/query-worker.ts'
+import type { BodyStore } from '../records/bodies.ts'
+import type { SecretScan } from '../secrets/secret-scan.ts'
+import type { StatisticsWorker } from '../statistics/statistics-worker.ts'
+import type { Reader } from './reader.ts'
+import type { Writer } from './writer.ts'
+
+export type StoreWriter = Pick<
+  Writer,
+  'run' | 'queuedCount' | 'oldestWaitMs' | 'isDiskFull' | 'isHealthy' | 'onBatch' | 'close'
+>
+export type QueryRunner = Pick<QueryWorker, 'query' | 'close'>
+export type StatisticsStore = Pick<StatisticsWorker, 'ready' | 'progress' | 'catchUp' | 'eraseEndUser' | 'close'>
+export type BodyStorage = Pick<BodyStore, keyof BodyStore>
+export type SecretScanner = Pick<SecretScan, 'during' | 'run' | 'close'>
+
+export interface LedgerTotalsSource {
+  /** PostgreSQL returns totals that may be some seconds old. */
+  totals(): LedgerTotals
+  close(): void
+}
+
+export interface LedgerAuditSource {
+  /** Checks what is new since the last pass, and compares every balance. */
+  pass(): Promise<AuditReport>
+  /** Checks the whole ledger. */
+  auditAll(): Promise<AuditReport>
+  close(): Promise<void>
+}
+
+/** Work that one process does for all: deleting, auditing, summing up. */
+export type JobName = 'statistics' | 'housekeeping' | 'audit' | 'reseal'
+
+export interface Jobs {
+  /** Whether this process is the one that does the job now. SQLite has one process, which does all jobs. */
+  isOurs(job: JobName): Promise<boolean>
+}
+
+/** Parts of the configuration that processes keep in memory. */
+export type ConfigurationGroup = 'keys' | 'rules' | 'prices' | 'site'
+
+export interface Changes {
+  /** Calls the listener after another process has changed something of the group. On SQLite there is no other process. */
+  subscribe(group: ConfigurationGroup, listener: () => void | Promise<void>): void
+}
+
+/** The processes that use the same database. */
+export interface Processes {
+  /** How many are alive, with this one. */
+  readonly count: number
+  /** Whether this process may take calls: no other process can have taken it for dead, and its configuration is current. */
+  readonly mayServe: boolean
+}
+
+export interface StoreEngine {
+  readonly kind: 'sqlite' | 'postgres'
+  readonly writer: StoreWriter
+  readonly reader: Reader
+  readonly queries: QueryRunner
+  readonly statistics: StatisticsStore
+  readonly bodies: BodyStorage
+  readonly totals: LedgerTotalsSource
+  readonly audit: LedgerAuditSource
+  readonly secretScan: SecretScanner
+  readonly jobs: Jobs
+  readonly changes: Changes
+  readonly processes: Processes
+  mintId(): number
+  close(): Promise<void>
+}
