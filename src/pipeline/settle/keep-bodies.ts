@@ -11,14 +11,14 @@ import type { Claim } from '../lifetime/idempotency.ts'
 import { sealAnswer } from '../lifetime/idempotency.ts'
 import { BodyRecorder } from './body-recorder.ts'
 
-export interface BodyStorage {
+export interface CallBodyStorage {
   /** What the settlement does with the call's idempotency key. */
   idempotencyEnd(exchange: Exchange, ending: CallEnding): SettleExtras
   /** Passes the bodies to their writer, unless the call was refused before its hold. */
   storeBodies(exchange: Exchange, ending: CallEnding): void
 }
 
-export interface BodyStorageParts {
+export interface CallBodyStorageParts {
   readonly seal: Seal
   readonly bodies: Pick<BodyStore, 'store' | 'countDropped'>
 }
@@ -27,7 +27,7 @@ const nothing: SettleExtras = {}
 const release: SettleExtras = { idempotency: 'release' }
 const answerTooLarge: SettleExtras = { idempotency: { sealed: null } }
 
-export function buildBodyStorage({ seal, bodies }: BodyStorageParts): BodyStorage {
+export function buildBodyStorage({ seal, bodies }: CallBodyStorageParts): CallBodyStorage {
   return {
     idempotencyEnd(exchange, ending) {
       const { callId } = exchange
