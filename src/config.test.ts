@@ -55,6 +55,14 @@ test('private hosts and the proxy are read, and invalid values are refused with 
   expect(() => readConfig({ WEIR_PROXY: 'https://u:hush@gate' })).toThrow(/^(?!.*hush)/)
 })
 
+test('the URL of the database is read, and an invalid one is refused without showing it', () => {
+  const url = 'postgres://weir:hush@db:5432/weir'
+  expect(readConfig({ WEIR_DATABASE_URL: url }).databaseUrl!.reveal()).toBe(url)
+  expect(readConfig({ WEIR_DATABASE_URL: ' ' }).databaseUrl).toBeUndefined()
+  for (const invalid of ['mysql://u:hush@db/weir', 'hush', 'postgres://u:hush@db', 'postgres://u:hush@db/'])
+    expect(() => readConfig({ WEIR_DATABASE_URL: invalid })).toThrow(/^WEIR_DATABASE_URL (?!.*hush)/)
+})
+
 test('metrics have their own host, and none without a port', () => {
   expect(readConfig({ METRICS_PORT: '1', METRICS_HOST: '::1' }).metrics).toEqual({ host: '::1', port: 1 })
   expect(readConfig({ METRICS_HOST: '::1' }).metrics).toBeUndefined()

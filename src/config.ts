@@ -16,6 +16,8 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
+  /** The PostgreSQL database that several gateways share; undefined: SQLite in the data folder, for one gateway. */
+  readonly databaseUrl: Secret | undefined
   /** The configuration file that is applied at the start; undefined: none. */
   readonly configFile: string | undefined
   readonly logLevel: LogLevel
@@ -92,6 +94,7 @@ export function readConfig(env: Environment): Config {
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
     dataFolder: text('WEIR_DATA', 'data'),
+    databaseUrl: parseDatabaseUrl(text('WEIR_DATABASE_URL', '')),
     configFile: text('WEIR_CONFIG', '') || undefined,
     logLevel,
     accessLog: parseSwitch(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),
@@ -150,6 +153,16 @@ function parsePrivateHosts(text: string): PrivateHosts {
   const hosts = PrivateHosts.read(text)
   if (hosts instanceof PrivateHosts) return hosts
   throw new ConfigError(`WEIR_PRIVATE_HOSTS must be hosts, addresses or ranges, separated by commas: ${hosts}.`)
+}
+
+/** The text of the error does not contain the URL, because it may have a password. */
+function parseDatabaseUrl(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2) {
+    throw new ConfigError('WEIR_DATABASE_URL must be a URL such as postgres://user:password@host:5432/database.')
+  }
+  return new Secret(text)
 }
 
 function parseProxy(text: string): Secret | undefined {
