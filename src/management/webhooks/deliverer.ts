@@ -53,14 +53,14 @@ export class WebhookDeliverer {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.deliverDue(), this.#parts.everyMs)
+    this.#timer = setInterval(() => void this.deliverDue(), this.#parts.everyMs)
   }
 
   /** Starts the deliveries that are due. */
-  deliverDue(): void {
+  async deliverDue(): Promise<void> {
     const { reader, dateMs, log } = this.#parts
     try {
-      const { ids, last } = reader.findDue(dateMs(), this.#after)
+      const { ids, last } = await reader.findDue(dateMs(), this.#after)
       for (const webhookId of ids) {
         if (this.#busy.size >= bounds.webhookCallsMax || this.#closed) return
         if (!this.#busy.has(webhookId)) this.#begin(webhookId)
@@ -68,13 +68,14 @@ export class WebhookDeliverer {
       }
       this.#after = last
     } catch (fault) {
-      log.error('the webhook deliveries that are due cannot be read', { fault: describeFault(fault) })
+      if (!this.#closed)
+        log.error('the webhook deliveries that are due cannot be read', { fault: describeFault(fault) })
     }
   }
 
   /** Sends one delivery now, whether it is due or not, and does not repeat it. */
   async deliverOnce(id: number): Promise<DeliveryResult | undefined> {
-    const delivery = this.#parts.reader.delivery(id)
+    const delivery = await this.#parts.reader.delivery(id)
     if (delivery === undefined) return undefined
     const result = await this.#send(delivery)
     await this.#record(delivery, result, null)
@@ -108,7 +109,7 @@ export class WebhookDeliverer {
     const endMs = performance.now() + SLOT_MS_MAX
     const mayContinue = (): boolean => this.#busy.size < bounds.webhookCallsMax || performance.now() < endMs
     for (let isAccepted = true; isAccepted && mayContinue() && !this.#closed; ) {
-      const delivery = reader.nextDelivery(webhookId, dateMs())
+      const delivery = await reader.nextDelivery(webhookId, dateMs())
       if (delivery === undefined) return
       const result = await this.#send(delivery)
       if (this.#closed && !result.delivered) return

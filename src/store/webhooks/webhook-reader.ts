@@ -2,7 +2,7 @@
 // index.
 
 import { bounds } from '../../base/bounds.ts'
-import type { BoundReads } from '../engine/reads.ts'
+import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 
@@ -73,7 +73,7 @@ export const webhookReads = {
   },
 }
 
-export type WebhookReader = BoundReads<typeof webhookReads>
+export type WebhookReader = AwaitedReads<typeof webhookReads>
 
 function rowOf(row: RawRow | undefined): DueDelivery | undefined {
   if (row === undefined) return undefined
