@@ -122,13 +122,15 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 
 /** Deletes expired data while the gateway runs. */
 function startHousekeeping(
-  { writer, bodies, recordDeletion }: Store,
+  { writer, bodies, engine, recordDeletion }: Store,
   { logLevel }: Config,
   { clock, writeLog }: Runtime,
 ): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, recordDeleter: recordDeletion, dateMs: clock.dateMs, onError: onTrouble })
+  const { jobs } = engine
+  const parts = { writer, bodies, recordDeleter: recordDeletion, jobs }
+  return new Housekeeping({ ...parts, dateMs: clock.dateMs, onError: onTrouble })
 }
 
 interface Closable {

@@ -10,7 +10,7 @@ import { parsePrice, priceText } from '../base/money/price.ts'
 import { matchesGlob } from '../base/text/glob.ts'
 import { isForVariants, variantBase } from '../base/text/rule-names.ts'
 import type { PriceVersion } from '../store/engine/reader.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { PriceInsert } from '../store/ledger/hold-types.ts'
 
 /** A row of the price table. It has the model name that callers use; the price of a withdrawal is empty. */
@@ -134,7 +134,7 @@ export interface PriceBookParts {
   readonly shipped: ReadonlyMap<string, Price>
   /** All rows of the table, in order. */
   readonly rows: readonly PriceRow[]
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   /** The author of shipped prices. */
   readonly author: string
   /** By default, what looks like a variant is one. */

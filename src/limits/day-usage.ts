@@ -4,7 +4,7 @@
 // While the gateway runs, day limits refill by the monotonic clock. Only between two runs the wall clock must be used,
 // and it may be wrong. Therefore doubtful time refills nothing, and a restart never increases the used amount.
 
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Limits } from './limits.ts'
 
@@ -16,7 +16,7 @@ const CLOCK_ERROR_MS = 600_000
 
 export interface DayUsageWriterParts {
   readonly limits: Pick<Limits, 'takeDayUsage'>
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   nowMs(): number
   dateMs(): number
   onTrouble(fault: unknown): void

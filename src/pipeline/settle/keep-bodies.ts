@@ -4,7 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Seal } from '../../base/secrets/seal.ts'
 import type { SettleExtras } from '../../billing/ledger.ts'
-import type { BodyStore } from '../../store/records/bodies.ts'
+import type { BodyStorage } from '../../store/engine/store-engine.ts'
 import type { BodyPart } from '../../store/records/bodies-messages.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import type { Claim } from '../lifetime/idempotency.ts'
@@ -20,7 +20,7 @@ export interface CallBodyStorage {
 
 export interface CallBodyStorageParts {
   readonly seal: Seal
-  readonly bodies: Pick<BodyStore, 'store' | 'countDropped'>
+  readonly bodies: Pick<BodyStorage, 'store' | 'countDropped'>
 }
 
 const nothing: SettleExtras = {}
