@@ -57,3 +57,8 @@ CREATE TABLE stats.end_user (
 
 -- Each record inserts and deletes a row of the queue, so the table would soon consist of deleted rows.
 ALTER TABLE record_log SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+
+-- For the deletion of expired sums.
+CREATE INDEX figure_at ON stats.figure (cut, span, at);
+CREATE INDEX failure_at ON stats.failure (span, at);
+CREATE INDEX end_user_at ON stats.end_user (span, at);
