@@ -369,11 +369,17 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
       yield* postgresQuery('SELECT pg_advisory_xact_lock(5)').get()
     }
     const step = pool.transact(stepAndWait())
-    const isWaiting = "SELECT count(*) AS value FROM pg_locks WHERE locktype = 'advisory' AND objid = 5 AND NOT granted"
-    while ((await valueOf(pool, isWaiting)) !== 1n);
+    const waiting = "SELECT count(*) AS value FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    while ((await valueOf(pool, waiting)) !== 1n);
     expect(await remove()).toEqual({ done: 'behind', count: 0 })
+    // Nor is a name erased before the step has written it.
+    let isErased = false
+    const erasing = pool.transact(eraseEndUser('Ü1', undefined)).then(() => (isErased = true))
+    while (!isErased && (await valueOf(pool, waiting)) !== 2n);
     await blocker.readPoint(postgresQuery('SELECT pg_advisory_unlock(5)').get())
-    await step
+    await Promise.all([step, erasing])
+    const named = "SELECT string_agg(DISTINCT name, ' ' ORDER BY name) AS value FROM stats.end_user"
+    expect(await valueOf(pool, named)).toBe(' Ü0 Ü2 Ü3 Ü4')
     expect(await remove()).toEqual({ done: 'deleted', count: 30 })
 
     // The deletion by age catches up by itself.
