@@ -35,6 +35,7 @@ import { openFolder } from '../store/engine/folder.ts'
 import { lockFolder } from '../store/engine/lock.ts'
 import type { Reader } from '../store/engine/reader.ts'
 import { openCallReader } from '../store/engine/reader.ts'
+import { jobsOfOnlyProcess } from '../store/engine/store-engine.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { WriterStart } from '../store/engine/writer-messages.ts'
 import { LedgerTotalsReader } from '../store/ledger/ledger-totals.ts'
@@ -301,6 +302,7 @@ function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, l
   return buildWebhooks({
     reader: reader.webhooks,
     writer,
+    jobs: jobsOfOnlyProcess,
     seal,
     outside,
     log,
