@@ -63,6 +63,7 @@ import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
+import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Catalogue, FoundProviders } from '../upstreams/catalogue.ts'
 import type { Model } from '../upstreams/provider.ts'
 import { buildLiveGateway } from './build-live-gateway.ts'
@@ -79,6 +80,8 @@ export interface CallParts {
   readonly upstreams: Pick<HttpClient, 'send'>
   readonly store: Store
   readonly refreshModels: Stages['refreshModels']
+  /** The stored uses of day limits. */
+  readonly limitDebts: readonly LimitDebt[]
   readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
@@ -251,10 +254,10 @@ const notifyEnd = ({ disconnects, channelPicker, learning }: EndListeners): Pipe
 const summarizeCalls = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(summarizeCall(exchange)))
 
 /** Builds the limits of calls and tokens. */
-function buildLimits({ store, runtime, log }: CallParts) {
+function buildLimits({ store, runtime, log, limitDebts }: CallParts) {
   const { nowMs, dateMs } = runtime.clock
-  const { writer, reader } = store
-  const limits = new Limits(restoreDayUsage(reader.vault.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
+  const { writer } = store
+  const limits = new Limits(restoreDayUsage(limitDebts, { nowMs: nowMs(), dateMs: dateMs() }))
   store.rules.subscribe(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
   const onTrouble = (fault: unknown): void =>
     log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
@@ -345,8 +348,8 @@ function pricedModels(prices: Pick<PriceBook, 'operatorModels'>): FoundProviders
 }
 
 /** Reads the price version that a task was admitted with. The task is billed by it, also when it is old. */
-function readPrice({ reader }: Store, version: number): Price {
-  const row = reader.price(version)
+async function readPrice({ reader }: Store, version: number): Promise<Price> {
+  const row = await reader.price(version)
   if (row === undefined) throw new Error(`price version ${version} does not exist`)
   return parsePriceRow(row.model, version, row.price)
 }

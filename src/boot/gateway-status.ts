@@ -19,7 +19,7 @@ export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'acti
   readonly bodyBudget: { readonly droppedBodies: number }
   readonly waiting: GatewayMetricsParts['waiting']
   channels(): ReturnType<GatewayStateParts['channels']> & ReturnType<GatewayMetricsParts['channels']>
-  isReady(): boolean
+  isReady(): Promise<boolean>
   requestsOpen(): number
   socketsOpen(): number
 }
@@ -27,7 +27,7 @@ export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'acti
 export interface GatewayWatch {
   /** Starts the metrics server; undefined when metrics are off. */
   readonly listen: (() => TextServer) | undefined
-  state(at: Pick<GatewayState, 'url' | 'metricsUrl'>): GatewayState
+  state(at: Pick<GatewayState, 'url' | 'metricsUrl'>): Promise<GatewayState>
 }
 
 export function watchGateway({ auditMs }: Config, parts: WatchedGateway): GatewayWatch {

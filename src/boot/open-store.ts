@@ -125,11 +125,11 @@ export async function openStore(
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
-  const { bodies, seal, vault } = openVaultAndBodies(config, { folder, writer, reader, log, dateMs })
-  const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
+  const { bodies, seal, vault } = await openVaultAndBodies(config, { folder, writer, reader, log, dateMs })
+  const { rules, catalogue, useCatalogue } = await openRules(config, { reader, seal, log })
   const listeners: GatewayListeners = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new QueryWorker(folder.database)
-  const site = new SiteSettings(reader, config.siteName)
+  const site = await SiteSettings.open(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
   const recordParts = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
   const { rolling, deleting, ...records } = openRecords(recordParts)
@@ -268,7 +268,7 @@ interface StorageParts extends Pick<Store, 'folder' | 'writer' | 'reader'> {
 }
 
 /** Opens the stores of callers' content, which is encrypted: bodies and the vault. */
-function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateMs }: StorageParts) {
+async function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateMs }: StorageParts) {
   const { encryption } = folder.secrets
   const bodies = new BodyStore({
     path: folder.bodies,
@@ -278,7 +278,7 @@ function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateM
     onError: detail => log.warn('bodies were not stored', { detail }),
   })
   const seal = new Seal(encryption)
-  const vault = openVault({
+  const vault = await openVault({
     writer,
     reader,
     seal,
@@ -364,7 +364,7 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
     carriedDays: config.responsesDays,
     dateMs: world.clock.dateMs,
     pause: world.pause,
-    readMarks: kind => reader.secretMarks(kind),
+    readMarks: async kind => await reader.secretMarks(kind),
     onChanged(kind) {
       log.info('secrets changed', { kind, marks: parts.folder.secrets[kind].fingerprints })
       if (kind !== 'pepper') return
@@ -382,7 +382,7 @@ interface GatewayListeners {
   /** Ends the calls of a key that is revoked or expires. */
   keyEnds: KeyLifetime
   /** The state of the gateway. */
-  state(): GatewayState | undefined
+  state(): Promise<GatewayState> | undefined
   /** What only a running gateway can answer. */
   running: LiveGateway | undefined
 }
@@ -394,13 +394,13 @@ interface RuleParts {
 }
 
 /** Opens the rules, and keeps the channels of the catalogue up to date with them. */
-function openRules(config: Config, { reader, seal, log }: RuleParts) {
+async function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new LiveRules({
     reader: reader.rules,
     seal,
     onError: detail => log.error('a channel is not used: its stored credential cannot be decrypted', { detail }),
   })
-  rules.reload()
+  await rules.reload()
   let catalogue: Catalogue | undefined
   function useCatalogue(newCatalogue: Catalogue): Catalogue {
     applyRules(newCatalogue, rules.current)

@@ -62,7 +62,7 @@ export interface ManagementParts {
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
   /** The state of the gateway; undefined if no gateway runs. */
-  state(): GatewayState | undefined
+  state(): Promise<GatewayState> | undefined
   /** Returns the text of a provider file. */
   readProviderFile(file: string): string
   /** What only a running gateway can do; undefined if no gateway runs. */

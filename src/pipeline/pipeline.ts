@@ -53,7 +53,7 @@ export const stageOrder = [
 /** Responses that a call can continue (`previous_response_id`), as the pipeline needs them. */
 export interface PreviousResponseFinder {
   /** The response that the call continues. Throws where the caller's account does not own it. */
-  find(call: Call, permit: Permit): StoredResponse | undefined
+  find(call: Call, permit: Permit): Promise<StoredResponse> | undefined
   /** The channel whose upstream also stores the response, if any. */
   storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
   /** The call as it is forwarded, with the previous turns; the route must be known. */
@@ -157,9 +157,10 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller, demand)
       timings.pass()
-      if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
+      if (exchange.options.claim !== undefined) await stages.idempotency.check(caller.keyId, exchange.options.claim)
 
-      const previous = stages.previousResponses.find(call, exchange.permit)
+      const finding = stages.previousResponses.find(call, exchange.permit)
+      const previous = finding instanceof Promise ? await finding : finding
 
       timings.enter('Route')
       let found: Route
@@ -173,7 +174,8 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       }
       setRoute(exchange, found)
       timings.pass(routeNote(found.candidates[0]!))
-      setRoute(exchange, stages.references.narrow(found, call, { protocol }))
+      const narrowed = stages.references.narrow(found, call, { protocol })
+      setRoute(exchange, narrowed instanceof Promise ? await narrowed : narrowed)
       if (call.state !== undefined) {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
@@ -181,7 +183,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
           limitByNewNames(stages, exchange, call, demand)
           // The previous turns may need more of a target than the new turn does.
           const whole = findRoute(stages, exchange, exchange.call, previous)
-          setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
+          setRoute(exchange, await stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
         }
       }
       setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
@@ -199,7 +201,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     } catch (fault) {
       const stored =
         fault instanceof RepeatedRequest
-          ? stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
+          ? await stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
           : undefined
       if (stored !== undefined) return await replies.replay(exchange, stored)
       timings.fail(limitReason(fault))

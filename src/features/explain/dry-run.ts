@@ -100,9 +100,9 @@ function checkHeader(ingress: Ingress): void {
 
 /** Returns the explanation instead of an answer. Nothing is settled, because nothing was reserved. */
 function dryReplies({ accounts, dateMs, targets, log }: DryRunParts, notes: ExplanationNotes): Replies {
-  function explain(exchange: Exchange): Response {
+  async function explain(exchange: Exchange): Promise<Response> {
     const { caller } = notes
-    const account = caller && accounts.findByKey(caller.keyId, dateMs())
+    const account = caller && (await accounts.findByKey(caller.keyId, dateMs()))
     const body = JSON.stringify(explanationOf(exchange, notes, { account, targets }), null, 2)
     return new Response(`${body}\n`, { headers: { ...replyHeaders(exchange, JSON_TYPE), 'X-Weir-Explained': 'dry' } })
   }

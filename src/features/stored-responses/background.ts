@@ -48,7 +48,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
 
   /** Stores the events, so that they can be streamed again. */
   async function storeEvents(run: BackgroundRun): Promise<void> {
-    const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : responses.get(run)
+    const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : await responses.get(run)
     if (stored?.body === undefined || run.events === '') return
     const { body, expiresMs: _expiresMs, ...facts } = stored
     await responses.put(facts, { ...body, events: run.events })

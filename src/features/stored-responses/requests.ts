@@ -67,9 +67,9 @@ const responseIdOf = (path: string): string =>
 export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
   const { responses, background, previousResponses, upstreams } = parts
 
-  function find({ path, caller }: StoredResponseRequest): StoredResponse {
+  async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
     const id = responseIdOf(path)
-    const stored = caller && responses.get({ accountId: caller.accountId, id })
+    const stored = caller && (await responses.get({ accountId: caller.accountId, id }))
     if (stored === undefined) throw unknownResponse(id)
     return stored
   }
@@ -91,7 +91,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     compact: buildCompact(parts),
 
     async retrieve(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
@@ -101,12 +101,12 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
       ask.allowSilence()
       if (run?.exchange.call?.stream) return run.streamEvents(after, { 'content-type': SSE_TYPE })
       await run?.ended
-      const events = run === undefined ? stored : find(ask)
+      const events = run === undefined ? stored : await find(ask)
       return new Response(eventsOf(events, after), { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
     },
 
     async delete(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       await background.find(stored)?.delete()
       const keeper = upstreams.storingChannel(stored, protocol)
       await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
@@ -115,12 +115,12 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
 
     async cancel(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       const upstreamAnswer = await fromUpstream(stored, { method: 'POST', subpath: '/cancel' }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
       await run?.cancel()
-      const now = run === undefined ? stored : find(ask)
+      const now = run === undefined ? stored : await find(ask)
       const response = currentResponse(now, undefined)
       if (response.background !== true) {
         const hint = 'Only a background response can be cancelled.'
@@ -130,7 +130,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
 
     async inputItems(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', subpath: '/input_items', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
@@ -147,7 +147,7 @@ function buildCompact({ responses, previousResponses, compaction, dateMs }: Stor
     const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
     checkModelName(requireModel(requestJson))
     const previous = readOptional(requestJson, 'previous_response_id', 'text')
-    const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
+    const stored = previous === undefined ? undefined : await responses.get({ accountId, id: previous })
     if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
     const previousItems = stored === undefined ? [] : await previousResponses.itemsOf(stored)
     const items = [...previousItems, ...listInputItems(requestJson, requestId)]

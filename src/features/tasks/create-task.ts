@@ -61,19 +61,20 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
   const { nowMs, dateMs, disconnects } = pipeline
 
   /** The answer to a request that has started a task before, also while that task runs. */
-  function startedBefore(callId: number, accountId: number): StoredAnswer | undefined {
-    const before = tasks.getByCall(callId, accountId)
+  async function startedBefore(callId: number, accountId: number): Promise<StoredAnswer | undefined> {
+    const before = await tasks.getByCall(callId, accountId)
     if (before === undefined || before.upstreamId === null) return undefined
     const body = Buffer.from(JSON.stringify({ id: before.id }))
     return { requestId: textId('req', callId), status: 200, contentType: JSON_TYPE, body }
   }
 
   /** A draft is stored at one channel and belongs to its account; for other accounts it is unknown. */
-  function narrowToDrafts(route: Route, { json }: Call): Route {
+  async function narrowToDrafts(route: Route, { json }: Call): Promise<Route> {
     const drafts = listDraftIds(json)
     if (drafts.length === 0) return route
     const { accountId } = route.permit.caller
-    const channels = drafts.map(id => catalogue.findOrSuccessor(tasks.get({ accountId, id })?.channel ?? '')?.id)
+    const found = await Promise.all(drafts.map(id => tasks.get({ accountId, id })))
+    const channels = found.map(task => catalogue.findOrSuccessor(task?.channel ?? '')?.id)
     const near = narrowRoute(route, (_candidate, { id }) => channels.every(channel => channel === id))
     if (near === undefined)
       throw new Refusal('task_unknown', 'draft_task', describeField('content', 'names an unknown task'))
@@ -185,7 +186,8 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       storedAnswer: ({ callId }, accountId) => startedBefore(callId, accountId),
     },
     references: {
-      narrow: (route, call, options) => pipeline.stages.references.narrow(narrowToDrafts(route, call), call, options),
+      narrow: async (route, call, options) =>
+        await pipeline.stages.references.narrow(await narrowToDrafts(route, call), call, options),
     },
     async hold(route, call, exchange) {
       // A task has no fallback to another model, because its terms are written before it is started.

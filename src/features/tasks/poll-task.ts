@@ -58,8 +58,9 @@ export class TaskPolls {
     return this.#polls.size
   }
 
-  isPolling(callId: number): boolean {
-    return this.#polls.has(callId)
+  /** The calls whose tasks are being polled now. */
+  current(): ReadonlySet<number> {
+    return new Set(this.#polls.keys())
   }
 
   async whenIdle(): Promise<void> {
@@ -86,7 +87,7 @@ export class TaskPolls {
     return { provider, channel, dialect: 'ark-tasks', subpath: `/${task.upstreamId}`, bytesMax, msMax, stop }
   }
 
-  #reread({ callId, accountId }: Task): Task | undefined {
+  #reread({ callId, accountId }: Task): Promise<Task | undefined> {
     return this.#parts.tasks.getByCall(callId, accountId)
   }
 
@@ -97,7 +98,7 @@ export class TaskPolls {
       return await this.#pollOnce(task)
     } catch (fault) {
       log.error('a task could not be settled', { request: requestIdOf(task), fault: describeFault(fault) })
-      const { callId, status } = this.#reread(task) ?? task
+      const { callId, status } = (await this.#reread(task)) ?? task
       const nowMs = dateMs()
       await tasks.change({ callId, status, dueMs: nowMs + WAIT_MS_MAX, updatedMs: nowMs }).catch(() => {})
       throw fault
@@ -109,13 +110,16 @@ export class TaskPolls {
     if (isTaskOver(task.status)) await this.#parts.settler.finish(task)
     else if (task.upstreamId === null) await this.#dropUnstarted(task)
     else await this.#pollUpstream(task)
-    return this.#reread(task)
+    return await this.#reread(task)
   }
 
   /** No caller got the id of the task, so nobody misses it. */
   async #dropUnstarted(task: Task): Promise<void> {
     const { settler, tasks, isStarting } = this.#parts
     if (isStarting(task)) return
+    // It may have been started since it was read.
+    const current = await this.#reread(task)
+    if (current === undefined || current.upstreamId !== null) return
     await settler.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
     await tasks.delete(task)
   }

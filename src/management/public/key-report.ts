@@ -29,12 +29,12 @@ export interface KeyReportParts {
   dateMs(): number
 }
 
-export type ReportKey = (key: ReportedKey) => string | undefined
+export type ReportKey = (key: ReportedKey) => Promise<string | undefined>
 
 export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportParts): ReportKey {
-  return function reportKey(key) {
+  return async function reportKey(key) {
     const atMs = dateMs()
-    const row = accounts.findByKey(key.keyId, atMs)
+    const row = await accounts.findByKey(key.keyId, atMs)
     const quotas = limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs())
     return row && JSON.stringify(keyReport(key, row, atMs, quotas))
   }

@@ -63,7 +63,7 @@ export class RecordDeleter {
   async #sweepOnce(): Promise<void> {
     const { reader, statistics, writer, dateMs } = this.#parts
     const days = this.#parts.retentionDays()
-    let orders = reader.openDeletions(0)
+    let orders = await reader.openDeletions(0)
     if (days === 0 && orders.length === 0) return
     await statistics.catchUp()
     if (days > 0) {
@@ -72,7 +72,7 @@ export class RecordDeleter {
       await this.#deleteAll({ before: id })
     }
     // An order that must wait for an active call does not block the orders after it.
-    for (; orders.length > 0 && !this.#closed; orders = reader.openDeletions(orders.at(-1)!.id)) {
+    for (; orders.length > 0 && !this.#closed; orders = await reader.openDeletions(orders.at(-1)!.id)) {
       for (const order of orders) await this.#carryOut(order)
     }
   }

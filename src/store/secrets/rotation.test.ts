@@ -24,7 +24,7 @@ test.each(['pepper', 'jwt', 'encryption'] as const)(
       folder,
       writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
       bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
-      readMarks: () => [],
+      readMarks: async () => [],
       carriedDays: 30,
       dateMs: Date.now,
       pause: () => Promise.resolve(),

@@ -22,7 +22,7 @@ export interface RotationParts {
   readonly writer: Pick<Writer, 'run'>
   readonly bodies: Pick<BodyStore, 'reseal' | 'renewSecrets'>
   /** The noted marks of a kind, oldest first. */
-  readMarks(kind: SecretKind): readonly SecretMark[]
+  readMarks(kind: SecretKind): Promise<readonly SecretMark[]>
   /** How many days callers may send back content that the gateway has encrypted. */
   readonly carriedDays: number
   dateMs(): number
@@ -122,7 +122,7 @@ export class Rotation {
 
   async status(kind: SecretKind): Promise<RotationStatus> {
     const { folder, readMarks } = this.#parts
-    const [ring, noted] = [folder.secrets[kind], readMarks(kind)]
+    const [ring, noted] = [folder.secrets[kind], await readMarks(kind)]
     const first = noted.find(({ isFirst }) => isFirst)?.mark ?? ''
     const [resting, keys] = await this.#scan.during(async () => {
       if (kind === 'jwt') return [{}, []] as const
