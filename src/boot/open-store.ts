@@ -35,6 +35,7 @@ import { openFolder } from '../store/engine/folder.ts'
 import { lockFolder } from '../store/engine/lock.ts'
 import type { Reader } from '../store/engine/reader.ts'
 import { openCallReader } from '../store/engine/reader.ts'
+import type { Jobs } from '../store/engine/store-engine.ts'
 import { jobsOfOnlyProcess } from '../store/engine/store-engine.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { WriterStart } from '../store/engine/writer-messages.ts'
@@ -79,6 +80,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: BodyStore
   readonly vault: Vault
+  readonly jobs: Jobs
   readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<LiveRules, 'current' | 'problem' | 'subscribe'>
@@ -120,6 +122,7 @@ export async function openStore(
     throw fault
   })
   const reader = openCallReader(folder.database)
+  const jobs = jobsOfOnlyProcess
   const books = new LedgerTotalsReader(folder.database)
   const watch = buildLedgerAuditor({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
@@ -135,7 +138,7 @@ export async function openStore(
   const { rolling, deleting, ...records } = openRecords(recordParts)
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
-  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
+  const webhooks = openWebhooks(config, { reader, writer, jobs, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
     queryWorker: desk,
@@ -193,6 +196,7 @@ export async function openStore(
     keys,
     bodies,
     vault,
+    jobs,
     seal,
     answerWeb,
     manage: buildOperator(answerWeb, buildMachineCommands(management)),
@@ -292,17 +296,18 @@ async function openVaultAndBodies(config: Config, { folder, writer, reader, log,
 interface WebhookParts {
   readonly reader: Reader
   readonly writer: Writer
+  readonly jobs: Jobs
   readonly seal: Seal
   readonly world: Runtime
   readonly log: Log
 }
 
-function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookParts): Webhooks {
+function openWebhooks({ privateHosts }: Config, { reader, writer, jobs, seal, world, log }: WebhookParts): Webhooks {
   const outside = openWebhookClient({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
   return buildWebhooks({
     reader: reader.webhooks,
     writer,
-    jobs: jobsOfOnlyProcess,
+    jobs,
     seal,
     outside,
     log,
