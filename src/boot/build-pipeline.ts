@@ -100,7 +100,7 @@ export function buildCalls(parts: CallParts) {
   const { catalogue, prices, upstreams, ledger, store, activeCalls, gate, deadlines, runtime, log, silence } = parts
   const { nowMs, dateMs } = runtime.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
-  const { seal, vault } = store
+  const { seal, vault, jobs } = store
   const compaction = buildCompaction(seal)
   const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
@@ -158,7 +158,7 @@ export function buildCalls(parts: CallParts) {
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
   const { reservations } = parts
   const replyParts = { settle, reservations, log, silence: silenceTimes, deadlines, disconnects, stallMs }
-  const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
+  const background = buildBackground({ responses: vault.responses, jobs, log, heartbeatMs: silenceTimes.heartbeatMs })
   const pipeline: PipelineParts = {
     stages,
     replies: buildReplies(replyParts),
@@ -218,6 +218,7 @@ export function buildCalls(parts: CallParts) {
       largeAnswers: parts.largeAnswers,
     }),
     tasks: vault.tasks,
+    jobs,
     deduct,
     catalogue,
     log,

@@ -70,6 +70,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: StoreEngine['bodies']
   readonly vault: Vault
+  readonly jobs: StoreEngine['jobs']
   readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<LiveRules, 'current' | 'problem' | 'subscribe'>
@@ -167,7 +168,7 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
   const deleting = new RecordDeleter({ writer, desk: queries, bodies, statistics, reader, retentionDays, dateMs })
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
-  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
+  const webhooks = openWebhooks(config, { reader, writer, jobs, seal, world, log })
   const rotation = openRotation(config, { folder, engine, world, log, keys, finder })
   const management: ManagementParts = {
     queryWorker: queries,
@@ -223,6 +224,7 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
     keys,
     bodies,
     vault,
+    jobs,
     seal,
     answerWeb,
     manage: buildOperator(answerWeb, buildMachineCommands(management)),
@@ -261,17 +263,18 @@ const forwardTo = (listeners: GatewayListeners) => ({
 
 const noCalls: KeyLifetime = { end: () => {}, expires: () => {}, textReplaced: () => {} }
 
-interface WebhookParts extends Pick<StoreEngine, 'reader' | 'writer'> {
+interface WebhookParts extends Pick<StoreEngine, 'reader' | 'writer' | 'jobs'> {
   readonly seal: Seal
   readonly world: Runtime
   readonly log: Log
 }
 
-function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookParts): Webhooks {
+function openWebhooks({ privateHosts }: Config, { reader, writer, jobs, seal, world, log }: WebhookParts): Webhooks {
   const outside = openWebhookClient({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
   return buildWebhooks({
     reader: reader.webhooks,
     writer,
+    jobs,
     seal,
     outside,
     log,

@@ -22,10 +22,11 @@ import type { Call } from '../../protocols/neutral/call.ts'
 import { describeField } from '../../protocols/request/checks.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { judgeError } from '../../routing/attempts.ts'
+import type { Jobs } from '../../store/engine/store-engine.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { TaskStore } from '../../vault/tasks.ts'
-import { pollDelayMs } from './poll-task.ts'
+import { pollDelayMs, taskJob } from './poll-task.ts'
 import { writeTaskTerms } from './task-terms.ts'
 
 export interface CreateTaskParts {
@@ -34,6 +35,7 @@ export interface CreateTaskParts {
   /** Reserves money in a hold that survives a crash. */
   readonly hold: HoldCall
   readonly tasks: TaskStore
+  readonly jobs: Pick<Jobs, 'isOurs' | 'giveBack'>
   readonly catalogue: Pick<Catalogue, 'findOrSuccessor'>
   readonly channelPicker: Pick<ChannelPicker, 'begin' | 'next' | 'onChannelFreed'>
   readonly queryUpstream: QueryUpstream
@@ -57,7 +59,7 @@ interface FailedStart {
 }
 
 export function buildCreateTask(parts: CreateTaskParts): RunCall {
-  const { pipeline, tasks, catalogue, channelPicker, queryUpstream, log } = parts
+  const { pipeline, tasks, jobs, catalogue, channelPicker, queryUpstream, log } = parts
   const { nowMs, dateMs, disconnects } = pipeline
 
   /** The answer to a request that has started a task before, also while that task runs. */
@@ -88,6 +90,8 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
     exchange.attempt.upstreamHash = new DeferredHash(bodyFor(call!, candidate))
     await exchange.attempt.upstreamHash.complete()
     const createdMs = dateMs()
+    // No other process takes the task for one that was never started, as long as this one is alive.
+    if (!(await jobs.isOurs(taskJob(callId)))) throw new Refusal('storage_away', 'the start of a task')
     const done = await tasks.create(
       {
         callId,
@@ -214,7 +218,10 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       onDisconnect(exchange) {
         if (exchange.hold === undefined) disconnects.onDisconnect(exchange)
       },
-      onCallOver: exchange => disconnects.onCallOver(exchange),
+      onCallOver(exchange) {
+        disconnects.onCallOver(exchange)
+        void jobs.giveBack(taskJob(exchange.callId))
+      },
     },
   })
 }

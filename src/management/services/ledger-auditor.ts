@@ -9,7 +9,7 @@ import type { AuditReport } from '../../store/ledger-audit/findings.ts'
 export interface LedgerAuditorParts {
   readonly source: LedgerAuditSource
   readonly writer: Pick<StoreWriter, 'run'>
-  readonly jobs: Jobs
+  readonly jobs: Pick<Jobs, 'isOurs'>
   readonly everyMs: number
   readonly log: Log
 }

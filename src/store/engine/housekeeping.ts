@@ -9,7 +9,7 @@ export interface HousekeepingParts {
   readonly writer: Pick<StoreWriter, 'run'>
   readonly bodies: Pick<BodyStorage, 'deleteExpired'>
   readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
-  readonly jobs: Jobs
+  readonly jobs: Pick<Jobs, 'isOurs'>
   dateMs(): number
   onError(fault: unknown): void
 }

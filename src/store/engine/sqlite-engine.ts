@@ -12,6 +12,7 @@ import { StatisticsWorker } from '../statistics/statistics-worker.ts'
 import type { DataFolder } from './folder.ts'
 import { openCallReader } from './reader.ts'
 import type { StoreEngine } from './store-engine.ts'
+import { jobsOfOnlyProcess } from './store-engine.ts'
 import type { WaitMeasure } from './writer.ts'
 import { Writer } from './writer.ts'
 import type { WriterStart } from './writer-messages.ts'
@@ -72,7 +73,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
       close: () => auditing.close(),
     },
     secretScan,
-    jobs: { isOurs: async () => true },
+    jobs: jobsOfOnlyProcess,
     changes: { subscribe: () => {} },
     processes: { count: 1, mayServe: true },
     mintId: buildIdMinter(dateMs, start.lastId),

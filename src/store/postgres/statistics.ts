@@ -9,7 +9,7 @@ import type { RollUpThreadMethods } from './roll-up-thread.ts'
 
 export interface PostgresStatisticsParts {
   readonly pool: PoolOptions
-  readonly jobs: Jobs
+  readonly jobs: Pick<Jobs, 'isOurs'>
   onError(detail: string): void
 }
 

@@ -18,7 +18,7 @@ import type { KeyOnOldPepper, SecretMark } from './secret-marks.ts'
 export interface RotationParts {
   readonly folder: Pick<DataFolder, 'path' | 'bodies' | 'secrets' | 'fromEnvironment'>
   readonly scan: SecretScanner
-  readonly jobs: Jobs
+  readonly jobs: Pick<Jobs, 'isOurs'>
   readonly writer: Pick<StoreWriter, 'run'>
   readonly bodies: Pick<BodyStorage, 'reseal' | 'renewSecrets'>
   /** The noted marks of a kind, oldest first. */
