@@ -88,7 +88,8 @@ export interface HoldInput {
 export type HoldResult =
   /** `granted`: where less than the amount may be held. */
   | { readonly done: 'held'; readonly granted?: MoneyText }
-  | { readonly done: 'account_unknown' | 'account_frozen' }
+  | { readonly done: 'account_unknown' }
+  | { readonly done: 'account_frozen' }
   /** The call was admitted with a configuration that another process has changed. `key_expired`: by the database's clock. */
   | { readonly done: 'key_changed' | 'key_expired' | 'rules_changed' }
   | { readonly done: 'balance_too_low' | 'hold_less'; readonly available: MoneyText }

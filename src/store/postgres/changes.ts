@@ -104,18 +104,22 @@ export class PostgresChanges implements Changes {
   async #check(): Promise<void> {
     const sentMs = this.#steadyMs()
     const rows = await this.#pool.readPoint(readNumbers.all())
-    const all = await Promise.allSettled(rows.map(({ name, number }) => this.#catchUp(name, Number(number))))
-    for (const done of all) if (done.status === 'rejected') throw done.reason
+    // A number may also be smaller than before: after a failover to a server that has not got the last changes.
+    const changed = rows.filter(({ name, number }) => this.#known.get(name) !== Number(number))
+    const told = await Promise.allSettled(changed.map(({ name }) => this.#tell(name)))
+    for (const one of told) if (one.status === 'rejected') throw one.reason
+    // All at once, because a change may raise several numbers. A group with a new listener is told once more.
+    for (const [at, { name, number }] of changed.entries()) {
+      const count = (told[at] as PromiseFulfilledResult<number>).value
+      if (count === (this.#listeners.get(name)?.length ?? 0)) this.#known.set(name, Number(number))
+    }
     this.#confirmedMs = sentMs
   }
 
-  async #catchUp(group: ConfigurationGroup, number: number): Promise<void> {
-    // The number may also be smaller: after a failover to a server that has not got the last changes.
-    if (this.#known.get(group) === number) return
+  /** Calls all listeners of a group, and returns how many there were. */
+  async #tell(group: ConfigurationGroup): Promise<number> {
     const listeners = this.#listeners.get(group) ?? []
-    const count = listeners.length
-    await Promise.all(listeners.map(async listener => listener()))
-    if (listeners.length === count) this.#known.set(group, number)
+    return (await Promise.all(listeners.map(async listener => listener()))).length
   }
 
   /** Whether a notification tells nothing new. */
