@@ -71,6 +71,7 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
 const callerOf = (row: KnownKey): Caller =>
   ({
     keyId: row.id,
+    version: row.version,
     accountId: row.accountId,
     tier: row.tier,
     qpm: row.qpm,

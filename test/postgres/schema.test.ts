@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
   }
   /** What only PostgreSQL has. */
   const isOwn = (text: string): boolean =>
-    /^(operator_part|process|job_lease|hold_owner|budget_counts_holds)\b|^hold \d+ (slot|epoch) |_is_not_truncated$/.test(
+    /^(operator_part|process|job_lease|revision|hold_owner|budget_counts_holds)\b|^hold \d+ (slot|epoch) |_(is_not_truncated|revision)$/.test(
       text,
     )
 

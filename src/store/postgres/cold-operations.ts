@@ -28,6 +28,7 @@ export interface ColdOptions {
 const beginAlone = postgresQuery<{ now_ms: bigint }>(
   `SELECT pg_advisory_xact_lock(7311580423), CAST(extract(epoch FROM now()) * 1000 AS BIGINT) AS now_ms`,
 )
+const awaitBatches = { text: { sqlite: '', postgres: 'CALL await_batches()' }, values: [], want: 'changes' } as const
 const readParts = postgresQuery<{ balance: bigint }>(
   'SELECT CAST(coalesce(sum(balance), 0) AS BIGINT) AS balance FROM operator_part WHERE account_id = $1',
 )
@@ -47,13 +48,18 @@ export class PostgresOperations {
     this.#options = options
   }
 
-  /** Resolves when the operation is durable. */
-  run<Name extends StatelessName>(
+  /**
+   * Resolves when the operation is durable, and, if people have asked for it, when no process accepts a call any more
+   * that was admitted before it.
+   */
+  async run<Name extends StatelessName>(
     name: Name,
     input: OperationInput<Name>,
     by?: AuditedBy,
   ): Promise<OperationResult<Name> | StaleVersion> {
-    return this.#pool.transact(this.#steps(name, input, by)) as Promise<OperationResult<Name> | StaleVersion>
+    const result = await this.#pool.transact(this.#steps(name, input, by))
+    if (isAudited(name)) await this.#pool.runAlone(awaitBatches)
+    return result as OperationResult<Name> | StaleVersion
   }
 
   *#steps(
