@@ -12,7 +12,7 @@ import { StatisticsWorker } from '../statistics/statistics-worker.ts'
 import type { DataFolder } from './folder.ts'
 import { openCallReader } from './reader.ts'
 import type { StoreEngine } from './store-engine.ts'
-import { jobsOfOnlyProcess } from './store-engine.ts'
+import { jobsOfOnlyProcess, noChanges } from './store-engine.ts'
 import type { WaitMeasure } from './writer.ts'
 import { Writer } from './writer.ts'
 import type { WriterStart } from './writer-messages.ts'
@@ -74,7 +74,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
     },
     secretScan,
     jobs: jobsOfOnlyProcess,
-    changes: { subscribe: () => {} },
+    changes: noChanges,
     processes: { count: 1, mayServe: true },
     mintId: buildIdMinter(dateMs, start.lastId),
     async close() {
