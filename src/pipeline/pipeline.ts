@@ -150,12 +150,13 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         demand = demandOf(call, stages.targets.namesOf(call.model, caller))
       } catch (fault) {
-        countRefused(stages.limitRate, caller, fault)
+        await countRefused(stages.limitRate, caller, fault)
         throw fault
       }
 
       timings.enter('RateLimit')
-      exchange.permit = stages.limitRate(caller, demand)
+      const permit = stages.limitRate(caller, demand)
+      exchange.permit = permit instanceof Promise ? await permit : permit
       timings.pass()
       if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
 
@@ -167,7 +168,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         found = findRoute(stages, exchange, call, previous)
       } catch (fault) {
         await refreshOrThrow(stages, fault)
-        demand = limitByNewNames(stages, exchange, call, demand)
+        demand = await limitByNewNames(stages, exchange, call, demand)
         timings.enter('Route')
         found = findRoute(stages, exchange, call, previous)
       }
@@ -178,7 +179,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
-          limitByNewNames(stages, exchange, call, demand)
+          await limitByNewNames(stages, exchange, call, demand)
           // The previous turns may need more of a target than the new turn does.
           const whole = findRoute(stages, exchange, exchange.call, previous)
           setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
@@ -221,17 +222,17 @@ function findRoute(
  * While a call waited, its model may have been found, or may have got more names: their limits count it, too. Returns
  * what the limits have counted.
  */
-function limitByNewNames(
+async function limitByNewNames(
   { targets, limitRate }: Stages,
   exchange: Exchange,
   call: Call,
   demand: CallDemand,
-): CallDemand {
+): Promise<CallDemand> {
   const caller = exchange.caller!
   const current = demandOf(call, targets.namesOf(call.model, caller))
   if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return demand
   exchange.timings.enter('RateLimit')
-  exchange.permit = limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
+  exchange.permit = await limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
   exchange.timings.pass()
   return current
 }

@@ -78,7 +78,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   const json =
     (body: () => string): EndpointHandler =>
     () => ({ body: body() })
-  const ownKey: EndpointHandler = ({ caller }) => replyOrNotFound(caller && reportKey(caller))
+  const ownKey: EndpointHandler = async ({ caller }) => replyOrNotFound(caller && (await reportKey(caller)))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
