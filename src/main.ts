@@ -189,29 +189,32 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     world,
   })
   opened.push(localServers, listedModels)
-  const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
-    catalogue,
-    prices,
-    upstreams,
-    ledger: countingLedger,
-    reservations,
-    largeAnswers,
-    store,
-    async refreshModels(code) {
-      const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
-      return changes.includes(true)
+  const { settling, counter, countCall, responses, tasks, files, limits, closeLimits, dayNotes, ...calls } = buildCalls(
+    {
+      catalogue,
+      prices,
+      upstreams,
+      ledger: countingLedger,
+      reservations,
+      largeAnswers,
+      store,
+      limitProcesses: undefined,
+      async refreshModels(code) {
+        const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
+        return changes.includes(true)
+      },
+      activeCalls: underWay,
+      gate,
+      deadlines,
+      runtime: world,
+      log,
+      silence,
+      attemptsMax,
+      answerMemoryBytesMax: answersHeldBytesMax,
+      onEnd,
     },
-    activeCalls: underWay,
-    gate,
-    deadlines,
-    runtime: world,
-    log,
-    silence,
-    attemptsMax,
-    answerMemoryBytesMax: answersHeldBytesMax,
-    onEnd,
-  })
-  opened.push(dayNotes)
+  )
+  opened.push({ close: closeLimits }, dayNotes)
   const start = new StartGate(world.startWaitMs)
   const isReady = (): boolean => start.isOpen && !drain.isDraining && !gate.isClosed && isStoreHealthy(store)
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })

@@ -195,11 +195,9 @@ export class SharedLimits implements LimitCounter {
     { subject, counted, nowMs }: { subject: LimitedCall; counted: LimitedCall | undefined; nowMs: number },
   ): Promise<LimitAdmission> {
     const limits = limitsOf(redis, plans, subject.tokens)
-    const reply = await redis.admit(ratesOf(limits), placesOf(limits)).catch(() => undefined)
-    if (reply === undefined) {
-      if (redis.isUp) void this.#fill(redis)
-      return this.#admitAway(redis, subject, { counted, nowMs })
-    }
+    const reply = await redis.admit(ratesOf(limits), placesOf(limits)).catch(() => 'failed' as const)
+    if (reply === undefined) void this.#fill(redis)
+    if (reply === undefined || reply === 'failed') return this.#admitAway(redis, subject, { counted, nowMs })
     const read = readLimits(limits, reply)
     for (const { rule, name, used } of read) {
       if (rule.isOfDay) this.#dayUse.set(name, nowMs + resetMsOf(rule.whole, used))
@@ -259,7 +257,7 @@ export class SharedLimits implements LimitCounter {
     try {
       await redis.fill(async () => this.#savedUse(redis, await this.#parts.loadDebts()))
     } catch (fault) {
-      this.#parts.onTrouble(fault)
+      if (redis.isUp) this.#parts.onTrouble(fault) // otherwise Redis has gone away meanwhile
     } finally {
       this.#isFilling = false
     }

@@ -152,7 +152,7 @@ export class LimitCounters {
 
   /** Tells Redis the concurrent calls of this process. */
   async renew(): Promise<void> {
-    this.#flush()
+    void this.#flush()
     const all = [...this.#places]
     for (let from = 0; from < all.length && this.isUp; from += BATCH_KEYS) {
       const batch = all.slice(from, from + BATCH_KEYS)
@@ -181,9 +181,9 @@ export class LimitCounters {
     await this.renew()
   }
 
-  close(): void {
+  async close(): Promise<void> {
     clearInterval(this.#timer)
-    this.#flush()
+    await this.#flush()
   }
 
   async #ask(
@@ -217,10 +217,10 @@ export class LimitCounters {
 
   /** Corrections of one moment are sent together. */
   #post(): void {
-    if (this.#corrections.length + this.#freed.length === 0) queueMicrotask(() => this.#flush())
+    if (this.#corrections.length + this.#freed.length === 0) queueMicrotask(() => void this.#flush())
   }
 
-  #flush(): void {
+  async #flush(): Promise<void> {
     const [corrections, freed] = [this.#corrections, this.#freed]
     if (corrections.length + freed.length === 0) return
     this.#corrections = []
@@ -232,7 +232,7 @@ export class LimitCounters {
       return [...taken, count, amount].map(String)
     })
     // Without Redis a correction is lost. Concurrent calls are corrected by the next sign of life.
-    this.#run('correct', keys, [String(corrections.length), ...values]).catch(() => {})
+    await this.#run('correct', keys, [String(corrections.length), ...values]).catch(() => {})
   }
 
   #run(name: keyof typeof scripts, keys: readonly string[], values: readonly string[]): Promise<unknown> {
