@@ -30,6 +30,8 @@ export interface Config {
   readonly privateHosts: PrivateHosts
   /** The proxy of channels that have none of their own, for public hosts; undefined: no proxy. */
   readonly proxy: Secret | undefined
+  /** The Redis in which several gateways count their limits together; undefined: each has its share of them. */
+  readonly redisUrl: Secret | undefined
   /** The origin whose browser pages may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
@@ -104,6 +106,7 @@ export function readConfig(env: Environment): Config {
     trustedProxies,
     privateHosts: parsePrivateHosts(text('WEIR_PRIVATE_HOSTS', '')),
     proxy: parseProxy(text('WEIR_PROXY', '')),
+    redisUrl: parseRedisUrl(text('WEIR_REDIS_URL', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
     localServers: parseLocalServers(text('WEIR_LOCAL_SERVERS', 'on')),
@@ -174,6 +177,21 @@ function parseProxy(text: string): Secret | undefined {
   } catch (fault) {
     throw fault instanceof InvalidAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
   }
+}
+
+const redisProtocols: readonly unknown[] = ['redis:', 'rediss:', 'redis+unix:', 'valkey:', 'valkeys:']
+
+function parseRedisUrl(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  const target = url?.protocol === 'redis+unix:' ? url.pathname.slice(1) : url?.host
+  const isUsable = redisProtocols.includes(url?.protocol) && Boolean(target)
+  // The text may have a password, so the message does not repeat it.
+  if (!isUsable)
+    throw new ConfigError(
+      'WEIR_REDIS_URL must be an address such as redis://:password@host:6379/0, or rediss:// for TLS.',
+    )
+  return new Secret(text)
 }
 
 function readMetricsAddress(env: Environment): Config['metrics'] {

@@ -6,7 +6,7 @@
 
 import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
-import type { Limits } from './limits.ts'
+import type { LimitCounter } from './limit-counter.ts'
 
 const EVERY_MS = 10_000
 /** Rows of one transaction, so that none takes long. */
@@ -15,7 +15,7 @@ const BATCH_ROWS = 500
 const CLOCK_ERROR_MS = 600_000
 
 export interface DayUsageWriterParts {
-  readonly limits: Pick<Limits, 'takeDayUsage'>
+  readonly limits: Pick<LimitCounter, 'takeDayUsage'>
   readonly writer: Pick<StoreWriter, 'run'>
   nowMs(): number
   dateMs(): number

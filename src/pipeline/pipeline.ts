@@ -176,14 +176,15 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         demand = demandOf(call, stages.targets.namesOf(call.model, caller))
       } catch (fault) {
-        countRefused(stages.limitRate, caller, fault)
+        await countRefused(stages.limitRate, caller, fault)
         throw fault
       }
 
       timings.enter('RateLimit')
       // Limits that have counted the call when it was admitted before do not count it again.
       const counted = earlier && { permit: exchange.permit!, demand: earlier.demand }
-      exchange.permit = stages.limitRate(caller, counted === undefined ? demand : { ...demand, counted })
+      const permit = stages.limitRate(caller, counted === undefined ? demand : { ...demand, counted })
+      exchange.permit = permit instanceof Promise ? await permit : permit
       timings.pass()
       if (exchange.options.claim !== undefined) await stages.idempotency.check(caller.keyId, exchange.options.claim)
 
@@ -196,7 +197,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         found = findRoute(stages, exchange, call, previous)
       } catch (fault) {
         await refreshOrThrow(stages, fault)
-        demand = limitByNewNames(stages, exchange, call, demand)
+        demand = await limitByNewNames(stages, exchange, call, demand)
         timings.enter('Route')
         found = findRoute(stages, exchange, call, previous)
       }
@@ -208,7 +209,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
-          demand = limitByNewNames(stages, exchange, call, demand)
+          demand = await limitByNewNames(stages, exchange, call, demand)
           // The previous turns may need more of a target than the new turn does.
           const whole = findRoute(stages, exchange, exchange.call, previous)
           setRoute(exchange, await stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
@@ -274,17 +275,17 @@ function findRoute(
  * While a call waited, its model may have been found, or may have got more names: their limits count it, too. Returns
  * what the limits have counted.
  */
-function limitByNewNames(
+async function limitByNewNames(
   { targets, limitRate }: Stages,
   exchange: Exchange,
   call: Call,
   demand: CallDemand,
-): CallDemand {
+): Promise<CallDemand> {
   const caller = exchange.caller!
   const current = demandOf(call, targets.namesOf(call.model, caller))
   if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return demand
   exchange.timings.enter('RateLimit')
-  exchange.permit = limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
+  exchange.permit = await limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
   exchange.timings.pass()
   return current
 }
