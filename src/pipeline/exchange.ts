@@ -47,6 +47,8 @@ export interface KeyDates {
 export type Caller = Brand<
   {
     readonly keyId: number
+    /** The digest of the key's text that the call was sent with. */
+    readonly digest: Buffer
     readonly accountId: number
     readonly tier: string
     readonly qpm: number
