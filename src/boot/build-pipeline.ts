@@ -323,6 +323,11 @@ function buildChoice(parts: CallParts) {
       catalogue.setFound('prices', pricedModels(prices))
       targets.forget()
     },
+    priceRows(rows) {
+      prices.reread(catalogue.prices(), rows)
+      catalogue.setFound('prices', pricedModels(prices))
+      targets.forget()
+    },
     running: buildLiveGateway({
       catalogue,
       prices,

@@ -29,6 +29,7 @@ import { buildWriteQueue } from '../management/services/write-queue.ts'
 import type { HandleWebRequest } from '../management/web/dispatch.ts'
 import type { Webhooks } from '../management/webhooks/webhooks.ts'
 import { buildWebhooks } from '../management/webhooks/webhooks.ts'
+import type { KeyRevocations } from '../pipeline/lifetime/key-revocation.ts'
 import { backUp } from '../store/engine/backup.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
 import { openFolder } from '../store/engine/folder.ts'
@@ -162,7 +163,13 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
     onProblem: detail => log.warn('the vault could not store or read something', { detail }),
   })
   const { rules, catalogue, useCatalogue } = await openRules(config, { reader, seal, log })
-  const listeners: GatewayListeners = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
+  const listeners: GatewayListeners = {
+    price: () => {},
+    priceRows: () => {},
+    keyEnds: noCalls,
+    running: undefined,
+    state: () => undefined,
+  }
   const site = await SiteSettings.open(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
   const deleting = new RecordDeleter({ writer, desk: queries, bodies, statistics, reader, retentionDays, dateMs })
@@ -201,6 +208,7 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
     writeQueue: buildWriteQueue(),
     readProviderFile,
   }
+  followChanges(engine, { rules, site, keys, listeners, writeQueue: management.writeQueue })
   const answerWeb = openWebApp(management)
   async function close(): Promise<void> {
     await watch.close()
@@ -240,6 +248,33 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
   }
 }
 
+interface Followers {
+  readonly rules: LiveRules
+  readonly site: SiteSettings
+  readonly keys: KeyDirectory
+  readonly listeners: GatewayListeners
+  readonly writeQueue: ManagementParts['writeQueue']
+}
+
+/** Applies what another process has changed, as a change through this process would. */
+function followChanges({ changes, reader }: StoreEngine, followers: Followers): void {
+  const { rules, site, keys, listeners, writeQueue } = followers
+  changes.subscribe('site', () => site.renew())
+  changes.subscribe('keys', async () => {
+    keys.clear()
+    await listeners.keyEnds.checkAgain(digest => reader.findKey(digest))
+  })
+  // In turn with the changes of this process, so that none of them is undone by what was read before it.
+  changes.subscribe('prices', () => writeQueue(async () => listeners.priceRows(await reader.prices())))
+  changes.subscribe('rules', () =>
+    writeQueue(async () => {
+      await rules.reload()
+      // A changed provider may have other models and prices.
+      listeners.priceRows(await reader.prices())
+    }),
+  )
+}
+
 /** The management interface is loaded by its first request, because few requests need it. */
 function openWebApp(parts: ManagementParts): HandleWebRequest {
   let app: Promise<HandleWebRequest> | undefined
@@ -261,7 +296,12 @@ const forwardTo = (listeners: GatewayListeners) => ({
   state: () => listeners.state(),
 })
 
-const noCalls: KeyLifetime = { end: () => {}, expires: () => {}, textReplaced: () => {} }
+const noCalls: GatewayListeners['keyEnds'] = {
+  end: () => {},
+  expires: () => {},
+  textReplaced: () => {},
+  checkAgain: async () => {},
+}
 
 interface WebhookParts extends Pick<StoreEngine, 'reader' | 'writer' | 'jobs'> {
   readonly seal: Seal
@@ -328,8 +368,10 @@ function openRotation(config: Config, { folder, engine, world, log, keys, finder
 interface GatewayListeners {
   /** An operator has added a price. */
   price(row: PriceRow): void
+  /** Another process has added prices, or has changed models. `rows`: the whole price table. */
+  priceRows(rows: readonly PriceRow[]): void
   /** Ends the calls of a key that is revoked or expires. */
-  keyEnds: KeyLifetime
+  keyEnds: KeyLifetime & Pick<KeyRevocations, 'checkAgain'>
   /** The state of the gateway. */
   state(): Promise<GatewayState> | undefined
   /** What only a running gateway can answer. */
