@@ -60,9 +60,14 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
     'revision',
     'schema_info',
     'schema_migration',
+    'transfer_count',
+    'transfer_commit',
+    'transfer_is_counted',
+    'cancelled_hold',
   ]
   const isOwn = (text: string): boolean =>
-    own.includes(text.split(' ')[0]!) || /^kept_share|^hold \d+ (slot|epoch) |_(is_not_truncated|revision)$/.test(text)
+    own.includes(text.split(' ')[0]!) ||
+    /^kept_share|^(hold|transfer) \d+ (slot|epoch|xid) |_(is_not_truncated|revision)$/.test(text)
 
   test('has the same columns, in the same order, with the same types', async () => {
     const types = `CASE c.type WHEN 'INTEGER' THEN 'bigint' WHEN 'BLOB' THEN 'bytea' WHEN 'REAL' THEN 'double precision'

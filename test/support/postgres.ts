@@ -50,13 +50,15 @@ export function tellMissingPostgres(): void {
 }
 
 export interface TestPostgres {
-  /** Opens a pool on a new, empty database. */
-  open(options?: Partial<PoolOptions>): Promise<PostgresPool>
+  /** Opens a pool on a new database. It is empty, or a copy of another one that nobody is connected to. */
+  open(options?: Partial<PoolOptions>, template?: string): Promise<PostgresPool>
   /** The name of the database that was created last. */
   readonly lastDatabase: string
   addressOf(database: string): PostgresAddress
   /** Opens another pool on a database. */
   openAgain(database: string, options?: Partial<PoolOptions>): PostgresPool
+  /** Closes all pools. */
+  closeAll(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -88,19 +90,24 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
   await untilReady(server, openAgain('postgres', { connections: 1 }))
   let count = 0
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(pools.splice(0).map(pool => pool.close()))
+  }
   return {
     openAgain,
     addressOf,
     get lastDatabase() {
       return `test_${count}`
     },
-    async open(options) {
+    async open(options, template) {
       const database = `test_${++count}`
-      await openAgain('postgres', { connections: 1 }).runScript(`CREATE DATABASE ${database}`)
+      const from = template === undefined ? '' : ` TEMPLATE ${template}`
+      await openAgain('postgres', { connections: 1 }).runScript(`CREATE DATABASE ${database}${from}`)
       return openAgain(database, options)
     },
+    closeAll,
     async stop() {
-      await Promise.all(pools.map(pool => pool.close()))
+      await closeAll()
       server.kill('SIGINT')
       await server.exited
       rmSync(folder, { recursive: true })
