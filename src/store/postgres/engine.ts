@@ -58,20 +58,25 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
     pools.push(new PostgresPool({ address: database, ...pool }))
     return pools.at(-1)!
   }
-  const closePools = (): Promise<unknown> => Promise.allSettled(pools.map(pool => pool.close()))
+  let keeper: ProcessKeeper | undefined
+  const leave = async (): Promise<void> => {
+    await keeper?.close()
+    await Promise.allSettled(pools.map(pool => pool.close()))
+  }
   try {
     const lease = openPool({ connections: 2, deadlineMs: LEASE_MS_MAX })
     const ledger = openPool({ connections: 1, deadlineMs: LEDGER_MS_MAX })
     const cold = openPool({ connections: COLD_CONNECTIONS, deadlineMs: bounds.settleMsMax })
     const reads = openPool({ connections: READ_CONNECTIONS, deadlineMs: bounds.settleMsMax })
     const queryPool = openPool({ connections: QUERIES_AT_ONCE, deadlineMs: bounds.queryMsMax })
-    const keeper = await ProcessKeeper.open({ lease, ledger }, { ...options, mark })
-    const writer = new PostgresWriter({ ledger: keeper.ledger, pool: cold, responsesBytesMax })
-    keeper.onJoined = joined => writer.use(joined)
+    const joined = await ProcessKeeper.open({ lease, ledger }, { ...options, mark })
+    keeper = joined
+    const writer = new PostgresWriter({ ledger: joined.ledger, pool: cold, responsesBytesMax })
+    joined.onJoined = next => writer.use(next)
     const reader = openPostgresReader(reads)
     const queries = new PostgresQueries(queryPool)
     const totals = await PostgresTotals.open(queryPool)
-    const owner = (): BatchOwner => keeper.owner
+    const owner = (): BatchOwner => joined.owner
     const parts = await options.openParts({ address: database, openPool, owner, writer, reader })
     const { statistics, bodies, audit, secretScan, jobs, changes } = parts
     return {
@@ -79,24 +84,23 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
       ...{ writer, reader, queries, totals, statistics, bodies, audit, secretScan, jobs, changes },
       processes: {
         get count() {
-          return keeper.count
+          return joined.count
         },
         get mayServe() {
-          return keeper.mayServe && parts.isCurrent()
+          return joined.mayServe && parts.isCurrent()
         },
       },
-      mintId: () => keeper.mintId(),
+      mintId: () => joined.mintId(),
       async close() {
         totals.close()
         queries.close()
         await parts.close()
         await writer.close()
-        await keeper.close()
-        await closePools()
+        await leave()
       },
     }
   } catch (fault) {
-    await closePools()
+    await leave()
     throw fault
   }
 }

@@ -23,7 +23,7 @@ export interface ProcessOptions {
   /** How others may reach this process, for people. */
   readonly address: string
   /** Ends all calls under way. It resolves when none is left. */
-  readonly onFenced: () => void | Promise<void>
+  readonly onFenced: () => Promise<void>
   /** Called after dead processes left calls, which were ended. */
   readonly onRecovered?: (calls: number) => void
 }
@@ -117,11 +117,9 @@ export class ProcessKeeper implements Processes {
     // Its writer and its lease both notice it.
     if (member !== this.#member || this.#isFenced) return
     this.#isFenced = true
-    try {
-      await this.#options.onFenced()
-    } finally {
-      await this.#joinAgain()
-    }
+    // A call that could not be ended is refused when it is settled, or finds its record: it is charged once.
+    await this.#options.onFenced().catch(() => {})
+    await this.#joinAgain()
   }
 
   async #joinAgain(): Promise<void> {
@@ -129,7 +127,8 @@ export class ProcessKeeper implements Processes {
       try {
         await this.#join()
         this.#isFenced = false
-        this.onJoined?.(this.#ledger)
+        if (this.#isClosed) await this.#member.leave()
+        else this.onJoined?.(this.#ledger)
       } catch {
         await Bun.sleep(REJOIN_EVERY_MS)
       }
