@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import { formatUsd, noMoney } from '../base/money/money.ts'
 import type { OperationInput, OperationResult } from '../store/engine/operations.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { CheckpointData, HoldInput, HoldResult, RecordRow } from '../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
@@ -64,7 +64,7 @@ export interface Ledger {
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 export interface LedgerParts {
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   /** The cost was higher than the hold, and the account could not pay the difference. */
   onShortfall(callId: number, amount: Nanos): void
 }

@@ -49,6 +49,8 @@ export type Caller = Brand<
     readonly keyId: number
     /** The version of what is known of the key and its account. */
     readonly version: number
+    /** The digest of the key's text that the call was sent with. */
+    readonly digest: Buffer
     readonly accountId: number
     readonly tier: string
     readonly qpm: number

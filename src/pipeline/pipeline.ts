@@ -55,7 +55,7 @@ export const stageOrder = [
 /** Responses that a call can continue (`previous_response_id`), as the pipeline needs them. */
 export interface PreviousResponseFinder {
   /** The response that the call continues. Throws where the caller's account does not own it. */
-  find(call: Call, permit: Permit): StoredResponse | undefined
+  find(call: Call, permit: Permit): Promise<StoredResponse> | undefined
   /** The channel whose upstream also stores the response, if any. */
   storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
   /** The call as it is forwarded, with the previous turns; the route must be known. */
@@ -176,18 +176,20 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         demand = demandOf(call, stages.targets.namesOf(call.model, caller))
       } catch (fault) {
-        countRefused(stages.limitRate, caller, fault)
+        await countRefused(stages.limitRate, caller, fault)
         throw fault
       }
 
       timings.enter('RateLimit')
       // Limits that have counted the call when it was admitted before do not count it again.
       const counted = earlier && { permit: exchange.permit!, demand: earlier.demand }
-      exchange.permit = stages.limitRate(caller, counted === undefined ? demand : { ...demand, counted })
+      const permit = stages.limitRate(caller, counted === undefined ? demand : { ...demand, counted })
+      exchange.permit = permit instanceof Promise ? await permit : permit
       timings.pass()
-      if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
+      if (exchange.options.claim !== undefined) await stages.idempotency.check(caller.keyId, exchange.options.claim)
 
-      const previous = stages.previousResponses.find(call, exchange.permit)
+      const finding = stages.previousResponses.find(call, exchange.permit)
+      const previous = finding instanceof Promise ? await finding : finding
 
       timings.enter('Route')
       let found: Route
@@ -195,21 +197,22 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         found = findRoute(stages, exchange, call, previous)
       } catch (fault) {
         await refreshOrThrow(stages, fault)
-        demand = limitByNewNames(stages, exchange, call, demand)
+        demand = await limitByNewNames(stages, exchange, call, demand)
         timings.enter('Route')
         found = findRoute(stages, exchange, call, previous)
       }
       setRoute(exchange, found)
       timings.pass(routeNote(found.candidates[0]!))
-      setRoute(exchange, stages.references.narrow(found, call, { protocol }))
+      const narrowed = stages.references.narrow(found, call, { protocol })
+      setRoute(exchange, narrowed instanceof Promise ? await narrowed : narrowed)
       if (call.state !== undefined) {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
-          demand = limitByNewNames(stages, exchange, call, demand)
+          demand = await limitByNewNames(stages, exchange, call, demand)
           // The previous turns may need more of a target than the new turn does.
           const whole = findRoute(stages, exchange, exchange.call, previous)
-          setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
+          setRoute(exchange, await stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
         }
       }
       setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
@@ -234,7 +237,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     } catch (fault) {
       const stored =
         fault instanceof RepeatedRequest
-          ? stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
+          ? await stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
           : undefined
       if (stored !== undefined) return await replies.replay(exchange, stored)
       timings.fail(limitReason(fault))
@@ -272,17 +275,17 @@ function findRoute(
  * While a call waited, its model may have been found, or may have got more names: their limits count it, too. Returns
  * what the limits have counted.
  */
-function limitByNewNames(
+async function limitByNewNames(
   { targets, limitRate }: Stages,
   exchange: Exchange,
   call: Call,
   demand: CallDemand,
-): CallDemand {
+): Promise<CallDemand> {
   const caller = exchange.caller!
   const current = demandOf(call, targets.namesOf(call.model, caller))
   if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return demand
   exchange.timings.enter('RateLimit')
-  exchange.permit = limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
+  exchange.permit = await limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
   exchange.timings.pass()
   return current
 }

@@ -33,12 +33,33 @@ export interface LedgerAuditSource {
   close(): Promise<void>
 }
 
-/** Work that one process does for all: deleting, auditing, summing up. */
-export type JobName = 'statistics' | 'housekeeping' | 'audit' | 'reseal'
+/** Work that one process does for all: deleting, auditing, summing up. Or what only one may do at a time. */
+export type JobName =
+  | 'statistics'
+  | 'housekeeping'
+  | 'audit'
+  | 'reseal'
+  /** The deliveries of a webhook. */
+  | `webhook ${number}`
+  /** The start of a task, by the id of its call, and each poll. */
+  | `task ${number}`
+  /** A response that is made in the background, by its account and id. */
+  | `response ${number}/${string}`
 
 export interface Jobs {
-  /** Whether this process is the one that does the job now. SQLite has one process, which does all jobs. */
+  /** Takes the job if no other process has it. Returns whether this process is the one that does it now. */
   isOurs(job: JobName): Promise<boolean>
+  /** Whether another process does the job. */
+  isElsewhere(job: JobName): Promise<boolean>
+  /** Other processes may take the job from now on. It must not be taken again before this has resolved. */
+  giveBack(job: JobName): Promise<void>
+}
+
+/** The jobs of the only process, as on SQLite: it does them all, and asks nobody. */
+export const jobsOfOnlyProcess: Jobs = {
+  isOurs: async () => true,
+  isElsewhere: async () => false,
+  async giveBack() {},
 }
 
 /** Parts of the configuration that processes keep in memory. */

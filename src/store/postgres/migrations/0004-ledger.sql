@@ -288,6 +288,9 @@ BEGIN
     UPDATE account SET held = held - h.amount WHERE id = h.account_id;
     UPDATE budget SET held = held - h.amount WHERE scope_id IN (h.key_id, h.account_id);
     DELETE FROM idempotency WHERE call_id = the_call;
+    INSERT INTO cancelled_hold VALUES (the_call, h.account_id);
+    DELETE FROM cancelled_hold WHERE call_id IN (SELECT call_id FROM cancelled_hold
+      WHERE call_id < the_call - 604800000 * CAST(8192 AS BIGINT) ORDER BY call_id LIMIT 2 FOR UPDATE SKIP LOCKED);
   END IF;
 END $$;
 
