@@ -303,6 +303,8 @@ describe.skipIf(!hasPostgres)('the ledger on PostgreSQL', () => {
     await runEverything(writer)
     await connection.runScript(`
       INSERT INTO account (id, name, kind, created_ms) SELECT n, 'x', 'prepaid', 0 FROM generate_series(20000, 26000) n;
+      INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
+        SELECT n, decode(lpad(to_hex(n), 64, '0'), 'hex'), 'abcd', 'x', n, 'pro', 0 FROM generate_series(20000, 26000) n;
       INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft, slot)
         SELECT n, 'call', n, n, 0, '{}', 99 FROM generate_series(20000, 26000) n;
       INSERT INTO budget (scope_id, span, cap, ceiling, period)
@@ -330,26 +332,38 @@ describe.skipIf(!hasPostgres)('the ledger on PostgreSQL', () => {
       const before = await read()
       await runEverything(writer)
       const after = await read()
-      const large = ['account', 'hold', 'budget', 'idempotency', 'kept_answer', 'transfer', 'record'] as const
+      const large = [
+        'account',
+        'api_key',
+        'hold',
+        'budget',
+        'idempotency',
+        'kept_answer',
+        'transfer',
+        'record',
+      ] as const
       const reads = large.map(table => [table, after.get(table)! - before.get(table)!] as const)
       expect(reads.filter(([, count]) => count > 1_000)).toEqual([])
       // The counters count.
       expect(reads.find(([table]) => table === 'hold')![1]).toBeGreaterThan(10)
+      expect(reads.find(([table]) => table === 'api_key')![1]).toBeGreaterThan(7)
     }
   })
 
   /** Every kind of operation, alone and together, for an account without a budget, with one, and without money. */
   async function runEverything(writer: LedgerWriter): Promise<void> {
     const usage = { inputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0 }
+    /** Nothing has changed since the key was created. */
+    const known = { keyVersion: 2, revision: 2 }
     for (const account of [11, 12]) {
       const calls = newCalls(4)
       const [simple, shared, claimed, dear] = calls as [number, number, number, number]
       const idempotency = { name: `n${claimed}`, fingerprint: '1'.repeat(64) }
       const held = await Promise.all([
-        writer.run('hold', holdOf(simple, account, '10')),
-        writer.run('hold', holdOf(shared, account, '20', { least: '10' })),
-        writer.run('hold', holdOf(claimed, account, '10', { idempotency })),
-        writer.run('hold', holdOf(dear, account, '10')),
+        writer.run('hold', holdOf(simple, account, '10', known)),
+        writer.run('hold', holdOf(shared, account, '20', { least: '10', ...known })),
+        writer.run('hold', holdOf(claimed, account, '10', { idempotency, ...known })),
+        writer.run('hold', holdOf(dear, account, '10', known)),
         writer.run('hold', holdOf(newCalls(1)[0]!, account, '90000000')),
         writer.run('record', { record: recordOf(newCalls(1)[0]!, account) }),
       ])
