@@ -16,6 +16,8 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
+  /** The PostgreSQL database that several gateways share; undefined: SQLite in the data folder, for one gateway. */
+  readonly databaseUrl: Secret | undefined
   /** How many processes `weir serve` starts. */
   readonly processes: number
   /** The number of this process among those that one `weir serve` has started, from 1 on; 0: it is alone. */
@@ -36,6 +38,8 @@ export interface Config {
   readonly privateHosts: PrivateHosts
   /** The proxy of channels that have none of their own, for public hosts; undefined: no proxy. */
   readonly proxy: Secret | undefined
+  /** The Redis in which several gateways count their limits together; undefined: each has its share of them. */
+  readonly redisUrl: Secret | undefined
   /** The origin whose browser pages may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
@@ -102,7 +106,8 @@ export function readConfig(env: Environment): Config {
   const dataFolder = text('WEIR_DATA', 'data')
   const processes = readInteger(env, 'WEIR_PROCESSES', { byDefault: 1, min: 1, max: PROCESSES_MAX })
   const processNumber = readInteger(env, 'WEIR_PROCESS', { byDefault: 0, max: PROCESSES_MAX })
-  if ((processes > 1 || processNumber > 0) && text('WEIR_DATABASE_URL', '') === '') {
+  const databaseUrl = parseDatabaseUrl(text('WEIR_DATABASE_URL', ''))
+  if ((processes > 1 || processNumber > 0) && databaseUrl === undefined) {
     throw new ConfigError(
       'Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set WEIR_PROCESSES to 1 to use SQLite.',
     )
@@ -111,6 +116,7 @@ export function readConfig(env: Environment): Config {
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
     dataFolder,
+    databaseUrl,
     processes,
     processNumber,
     processFolder: processNumber <= 1 ? dataFolder : `${dataFolder}/process-${processNumber}`,
@@ -124,6 +130,7 @@ export function readConfig(env: Environment): Config {
     trustedProxies,
     privateHosts: parsePrivateHosts(text('WEIR_PRIVATE_HOSTS', '')),
     proxy: parseProxy(text('WEIR_PROXY', '')),
+    redisUrl: parseRedisUrl(text('WEIR_REDIS_URL', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
     localServers: parseLocalServers(text('WEIR_LOCAL_SERVERS', 'on')),
@@ -175,6 +182,16 @@ function parsePrivateHosts(text: string): PrivateHosts {
   throw new ConfigError(`WEIR_PRIVATE_HOSTS must be hosts, addresses or ranges, separated by commas: ${hosts}.`)
 }
 
+/** The text of the error does not contain the URL, because it may have a password. */
+function parseDatabaseUrl(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2) {
+    throw new ConfigError('WEIR_DATABASE_URL must be a URL such as postgres://user:password@host:5432/database.')
+  }
+  return new Secret(text)
+}
+
 function parseProxy(text: string): Secret | undefined {
   if (text === '') return undefined
   const address = new Secret(text)
@@ -184,6 +201,21 @@ function parseProxy(text: string): Secret | undefined {
   } catch (fault) {
     throw fault instanceof InvalidAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
   }
+}
+
+const redisProtocols: readonly unknown[] = ['redis:', 'rediss:', 'redis+unix:', 'valkey:', 'valkeys:']
+
+function parseRedisUrl(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  const target = url?.protocol === 'redis+unix:' ? url.pathname.slice(1) : url?.host
+  const isUsable = redisProtocols.includes(url?.protocol) && Boolean(target)
+  // The text may have a password, so the message does not repeat it.
+  if (!isUsable)
+    throw new ConfigError(
+      'WEIR_REDIS_URL must be an address such as redis://:password@host:6379/0, or rediss:// for TLS.',
+    )
+  return new Secret(text)
 }
 
 function readMetricsAddress(env: Environment): Config['metrics'] {

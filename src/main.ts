@@ -124,13 +124,15 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 
 /** Deletes expired data while the gateway runs. */
 function startHousekeeping(
-  { writer, bodies, recordDeletion }: Store,
+  { writer, bodies, engine, recordDeletion }: Store,
   { logLevel }: Config,
   { clock, writeLog }: Runtime,
 ): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, recordDeleter: recordDeletion, dateMs: clock.dateMs, onError: onTrouble })
+  const { jobs } = engine
+  const parts = { writer, bodies, recordDeleter: recordDeletion, jobs }
+  return new Housekeeping({ ...parts, dateMs: clock.dateMs, onError: onTrouble })
 }
 
 interface Closable {
@@ -191,30 +193,33 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     world,
   })
   opened.push(localServers, listedModels)
-  const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
-    catalogue,
-    prices,
-    upstreams,
-    ledger: countingLedger,
-    reservations,
-    largeAnswers,
-    store,
-    async refreshModels(code) {
-      const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
-      return changes.includes(true)
+  const { settling, counter, countCall, responses, tasks, files, limits, closeLimits, dayNotes, ...calls } = buildCalls(
+    {
+      catalogue,
+      prices,
+      upstreams,
+      ledger: countingLedger,
+      reservations,
+      largeAnswers,
+      store,
+      limitProcesses: undefined,
+      limitDebts: await store.reader.vault.limitDebts(),
+      async refreshModels(code) {
+        const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
+        return changes.includes(true)
+      },
+      activeCalls: underWay,
+      gate,
+      deadlines,
+      runtime: world,
+      log,
+      silence,
+      attemptsMax,
+      answerMemoryBytesMax: answersHeldBytesMax,
+      onEnd,
     },
-    limitDebts: await store.reader.vault.limitDebts(),
-    activeCalls: underWay,
-    gate,
-    deadlines,
-    runtime: world,
-    log,
-    silence,
-    attemptsMax,
-    answerMemoryBytesMax: answersHeldBytesMax,
-    onEnd,
-  })
-  opened.push(dayNotes)
+  )
+  opened.push({ close: closeLimits }, dayNotes)
   const start = new StartGate(world.startWaitMs)
   const isReady = async (): Promise<boolean> =>
     start.isOpen && !drain.isDraining && !gate.isClosed && (await isStoreHealthy(store))

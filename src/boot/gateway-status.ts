@@ -32,7 +32,7 @@ export interface GatewayWatch {
 
 export function watchGateway({ auditMs }: Config, parts: WatchedGateway): GatewayWatch {
   const { metrics, store, gate, runtime, isReady, waiting, channels, requestsOpen, socketsOpen } = parts
-  const { writer, books, auditor, bodies } = store
+  const { writer, engine, auditor, bodies } = store
   const { dateMs } = runtime.clock
   const readings = {
     writer,
@@ -48,7 +48,7 @@ export function watchGateway({ auditMs }: Config, parts: WatchedGateway): Gatewa
     ...readings,
     bodiesReplaced: () => bodies.replaced,
     requestBodiesRefused: () => parts.bodyBudget.droppedBodies,
-    books,
+    books: engine.totals,
     waiting,
     requestsOpen,
     socketsOpen,

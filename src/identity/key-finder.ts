@@ -5,14 +5,14 @@
 import { bounds } from '../base/bounds.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { KeyRow, Reader } from '../store/engine/reader.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { RedigestedKey } from '../store/secrets/secret-operations.ts'
 import type { KeyText } from './key-format.ts'
 import { digestsOf } from './key-format.ts'
 
 export interface KeyFinderParts {
   readonly reader: Pick<Reader, 'findKey' | 'findKeyOfAny'>
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   readonly pepper: SecretRing
 }
 

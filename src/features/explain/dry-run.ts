@@ -40,7 +40,7 @@ export interface DryRunParts extends DryLedgerParts {
   /** Checks the limits without counting. */
   readonly checkLimits: LimitRate
   /** Counts one explanation of a key. Throws when there were too many. */
-  countExplanation(caller: Caller): void
+  countExplanation(caller: Caller): Promise<void>
   readonly targets: Pick<Targets, 'explain'>
   readonly channelPicker: Pick<ChannelPicker, 'explain'>
   readonly countTokens: CountTokens
@@ -70,7 +70,7 @@ function buildDryRun(parts: DryRunParts): RunCall {
         const caller = await pipeline.stages.authenticate(bearer)
         notes.tier = caller.tier
         checkHeader(ingress)
-        parts.countExplanation(caller)
+        await parts.countExplanation(caller)
         notes.caller = caller
         return caller
       },

@@ -85,7 +85,7 @@ export class FileService {
     const entered = this.#parts.gate.admit(caller)
     if (!(entered instanceof GateLease)) throw entered
     try {
-      const { location, permit } = this.#admit(caller, ask.header(PROVIDER))
+      const { location, permit } = await this.#admit(caller, ask.header(PROVIDER))
       try {
         if (!location.provider.free) await this.#checkFunds(caller)
         const { body, ...reply } = await this.#uploadWithin(caller, ask, location)
@@ -103,18 +103,18 @@ export class FileService {
   }
 
   /** An upload without a usable provider counts as a request, so that it is limited, too. */
-  #admit(caller: Caller, wanted: string | undefined): { readonly location: FileLocation; readonly permit: Permit } {
+  async #admit(caller: Caller, wanted: string | undefined): Promise<{ location: FileLocation; permit: Permit }> {
     const { limitRate } = this.#parts
     let location: FileLocation
     try {
       location = this.#locationFor(caller, wanted)
     } catch (fault) {
-      const { quotas, lease } = limitRate(caller, requestDemand)
+      const { quotas, lease } = await limitRate(caller, requestDemand)
       lease.release()
       throw withQuotas(fault, quotas)
     }
     const name = `${location.provider.id}/files`
-    return { location, permit: limitRate(caller, { model: name, names: plainNames(name), tokens: 0 }) }
+    return { location, permit: await limitRate(caller, { model: name, names: plainNames(name), tokens: 0 }) }
   }
 
   /** Uploads the file, unless the account would have too many files. */

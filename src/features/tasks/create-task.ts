@@ -6,6 +6,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
+import { ConfigurationChanged } from '../../billing/ledger.ts'
 import { narrowRoute, withCandidates } from '../../pipeline/30-route.ts'
 import type { HoldCall } from '../../pipeline/35-hold.ts'
 import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
@@ -197,7 +198,14 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       // A task has no fallback to another model, because its terms are written before it is started.
       const candidate = route.candidates[0]!
       await writeRow(exchange, candidate)
-      return await parts.hold(withCandidates(route, [candidate]), call, exchange)
+      try {
+        return await parts.hold(withCandidates(route, [candidate]), call, exchange)
+      } catch (fault) {
+        if (!(fault instanceof ConfigurationChanged)) throw fault
+        // The row has the old terms, and a task has one row only: the caller must send the request again.
+        const hint = 'The configuration of the gateway has changed. Try again.'
+        throw new Refusal('storage_away', fault.message, { hint, retryAfterMs: 1_000 })
+      }
     },
     async forward(hold, exchange) {
       const started = await start(hold, exchange)

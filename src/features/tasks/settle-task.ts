@@ -14,7 +14,7 @@ import type { Deduct } from '../../pipeline/70-deduct.ts'
 import { endColumns, usageOf } from '../../pipeline/80-record.ts'
 import type { CallEnding } from '../../pipeline/exchange.ts'
 import type { Cost } from '../../pipeline/settle/call-cost.ts'
-import type { BodyStorage } from '../../pipeline/settle/keep-bodies.ts'
+import type { CallBodyStorage } from '../../pipeline/settle/keep-bodies.ts'
 import type { Settle } from '../../pipeline/settle/settle.ts'
 import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
@@ -87,7 +87,7 @@ export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettler
 
 export interface UnstartedTaskParts {
   readonly tasks: TaskStore
-  readonly bodyStorage: Pick<BodyStorage, 'storeBodies'>
+  readonly bodyStorage: Pick<CallBodyStorage, 'storeBodies'>
   readonly log: Log
   dateMs(): number
 }

@@ -82,7 +82,7 @@ export function buildCountCall(parts: CountCallParts): CountCall {
 
   return async function countCall(ask, dialect) {
     // The limits are checked before the body is read, so that a refused body counts as well.
-    const permit = limitRate(ask.caller, aboutCounting)
+    const permit = await limitRate(ask.caller, aboutCounting)
     try {
       return await countWith(permit, ask, dialect)
     } finally {

@@ -3,7 +3,7 @@
 import type { LedgerState } from '../../billing/auditor.ts'
 import type { Gate } from '../../limits/gate.ts'
 import type { HealthSnapshot } from '../../routing/health/health.ts'
-import type { Writer } from '../../store/engine/writer.ts'
+import type { StoreWriter } from '../../store/engine/store-engine.ts'
 
 export interface ChannelState {
   readonly id: string
@@ -38,7 +38,7 @@ type FixedField = 'version' | 'url' | 'startedMs' | 'auditEveryMs' | 'metricsUrl
 
 export interface GatewayStateParts extends Pick<GatewayState, FixedField> {
   readonly gate: Pick<Gate, 'level' | 'loopDelayMs'>
-  readonly writer: Pick<Writer, 'oldestWaitMs' | 'isDiskFull'>
+  readonly writer: Pick<StoreWriter, 'oldestWaitMs' | 'isDiskFull'>
   isReady(): Promise<boolean>
   activeCalls(): number
   ledgerState(): LedgerState

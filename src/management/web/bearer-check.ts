@@ -7,7 +7,7 @@ import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { keyPrefix } from '../../identity/key-format.ts'
 import { digestServiceToken, parseServiceToken, serviceTokenPrefix } from '../../identity/service-token-format.ts'
 import { ADDRESS_RATE } from '../../identity/sign-in-limits.ts'
-import type { Writer } from '../../store/engine/writer.ts'
+import type { StoreWriter } from '../../store/engine/store-engine.ts'
 import type { ServiceTokenRow } from '../../store/people/people-reader.ts'
 import type { Actor } from '../actor.ts'
 import { tokenActor } from '../actor.ts'
@@ -22,7 +22,7 @@ export interface BearerRequest {
 }
 
 export interface BearerCheckParts extends SessionCheckParts {
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   nowMs(): number
 }
 

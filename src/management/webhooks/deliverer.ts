@@ -12,14 +12,13 @@ import type { Seal } from '../../base/secrets/seal.ts'
 import type { WebhookClient } from '../../http/client/webhook-client.ts'
 import { WebhookPostError } from '../../http/client/webhook-client.ts'
 import { openWebhookSecret, SIGNATURE_HEADER, signWebhook } from '../../identity/webhook-secret.ts'
-import type { Jobs } from '../../store/engine/store-engine.ts'
-import type { Writer } from '../../store/engine/writer.ts'
+import type { Jobs, StoreWriter } from '../../store/engine/store-engine.ts'
 import type { DueDelivery, WebhookReader } from '../../store/webhooks/webhook-reader.ts'
 import { eventId, eventText } from './events.ts'
 
 export interface DelivererParts {
   readonly reader: Pick<WebhookReader, 'findDue' | 'nextDelivery' | 'delivery'>
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   readonly jobs: Pick<Jobs, 'isOurs' | 'giveBack'>
   readonly seal: Pick<Seal, 'open'>
   readonly outside: Pick<WebhookClient, 'post' | 'close'>

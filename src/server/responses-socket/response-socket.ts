@@ -353,7 +353,7 @@ export class ResponseSocket implements WebSocketOwner {
       throw new Refusal(fault.code, fault.message, { ...fault.extras, headers })
     }
     if (gate.isClosed) throw gate.refuse('shut')
-    const permit = limitRate(caller, requestDemand)
+    const permit = await limitRate(caller, requestDemand)
     const call = protocol.readCall(await ingress.readBody('json', caller), ingress)
     const previous = await previousResponses.find(call, permit)
     const storedAt = previousResponses.storedAt(previous)

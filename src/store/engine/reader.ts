@@ -26,6 +26,8 @@ import { query } from './steps.ts'
 /** What a call needs to know of its key `k`, with its tier `t`, its account `a` and the key `l` whose limits it shares. */
 const callKeyColumns = {
   id: ['k.id', number],
+  /** The versions of the key and of its account, as a sum: it is the same only if both are, because they only grow. */
+  version: ['k.version + a.version', number],
   accountId: ['k.account_id', number],
   tier: ['k.tier', text],
   /** The key's own limit, or its tier's. */

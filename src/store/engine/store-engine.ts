@@ -68,7 +68,17 @@ export type ConfigurationGroup = 'keys' | 'rules' | 'prices' | 'site'
 export interface Changes {
   /** Calls the listener after another process has changed something of the group. On SQLite there is no other process. */
   subscribe(group: ConfigurationGroup, listener: () => void | Promise<void>): void
+  /**
+   * The revision of the rules and prices that this process knows, read before they are used. A hold carries it, so that
+   * the database can refuse a call that was admitted with old ones. Undefined on SQLite.
+   */
+  readonly revision: number | undefined
+  /** Resolves when everything is known that was changed before this call. */
+  refresh(): Promise<void>
 }
+
+/** The changes on SQLite, where no other process can change anything. */
+export const noChanges: Changes = { subscribe() {}, revision: undefined, refresh: () => Promise.resolve() }
 
 /** The processes that use the same database. */
 export interface Processes {
