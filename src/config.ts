@@ -106,7 +106,8 @@ export function readConfig(env: Environment): Config {
   const dataFolder = text('WEIR_DATA', 'data')
   const processes = readInteger(env, 'WEIR_PROCESSES', { byDefault: 1, min: 1, max: PROCESSES_MAX })
   const processNumber = readInteger(env, 'WEIR_PROCESS', { byDefault: 0, max: PROCESSES_MAX })
-  if ((processes > 1 || processNumber > 0) && text('WEIR_DATABASE_URL', '') === '') {
+  const databaseUrl = parseDatabaseUrl(text('WEIR_DATABASE_URL', ''))
+  if ((processes > 1 || processNumber > 0) && databaseUrl === undefined) {
     throw new ConfigError(
       'Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set WEIR_PROCESSES to 1 to use SQLite.',
     )
@@ -114,8 +115,8 @@ export function readConfig(env: Environment): Config {
   return Object.freeze({
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
-    databaseUrl: parseDatabaseUrl(text('WEIR_DATABASE_URL', '')),
     dataFolder,
+    databaseUrl,
     processes,
     processNumber,
     processFolder: processNumber <= 1 ? dataFolder : `${dataFolder}/process-${processNumber}`,

@@ -1,5 +1,6 @@
 // The parent of several gateway processes: passes signals on, and serves the sum of their metrics.
 
+import { memoryBytesMax } from '../boot/runtime.ts'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import { listenText } from '../http/server/text-server.ts'
@@ -11,26 +12,29 @@ const METRICS_MS_MAX = 2_000
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-export interface ServeProcessesOptions {
-  say(line: string): void
-  /** A process that has not ended this long after a signal is killed. */
-  readonly killMs: number
-  /** The command of one process; only tests have another one. */
-  readonly command?: readonly string[]
-}
+/** A process ends by itself a few seconds after the drain period. One that has not ended this much later is killed. */
+const KILL_MS = 10_000
 
-export async function serveProcesses(config: Config, options: ServeProcessesOptions): Promise<void> {
-  const { say, killMs, command = [process.execPath, ...process.execArgv, process.argv[1]!, 'serve'] } = options
+const MEGABYTE = 1024 * 1024
+
+/** `command` is that of one process; only tests have another one. */
+export async function serveProcesses(
+  config: Config,
+  say: (line: string) => void,
+  command: readonly string[] = [process.execPath, ...process.execArgv, process.argv[1]!, 'serve'],
+): Promise<void> {
   // Processes of one gateway share their port, so none of them would notice that another program uses it.
   if (config.port === 0) throw new ConfigError('Several processes need a fixed port: set PORT.')
   listenOrFail(config, () => Bun.listen({ hostname: config.host, port: config.port, socket: { data() {} } })).stop(true)
   const metrics = openMetricsSum(config)
-  const env = { ...config.env, ...(metrics && { METRICS_HOST: '127.0.0.1', METRICS_PORT: '0' }) }
+  const memoryBytes = (config.memoryBytesMax ?? memoryBytesMax()) / config.processes
+  const memory = { WEIR_MEMORY_MB: String(Math.max(1, Math.floor(memoryBytes / MEGABYTE))) }
+  const env = { ...config.env, ...memory, ...(metrics && { METRICS_HOST: '127.0.0.1', METRICS_PORT: '0' }) }
   const processes = new Processes({
     count: config.processes,
     command,
     env,
-    killMs,
+    killMs: config.drainMs + KILL_MS,
     onListening: (number, { metricsUrl }) => metrics?.begin(number, metricsUrl),
     onEnd: number => metrics?.end(number),
     complain: line => process.stderr.write(`weir: ${line}\n`),

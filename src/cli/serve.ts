@@ -1,5 +1,4 @@
-// weir serve: starts the gateway, prints on the very first start how to try it, and drains on a signal. With several
-// processes it starts each of them as `weir serve` with a number, and serves their metrics together.
+// weir serve: starts the gateway, prints on the very first start how to try it, and drains on a signal.
 
 import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
@@ -28,12 +27,6 @@ function endWithin(ms: number): void {
 }
 
 export async function serve(config: Config, say: (line: string) => void): Promise<void> {
-  if (config.processes === 1) return await serveAlone(config, say)
-  const { serveProcesses } = await import('./serve-processes.ts')
-  await serveProcesses(config, { say, killMs: config.drainMs + 2 * EXIT_MS })
-}
-
-async function serveAlone(config: Config, say: (line: string) => void): Promise<void> {
   let gateway: Gateway | undefined
   let firstSignalMs: number | undefined
   const stop = (delayMs: number): void => {

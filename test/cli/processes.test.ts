@@ -37,7 +37,7 @@ function begin(env: Record<string, string> = {}): Bun.Subprocess<'ignore', 'pipe
     env: {
       PATH: process.env.PATH!,
       WEIR_DATA: folder,
-      WEIR_DATABASE_URL: 'postgres://test',
+      WEIR_DATABASE_URL: 'postgres://test/test',
       WEIR_PROCESSES: '3',
       PORT: String(port),
       SIGNALS: signalsFile(),

@@ -27,6 +27,10 @@ describe.skipIf(!hasPostgres)('jobs', () => {
   /** The own clock of the process stands still, so that a slow machine does not end its lease. */
   const clocks = { steadyMs: () => 0, dateMs: Date.now }
   const join = (): Promise<Membership> => Membership.join(pool, { version: '1', address: 'test' }, clocks)
+  const begin = async (): Promise<PostgresJobs> => {
+    const member = await join()
+    return new PostgresJobs(pool, () => member)
+  }
   const fence = ({ slot }: Membership): Promise<number> =>
     pool.transact(postgresQuery('UPDATE process SET is_dead = 1, epoch = epoch + 1 WHERE slot = $1').run(slot))
   const leases = async (): Promise<string[]> => {
@@ -36,7 +40,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
 
   test('each job has one process, however many want it at once', async () => {
     const processes = await Promise.all(Array.from({ length: 8 }, join))
-    const all = processes.map(member => new PostgresJobs(pool, member))
+    const all = processes.map(member => new PostgresJobs(pool, () => member))
     for (const job of ['statistics', 'audit', 'webhook 5', 'task 7'] as const) {
       const isOurs = await Promise.all(all.map(jobs => jobs.isOurs(job)))
       expect(isOurs.filter(Boolean)).toHaveLength(1)
@@ -47,7 +51,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
   })
 
   test('a job is free when its process gives it back, or closes', async () => {
-    const [one, other] = [new PostgresJobs(pool, await join()), new PostgresJobs(pool, await join())]
+    const [one, other] = [await begin(), await begin()]
     expect([await one.isOurs('webhook 1'), await one.isOurs('audit'), await one.isOurs('reseal')]).toEqual([
       true,
       true,
@@ -65,7 +69,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
 
   test('the jobs of a fenced process are free at once, and it does not take them back', async () => {
     const [dead, member] = [await join(), await join()]
-    const [its, jobs] = [new PostgresJobs(pool, dead), new PostgresJobs(pool, member)]
+    const [its, jobs] = [new PostgresJobs(pool, () => dead), new PostgresJobs(pool, () => member)]
     await its.isOurs('audit')
     await fence(dead)
     expect(await jobs.isElsewhere('audit')).toBe(false)
@@ -79,19 +83,34 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     expect(await leases()).toEqual(['audit', 'statistics'])
   })
 
+  test('a process that was fenced and has joined again has lost its jobs', async () => {
+    let member = await join()
+    const jobs = new PostgresJobs(pool, () => member)
+    expect(await jobs.isOurs('audit')).toBe(true)
+    await fence(member)
+    const other = await begin()
+    expect(await other.isOurs('audit')).toBe(true)
+    member = await join()
+    expect(await jobs.isOurs('audit')).toBe(false)
+    expect(await jobs.isOurs('statistics')).toBe(true)
+    await jobs.giveBack('audit')
+    expect(await other.isElsewhere('audit')).toBe(false)
+    expect(await leases()).toEqual(['audit', 'statistics'])
+  })
+
   test('a process that begins in the slot of a dead one does not lose its jobs as if it were dead', async () => {
     const [dead, member] = [await join(), await join()]
-    await new PostgresJobs(pool, dead).isOurs('audit')
+    await new PostgresJobs(pool, () => dead).isOurs('audit')
     await fence(dead)
     const { slot, epoch } = dead
     await pool.runScript('UPDATE process SET ids_until_ms = 0 WHERE is_dead = 1')
     const next = await join()
     expect([next.slot, next.epoch]).toEqual([slot, epoch + 2])
-    const jobs = new PostgresJobs(pool, next)
+    const jobs = new PostgresJobs(pool, () => next)
     expect(await jobs.isOurs('audit')).toBe(true)
     // A statement that began earlier sees the process row as it was before, but the new lease.
     await pool.runScript(`UPDATE process SET epoch = ${epoch + 1}, is_dead = 1 WHERE slot = ${slot}`)
-    expect(await new PostgresJobs(pool, member).isOurs('audit')).toBe(false)
+    expect(await new PostgresJobs(pool, () => member).isOurs('audit')).toBe(false)
   })
 
   test('without the database no job is ours, and later it is', async () => {
@@ -99,7 +118,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     const member = await join()
     const jobs = new PostgresJobs(
       { transact: steps => (isAway ? Promise.reject(new Error('away')) : pool.transact(steps)) },
-      member,
+      () => member,
     )
     expect(await jobs.isOurs('audit')).toBe(false)
     isAway = false
@@ -109,7 +128,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     await jobs.giveBack('audit')
     isAway = false
     // The lease could not be deleted. It is still one of this process, and of no other.
-    expect(await new PostgresJobs(pool, await join()).isOurs('audit')).toBe(false)
+    expect(await (await begin()).isOurs('audit')).toBe(false)
     expect(await jobs.isOurs('audit')).toBe(true)
   })
 
@@ -118,11 +137,11 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     const row = (id: string, status: string, upstream: string): string =>
       `INSERT INTO kept_response (account_id, id, key_id, status, model, channel, upstream_id, created_ms, expires_ms,
          bytes, sealed) VALUES (11, '${id}', 1, '${status}', 'm', 'c', ${upstream}, 1, 2, 1, 'x')`
-    const its = new PostgresJobs(pool, dead)
+    const its = new PostgresJobs(pool, () => dead)
     await its.isOurs('response 11/a')
     await its.isOurs('response 11/b')
     await its.isOurs('webhook 3')
-    const jobs = new PostgresJobs(pool, member)
+    const jobs = new PostgresJobs(pool, () => member)
     await jobs.isOurs('response 11/c')
     await jobs.isOurs('audit')
     await pool.runScript(

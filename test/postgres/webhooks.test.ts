@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgres)('webhooks of several processes', () => {
     const own = server.openAgain(server.lastDatabase, { connections: 4, deadlineMs: 60_000 })
     const member = await Membership.join(own, { version: '1', address: 'x' }, { steadyMs: () => 0, dateMs: Date.now })
     const problems: string[] = []
-    const jobs = new PostgresJobs(own, member)
+    const jobs = new PostgresJobs(own, () => member)
     const deliverer = new WebhookDeliverer({
       reader: bindReads(webhookReads, steps => own.readPoint(steps)),
       writer: new PostgresOperations(own, { slot: member.slot }) as unknown as DelivererParts['writer'],

@@ -29,9 +29,11 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
       hasJson: false,
     },
     async ({ processes }) => {
-      const [{ serve }, { readConfig }] = await Promise.all([import('../serve.ts'), import('../../config.ts')])
+      const { readConfig } = await import('../../config.ts')
       const env = processes === undefined ? process.env : { ...process.env, WEIR_PROCESSES: String(processes) }
-      await serve(readConfig(env), printLine)
+      const config = readConfig(env)
+      if (config.processes === 1) return await (await import('../serve.ts')).serve(config, printLine)
+      await (await import('../serve-processes.ts')).serveProcesses(config, printLine)
     },
   ),
   ...keyRows,

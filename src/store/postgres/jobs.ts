@@ -33,21 +33,27 @@ type JobOwner = Pick<Membership, 'slot' | 'epoch' | 'isAlive'>
 
 export class PostgresJobs implements Jobs {
   readonly #pool: Pick<PostgresPool, 'transact'>
-  readonly #owner: JobOwner
+  readonly #owner: () => JobOwner
   readonly #held = new Set<JobName>()
+  /** Whose jobs are held. */
+  #holder: JobOwner | undefined
   #isClosed = false
 
-  constructor(pool: Pick<PostgresPool, 'transact'>, owner: JobOwner) {
+  /** `owner` returns another slot and epoch after this process was fenced and has joined again: it has lost its jobs. */
+  constructor(pool: Pick<PostgresPool, 'transact'>, owner: () => JobOwner) {
     this.#pool = pool
     this.#owner = owner
   }
 
   /** False also where the database does not answer: then no job can be done. */
   async isOurs(job: JobName): Promise<boolean> {
-    if (this.#isClosed || !this.#owner.isAlive) return false
+    const owner = this.#owner()
+    if (this.#isClosed || !owner.isAlive) return false
+    if (owner !== this.#holder) this.#held.clear()
+    this.#holder = owner
     if (this.#held.has(job)) return true
     const taken = await this.#pool.transact(take.run(...this.#valuesOf(job))).catch(() => 0)
-    if (taken === 0 || this.#isClosed) return false
+    if (taken === 0 || this.#isClosed || owner !== this.#owner()) return false
     this.#held.add(job)
     return true
   }
@@ -64,12 +70,13 @@ export class PostgresJobs implements Jobs {
   /** Gives all jobs back. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const { slot, epoch } = this.#owner
+    const { slot, epoch } = this.#owner()
     await this.#pool.transact(giveBackAll.run(slot, epoch)).catch(() => {})
   }
 
   #valuesOf(job: JobName): SqlValue[] {
-    return [job, this.#owner.slot, this.#owner.epoch]
+    const { slot, epoch } = this.#owner()
+    return [job, slot, epoch]
   }
 }
 

@@ -1,10 +1,12 @@
 // Ends the calls of processes that are fenced. Each is charged at most what had been delivered at its last checkpoint, as
 // after a crash on SQLite. A fenced process can write nothing, so its holds do not change between reading and settling
-// them; when two processes do this at the same time, the second one finds the calls settled.
+// them; when two processes do this at the same time, the second one finds the calls settled. Responses that the dead made
+// in the background have failed.
 
 import { postgresQuery } from '../engine/steps.ts'
 import type { OpenHold } from '../ledger/recovery.ts'
 import { recordOf } from '../ledger/recovery.ts'
+import { recoverDeadJobs } from './jobs.ts'
 import type { LedgerWriter } from './ledger.ts'
 import type { PostgresPool } from './pools.ts'
 
@@ -26,7 +28,7 @@ export async function recoverDeadCalls(pool: PostgresPool, writer: LedgerWriter)
   let count = 0
   for (;;) {
     const holds = await pool.transact(findDeadHolds.all(CALLS_PER_BATCH))
-    if (holds.length === 0) return count
+    if (holds.length === 0) break
     const settles = holds.map(async hold => {
       const isKeyReleased = hold.is_claimed === 1n
       const cost = isKeyReleased ? '0' : (`${hold.used}` as const)
@@ -37,4 +39,6 @@ export async function recoverDeadCalls(pool: PostgresPool, writer: LedgerWriter)
     })
     for (const settled of await Promise.all(settles)) count += settled
   }
+  await recoverDeadJobs(pool)
+  return count
 }
