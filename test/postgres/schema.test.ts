@@ -52,7 +52,9 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
   }
   /** What only PostgreSQL has. */
   const isOwn = (text: string): boolean =>
-    /^(operator_part|process|hold_owner|budget_counts_holds)\b|^hold \d+ (slot|epoch) |_is_not_truncated$/.test(text)
+    /^(operator_part|process|process_is_of_ready_data|move_state|hold_owner|budget_counts_holds)\b|^hold \d+ (slot|epoch) |_is_not_truncated$/.test(
+      text,
+    )
 
   test('has the same columns, in the same order, with the same types', async () => {
     const types = `CASE c.type WHEN 'INTEGER' THEN 'bigint' WHEN 'BLOB' THEN 'bytea' WHEN 'REAL' THEN 'double precision'

@@ -6,9 +6,12 @@ import type { PostgresPool } from './pools.ts'
 
 const MIGRATIONS = join(import.meta.dir, 'migrations')
 
-export async function createSchema(pool: PostgresPool): Promise<void> {
-  const files = readdirSync(MIGRATIONS)
+export const readSchemaScripts = (): readonly string[] =>
+  readdirSync(MIGRATIONS)
     .filter(file => file.endsWith('.sql'))
     .sort()
-  for (const file of files) await pool.runScript(readFileSync(join(MIGRATIONS, file), 'utf8'))
+    .map(file => readFileSync(join(MIGRATIONS, file), 'utf8'))
+
+export async function createSchema(pool: PostgresPool): Promise<void> {
+  for (const script of readSchemaScripts()) await pool.runScript(script)
 }
