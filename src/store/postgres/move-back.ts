@@ -24,6 +24,7 @@ import { postgresQuery } from '../engine/steps.ts'
 import { rebuildIndexes } from '../ledger/late-indexes.ts'
 import { createBodyTables } from '../records/body-tables.ts'
 import { StatisticsFile } from '../statistics/statistics-file.ts'
+import type { MovePool } from './move.ts'
 import { requireCleanAudit } from './move.ts'
 import type { MoveProgress } from './move-rows.ts'
 import { compareFigures, MoveCounter, readPostgres, readSqlite, requireEqual, sumOf } from './move-rows.ts'
@@ -38,14 +39,13 @@ import {
   selectOnSqlite,
   TableSum,
 } from './move-tables.ts'
-import type { PostgresPool } from './pools.ts'
 
 /** What a move does, in this order. */
 export type MoveBackStage = 'copying' | 'auditing' | 'copied' | 'left' | 'ready'
 
 export interface MoveBackOptions {
   readonly folder: string
-  readonly pool: PostgresPool
+  readonly pool: MovePool
   onProgress?(progress: MoveProgress): void
   /** Called at the beginning of each stage. */
   onStage?(stage: MoveBackStage): void
@@ -125,7 +125,7 @@ function* beginLeaving(id: string): Steps<void> {
 
 async function copyToFiles(
   folder: string,
-  pool: PostgresPool,
+  pool: MovePool,
   report: (progress: MoveProgress) => void,
 ): Promise<Pick<MoveBackReport, 'rows' | 'tables'>> {
   const schemas = await pool.read(findSchemas.all())

@@ -26,8 +26,26 @@ const sqliteOnly: Readonly<Record<string, string>> = {
 /** Tables of PostgreSQL whose rows are not copied to SQLite. */
 const postgresOnly: Readonly<Record<string, string>> = {
   'public.operator_part': 'the balances are added up in `account`',
+  'public.transfer_count': 'the transfers of SQLite are numbered without gaps',
+  'public.cancelled_hold': 'only the audit of PostgreSQL needs it',
+  'public.kept_share': 'SQLite keeps it in memory',
   'public.process': 'SQLite has one process',
+  'public.job_lease': 'SQLite has one process',
+  'public.revision': 'SQLite has one process',
   'public.move_state': 'it is about the database itself',
+  'public.schema_info': 'it is about the database itself',
+  'public.schema_migration': 'it is about the database itself',
+}
+
+const KEPT_TABLES = ['kept_response', 'kept_reasoning', 'kept_file', 'kept_reference']
+
+/** Rows that follow from others. Triggers write them, which a copy does not run. */
+export const derivedRows: Readonly<Record<string, readonly string[]>> = {
+  'public.transfer_count': ['INSERT INTO transfer_count SELECT 0, count(*) FROM transfer HAVING count(*) > 0'],
+  'public.kept_share': KEPT_TABLES.map(
+    table =>
+      `INSERT INTO kept_share SELECT '${table}', account_id, count(*), sum(bytes) FROM ${table} GROUP BY account_id`,
+  ),
 }
 
 export interface MovedColumn {
@@ -116,6 +134,8 @@ const readPostgresColumns = postgresQuery<PostgresColumn>(
 
 export interface MovePlan {
   readonly tables: readonly MovedTable[]
+  /** All tables of PostgreSQL. */
+  readonly postgresTables: readonly string[]
   /** Why tables or columns have no counterpart. */
   readonly problems: readonly string[]
 }
@@ -155,7 +175,7 @@ export function* planMove(
     if (!found.has(table) && !(table in postgresOnly) && isOfFiles(table))
       problems.push(`SQLite has no table for ${table} of PostgreSQL`)
   }
-  return { tables, problems }
+  return { tables, problems, postgresTables: [...onPostgres.keys()] }
 }
 
 /** A row as JSON: its values as texts. Both databases have the same text for the same row. */

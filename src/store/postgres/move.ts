@@ -26,6 +26,7 @@ import type { MoveTarget } from './move-state.ts'
 import { advanceMoveState, inspectDatabase, MoveError, writeMoveState } from './move-state.ts'
 import type { MovedFile, MovedTable } from './move-tables.ts'
 import {
+  derivedRows,
   movedFiles,
   planMove,
   rowText,
@@ -37,14 +38,16 @@ import {
 import type { ReplacedText } from './move-text.ts'
 import { TextCleaner } from './move-text.ts'
 import type { PostgresPool } from './pools.ts'
-import { readSchemaScripts } from './schema.ts'
+import { createSchemaSteps } from './schema.ts'
+
+export type MovePool = Pick<PostgresPool, 'read' | 'transact'>
 
 /** What a move does, in this order. */
 export type MoveStage = 'preparing' | 'auditing' | 'copying' | 'copied' | 'renamed' | 'ready'
 
 export interface MoveOptions {
   readonly folder: string
-  readonly pool: PostgresPool
+  readonly pool: MovePool
   onProgress?(progress: MoveProgress): void
   /** Called at the beginning of each stage. */
   onStage?(stage: MoveStage): void
@@ -102,7 +105,7 @@ function requireFree({ place, isEmpty, move }: MoveTarget): void {
 }
 
 /** The end of a move that was killed after the files of SQLite had been renamed. */
-async function finishMove(folder: string, pool: PostgresPool, { place, move }: MoveTarget): Promise<MoveReport> {
+async function finishMove(folder: string, pool: MovePool, { place, move }: MoveTarget): Promise<MoveReport> {
   const note = readMoveNote(folder)
   if (note === undefined) throw new MoveError(`There is no data of Weir in ${folder}.`)
   if (move === undefined || move.id !== note.id || !['copied', 'ready'].includes(move.state))
@@ -112,7 +115,7 @@ async function finishMove(folder: string, pool: PostgresPool, { place, move }: M
   return { place, rows: 0, tables: 0, settled: 0, replaced: [], replacedCount: 0, isContinued: true }
 }
 
-async function makeReady(pool: PostgresPool, id: string): Promise<void> {
+async function makeReady(pool: MovePool, id: string): Promise<void> {
   if (await pool.transact(advanceMoveState(id, 'copied', 'ready'))) return
   throw new MoveError(
     'Another move has written to the target. To use the data of SQLite again, rename weir.db.moved to weir.db, and ' +
@@ -159,7 +162,7 @@ interface CopyParts {
 }
 
 function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<Pick<MoveReport, 'rows' | 'tables'>> {
-  if (target.isEmpty) yield* createTables()
+  if (target.isEmpty) yield* createSchemaSteps()
   const files = yield* withoutStatistics(parts.files)
   const plan = yield* planMove(files, 'to PostgreSQL')
   if (plan.problems.length > 0) throw new MoveError(`The data cannot be moved: ${plan.problems.join('; ')}.`)
@@ -181,6 +184,7 @@ function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<P
     yield* insertIntoPostgres(table, texts, rows => counter.add(rows, 'copying', table))
   }
   yield* copyOperatorBalances(files.get('weir.db')!)
+  yield* writeDerivedRows(plan.postgresTables)
   for (const table of tables) yield* setSequences(dbOf(table), table)
   yield* switchTriggers(tables, 'ENABLE')
   for (const { table, name, definition } of foreignKeys)
@@ -205,12 +209,6 @@ function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<P
 export function* withoutStatistics<Value>(files: ReadonlyMap<MovedFile, Value>): Steps<ReadonlyMap<MovedFile, Value>> {
   const schema = yield* postgresQuery("SELECT 1 FROM pg_namespace WHERE nspname = 'stats'").get()
   return schema === undefined ? new Map([...files].filter(([file]) => file !== 'stats.db')) : files
-}
-
-/** The scripts have many statements each. Inside a block they run in this transaction. */
-function* createTables(): Steps<void> {
-  for (const script of readSchemaScripts())
-    yield* postgresQuery(`DO $move$ BEGIN EXECUTE $script$${script}$script$; END $move$`).run()
 }
 
 export const countRows = (db: Database, { name }: Pick<MovedTable, 'name'>): number =>
@@ -254,6 +252,14 @@ function* copyOperatorBalances(db: Database): Steps<void> {
   }[]
   const insert = postgresQuery('INSERT INTO operator_part (account_id, slot, balance) VALUES ($1, 0, $2)')
   for (const { id, balance } of rows) yield* insert.run(id, balance)
+}
+
+function* writeDerivedRows(tables: readonly string[]): Steps<void> {
+  for (const [table, statements] of Object.entries(derivedRows)) {
+    if (!tables.includes(table)) continue
+    yield* postgresQuery(`DELETE FROM ${table}`).run()
+    for (const statement of statements) yield* postgresQuery(statement).run()
+  }
 }
 
 /** New rows get numbers above all that were ever used. */

@@ -2,16 +2,22 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Steps } from '../engine/steps.ts'
+import { postgresQuery } from '../engine/steps.ts'
 import type { PostgresPool } from './pools.ts'
 
 const MIGRATIONS = join(import.meta.dir, 'migrations')
 
-export const readSchemaScripts = (): readonly string[] =>
-  readdirSync(MIGRATIONS)
+export const createSchema = (pool: PostgresPool): Promise<void> => pool.transact(createSchemaSteps())
+
+/** As a part of a transaction. */
+export function* createSchemaSteps(): Steps<void> {
+  const files = readdirSync(MIGRATIONS)
     .filter(file => file.endsWith('.sql'))
     .sort()
-    .map(file => readFileSync(join(MIGRATIONS, file), 'utf8'))
-
-export async function createSchema(pool: PostgresPool): Promise<void> {
-  for (const script of readSchemaScripts()) await pool.runScript(script)
+  for (const file of files) {
+    // A file has many statements, which only a block can run as one.
+    const script = readFileSync(join(MIGRATIONS, file), 'utf8')
+    yield* postgresQuery(`DO $block$ BEGIN EXECUTE $script$${script}$script$; END $block$`).run()
+  }
 }
