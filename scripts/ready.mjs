@@ -1,6 +1,6 @@
-// Brings what the other commands need: the locked packages; for benchmarks nginx and for tests PostgreSQL, from Debian's
-// packages, when they are missing and we are root. It is plain Node, because nothing else is there yet, and it is quick
-// when nothing is missing.
+// Brings what the other commands need: the locked packages; for benchmarks nginx, and for tests PostgreSQL and Redis, from
+// Debian's packages, when they are missing and we are root. It is plain Node, because nothing else is there yet, and it is
+// quick when nothing is missing.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -37,23 +37,27 @@ const PROGRAMS = '/usr/lib/postgresql'
 const hasPostgres = () =>
   existsSync(PROGRAMS) && readdirSync(PROGRAMS).some(version => existsSync(join(PROGRAMS, version, 'bin', 'postgres')))
 
-// Without a database server, the tests that need one are skipped and say so; a benchmark without nginx has no result.
+// Without these servers, the tests that need one are skipped and say so; a benchmark without nginx has no result.
 const debian = {
-  '--bench': { name: 'nginx', isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true },
-  '--test': { name: 'postgresql', isThere: hasPostgres, isNeeded: false },
+  '--bench': [{ name: 'nginx', isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true }],
+  '--test': [
+    { name: 'postgresql', isThere: hasPostgres, isNeeded: false },
+    { name: 'redis-server', isThere: () => existsSync('/usr/bin/redis-server'), isNeeded: false },
+  ],
 }[wanted]
-if (debian !== undefined && !debian.isThere()) {
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) {
-    console.error(`weir: installing ${debian.name} …`)
-    // The package must not start a server of its own.
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-    const options = { env, stdio: ['ignore', 2, 2] }
-    spawnSync('apt-get', ['update', '-qq'], options)
-    spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debian.name], options)
-  }
-  if (!debian.isThere()) {
-    console.error(`weir: ${debian.name} is not installed. To install it: sudo apt-get install ${debian.name}`)
-    if (debian.isNeeded) process.exit(1)
-  }
+const missing = (debian ?? []).filter(({ isThere }) => !isThere())
+if (missing.length > 0 && process.getuid?.() === 0) {
+  const names = missing.map(({ name }) => name)
+  console.error(`weir: installing ${names.join(', ')} …`)
+  // The packages must not start servers of their own.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  const options = { env, stdio: ['ignore', 2, 2] }
+  spawnSync('apt-get', ['update', '-qq'], options)
+  // One after the other: a package that cannot be installed must not hinder the others.
+  for (const name of names) spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', name], options)
+}
+for (const { name, isThere, isNeeded } of missing) {
+  if (isThere()) continue
+  console.error(`weir: ${name} is not installed. To install it: sudo apt-get install ${name}`)
+  if (isNeeded) process.exit(1)
 }

@@ -55,6 +55,24 @@ test('private hosts and the proxy are read, and invalid values are refused with 
   expect(() => readConfig({ WEIR_PROXY: 'https://u:hush@gate' })).toThrow(/^(?!.*hush)/)
 })
 
+test('the URL of the database is read, and an invalid one is refused without showing it', () => {
+  const url = 'postgres://weir:hush@db:5432/weir'
+  expect(readConfig({ WEIR_DATABASE_URL: url }).databaseUrl!.reveal()).toBe(url)
+  expect(readConfig({ WEIR_DATABASE_URL: ' ' }).databaseUrl).toBeUndefined()
+  for (const invalid of ['mysql://u:hush@db/weir', 'hush', 'postgres://u:hush@db', 'postgres://u:hush@db/'])
+    expect(() => readConfig({ WEIR_DATABASE_URL: invalid })).toThrow(/^WEIR_DATABASE_URL (?!.*hush)/)
+})
+
+test('the address of Redis is a secret, and an invalid one is refused without showing it', () => {
+  const config = readConfig({ WEIR_REDIS_URL: 'rediss://default:hush@redis.example.com:6380/2' })
+  expect(config.redisUrl!.reveal()).toContain('hush')
+  expect(JSON.stringify({ ...config, env: {} })).not.toContain('hush')
+  expect(readConfig({ WEIR_REDIS_URL: 'redis+unix:///run/redis/redis.sock' }).redisUrl).toBeDefined()
+  for (const url of ['hush', 'redis.example.com:hush', 'http://:hush@host', 'redis://', 'redis+unix://', 'rediss:']) {
+    expect(() => readConfig({ WEIR_REDIS_URL: url })).toThrow(/^WEIR_REDIS_URL must be (?!.*hush)/)
+  }
+})
+
 test('metrics have their own host, and none without a port', () => {
   expect(readConfig({ METRICS_PORT: '1', METRICS_HOST: '::1' }).metrics).toEqual({ host: '::1', port: 1 })
   expect(readConfig({ METRICS_HOST: '::1' }).metrics).toBeUndefined()

@@ -16,6 +16,8 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
+  /** The PostgreSQL database that several gateways share; undefined: SQLite in the data folder, for one gateway. */
+  readonly databaseUrl: Secret | undefined
   /** The configuration file that is applied at the start; undefined: none. */
   readonly configFile: string | undefined
   readonly logLevel: LogLevel
@@ -28,6 +30,8 @@ export interface Config {
   readonly privateHosts: PrivateHosts
   /** The proxy of channels that have none of their own, for public hosts; undefined: no proxy. */
   readonly proxy: Secret | undefined
+  /** The Redis in which several gateways count their limits together; undefined: each has its share of them. */
+  readonly redisUrl: Secret | undefined
   /** The origin whose browser pages may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
@@ -92,6 +96,7 @@ export function readConfig(env: Environment): Config {
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
     dataFolder: text('WEIR_DATA', 'data'),
+    databaseUrl: parseDatabaseUrl(text('WEIR_DATABASE_URL', '')),
     configFile: text('WEIR_CONFIG', '') || undefined,
     logLevel,
     accessLog: parseSwitch(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),
@@ -101,6 +106,7 @@ export function readConfig(env: Environment): Config {
     trustedProxies,
     privateHosts: parsePrivateHosts(text('WEIR_PRIVATE_HOSTS', '')),
     proxy: parseProxy(text('WEIR_PROXY', '')),
+    redisUrl: parseRedisUrl(text('WEIR_REDIS_URL', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
     localServers: parseLocalServers(text('WEIR_LOCAL_SERVERS', 'on')),
@@ -152,6 +158,16 @@ function parsePrivateHosts(text: string): PrivateHosts {
   throw new ConfigError(`WEIR_PRIVATE_HOSTS must be hosts, addresses or ranges, separated by commas: ${hosts}.`)
 }
 
+/** The text of the error does not contain the URL, because it may have a password. */
+function parseDatabaseUrl(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2) {
+    throw new ConfigError('WEIR_DATABASE_URL must be a URL such as postgres://user:password@host:5432/database.')
+  }
+  return new Secret(text)
+}
+
 function parseProxy(text: string): Secret | undefined {
   if (text === '') return undefined
   const address = new Secret(text)
@@ -161,6 +177,21 @@ function parseProxy(text: string): Secret | undefined {
   } catch (fault) {
     throw fault instanceof InvalidAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
   }
+}
+
+const redisProtocols: readonly unknown[] = ['redis:', 'rediss:', 'redis+unix:', 'valkey:', 'valkeys:']
+
+function parseRedisUrl(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const url = URL.parse(text)
+  const target = url?.protocol === 'redis+unix:' ? url.pathname.slice(1) : url?.host
+  const isUsable = redisProtocols.includes(url?.protocol) && Boolean(target)
+  // The text may have a password, so the message does not repeat it.
+  if (!isUsable)
+    throw new ConfigError(
+      'WEIR_REDIS_URL must be an address such as redis://:password@host:6379/0, or rediss:// for TLS.',
+    )
+  return new Secret(text)
 }
 
 function readMetricsAddress(env: Environment): Config['metrics'] {

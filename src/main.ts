@@ -97,7 +97,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     applyRules(store, catalogue, log)
     const prices = await openPriceBook({
       shipped: catalogue.prices(),
-      rows: store.reader.prices(),
+      rows: await store.reader.prices(),
       writer: store.writer,
       author: `weir ${version}`,
       isVariant: catalogue.isVariant,
@@ -122,13 +122,15 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 
 /** Deletes expired data while the gateway runs. */
 function startHousekeeping(
-  { writer, bodies, recordDeletion }: Store,
+  { writer, bodies, engine, recordDeletion }: Store,
   { logLevel }: Config,
   { clock, writeLog }: Runtime,
 ): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, recordDeleter: recordDeletion, dateMs: clock.dateMs, onError: onTrouble })
+  const { jobs } = engine
+  const parts = { writer, bodies, recordDeleter: recordDeletion, jobs }
+  return new Housekeeping({ ...parts, dateMs: clock.dateMs, onError: onTrouble })
 }
 
 interface Closable {
@@ -189,31 +191,36 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     world,
   })
   opened.push(localServers, listedModels)
-  const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
-    catalogue,
-    prices,
-    upstreams,
-    ledger: countingLedger,
-    reservations,
-    largeAnswers,
-    store,
-    async refreshModels(code) {
-      const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
-      return changes.includes(true)
+  const { settling, counter, countCall, responses, tasks, files, limits, closeLimits, dayNotes, ...calls } = buildCalls(
+    {
+      catalogue,
+      prices,
+      upstreams,
+      ledger: countingLedger,
+      reservations,
+      largeAnswers,
+      store,
+      limitProcesses: undefined,
+      limitDebts: await store.reader.vault.limitDebts(),
+      async refreshModels(code) {
+        const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
+        return changes.includes(true)
+      },
+      activeCalls: underWay,
+      gate,
+      deadlines,
+      runtime: world,
+      log,
+      silence,
+      attemptsMax,
+      answerMemoryBytesMax: answersHeldBytesMax,
+      onEnd,
     },
-    activeCalls: underWay,
-    gate,
-    deadlines,
-    runtime: world,
-    log,
-    silence,
-    attemptsMax,
-    answerMemoryBytesMax: answersHeldBytesMax,
-    onEnd,
-  })
-  opened.push(dayNotes)
+  )
+  opened.push({ close: closeLimits }, dayNotes)
   const start = new StartGate(world.startWaitMs)
-  const isReady = (): boolean => start.isOpen && !drain.isDraining && !gate.isClosed && isStoreHealthy(store)
+  const isReady = async (): Promise<boolean> =>
+    start.isOpen && !drain.isDraining && !gate.isClosed && (await isStoreHealthy(store))
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
@@ -311,15 +318,15 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   store.auditor.start()
   store.webhooks.deliverer.start()
   store.rotation.start()
-  tasks.start()
+  await tasks.start()
   localServers.start(server.port)
   start.open()
   log.info('listening', { address: url, providers: catalogue.providers.size })
   return {
     url,
     manage: store.manage,
-    firstStart: store.reader.setting('first_key') === undefined,
-    hasOwner: store.reader.people.hasOwner(),
+    firstStart: (await store.reader.setting('first_key')) === undefined,
+    hasOwner: await store.reader.people.hasOwner(),
     get activeCalls() {
       return underWay.size
     },
@@ -353,7 +360,7 @@ const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
     ...parts,
     rules: store.rules,
-    tiers: () => store.reader.tiers(),
+    tiers: async () => await store.reader.tiers(),
     site() {
       const { siteName, notice, registration } = store.management.site.current
       return { name: siteName, notice: notice || null, registration: registration === 'open', version }
@@ -414,9 +421,9 @@ function startMetricsServer(
 }
 
 /** Whether the store can be read, and written in time. Without holds the gateway cannot serve any call. */
-function isStoreHealthy({ reader, writer }: Store): boolean {
+async function isStoreHealthy({ reader, writer }: Store): Promise<boolean> {
   try {
-    reader.ping()
+    await reader.ping()
     return writer.isHealthy
   } catch {
     return false

@@ -21,6 +21,7 @@ function setUp(freeze?: (id: number) => Promise<void>) {
   const frozen: number[] = []
   const auditor = buildAuditor({
     auditNew: () => Promise.reject(new Error('not asked')),
+    isOurs: async () => true,
     freeze: freeze ?? (async id => void frozen.push(id)),
     everyMs: 0,
     log: buildLog('info', line => lines.push(line)),
@@ -79,6 +80,7 @@ test('passes repeat, also after a failed one, until the auditor is closed', asyn
       if (passes === 3) third.resolve()
       return reportOf([findingFor(9n, 'x')])
     },
+    isOurs: async () => true,
     freeze: async () => {},
     everyMs: 1,
     log: buildLog('info', line => lines.push(line)),
@@ -91,4 +93,23 @@ test('passes repeat, also after a failed one, until the auditor is closed', asyn
   const passesAtClose = passes
   await new Promise(resolve => setTimeout(resolve, 20))
   expect(passes).toBe(passesAtClose)
+})
+
+test('a process makes passes only while it has the job', async () => {
+  const jobs = [false, false, true]
+  const passed = Promise.withResolvers<void>()
+  const auditor = buildAuditor({
+    async auditNew() {
+      passed.resolve()
+      return reportOf([])
+    },
+    isOurs: async () => jobs.shift() ?? false,
+    freeze: async () => {},
+    everyMs: 1,
+    log: buildLog('info', () => {}),
+  })
+  auditor.start()
+  await passed.promise
+  expect(jobs).toEqual([])
+  auditor.close()
 })

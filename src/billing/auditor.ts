@@ -10,6 +10,8 @@ import type { AuditFinding, AuditReport } from '../store/ledger-audit/findings.t
 export interface AuditorParts {
   /** Audits what is new since the last pass. */
   auditNew(): Promise<AuditReport>
+  /** Whether this process is the one that makes the regular passes. */
+  isOurs(): Promise<boolean>
   freeze(accountId: number): Promise<void>
   /** Called once for each finding. */
   onFinding?(finding: AuditFinding): Promise<void>
@@ -36,7 +38,7 @@ export interface Auditor {
   close(): void
 }
 
-export function buildAuditor({ auditNew, freeze, onFinding, everyMs, log }: AuditorParts): Auditor {
+export function buildAuditor({ auditNew, isOurs, freeze, onFinding, everyMs, log }: AuditorParts): Auditor {
   /** Findings that were acted on. An account that is unfrozen by hand stays unfrozen until a new finding. */
   const handled = new Set<string>()
   /** Findings of the last pass and of the last full audit. Each may contain findings that the other does not see. */
@@ -67,7 +69,7 @@ export function buildAuditor({ auditNew, freeze, onFinding, everyMs, log }: Audi
 
   async function runPass(): Promise<void> {
     try {
-      await handleReport('pass', await auditNew())
+      if ((await isOurs()) && !isClosed) await handleReport('pass', await auditNew())
     } catch (fault) {
       if (!isClosed) log.error('audit failed', { fault: describeFault(fault) })
     }

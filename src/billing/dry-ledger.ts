@@ -20,7 +20,7 @@ export function availableOf(row: KeyAccount): bigint | null {
 /** Checks in the same order as the ledger: budgets, the account, its balance. */
 export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: HoldRequest) => Promise<HoldOutcome> {
   return async function dryHold({ keyId, amount: asked, least, wants = 0n }) {
-    const row = accounts.findByKey(keyId, dateMs())
+    const row = await accounts.findByKey(keyId, dateMs())
     if (row === undefined) throw new Error(`key ${keyId} has no account`)
     const amount = least ?? asked
     const left = availableOf(row)

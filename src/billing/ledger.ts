@@ -5,22 +5,30 @@ import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import { formatUsd, noMoney } from '../base/money/money.ts'
 import type { OperationInput, OperationResult } from '../store/engine/operations.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { CheckpointData, HoldInput, HoldResult, RecordRow } from '../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
-export interface HoldRequest extends Omit<HoldInput, 'amount' | 'least' | 'wants' | 'kind' | 'idempotency'> {
+export interface HoldRequest extends Pick<HoldInput, 'callId' | 'accountId' | 'keyId' | 'draft'> {
   readonly amount: Nanos
   /** Less than the amount may be held, but not less than this. */
   readonly least?: Nanos | undefined
   readonly idempotency?: HoldInput['idempotency'] | undefined
+  /** What the call was admitted with, where another process may have changed it. */
+  readonly admitted?: Required<Pick<HoldInput, 'keyVersion' | 'revision'>> | undefined
   /** `call` by default. The hold of a task survives a crash. */
   readonly kind?: HoldInput['kind']
   /** If less than this is available, the hold is refused with `hold_less`: the caller of this function can ask for less. */
   readonly wants?: bigint
 }
 
-export type HoldOutcome = Exclude<HoldResult, { done: 'account_unknown' }>
+export type HoldOutcome = Exclude<
+  HoldResult,
+  { done: 'account_unknown' } | { done: 'key_changed' | 'key_expired' | 'rules_changed' }
+>
+
+/** Another process has changed the key or the rules since the call was admitted. Nothing is reserved. */
+export class ConfigurationChanged extends Error {}
 
 export interface SettleExtras {
   readonly idempotency?: OperationInput<'settle'>['idempotency']
@@ -56,14 +64,26 @@ export interface Ledger {
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 export interface LedgerParts {
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   /** The cost was higher than the hold, and the account could not pay the difference. */
   onShortfall(callId: number, amount: Nanos): void
 }
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ callId, accountId, keyId, amount, least, wants = 0n, kind = 'call', draft, idempotency }) {
+    async hold(request) {
+      const {
+        callId,
+        accountId,
+        keyId,
+        amount,
+        least,
+        wants = 0n,
+        kind = 'call',
+        draft,
+        idempotency,
+        admitted,
+      } = request
       const input: Writable<HoldInput> = {
         callId,
         kind,
@@ -75,9 +95,22 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
       }
       if (least !== undefined) input.least = moneyText(least)
       if (idempotency !== undefined) input.idempotency = idempotency
+      if (admitted !== undefined) {
+        input.keyVersion = admitted.keyVersion
+        input.revision = admitted.revision
+      }
       const result = await writer.run('hold', input)
-      if (result.done === 'account_unknown') throw new Error(`call ${callId}: account ${accountId} does not exist`)
-      return result
+      switch (result.done) {
+        case 'account_unknown':
+          throw new Error(`call ${callId}: account ${accountId} does not exist`)
+        case 'key_changed':
+        case 'rules_changed':
+          throw new ConfigurationChanged(result.done)
+        case 'key_expired':
+          throw new Refusal('key_invalid', 'expired, by the clock of the database')
+        default:
+          return result
+      }
     },
     extend: ({ callId, amount, least, held }) =>
       writer.run('extend', { callId, amount: moneyText(amount), least: moneyText(least), held: moneyText(held) }),

@@ -195,6 +195,21 @@ test('a price for a pattern is not the price of a variant, unless the pattern ha
   expect(currentPrice(tagged, 'a/x:latest')?.[1]).toBe('5')
 })
 
+test('rows of another process apply, but not the shipped prices of another release', () => {
+  const { rows, book } = start({ 'a/x': '1', 'a/y': '2' })
+  const shipped = (version: number, model: string, input: string): PriceRow => ({
+    ...operatorRow(version, model, input),
+    origin: 'shipped',
+  })
+  const added = [operatorRow(3, 'a/z', '7'), operatorRow(4, 'a/w', '8'), withdrawnRow(5, 'a/w'), shipped(6, 'a/x', '9')]
+  book.reread(shippedAt({ 'a/x': '1', 'a/y': '2', 'a/new': '5' }), [...rows, ...added])
+  expect(['a/x', 'a/y', 'a/z', 'a/w', 'a/new'].map(model => currentPrice(book, model))).toEqual([
+    ...([[1, '1'], [2, '2'], [3, '7'], undefined, undefined] as const),
+  ])
+  book.reread(shippedAt({ 'a/x': '9', 'a/new': '5' }), [...rows, ...added, shipped(7, 'a/new', '5')])
+  expect(['a/x', 'a/y', 'a/new'].map(model => currentPrice(book, model))).toEqual([[6, '9'], undefined, [7, '5']])
+})
+
 test('shipped prices without a version change nothing', () => {
   const { book } = start({ 'a/x': '1' })
   const row = { model: 'a/y', origin: 'shipped', price: priceText(priceOf('2')), author, version: 2 } as const

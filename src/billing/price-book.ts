@@ -10,7 +10,7 @@ import { parsePrice, priceText } from '../base/money/price.ts'
 import { matchesGlob } from '../base/text/glob.ts'
 import { isForVariants, variantBase } from '../base/text/rule-names.ts'
 import type { PriceVersion } from '../store/engine/reader.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { PriceInsert } from '../store/ledger/hold-types.ts'
 
 /** A row of the price table. It has the model name that callers use; the price of a withdrawal is empty. */
@@ -32,6 +32,8 @@ export interface PriceBook {
   listMissing(shipped: ReadonlyMap<string, Price>, author: string): readonly PriceInsert[]
   /** Replaces the shipped prices. `rows`: the rows of missing(), written by now. */
   replaceShipped(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): void
+  /** Reads the whole table again, after another process has added rows, for the prices that this process ships. */
+  reread(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): void
   /** Grows with each change, so that data derived from the prices knows when it is out of date. */
   readonly revision: number
 }
@@ -116,6 +118,14 @@ export function buildPriceBook(
     operatorModels: () => operatorPrices.keys(),
     add,
     replaceShipped: ship,
+    reread(prices, table) {
+      // Another version of Weir may ship another price for a model: that row is not the version of our price. A price
+      // whose version is not written yet is not used.
+      const texts = shippedTexts(prices)
+      const fitting = table.filter(({ origin, model, price }) => origin !== 'shipped' || texts.get(model) === price)
+      const versioned = new Set(fitting.flatMap(({ origin, model }) => (origin === 'shipped' ? [model] : [])))
+      ship(new Map([...prices].filter(([model]) => versioned.has(model))), fitting)
+    },
     listMissing(prices, author) {
       const isWritten = ([model, price]: readonly [string, Price]): boolean => {
         const current = shippedPrices.get(model)?.price
@@ -134,7 +144,7 @@ export interface PriceBookParts {
   readonly shipped: ReadonlyMap<string, Price>
   /** All rows of the table, in order. */
   readonly rows: readonly PriceRow[]
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   /** The author of shipped prices. */
   readonly author: string
   /** By default, what looks like a variant is one. */

@@ -26,7 +26,6 @@ import type { HttpClient } from '../http/client/http-client.ts'
 import { openMediaFetch } from '../http/client/media-fetch.ts'
 import { DayUsageWriter, restoreDayUsage } from '../limits/day-usage.ts'
 import type { Gate } from '../limits/gate.ts'
-import { Limits } from '../limits/limits.ts'
 import { WaitQueues } from '../limits/wait-queue.ts'
 import { buildAuthenticate } from '../pipeline/10-authenticate.ts'
 import {
@@ -63,9 +62,13 @@ import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
+import { noChanges } from '../store/engine/store-engine.ts'
+import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Catalogue, FoundProviders } from '../upstreams/catalogue.ts'
 import type { Model } from '../upstreams/provider.ts'
 import { buildLiveGateway } from './build-live-gateway.ts'
+import type { LimitProcesses } from './open-limits.ts'
+import { openLimits } from './open-limits.ts'
 import type { Store } from './open-store.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -78,7 +81,11 @@ export interface CallParts {
   readonly prices: PriceBook
   readonly upstreams: Pick<HttpClient, 'send'>
   readonly store: Store
+  /** The processes that count limits together; undefined for a gateway of one process. */
+  readonly limitProcesses: LimitProcesses | undefined
   readonly refreshModels: Stages['refreshModels']
+  /** The stored uses of day limits. */
+  readonly limitDebts: readonly LimitDebt[]
   readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
@@ -97,7 +104,7 @@ export function buildCalls(parts: CallParts) {
   const { catalogue, prices, upstreams, ledger, store, activeCalls, gate, deadlines, runtime, log, silence } = parts
   const { nowMs, dateMs } = runtime.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
-  const { seal, vault } = store
+  const { seal, vault, jobs } = store
   const compaction = buildCompaction(seal)
   const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
@@ -110,7 +117,7 @@ export function buildCalls(parts: CallParts) {
     unsettledMax: runtime.unsettledMax,
   })
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
-  const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
+  const { limits, closeLimits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const queryUpstream = buildQueryUpstream(upstreams.send, deadlines)
   const references = new ReferenceCheck({ references: vault.references, catalogue })
   const { targets, channelPicker, waitQueues, channels, standing } = buildChoice(parts)
@@ -125,6 +132,7 @@ export function buildCalls(parts: CallParts) {
     dateMs,
   })
   const stages: Stages = {
+    configuration: noChanges,
     authenticate,
     limitRate,
     refuseUnread,
@@ -155,7 +163,7 @@ export function buildCalls(parts: CallParts) {
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
   const { reservations } = parts
   const replyParts = { settle, reservations, log, silence: silenceTimes, deadlines, disconnects, stallMs }
-  const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
+  const background = buildBackground({ responses: vault.responses, jobs, log, heartbeatMs: silenceTimes.heartbeatMs })
   const pipeline: PipelineParts = {
     stages,
     replies: buildReplies(replyParts),
@@ -215,6 +223,7 @@ export function buildCalls(parts: CallParts) {
       largeAnswers: parts.largeAnswers,
     }),
     tasks: vault.tasks,
+    jobs,
     deduct,
     catalogue,
     log,
@@ -229,7 +238,7 @@ export function buildCalls(parts: CallParts) {
   const { route, refreshModels } = stages
   const forSockets = { previousResponses, route, refreshModels, refuseUnread, stallMs }
   const watched = { channels, standing, waiting: () => waitQueues.counts }
-  return { ...served, ...forSockets, ...watched, limits, dayNotes, limitRate, settling, counter }
+  return { ...served, ...forSockets, ...watched, limits, closeLimits, dayNotes, limitRate, settling, counter }
 }
 
 interface EndListeners {
@@ -251,10 +260,11 @@ const notifyEnd = ({ disconnects, channelPicker, learning }: EndListeners): Pipe
 const summarizeCalls = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(summarizeCall(exchange)))
 
 /** Builds the limits of calls and tokens. */
-function buildLimits({ store, runtime, log }: CallParts) {
+function buildLimits({ store, limitProcesses: processes, runtime, log, limitDebts }: CallParts) {
   const { nowMs, dateMs } = runtime.clock
-  const { writer, reader } = store
-  const limits = new Limits(restoreDayUsage(reader.vault.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
+  const { writer } = store
+  const restored = restoreDayUsage(limitDebts, { nowMs: nowMs(), dateMs: dateMs() })
+  const { limits, close } = openLimits({ processes, restored, log, dateMs })
   store.rules.subscribe(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
   const onTrouble = (fault: unknown): void =>
     log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
@@ -262,6 +272,7 @@ function buildLimits({ store, runtime, log }: CallParts) {
   const parts = { limits, nowMs }
   return {
     limits,
+    closeLimits: close,
     dayNotes,
     limitRate: buildLimitRate(parts),
     refuseUnread: buildRefuseUnread(parts),
@@ -312,6 +323,11 @@ function buildChoice(parts: CallParts) {
       catalogue.setFound('prices', pricedModels(prices))
       targets.forget()
     },
+    priceRows(rows) {
+      prices.reread(catalogue.prices(), rows)
+      catalogue.setFound('prices', pricedModels(prices))
+      targets.forget()
+    },
     running: buildLiveGateway({
       catalogue,
       prices,
@@ -345,8 +361,8 @@ function pricedModels(prices: Pick<PriceBook, 'operatorModels'>): FoundProviders
 }
 
 /** Reads the price version that a task was admitted with. The task is billed by it, also when it is old. */
-function readPrice({ reader }: Store, version: number): Price {
-  const row = reader.price(version)
+async function readPrice({ reader }: Store, version: number): Promise<Price> {
+  const row = await reader.price(version)
   if (row === undefined) throw new Error(`price version ${version} does not exist`)
   return parsePriceRow(row.model, version, row.price)
 }

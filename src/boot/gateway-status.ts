@@ -19,7 +19,7 @@ export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'acti
   readonly bodyBudget: { readonly droppedBodies: number }
   readonly waiting: GatewayMetricsParts['waiting']
   channels(): ReturnType<GatewayStateParts['channels']> & ReturnType<GatewayMetricsParts['channels']>
-  isReady(): boolean
+  isReady(): Promise<boolean>
   requestsOpen(): number
   socketsOpen(): number
 }
@@ -27,12 +27,12 @@ export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'acti
 export interface GatewayWatch {
   /** Starts the metrics server; undefined when metrics are off. */
   readonly listen: (() => TextServer) | undefined
-  state(at: Pick<GatewayState, 'url' | 'metricsUrl'>): GatewayState
+  state(at: Pick<GatewayState, 'url' | 'metricsUrl'>): Promise<GatewayState>
 }
 
 export function watchGateway({ auditMs }: Config, parts: WatchedGateway): GatewayWatch {
   const { metrics, store, gate, runtime, isReady, waiting, channels, requestsOpen, socketsOpen } = parts
-  const { writer, books, auditor, bodies } = store
+  const { writer, engine, auditor, bodies } = store
   const { dateMs } = runtime.clock
   const readings = {
     writer,
@@ -48,7 +48,7 @@ export function watchGateway({ auditMs }: Config, parts: WatchedGateway): Gatewa
     ...readings,
     bodiesReplaced: () => bodies.replaced,
     requestBodiesRefused: () => parts.bodyBudget.droppedBodies,
-    books,
+    books: engine.totals,
     waiting,
     requestsOpen,
     socketsOpen,

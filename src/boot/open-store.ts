@@ -3,7 +3,6 @@
 
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'
-import { buildIdMinter } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { buildLog, describeFault } from '../base/log.ts'
 import { Seal } from '../base/secrets/seal.ts'
@@ -30,24 +29,18 @@ import { buildWriteQueue } from '../management/services/write-queue.ts'
 import type { HandleWebRequest } from '../management/web/dispatch.ts'
 import type { Webhooks } from '../management/webhooks/webhooks.ts'
 import { buildWebhooks } from '../management/webhooks/webhooks.ts'
+import type { KeyRevocations } from '../pipeline/lifetime/key-revocation.ts'
+import { backUp } from '../store/engine/backup.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
 import { openFolder } from '../store/engine/folder.ts'
 import { lockFolder } from '../store/engine/lock.ts'
-import type { Reader } from '../store/engine/reader.ts'
-import { openCallReader } from '../store/engine/reader.ts'
-import { Writer } from '../store/engine/writer.ts'
-import type { WriterStart } from '../store/engine/writer-messages.ts'
-import { LedgerTotalsReader } from '../store/ledger/ledger-totals.ts'
+import { openSqliteEngine } from '../store/engine/sqlite-engine.ts'
+import type { StoreEngine } from '../store/engine/store-engine.ts'
 import { buildPasswordHasher } from '../store/people/password-hash.ts'
-import { QueryWorker } from '../store/queries/query-worker.ts'
-import { BodyStore } from '../store/records/bodies.ts'
-import type { RecordDeleterParts } from '../store/records/record-deleter.ts'
 import { RecordDeleter } from '../store/records/record-deleter.ts'
 import { LiveRules } from '../store/rules/live-rules.ts'
 import type { Rules } from '../store/rules/rules.ts'
 import { Rotation } from '../store/secrets/rotation.ts'
-import { checkSecrets } from '../store/secrets/secret-check.ts'
-import { StatisticsWorker } from '../store/statistics/statistics-worker.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Vault } from '../vault/vault.ts'
 import { openVault } from '../vault/vault.ts'
@@ -65,8 +58,9 @@ const UNKNOWN_URL = 'http://127.0.0.1'
 
 export interface Store {
   readonly folder: DataFolder
-  readonly writer: Writer
-  readonly reader: Reader
+  readonly engine: StoreEngine
+  readonly writer: StoreEngine['writer']
+  readonly reader: StoreEngine['reader']
   readonly keys: KeyDirectory
   /** The parts of the management interface. */
   readonly management: ManagementParts
@@ -74,10 +68,10 @@ export interface Store {
   readonly answerWeb: HandleWebRequest
   /** Answers the requests of the operator at the command line. */
   readonly manage: ControlHandler
-  readonly books: LedgerTotalsReader
   readonly auditor: Auditor
-  readonly bodies: BodyStore
+  readonly bodies: StoreEngine['bodies']
   readonly vault: Vault
+  readonly jobs: StoreEngine['jobs']
   readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<LiveRules, 'current' | 'problem' | 'subscribe'>
@@ -107,43 +101,90 @@ export async function openStore(
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
   const log = buildLog(config.logLevel, world.writeLog)
-  const { onLedgerLost: onLost, ledgerWaitMs } = world
-  const [writer, start] = await openWriter(config, {
-    folder,
-    log,
-    givesUp: ignoresLostSecrets,
-    onLost,
-    ledgerWaitMs,
-  }).catch(fault => {
+  for (const file of folder.closedFiles)
+    log.warn('other users could read this secret file; its permissions are now restricted', { file })
+  try {
+    const engine = await openEngine(config, { folder, world, log, ignoresLostSecrets })
+    try {
+      return await buildStore(config, { folder, world, log, engine, lock })
+    } catch (fault) {
+      await engine.close()
+      throw fault
+    }
+  } catch (fault) {
     lock.release()
     throw fault
+  }
+}
+
+interface EngineParts extends Pick<StoreParts, 'folder' | 'world' | 'log'> {
+  readonly ignoresLostSecrets: boolean
+}
+
+/** Opens the database that the configuration names. */
+function openEngine(config: Config, { folder, world, log, ignoresLostSecrets }: EngineParts): Promise<StoreEngine> {
+  const { ballastBytes, databaseBytesMax, responsesBytesMax, bodiesDays } = config
+  return openSqliteEngine({
+    folder,
+    ballastBytes,
+    databaseBytesMax,
+    responsesBytesMax,
+    bodiesDays,
+    auditLagMs: AUDIT_LAG_MS,
+    ignoresLostSecrets,
+    version,
+    log,
+    ledgerWaitMs: world.ledgerWaitMs,
+    dateMs: world.clock.dateMs,
+    onLost: world.onLedgerLost,
   })
-  const reader = openCallReader(folder.database)
-  const books = new LedgerTotalsReader(folder.database)
-  const watch = buildLedgerAuditor({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
-  const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
-  const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
+}
+
+interface StoreParts {
+  readonly folder: DataFolder
+  readonly world: Runtime
+  readonly log: Log
+  readonly engine: StoreEngine
+  readonly lock: { release(): void }
+}
+
+async function buildStore(config: Config, { folder, world, log, engine, lock }: StoreParts): Promise<Store> {
+  const { writer, reader, bodies, statistics, queries, jobs, mintId } = engine
   const { dateMs } = world.clock
-  const { bodies, seal, vault } = openVaultAndBodies(config, { folder, writer, reader, log, dateMs })
-  const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const listeners: GatewayListeners = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
-  const desk = new QueryWorker(folder.database)
-  const site = new SiteSettings(reader, config.siteName)
+  const watch = buildLedgerAuditor({ source: engine.audit, writer, jobs, everyMs: config.auditMs, log })
+  const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
+  const seal = new Seal(folder.secrets.encryption)
+  const vault = await openVault({
+    writer,
+    reader,
+    seal,
+    days: config.responsesDays,
+    dateMs,
+    onProblem: detail => log.warn('the vault could not store or read something', { detail }),
+  })
+  const { rules, catalogue, useCatalogue } = await openRules(config, { reader, seal, log })
+  const listeners: GatewayListeners = {
+    price: () => {},
+    priceRows: () => {},
+    keyEnds: noCalls,
+    running: undefined,
+    state: () => undefined,
+  }
+  const site = await SiteSettings.open(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
-  const recordParts = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
-  const { rolling, deleting, ...records } = openRecords(recordParts)
+  const deleting = new RecordDeleter({ writer, desk: queries, bodies, statistics, reader, retentionDays, dateMs })
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
-  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
-  const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
+  const webhooks = openWebhooks(config, { reader, writer, jobs, seal, world, log })
+  const rotation = openRotation(config, { folder, engine, world, log, keys, finder })
   const management: ManagementParts = {
-    queryWorker: desk,
+    queryWorker: queries,
     writer,
     reader,
     bodies,
     mintId,
     dateMs,
-    statisticsAggregator: rolling,
+    statisticsAggregator: statistics,
     recordDeleter: deleting,
     webhooks,
     priceTrials,
@@ -159,7 +200,7 @@ export async function openStore(
     onKeyChanged: () => keys.clear(),
     ...forwardTo(listeners),
     audit: watch.audit,
-    backUp: watch.backUp,
+    backUp: to => backUp(folder.path, to, version),
     auditor: watch.auditor,
     rules,
     rotation,
@@ -167,31 +208,31 @@ export async function openStore(
     writeQueue: buildWriteQueue(),
     readProviderFile,
   }
+  followChanges(engine, { rules, site, keys, listeners, writeQueue: management.writeQueue })
   const answerWeb = openWebApp(management)
   async function close(): Promise<void> {
     await watch.close()
-    await records.close()
+    const deletionEnded = deleting.close()
+    await statistics.close() // a deletion that waits for the statistics ends with an error
+    await deletionEnded
     await webhooks.deliverer.close()
     priceTrials.close()
     rotation.close()
     await finder.close()
     await vault.close()
-    await bodies.close()
-    books.close()
-    desk.close()
-    reader.close() // before the writer: the last connection merges the write-ahead log, and a reader cannot write
-    await writer.close()
-    lock?.release()
+    await engine.close()
+    lock.release()
   }
   return {
     folder,
+    engine,
     writer,
     reader,
-    books,
     auditor: watch.auditor,
     keys,
     bodies,
     vault,
+    jobs,
     seal,
     answerWeb,
     manage: buildOperator(answerWeb, buildMachineCommands(management)),
@@ -205,6 +246,33 @@ export async function openStore(
     webhooks,
     connect: connected => void Object.assign(listeners, connected),
   }
+}
+
+interface Followers {
+  readonly rules: LiveRules
+  readonly site: SiteSettings
+  readonly keys: KeyDirectory
+  readonly listeners: GatewayListeners
+  readonly writeQueue: ManagementParts['writeQueue']
+}
+
+/** Applies what another process has changed, as a change through this process would. */
+function followChanges({ changes, reader }: StoreEngine, followers: Followers): void {
+  const { rules, site, keys, listeners, writeQueue } = followers
+  changes.subscribe('site', () => site.renew())
+  changes.subscribe('keys', async () => {
+    keys.clear()
+    await listeners.keyEnds.checkAgain(digest => reader.findKey(digest))
+  })
+  // In turn with the changes of this process, so that none of them is undone by what was read before it.
+  changes.subscribe('prices', () => writeQueue(async () => listeners.priceRows(await reader.prices())))
+  changes.subscribe('rules', () =>
+    writeQueue(async () => {
+      await rules.reload()
+      // A changed provider may have other models and prices.
+      listeners.priceRows(await reader.prices())
+    }),
+  )
 }
 
 /** The management interface is loaded by its first request, because few requests need it. */
@@ -228,79 +296,25 @@ const forwardTo = (listeners: GatewayListeners) => ({
   state: () => listeners.state(),
 })
 
-const noCalls: KeyLifetime = { end: () => {}, expires: () => {}, textReplaced: () => {} }
-
-interface RecordParts extends Omit<RecordDeleterParts, 'statistics'> {
-  readonly folder: DataFolder
-  readonly log: Log
+const noCalls: GatewayListeners['keyEnds'] = {
+  end: () => {},
+  expires: () => {},
+  textReplaced: () => {},
+  checkAgain: async () => {},
 }
 
-/** Opens what happens to records after they were written: statistics and deletion by retention rules. */
-function openRecords({ folder, log, ...parts }: RecordParts) {
-  const { database, statistics } = folder
-  const rolling = new StatisticsWorker({
-    database,
-    statistics,
-    writer: parts.writer,
-    onError: detail => log.warn('statistics could not be updated yet', { detail }),
-  })
-  const deleting = new RecordDeleter({ ...parts, statistics: rolling })
-  async function close(): Promise<void> {
-    const deletionEnded = deleting.close()
-    await rolling.close() // a deletion that waits for the statistics ends with an error
-    await deletionEnded
-  }
-  return { rolling, deleting, close }
-}
-
-interface WriterParts {
-  readonly folder: DataFolder
-  readonly log: Log
-  readonly givesUp: boolean
-  readonly ledgerWaitMs: Runtime['ledgerWaitMs']
-  onLost(detail: string): void
-}
-
-interface StorageParts extends Pick<Store, 'folder' | 'writer' | 'reader'> {
-  readonly log: Log
-  dateMs(): number
-}
-
-/** Opens the stores of callers' content, which is encrypted: bodies and the vault. */
-function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateMs }: StorageParts) {
-  const { encryption } = folder.secrets
-  const bodies = new BodyStore({
-    path: folder.bodies,
-    encryption,
-    days: config.bodiesDays,
-    dateMs,
-    onError: detail => log.warn('bodies were not stored', { detail }),
-  })
-  const seal = new Seal(encryption)
-  const vault = openVault({
-    writer,
-    reader,
-    seal,
-    days: config.responsesDays,
-    dateMs,
-    onProblem: detail => log.warn('the vault could not store or read something', { detail }),
-  })
-  return { bodies, seal, vault }
-}
-
-interface WebhookParts {
-  readonly reader: Reader
-  readonly writer: Writer
+interface WebhookParts extends Pick<StoreEngine, 'reader' | 'writer' | 'jobs'> {
   readonly seal: Seal
   readonly world: Runtime
   readonly log: Log
 }
 
-function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookParts): Webhooks {
+function openWebhooks({ privateHosts }: Config, { reader, writer, jobs, seal, world, log }: WebhookParts): Webhooks {
   const outside = openWebhookClient({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
   return buildWebhooks({
     reader: reader.webhooks,
     writer,
+    jobs,
     seal,
     outside,
     log,
@@ -308,34 +322,6 @@ function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, l
     dateMs: world.clock.dateMs,
     random: world.random,
   })
-}
-
-/** Opens the ledger and checks that the secrets fit its data. */
-async function openWriter(config: Config, parts: WriterParts): Promise<[Writer, WriterStart]> {
-  const { folder, log, givesUp, onLost, ledgerWaitMs } = parts
-  if (folder.lacksDatabase)
-    log.error('there are secrets but no database: an empty database is created', { folder: folder.path })
-  for (const file of folder.closedFiles)
-    log.warn('other users could read this secret file; its permissions are now restricted', { file })
-  const { ballastBytes, databaseBytesMax, responsesBytesMax } = config
-  const options = { path: folder.database, ballastBytes, databaseBytesMax, responsesBytesMax }
-  const opened = await Writer.open(options, onLost, ledgerWaitMs)
-  try {
-    const by = { actor: `weir ${version}` }
-    const rotated = await checkSecrets({
-      ...folder,
-      folder: folder.path,
-      writer: opened[0],
-      ignoresMissing: givesUp,
-      by,
-    })
-    for (const kind of rotated)
-      log.info('a secret has changed since the last start', { kind, mark: folder.secrets[kind].newestFingerprint })
-    return opened
-  } catch (fault) {
-    await opened[0].close()
-    throw fault
-  }
 }
 
 function openKeys(parts: KeyFinderParts, { clock }: Runtime): { keys: KeyDirectory; finder: KeyFinder } {
@@ -350,21 +336,26 @@ function openKeys(parts: KeyFinderParts, { clock }: Runtime): { keys: KeyDirecto
   return { keys, finder }
 }
 
-interface RotationParts extends Pick<Store, 'folder' | 'writer' | 'bodies' | 'reader' | 'keys'> {
+interface RotationParts extends Pick<Store, 'folder' | 'engine' | 'keys'> {
   readonly world: Runtime
   readonly log: Log
   readonly finder: KeyFinder
 }
 
-function openRotation(config: Config, { world, log, reader, keys, finder, ...parts }: RotationParts): Rotation {
+function openRotation(config: Config, { folder, engine, world, log, keys, finder }: RotationParts): Rotation {
+  const { writer, bodies, reader, secretScan: scan, jobs } = engine
   return new Rotation({
-    ...parts,
+    folder,
+    writer,
+    bodies,
+    scan,
+    jobs,
     carriedDays: config.responsesDays,
     dateMs: world.clock.dateMs,
     pause: world.pause,
-    readMarks: kind => reader.secretMarks(kind),
+    readMarks: async kind => await reader.secretMarks(kind),
     onChanged(kind) {
-      log.info('secrets changed', { kind, marks: parts.folder.secrets[kind].fingerprints })
+      log.info('secrets changed', { kind, marks: folder.secrets[kind].fingerprints })
       if (kind !== 'pepper') return
       finder.clearPending()
       keys.clear()
@@ -377,28 +368,29 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
 interface GatewayListeners {
   /** An operator has added a price. */
   price(row: PriceRow): void
+  /** Another process has added prices, or has changed models. `rows`: the whole price table. */
+  priceRows(rows: readonly PriceRow[]): void
   /** Ends the calls of a key that is revoked or expires. */
-  keyEnds: KeyLifetime
+  keyEnds: KeyLifetime & Pick<KeyRevocations, 'checkAgain'>
   /** The state of the gateway. */
-  state(): GatewayState | undefined
+  state(): Promise<GatewayState> | undefined
   /** What only a running gateway can answer. */
   running: LiveGateway | undefined
 }
 
-interface RuleParts {
-  readonly reader: Reader
+interface RuleParts extends Pick<StoreEngine, 'reader'> {
   readonly seal: Seal
   readonly log: Log
 }
 
 /** Opens the rules, and keeps the channels of the catalogue up to date with them. */
-function openRules(config: Config, { reader, seal, log }: RuleParts) {
+async function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new LiveRules({
     reader: reader.rules,
     seal,
     onError: detail => log.error('a channel is not used: its stored credential cannot be decrypted', { detail }),
   })
-  rules.reload()
+  await rules.reload()
   let catalogue: Catalogue | undefined
   function useCatalogue(newCatalogue: Catalogue): Catalogue {
     applyRules(newCatalogue, rules.current)

@@ -30,7 +30,7 @@ export const buildPublishModels =
       const found = mapModels(listed, (provider, { models }) => ({
         models: models.filter(({ id }) => !catalogue.isDefined(provider, id)),
       }))
-      const { versions, missing, unpriced } = planVersions(found, store.reader.prices())
+      const { versions, missing, unpriced } = planVersions(found, await store.reader.prices())
       const added =
         missing.length === 0
           ? []

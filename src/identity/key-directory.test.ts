@@ -7,6 +7,7 @@ import { mintKey } from './key-format.ts'
 
 const row = (id: number, revoked = false): KeyRow => ({
   id,
+  version: 1,
   accountId: id,
   tier: 'pro',
   qpm: 60,

@@ -27,6 +27,7 @@ export class KeyDirectory {
   readonly #parts: KeyDirectoryParts
   readonly #known = new Map<string, KnownKey>()
   readonly #unknown = new Map<string, number>()
+  readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>()
   #changes = 0
 
   constructor(parts: KeyDirectoryParts) {
@@ -46,11 +47,24 @@ export class KeyDirectory {
     return until !== undefined && until > this.#parts.nowMs() ? 'unknown' : undefined
   }
 
-  async lookUp(digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
+  /** All callers of a key share one look-up at a time. */
+  lookUp(digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
+    const name = digest.toString('latin1')
+    let running = this.#lookUps.get(name)
+    if (running === undefined) {
+      const begun = this.#read(name, digest, key).finally(() => {
+        if (this.#lookUps.get(name) === begun) this.#lookUps.delete(name)
+      })
+      running = begun
+      this.#lookUps.set(name, begun)
+    }
+    return running
+  }
+
+  async #read(name: string, digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
     const changesBefore = this.#changes
     const row = withRanges(await this.#parts.find(digest, key))
     if (changesBefore !== this.#changes) return row
-    const name = digest.toString('latin1')
     if (row === undefined) {
       this.#unknown.delete(name)
       this.#unknown.set(name, this.#parts.nowMs() + this.#parts.unknownMs)
@@ -68,6 +82,8 @@ export class KeyDirectory {
   clear(): void {
     this.#changes++
     this.#known.clear()
+    // A look-up that is running may have read the old row, so later callers do not share it.
+    this.#lookUps.clear()
     this.#unknown.clear()
   }
 }

@@ -9,7 +9,7 @@ import { Refusal } from '../base/errors.ts'
 import { Secret } from '../base/secrets/secret.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import { buildSecretRing } from '../base/secrets/secret-ring.ts'
-import type { Reader } from '../store/engine/reader.ts'
+import type { SqliteReader } from '../store/engine/reader.ts'
 import { openCallReader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import { KeyFinder } from './key-finder.ts'
@@ -20,7 +20,7 @@ const [oldPepper, newPepper] = ['o'.repeat(40), 'f'.repeat(40)]
 
 let folder: string
 let writer: Writer
-let reader: Reader
+let reader: SqliteReader
 let ring: SecretRing
 let operations: string[]
 let finder: KeyFinder
@@ -57,28 +57,29 @@ async function createKey(id: number): Promise<KeyText> {
 }
 
 const rotate = (): void => ring.replace([new Secret(newPepper), ...ring.all])
-const find = (key: KeyText): number | undefined => finder.find(digestKey(key, ring.newest), key)?.id
+const find = async (key: KeyText): Promise<number | undefined> =>
+  (await finder.find(digestKey(key, ring.newest), key))?.id
 const hasNewDigest = (key: KeyText): boolean => reader.findKey(digestKey(key, ring.newest)) !== undefined
 
 test('no digest is written while there is one pepper', async () => {
   const key = await createKey(11)
-  expect([find(key), find(mintKey())]).toEqual([11, undefined])
+  expect([await find(key), await find(mintKey())]).toEqual([11, undefined])
   expect(operations).toEqual([])
 })
 
 test('a key with an older pepper is found, and gets a new digest once', async () => {
   const key = await createKey(11)
   rotate()
-  for (let call = 0; call < 20; call++) expect(find(key)).toBe(11)
+  for (let call = 0; call < 20; call++) expect(await find(key)).toBe(11)
   await until(() => hasNewDigest(key), 'the key has its new digest')
-  expect(find(key)).toBe(11)
-  expect([find(mintKey()), operations]).toEqual([undefined, ['redigestKeys 1']])
+  expect(await find(key)).toBe(11)
+  expect([await find(mintKey()), operations]).toEqual([undefined, ['redigestKeys 1']])
 })
 
 test('a key whose digest was just replaced is found', async () => {
   const key = await createKey(11)
   rotate()
-  expect(find(key)).toBe(11)
+  expect(await find(key)).toBe(11)
   await until(() => hasNewDigest(key), 'the key has its new digest')
   // This finder looks up the new digest just before it is written.
   const late = new KeyFinder({
@@ -86,7 +87,7 @@ test('a key whose digest was just replaced is found', async () => {
     writer: countingWriter(),
     pepper: ring,
   })
-  expect(late.find(digestKey(key, ring.newest), key)?.id).toBe(11)
+  expect((await late.find(digestKey(key, ring.newest), key))?.id).toBe(11)
   expect(operations).toEqual(['redigestKeys 1'])
 })
 
@@ -95,13 +96,13 @@ test('a digest that has changed meanwhile is not overwritten', async () => {
   const [from, to] = ['ab'.repeat(32), 'cd'.repeat(32)]
   const stale = { id: 11, from, to, pepper: 'aabbccdd' }
   expect(await writer.run('redigestKeys', { keys: [stale] })).toEqual({ done: 'redigested', count: 0 })
-  expect(find(key)).toBe(11)
+  expect(await find(key)).toBe(11)
 })
 
 test('new digests of many keys are written in batches', async () => {
   const keys = await Promise.all(Array.from({ length: 150 }, (_, index) => createKey(index + 11)))
   rotate()
-  expect(keys.map(find)).toEqual(keys.map((_, index) => index + 11))
+  expect(await Promise.all(keys.map(find))).toEqual(keys.map((_, index) => index + 11))
   await until(() => keys.every(hasNewDigest), 'all keys have their new digests')
   expect(operations.length).toBeLessThan(10)
 })
@@ -113,10 +114,10 @@ test('a new digest that could not be written is written with the next one', asyn
     isStorageFull ? Promise.reject(new Refusal('storage_full', 'x')) : writer.run(name, input)) as Writer['run']
   finder = new KeyFinder({ reader, writer: { run }, pepper: ring })
   rotate()
-  expect(find(first)).toBe(11)
+  expect(await find(first)).toBe(11)
   await Bun.sleep(0)
   isStorageFull = false
-  expect([hasNewDigest(first), find(second)]).toEqual([false, 12])
+  expect([hasNewDigest(first), await find(second)]).toEqual([false, 12])
   await until(() => hasNewDigest(first) && hasNewDigest(second), 'both keys have their new digests')
 })
 
@@ -132,7 +133,7 @@ test('new digests that wait are dropped when the peppers change', async () => {
   finder = new KeyFinder({ reader, writer: { run }, pepper: ring })
   const others = await Promise.all([createKey(12), createKey(13)])
   ring.replace([new Secret('g'.repeat(40)), ...ring.all])
-  expect([key, ...others].map(find)).toEqual([11, 12, 13])
+  expect(await Promise.all([key, ...others].map(find))).toEqual([11, 12, 13])
   finder.clearPending()
   gate.resolve()
   await until(() => hasNewDigest(key), 'the running operation has ended')

@@ -5,14 +5,14 @@
 import { bounds } from '../base/bounds.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { KeyRow, Reader } from '../store/engine/reader.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { RedigestedKey } from '../store/secrets/secret-operations.ts'
 import type { KeyText } from './key-format.ts'
 import { digestsOf } from './key-format.ts'
 
 export interface KeyFinderParts {
   readonly reader: Pick<Reader, 'findKey' | 'findKeyOfAny'>
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   readonly pepper: SecretRing
 }
 
@@ -24,19 +24,21 @@ export class KeyFinder {
   readonly #waiting = new Map<string, RedigestedKey>()
   #writing: Promise<void> | undefined
   #closed = false
+  #clears = 0
 
   constructor(parts: KeyFinderParts) {
     this.#parts = parts
   }
 
   /** `digest`: the digest of the key with the newest pepper. */
-  find(digest: Buffer, key: KeyText): KeyRow | undefined {
-    const row = this.#parts.reader.findKey(digest)
-    return row !== undefined || this.#parts.pepper.all.length === 1 ? row : this.#findOlder(key)
+  async find(digest: Buffer, key: KeyText): Promise<KeyRow | undefined> {
+    const row = await this.#parts.reader.findKey(digest)
+    return row !== undefined || this.#parts.pepper.all.length === 1 ? row : await this.#findOlder(key)
   }
 
   /** Call it when the peppers have changed: a waiting digest may be of a removed one. The next call adds it again. */
   clearPending(): void {
+    this.#clears++
     this.#waiting.clear()
   }
 
@@ -45,11 +47,12 @@ export class KeyFinder {
     await this.#writing
   }
 
-  #findOlder(key: KeyText): KeyRow | undefined {
+  async #findOlder(key: KeyText): Promise<KeyRow | undefined> {
     const { reader, pepper } = this.#parts
+    const clearsBefore = this.#clears
     const digests = digestsOf(key, pepper)
-    const found = reader.findKeyOfAny(digests)
-    if (found === undefined || found.digest === digests[0]) return found?.row
+    const found = await reader.findKeyOfAny(digests)
+    if (found === undefined || found.digest === digests[0] || this.#clears !== clearsBefore) return found?.row
     const { id } = found.row
     const [from, to] = [found.digest.toString('hex'), digests[0]!.toString('hex')]
     if (!this.#waiting.has(from) && this.#waiting.size < bounds.keysCachedMax) {

@@ -101,6 +101,7 @@ describe('a key', () => {
     limitsKeyId: 1,
     hasOwnLimit: false,
     id: 1,
+    version: 1,
     accountId: 2,
     tier: 'pro',
     qpm: 60,

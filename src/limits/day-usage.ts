@@ -4,9 +4,9 @@
 // While the gateway runs, day limits refill by the monotonic clock. Only between two runs the wall clock must be used,
 // and it may be wrong. Therefore doubtful time refills nothing, and a restart never increases the used amount.
 
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
-import type { Limits } from './limits.ts'
+import type { LimitCounter } from './limit-counter.ts'
 
 const EVERY_MS = 10_000
 /** Rows of one transaction, so that none takes long. */
@@ -15,8 +15,8 @@ const BATCH_ROWS = 500
 const CLOCK_ERROR_MS = 600_000
 
 export interface DayUsageWriterParts {
-  readonly limits: Pick<Limits, 'takeDayUsage'>
-  readonly writer: Pick<Writer, 'run'>
+  readonly limits: Pick<LimitCounter, 'takeDayUsage'>
+  readonly writer: Pick<StoreWriter, 'run'>
   nowMs(): number
   dateMs(): number
   onTrouble(fault: unknown): void

@@ -15,10 +15,15 @@ const concurrencyRate = (amount: number): Rate => ({ amount, tickMs: 1, unitsEac
 
 export class LimitRule implements Rate {
   readonly row: LimitRow
+  /** The amount of this process: all of it, or its share if each process counts for itself. */
   readonly amount: number
   readonly tickMs: number
   readonly unitsEach: number
   readonly burstUnits: number
+  /** The rate of all processes together. */
+  readonly whole: Rate
+  /** Among how many processes the rate is divided. */
+  readonly processes: number
   readonly countsTokens: boolean
   readonly countsConcurrency: boolean
   readonly isOfDay: boolean
@@ -30,12 +35,15 @@ export class LimitRule implements Rate {
   /** The name or pattern of the models that the rule is about. */
   readonly #model: string | undefined
 
-  constructor(row: LimitRow) {
+  constructor(row: LimitRow, processes = 1) {
     const { resource, span, amount, per } = row
-    const rate = span === null ? concurrencyRate(amount) : rateOf(amount, spansMs[span])
+    const rateFor = (of: number): Rate => (span === null ? concurrencyRate(of) : rateOf(of, spansMs[span]))
+    const rate = rateFor(Math.max(1, Math.floor(amount / processes)))
     this.row = row
+    this.processes = processes
+    this.whole = processes === 1 ? rate : rateFor(amount)
     this.#model = row.model === null ? undefined : normalizeName(row.model)
-    this.amount = amount
+    this.amount = rate.amount
     this.tickMs = rate.tickMs
     this.unitsEach = rate.unitsEach
     this.burstUnits = rate.burstUnits
@@ -83,18 +91,10 @@ const ownerTexts = {
 } as const
 
 /** The rule for a key's calls a minute, which has no row. */
-const ownRule = (qpm: number): LimitRule =>
-  new LimitRule({
-    id: 0,
-    resource: 'requests',
-    span: 'minute',
-    amount: qpm,
-    keyId: null,
-    accountId: null,
-    tier: null,
-    model: null,
-    per: ['key'],
-  })
+const ownRule = (qpm: number, processes: number): LimitRule => {
+  const row = { resource: 'requests', span: 'minute', amount: qpm, per: ['key'] } as const
+  return new LimitRule({ id: 0, ...row, keyId: null, accountId: null, tier: null, model: null }, processes)
+}
 
 /** A kind of owner. Each owner has the rules of its kind. */
 export interface LimitOwnerKind {
@@ -117,11 +117,14 @@ export class LimitRuleSet {
   readonly #byKey = new Map<number, LimitRule[]>()
   /** By calls a minute: the rules of a key that no row names. The first is the rule for its calls a minute. */
   readonly #byQpm = new Map<number, readonly LimitRule[]>()
+  readonly #processes: number
 
-  constructor(rows: readonly LimitRow[]) {
+  /** `processes`: among how many the limits are divided. */
+  constructor(rows: readonly LimitRow[], processes = 1) {
+    this.#processes = processes
     const general: LimitRule[] = []
     for (const row of rows) {
-      const rule = new LimitRule(row)
+      const rule = new LimitRule(row, processes)
       if (row.keyId !== null) addRule(this.#byKey, row.keyId, rule)
       else if (row.accountId !== null) addRule(this.#byAccount, row.accountId, rule)
       else general.push(rule)
@@ -145,7 +148,7 @@ export class LimitRuleSet {
   #withOwnRule(qpm: number, general: readonly LimitRule[]): readonly LimitRule[] {
     let rules = this.#byQpm.get(qpm)
     if (rules === undefined) {
-      rules = [ownRule(qpm), ...general]
+      rules = [ownRule(qpm, this.#processes), ...general]
       this.#byQpm.set(qpm, rules)
     }
     return rules

@@ -8,6 +8,7 @@ import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
 import type { LimitLease } from './leases.ts'
 import { LimitLeases, noLimitLease } from './leases.ts'
+import type { LimitCounter } from './limit-counter.ts'
 import type { LimitOwner, LimitPlan } from './limit-owner.ts'
 import { LimitOwners } from './limit-owners.ts'
 import type { LimitRule } from './limit-rule.ts'
@@ -43,12 +44,18 @@ export interface LimitRefusal {
   readonly retryAfterMs: number
 }
 
+export interface LimitPlans {
+  readonly plan: LimitPlan
+  /** The limits that have not counted the call yet. */
+  readonly rest: LimitPlan
+}
+
 /** The retry time for concurrency: it is unknown when an active call ends. */
-const CONCURRENCY_WAIT_MS = 1_000
+export const CONCURRENCY_WAIT_MS = 1_000
 /** A key that calls too many different models waits until some of them are forgotten. */
 const MODELS_WAIT_MS = 10_000
 
-export class Limits {
+export class Limits implements LimitCounter {
   readonly #owners: LimitOwners
   readonly #leases: LimitLeases
   /** Owners whose use of day limits has changed since it was last saved. */
@@ -64,9 +71,9 @@ export class Limits {
     })
   }
 
-  /** Replaces all rules. The use of a rule that stays is kept. */
-  setRules(rows: readonly LimitRow[]): void {
-    this.#owners.ruleSet = new LimitRuleSet(rows)
+  /** Replaces all rules. The use of a rule that stays is kept. This process has its share of them. */
+  setRules(rows: readonly LimitRow[], processes = 1): void {
+    this.#owners.ruleSet = new LimitRuleSet(rows, processes)
   }
 
   admit(subject: LimitedCall, nowMs: number): LimitAdmission {
@@ -94,6 +101,30 @@ export class Limits {
         quotas: tightest(plan.owners, plan.shape.ruleIndexes),
       }
     )
+  }
+
+  /** The limits of a call, for counting them elsewhere; those of `counted` have counted it before. */
+  plansOf(subject: LimitedCall, counted: LimitedCall | undefined, nowMs: number): LimitPlans | LimitRefusal {
+    const clockMs = this.#advance(nowMs)
+    this.#owners.sweep(clockMs)
+    this.#leases.reap(clockMs)
+    const before = counted && this.#owners.planFor(counted, clockMs)
+    const plan = this.#owners.planFor(subject, clockMs)
+    if ('tooMany' in plan) return tooManyModels(plan.tooMany)
+    if (before === undefined || 'tooMany' in before) return { plan, rest: plan }
+    return { plan, rest: this.#owners.planWithout(plan, before) }
+  }
+
+  /** The limits of a key that do not depend on the model, for looking at them elsewhere. */
+  planOfKey(who: LimitedCaller, nowMs: number): LimitPlan {
+    return this.#owners.plainPlan(who, this.#advance(nowMs))
+  }
+
+  /** Counts a call that was admitted elsewhere, whether it fits here or not. */
+  count(plan: LimitPlan, tokens: number, nowMs: number): LimitLease {
+    const clockMs = this.#advance(nowMs)
+    for (const owner of plan.owners) owner.refill(clockMs)
+    return this.#take(plan, tokens, clockMs).lease
   }
 
   /** The limit of requests that refuses any call of the key at this moment. Counts nothing. */
@@ -246,11 +277,15 @@ function quotaAt(owner: LimitOwner, at: number): Quota {
   })
 }
 
-const quotaOf = ({ row, amount, ownerText }: LimitRule, left: Pick<Quota, 'remaining' | 'resetMs'>): Quota => ({
+/** If the limit is divided, the caller is told about the whole: other processes probably have as much left. */
+const quotaOf = (
+  { row, whole, processes, ownerText }: LimitRule,
+  left: Pick<Quota, 'remaining' | 'resetMs'>,
+): Quota => ({
   resource: row.resource,
   span: row.span,
-  limit: amount,
-  remaining: left.remaining,
+  limit: whole.amount,
+  remaining: Math.min(left.remaining * processes, whole.amount),
   resetMs: left.resetMs,
   whose: ownerText,
 })

@@ -7,14 +7,11 @@ import type { Auditor } from '../billing/auditor.ts'
 import type { PasswordHasher } from '../identity/password-hasher.ts'
 import type { BackupReport } from '../store/engine/backup.ts'
 import type { PriceVersion, Reader } from '../store/engine/reader.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { BodyStorage, QueryRunner, StatisticsStore, StoreWriter } from '../store/engine/store-engine.ts'
 import type { AuditReport } from '../store/ledger-audit/findings.ts'
-import type { QueryWorker } from '../store/queries/query-worker.ts'
-import type { BodyStore } from '../store/records/bodies.ts'
 import type { RecordDeleter } from '../store/records/record-deleter.ts'
 import type { LiveRules } from '../store/rules/live-rules.ts'
 import type { Rotation } from '../store/secrets/rotation.ts'
-import type { StatisticsWorker } from '../store/statistics/statistics-worker.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { LiveGateway } from './live-gateway.ts'
 import type { GatewayState } from './metrics/gateway-state.ts'
@@ -34,11 +31,11 @@ export interface KeyLifetime {
 }
 
 export interface ManagementParts {
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   readonly reader: Pick<Reader, 'findKeyOfAny' | 'people' | 'setting'>
-  readonly queryWorker: Pick<QueryWorker, 'query'>
+  readonly queryWorker: Pick<QueryRunner, 'query'>
   readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
-  readonly bodies: Pick<BodyStore, 'read'>
+  readonly bodies: Pick<BodyStorage, 'read'>
   readonly seal: Pick<Seal, 'seal' | 'open'>
   readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
   /** Writes events for webhooks. */
@@ -62,7 +59,7 @@ export interface ManagementParts {
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
   /** The state of the gateway; undefined if no gateway runs. */
-  state(): GatewayState | undefined
+  state(): Promise<GatewayState> | undefined
   /** Returns the text of a provider file. */
   readProviderFile(file: string): string
   /** What only a running gateway can do; undefined if no gateway runs. */
@@ -75,6 +72,6 @@ export interface ManagementParts {
   readonly log: Log
   readonly secureCookies: boolean
   nowMs(): number
-  readonly statisticsAggregator: Pick<StatisticsWorker, 'ready' | 'progress'>
+  readonly statisticsAggregator: Pick<StatisticsStore, 'ready' | 'progress'>
   readonly auditor: Pick<Auditor, 'state' | 'findings'>
 }

@@ -47,12 +47,12 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
   /** All calls of a key have the same Caller, as long as the row of the key is cached. */
   const callers = new WeakMap<KnownKey, Caller>()
 
-  function checkKey(row: KnownKey | 'unknown' | undefined, bearer: KeyedRequest): Caller {
+  function checkKey(row: KnownKey | 'unknown' | undefined, digest: Buffer, bearer: KeyedRequest): Caller {
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
     const problem = keyProblem(row, bearer, parts.dateMs())
     if (problem !== undefined) throw new Refusal(problem, `key ${row.id}`)
     let caller = callers.get(row)
-    if (caller === undefined) callers.set(row, (caller = callerOf(row)))
+    if (caller === undefined) callers.set(row, (caller = callerOf(row, digest)))
     return caller
   }
 
@@ -63,14 +63,16 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
     const digest = digestKey(key, parts.pepper.newest)
     const recalled = parts.keys.getCached(digest)
-    if (recalled !== undefined) return checkKey(recalled, bearer)
-    return parts.keys.lookUp(digest, key).then(row => checkKey(row, bearer))
+    if (recalled !== undefined) return checkKey(recalled, digest, bearer)
+    return parts.keys.lookUp(digest, key).then(row => checkKey(row, digest, bearer))
   }
 }
 
-const callerOf = (row: KnownKey): Caller =>
+const callerOf = (row: KnownKey, digest: Buffer): Caller =>
   ({
     keyId: row.id,
+    version: row.version,
+    digest,
     accountId: row.accountId,
     tier: row.tier,
     qpm: row.qpm,

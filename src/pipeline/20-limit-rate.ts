@@ -6,15 +6,16 @@ import { errorRows, Refusal } from '../base/errors.ts'
 import { MINUTE_MS } from '../base/time.ts'
 import { estimateTokens } from '../billing/price.ts'
 import { joinLeases, noLimitLease } from '../limits/leases.ts'
+import type { LimitCounter } from '../limits/limit-counter.ts'
 import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
-import type { LimitRefusal, Quota } from '../limits/limits.ts'
+import type { LimitAdmission, LimitRefusal, Quota } from '../limits/limits.ts'
 import { Limits } from '../limits/limits.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Caller, Permit } from './exchange.ts'
 import type { ModelNames } from './route/targets.ts'
 
 export interface LimitRateParts {
-  readonly limits: Limits
+  readonly limits: LimitCounter
   nowMs(): number
 }
 
@@ -25,7 +26,8 @@ export interface CallDemand extends Pick<LimitedCall, 'model' | 'names' | 'calls
   readonly counted?: { readonly permit: Permit; readonly demand: CallDemand }
 }
 
-export type LimitRate = (caller: Caller, about: CallDemand) => Permit
+/** A promise only if several processes count together: one process answers at once. */
+export type LimitRate = (caller: Caller, about: CallDemand) => Permit | Promise<Permit>
 
 /** For reading something stored, for an explanation and for a refused request: one request in each limit per minute. */
 export const requestDemand: CallDemand = { model: null, tokens: 0 }
@@ -70,40 +72,44 @@ const limitedCallOf = (caller: CountedKey, { model, names, callsProvider, tokens
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
+  const permitOf = (admission: LimitAdmission, caller: Caller, { counted }: CallDemand): Permit => {
+    if (!admission.admitted) throw refusalOf(admission, caller.keyId)
+    const { quotas, lease } = admission
+    return { caller, quotas, lease: counted === undefined ? lease : joinLeases(counted.permit.lease, lease) } as Permit
+  }
   return function limitRate(caller, demand) {
     const { counted } = demand
     const admission =
       counted === undefined
         ? limits.admit(limitedCallOf(caller, demand), nowMs())
         : limits.admitRest(limitedCallOf(caller, demand), limitedCallOf(caller, counted.demand), nowMs())
-    if (!admission.admitted) throw refusalOf(admission, caller.keyId)
-    const { quotas, lease } = admission
-    return { caller, quotas, lease: counted === undefined ? lease : joinLeases(counted.permit.lease, lease) } as Permit
+    if (admission instanceof Promise) return admission.then(admitted => permitOf(admitted, caller, demand))
+    return permitOf(admission, caller, demand)
   }
 }
 
 /** Checks the limits for an explanation: all of them are reported, and nothing is counted. */
 export function buildCheckLimits({ limits, nowMs }: LimitRateParts): LimitRate {
-  return function lookAtLimits(caller, { model, names, tokens }) {
+  return async function lookAtLimits(caller, { model, names, tokens }) {
     const subject = { ...limitedKeyOf(caller), model, names, tokens }
-    const quotas = limits.quotasOfCall(subject, nowMs())
-    const refused = limits.refusalOfCall(subject, nowMs())
+    const quotas = await limits.quotasOfCall(subject, nowMs())
+    const refused = await limits.refusalOfCall(subject, nowMs())
     if (refused !== undefined) throw refusalOf({ ...refused, quotas }, caller.keyId)
     return { caller, quotas, lease: noLimitLease } as Permit
   }
 }
 
 /** Explanations have a limit of their own; each also counts as one request in every limit per minute. */
-export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) => void {
+export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) => Promise<void> {
   const limits = new Limits()
   const limitRate = buildLimitRate(parts)
-  return function countExplanation(caller) {
+  return async function countExplanation(caller) {
     const qpm = Math.min(caller.qpm, bounds.explainedPerMinuteMax)
     const admission = limits.admit({ ...limitedKeyOf(caller), qpm, ...requestDemand }, parts.nowMs())
     if (!admission.admitted) {
       throw new Refusal('explained_too_often', `key ${caller.keyId}`, { retryAfterMs: admission.retryAfterMs })
     }
-    limitRate(caller, requestDemand)
+    await limitRate(caller, requestDemand)
   }
 }
 
@@ -121,10 +127,11 @@ export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnre
  * Counts a request that was refused before the limits were checked. Its body was read, and a caller that sends only
  * such requests must be limited as well. A request that the gateway refused because of its own load is not counted.
  */
-export function countRefused(limitRate: LimitRate, caller: Caller, fault: unknown): void {
+export async function countRefused(limitRate: LimitRate, caller: Caller, fault: unknown): Promise<void> {
   if (fault instanceof Refusal && errorRows[fault.code].kind === 'overloaded') return
   try {
-    limitRate(caller, requestDemand).lease.release()
+    const { lease } = await limitRate(caller, requestDemand)
+    lease.release()
   } catch {
     // The limit is used up: the next request is refused before its body is read.
   }

@@ -13,7 +13,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import type { HoldOutcome, Ledger } from '../billing/ledger.ts'
-import { refusalOfHold } from '../billing/ledger.ts'
+import { ConfigurationChanged, refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
 import { affordableOutput, estimateTokens, inputBound, upperBound } from '../billing/price.ts'
 import type { CountTokens } from '../billing/token-counter.ts'
@@ -42,7 +42,10 @@ const CAPPED_TOKENS_MIN = 256
 const TRIES_MAX = 3
 
 /** Errors after which nothing can be reserved. After any other error a hold may exist. */
-const NEVER_HELD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'storage_full'])
+const NEVER_HELD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'storage_full', 'key_invalid'])
+
+const isNeverHeld = (fault: unknown): boolean =>
+  fault instanceof ConfigurationChanged || (fault instanceof Refusal && NEVER_HELD.has(fault.code))
 
 export interface HoldParts {
   readonly ledger: Pick<Ledger, 'hold'>
@@ -167,9 +170,9 @@ type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldO
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
   return async function reserve(exchange, route, { amount, least, wants }) {
-    const { callId } = exchange
+    const { callId, revision } = exchange
     const { claim } = exchange.options
-    const { accountId, keyId } = route.permit.caller
+    const { accountId, keyId, version } = route.permit.caller
     exchange.settlement.mayHaveHold = true
     let held: HoldOutcome
     try {
@@ -182,9 +185,10 @@ function buildReserve(ledger: HoldParts['ledger']): Reserve {
         wants: wants < WANTS_MAX ? wants : WANTS_MAX,
         draft: draftOf(exchange),
         idempotency: claim?.key,
+        admitted: revision === undefined ? undefined : { keyVersion: version, revision },
       })
     } catch (fault) {
-      exchange.settlement.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
+      exchange.settlement.mayHaveHold = !isNeverHeld(fault)
       throw fault
     }
     exchange.settlement.mayHaveHold = held.done === 'held'

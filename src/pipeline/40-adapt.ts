@@ -63,7 +63,8 @@ async function adaptTranslated(
   translation: Translation,
 ): Promise<AdaptedCall> {
   const { hold, exchange } = context
-  exchange.conversation ??= translation.callerCodec.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
+  const reading = exchange.conversation ?? readConversation(parts, hold, translation)
+  exchange.conversation = reading instanceof Promise ? await reading : reading
   const conversation = hold.slices === 'collected' ? streamed(exchange.conversation) : exchange.conversation
   const media = await parts.resolveMedia(conversation, translation.upstreamCodec, exchange)
   const body = Buffer.from(writeTranslated(translation, context, { conversation, media }))
@@ -76,10 +77,29 @@ const streamed = (conversation: Conversation): Conversation => ({
   settings: { ...conversation.settings, stream: true },
 })
 
-/** Finds the reasoning state that the caller's dialect could not carry and that the vault stored for its account. */
-function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call['recall']> {
-  const { accountId } = route.permit.caller
-  return id => (reasoning.get({ accountId, id }) ?? []).flatMap(packed => unpackReasoningState(packed) ?? [])
+/**
+ * Reads the conversation with the reasoning state that the caller's dialect could not carry and that the vault stored for
+ * its account. States that the vault does not have at once are awaited, and then the conversation is read again.
+ */
+function readConversation(
+  { reasoning }: AdaptParts,
+  hold: Hold,
+  { callerCodec }: Translation,
+): Conversation | Promise<Conversation> {
+  const { accountId } = hold.route.permit.caller
+  const found = new Map<string, readonly string[] | undefined>()
+  const awaited: Promise<void>[] = []
+  const recall: NonNullable<Call['recall']> = id => {
+    let packed = found.has(id) ? found.get(id) : reasoning.get({ accountId, id })
+    if (packed instanceof Promise) {
+      awaited.push(packed.then(late => void found.set(id, late)))
+      packed = undefined
+    }
+    return (packed ?? []).flatMap(state => unpackReasoningState(state) ?? [])
+  }
+  const read = (): Conversation => callerCodec.readConversation({ ...hold.call, recall })
+  const conversation = read()
+  return awaited.length === 0 ? conversation : Promise.all(awaited).then(read)
 }
 
 /** Builds and signs the request. Returns a promise only where signing must fetch something. */

@@ -47,6 +47,10 @@ export interface KeyDates {
 export type Caller = Brand<
   {
     readonly keyId: number
+    /** The version of what is known of the key and its account. */
+    readonly version: number
+    /** The digest of the key's text that the call was sent with. */
+    readonly digest: Buffer
     readonly accountId: number
     readonly tier: string
     readonly qpm: number
@@ -196,6 +200,8 @@ export interface Exchange {
   readonly storage: AnswerStorage
   readonly settlement: SettlementState
   caller?: Caller
+  /** The revision of the rules and prices with which the call is admitted, where other processes can change them. */
+  revision?: number
   /** The current dates of the key, where they have changed since the call arrived. */
   keyDates?: KeyDates
   call?: Call

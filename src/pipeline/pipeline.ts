@@ -6,12 +6,14 @@ import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
 import { hasSameNames } from '../base/text/rule-names.ts'
+import { ConfigurationChanged } from '../billing/ledger.ts'
 import type { BodyType } from '../http/server/body.ts'
 import type { Gate } from '../limits/gate.ts'
 import { GateLease } from '../limits/gate.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { formatTags } from '../protocols/request/tags.ts'
+import type { Changes } from '../store/engine/store-engine.ts'
 import type { StoredResponse } from '../vault/responses.ts'
 import type { Authenticate, KeyedRequest } from './10-authenticate.ts'
 import type { CallDemand, LimitRate, RefuseUnread } from './20-limit-rate.ts'
@@ -21,7 +23,7 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import { hashBody } from './attempt/body-hash.ts'
 import { forwardedHeaders } from './attempt/forwarded-headers.ts'
-import type { Caller, CallLifetime, Exchange, Permit, Route, StopReason } from './exchange.ts'
+import type { Caller, CallLifetime, Exchange, Hold, Permit, Route, StopReason } from './exchange.ts'
 import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
@@ -53,7 +55,7 @@ export const stageOrder = [
 /** Responses that a call can continue (`previous_response_id`), as the pipeline needs them. */
 export interface PreviousResponseFinder {
   /** The response that the call continues. Throws where the caller's account does not own it. */
-  find(call: Call, permit: Permit): StoredResponse | undefined
+  find(call: Call, permit: Permit): Promise<StoredResponse> | undefined
   /** The channel whose upstream also stores the response, if any. */
   storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
   /** The call as it is forwarded, with the previous turns; the route must be known. */
@@ -66,6 +68,8 @@ export interface BackgroundCalls {
 }
 
 export interface Stages {
+  /** What this process knows of keys, rules and prices, and how it learns what others have changed. */
+  readonly configuration: Pick<Changes, 'revision' | 'refresh'>
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
   readonly refuseUnread: RefuseUnread
@@ -114,26 +118,47 @@ export interface PipelineParts {
 
 const noBody = Buffer.alloc(0)
 
+/** How often a call is admitted again because the configuration has changed meanwhile. */
+const ADMITTED_AGAIN_MAX = 2
+
+/** A call that was admitted, and could not be held because another process has changed the configuration. */
+interface EarlierAdmission {
+  readonly exchange: Exchange
+  readonly body: Buffer
+  readonly call: Call
+  /** What its limits have counted. */
+  readonly demand: CallDemand
+  readonly count: number
+}
+
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
 export function buildPipeline(parts: PipelineParts): RunCall {
   const { stages, replies, background, disconnects, gate, settler, nowMs } = parts
-  return async function runCall(ingress, protocol) {
-    const exchange = openExchange(ingress, protocol, parts)
+  return (ingress, protocol) => runCall(ingress, protocol)
+
+  async function runCall(ingress: Ingress, protocol: Protocol, earlier?: EarlierAdmission): Promise<Response> {
+    const exchange = earlier?.exchange ?? openExchange(ingress, protocol, parts)
     const { timings } = exchange
     try {
+      // Before anything of the configuration is used.
+      const { revision } = stages.configuration
+      if (revision !== undefined) exchange.revision = revision
       timings.enter('Auth')
       const authenticated = stages.authenticate(ingress)
       const caller = authenticated instanceof Promise ? await authenticated : authenticated
       exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
-      exchange.lifetime.gateLease = enter(gate, caller, timings)
-      settler.checkUnsettled()
-      ingress.onDisconnect(() => disconnects.onDisconnect(exchange))
-      ingress.onCut?.(reason => exchange.lifetime.stop.stop(reason))
-
       const { requestType = 'json' } = protocol
-      const unread = requestType === 'nothing' ? undefined : stages.refuseUnread(caller)
+      if (earlier === undefined) {
+        exchange.lifetime.gateLease = enter(gate, caller, timings)
+        settler.checkUnsettled()
+        ingress.onDisconnect(() => disconnects.onDisconnect(exchange))
+        ingress.onCut?.(reason => exchange.lifetime.stop.stop(reason))
+      }
+
+      const isRead = requestType === 'nothing' || earlier !== undefined
+      const unread = isRead ? undefined : stages.refuseUnread(caller)
       if (unread !== undefined) {
         timings.enter('RateLimit')
         throw unread
@@ -142,24 +167,29 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       let call: Call
       let demand: CallDemand
       try {
-        body =
-          requestType === 'nothing' ? noBody : await exchange.lifetime.stop.race(ingress.readBody(requestType, caller))
-        call = protocol.readCall(body, ingress)
+        if (earlier !== undefined) body = earlier.body
+        else if (requestType === 'nothing') body = noBody
+        else body = await exchange.lifetime.stop.race(ingress.readBody(requestType, caller))
+        call = earlier?.call ?? protocol.readCall(body, ingress)
         exchange.call = call
         exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         demand = demandOf(call, stages.targets.namesOf(call.model, caller))
       } catch (fault) {
-        countRefused(stages.limitRate, caller, fault)
+        await countRefused(stages.limitRate, caller, fault)
         throw fault
       }
 
       timings.enter('RateLimit')
-      exchange.permit = stages.limitRate(caller, demand)
+      // Limits that have counted the call when it was admitted before do not count it again.
+      const counted = earlier && { permit: exchange.permit!, demand: earlier.demand }
+      const permit = stages.limitRate(caller, counted === undefined ? demand : { ...demand, counted })
+      exchange.permit = permit instanceof Promise ? await permit : permit
       timings.pass()
-      if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
+      if (exchange.options.claim !== undefined) await stages.idempotency.check(caller.keyId, exchange.options.claim)
 
-      const previous = stages.previousResponses.find(call, exchange.permit)
+      const finding = stages.previousResponses.find(call, exchange.permit)
+      const previous = finding instanceof Promise ? await finding : finding
 
       timings.enter('Route')
       let found: Route
@@ -167,27 +197,35 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         found = findRoute(stages, exchange, call, previous)
       } catch (fault) {
         await refreshOrThrow(stages, fault)
-        demand = limitByNewNames(stages, exchange, call, demand)
+        demand = await limitByNewNames(stages, exchange, call, demand)
         timings.enter('Route')
         found = findRoute(stages, exchange, call, previous)
       }
       setRoute(exchange, found)
       timings.pass(routeNote(found.candidates[0]!))
-      setRoute(exchange, stages.references.narrow(found, call, { protocol }))
+      const narrowed = stages.references.narrow(found, call, { protocol })
+      setRoute(exchange, narrowed instanceof Promise ? await narrowed : narrowed)
       if (call.state !== undefined) {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
-          limitByNewNames(stages, exchange, call, demand)
+          demand = await limitByNewNames(stages, exchange, call, demand)
           // The previous turns may need more of a target than the new turn does.
           const whole = findRoute(stages, exchange, exchange.call, previous)
-          setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
+          setRoute(exchange, await stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
         }
       }
       setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
       exchange.storage.createdReferences = createdReferencesOf(exchange)
       const holdSinceMs = nowMs()
-      const hold = await stages.hold(exchange.route!, exchange.call, exchange)
+      let hold: Hold
+      try {
+        hold = await stages.hold(exchange.route!, exchange.call, exchange)
+      } catch (fault) {
+        const count = (earlier?.count ?? 0) + 1
+        await refreshConfiguration(stages, fault, exchange, count)
+        return await runCall(ingress, protocol, { exchange, body, call, demand, count })
+      }
       exchange.hold = hold
       setRoute(exchange, hold.route)
       timings.add('deduct', holdSinceMs)
@@ -199,13 +237,29 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     } catch (fault) {
       const stored =
         fault instanceof RepeatedRequest
-          ? stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
+          ? await stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
           : undefined
       if (stored !== undefined) return await replies.replay(exchange, stored)
       timings.fail(limitReason(fault))
       return await replies.refuse(exchange, fault)
     }
   }
+}
+
+/** After a hold has failed because something has changed: learns what. Throws the fault again if it has another reason. */
+async function refreshConfiguration(
+  { configuration }: Stages,
+  fault: unknown,
+  { lifetime }: Exchange,
+  count: number,
+): Promise<void> {
+  if (!(fault instanceof ConfigurationChanged)) throw fault
+  const retry = { hint: 'The configuration of the gateway is changing. Try again.', retryAfterMs: 1_000 }
+  if (count > ADMITTED_AGAIN_MAX) throw new Refusal('storage_away', `${fault.message} again and again`, retry)
+  const refreshed = configuration.refresh().catch(() => {
+    throw new Refusal('storage_away', `${fault.message}, and the change cannot be read`, retry)
+  })
+  await lifetime.stop.race(refreshed)
 }
 
 function findRoute(
@@ -221,17 +275,17 @@ function findRoute(
  * While a call waited, its model may have been found, or may have got more names: their limits count it, too. Returns
  * what the limits have counted.
  */
-function limitByNewNames(
+async function limitByNewNames(
   { targets, limitRate }: Stages,
   exchange: Exchange,
   call: Call,
   demand: CallDemand,
-): CallDemand {
+): Promise<CallDemand> {
   const caller = exchange.caller!
   const current = demandOf(call, targets.namesOf(call.model, caller))
   if (current.model === demand.model && hasSameNames(current.names!, demand.names!)) return demand
   exchange.timings.enter('RateLimit')
-  exchange.permit = limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
+  exchange.permit = await limitRate(caller, { ...current, counted: { permit: exchange.permit!, demand } })
   exchange.timings.pass()
   return current
 }
@@ -360,4 +414,5 @@ function readOptions(
   if (tags !== undefined) exchange.options.tags = tags
   if (claim !== undefined) exchange.options.claim = claim
   if (recorder !== undefined) exchange.options.recorder = recorder
+  else delete exchange.options.recorder
 }

@@ -117,7 +117,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     if (socket !== undefined) return openSocket(arrival, admitted.caller!, context)
     if (endpoint === undefined) throw refusalOfPath(arrival, candidates)
     if (endpoint.counted && admitted.caller !== undefined) {
-      const { quotas } = parts.limitRate(admitted.caller, requestDemand)
+      const { quotas } = await parts.limitRate(admitted.caller, requestDemand)
       const dialect = errorDialects[errorDialectOf(group, ingress)]
       addLimitHeaders(context.headers, quotas, { dialect, dateMs: parts.dateMs() })
     }

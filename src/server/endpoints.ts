@@ -68,7 +68,7 @@ export interface EndpointParts {
   readonly answerWeb: HandleWebRequest
   /** Built by the first request for one of them. */
   pages(): Promise<Pages>
-  isReady(): boolean
+  isReady(): Promise<boolean>
   overloadLevel(): number
   ledgerState(): LedgerState
 }
@@ -78,7 +78,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   const json =
     (body: () => string): EndpointHandler =>
     () => ({ body: body() })
-  const ownKey: EndpointHandler = ({ caller }) => replyOrNotFound(caller && reportKey(caller))
+  const ownKey: EndpointHandler = async ({ caller }) => replyOrNotFound(caller && (await reportKey(caller)))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
@@ -162,8 +162,8 @@ function responsesEndpoints(responses: StoredResponseRequests): readonly Endpoin
 }
 
 /** Findings of the ledger audit do not make the gateway unready: they freeze their own account, and others are served. */
-function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts): EndpointReply {
-  const ready = isReady()
+async function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts): Promise<EndpointReply> {
+  const ready = await isReady()
   const body = { status: ready ? 'ready' : 'not ready', overload: overloadLevel(), ledger: ledgerState() }
   return { status: ready ? 200 : 503, body: JSON.stringify(body) }
 }

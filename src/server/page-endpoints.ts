@@ -15,8 +15,8 @@ const cachedPage =
 
 /** `pages`: built by the first request for one of them. */
 export function pageEndpoints(data: PublicData, pages: () => Promise<Pages>): readonly Endpoint[] {
-  const pricing: EndpointHandler = ({ header, query }) =>
-    replyWithPage(data.pricing(query('tier')), header('if-none-match'))
+  const pricing: EndpointHandler = async ({ header, query }) =>
+    replyWithPage(await data.pricing(query('tier')), header('if-none-match'))
   return [
     { ...publicGet, path: '/api/public/models', answer: cachedPage(() => data.models) },
     { ...publicGet, path: '/api/public/providers', answer: cachedPage(() => data.providers) },

@@ -34,8 +34,8 @@ const DEFAULT: Omit<CountFactor, 'samples'> = { factor: 1, band: 0.3 }
 const BAND_MIN = 0.01
 const FLUSH_MS = 10_000
 
-export function openCountFactors({ writer, reader, onProblem }: VaultParts): CountFactors {
-  const known = new Map(reader.vault.factors())
+export async function openCountFactors({ writer, reader, onProblem }: VaultParts): Promise<CountFactors> {
+  const known = new Map(await reader.vault.factors())
   let unsaved = new Map<string, MeanVariance>()
   let timer: ReturnType<typeof setTimeout> | undefined
 

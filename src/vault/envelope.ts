@@ -3,12 +3,12 @@
 import { bounds } from '../base/bounds.ts'
 import type { Seal } from '../base/secrets/seal.ts'
 import { SealError } from '../base/secrets/seal.ts'
-import type { Writer } from '../store/engine/writer.ts'
+import type { StoreWriter } from '../store/engine/store-engine.ts'
 import type { VaultReader } from '../store/vault/vault-reader.ts'
 import type { VaultId } from '../store/vault/vault-types.ts'
 
 export interface VaultParts {
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   readonly reader: { readonly vault: VaultReader }
   readonly seal: Seal
   dateMs(): number

@@ -10,12 +10,15 @@ import { isStorableId, openOrReport, rowKey, sealLocation, sealToBase64 } from '
 export interface ReasoningStore {
   /** Each text is one state, packed with its origin. `owner.id` is the id of the tool call. A newer state replaces it. */
   put(owner: VaultId, packed: readonly string[]): void
-  get(owner: VaultId): readonly string[] | undefined
+  /** Returns a promise only where the database must be read and answers later. */
+  get(owner: VaultId): PackedStates | undefined | Promise<PackedStates | undefined>
   /** Drops half of the memory, the least recently used states first. */
   shrink(): void
   /** How many did not get to the disk. */
   readonly dropped: number
 }
+
+type PackedStates = readonly string[]
 
 interface CachedState {
   readonly packed: readonly string[]
@@ -56,6 +59,11 @@ export function openReasoning(parts: VaultParts): ReasoningStore {
       .finally(() => void (pendingBytes -= bytes))
   }
 
+  function open(owner: VaultId, sealed: Uint8Array | undefined): PackedStates | undefined {
+    const text = sealed && openOrReport(parts, sealLocation('kept_reasoning', rowKey(owner)), sealed)
+    return text && (JSON.parse(text.toString()) as string[])
+  }
+
   return {
     put(owner, packed) {
       const text = Buffer.from(JSON.stringify(packed))
@@ -72,8 +80,7 @@ export function openReasoning(parts: VaultParts): ReasoningStore {
       const cached = cache.get(rowKey(owner))
       if (cached !== undefined) return cached.expiresMs > nowMs ? cached.packed : undefined
       const sealed = reader.vault.reasoning(owner, nowMs)
-      const text = sealed && openOrReport(parts, sealLocation('kept_reasoning', rowKey(owner)), sealed)
-      return text && (JSON.parse(text.toString()) as string[])
+      return sealed instanceof Promise ? sealed.then(found => open(owner, found)) : open(owner, sealed)
     },
     shrink: () => cache.shrink(),
     get dropped() {

@@ -36,7 +36,7 @@ export type ResponseChain =
 export interface ResponseStore {
   /** Resolves when the response is durable. A response with the same id is replaced. */
   put(facts: ResponseFacts, body?: ResponseBody): Promise<'kept' | 'too_large'>
-  get(owner: VaultId): StoredResponse | undefined
+  get(owner: VaultId): Promise<StoredResponse | undefined>
   /** Changes a response that is queued or in progress. A finished response does not change any more. */
   change(owner: VaultId, status: ResponseStatus, body?: ResponseBody): Promise<ResponseChanged>
   /** Returns whether the response existed. */
@@ -58,8 +58,8 @@ const BYTES_PER_STEP = 1024 * 1024
 export function openResponses(parts: ResponsesParts): ResponseStore {
   const { writer, reader, seal, dateMs, days } = parts
   const locationOf = (owner: VaultId) => sealLocation('kept_response', rowKey(owner))
-  const find = (owner: VaultId): ResponseRow | undefined =>
-    isStorableId(owner.id) ? reader.vault.response(owner, dateMs()) : undefined
+  const find = async (owner: VaultId): Promise<ResponseRow | undefined> =>
+    isStorableId(owner.id) ? await reader.vault.response(owner, dateMs()) : undefined
 
   /** Null without a body; undefined when the body is too large. */
   function sealBody(owner: VaultId, body: ResponseBody | undefined): string | null | undefined {
@@ -82,8 +82,8 @@ export function openResponses(parts: ResponsesParts): ResponseStore {
       const expiresMs = facts.createdMs + days * DAY_MS
       return (await writer.run('keepResponse', { ...facts, expiresMs, sealed })).done
     },
-    get(owner) {
-      const row = find(owner)
+    async get(owner) {
+      const row = await find(owner)
       return row === undefined ? undefined : readRow(row)
     },
     async change(owner, status, body) {
@@ -99,7 +99,7 @@ export function openResponses(parts: ResponsesParts): ResponseStore {
       const links: StoredResponse[] = []
       let [bytes, bytesAtPause] = [0, 0]
       for (let next: string | null = id; next !== null; ) {
-        const row = find({ accountId, id: next })
+        const row = await find({ accountId, id: next })
         bytes += row?.bytes ?? 0
         const isTooLong = links.length === bounds.responseChainMax || bytes > bounds.responseChainBytesMax
         if (isTooLong) return { done: 'too_long' }

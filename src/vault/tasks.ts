@@ -18,19 +18,19 @@ export interface Task extends Omit<TaskRow, 'sealed'> {
 
 export interface TaskStore {
   create(facts: TaskFacts, dueMs: number): Promise<'created' | 'exists' | 'too_many'>
-  get(owner: VaultId): Task | undefined
+  get(owner: VaultId): Promise<Task | undefined>
   /** The newest tasks first, and the number of all tasks. */
-  list(accountId: number, filter: TaskFilter): { readonly tasks: readonly Task[]; readonly total: number }
+  list(accountId: number, filter: TaskFilter): Promise<{ readonly tasks: readonly Task[]; readonly total: number }>
   /** A body that is too large is dropped; the change is still made. */
   change(change: TaskChange, body?: Uint8Array): Promise<'changed' | 'over' | 'unknown'>
   /** Deletes a finished task. */
   delete(owner: VaultId): Promise<'dropped' | 'under_way' | 'unknown'>
   /** Some of the tasks to poll now, of all accounts, the longest due first. */
-  listDue(nowMs: number): readonly Task[]
+  listDue(nowMs: number): Promise<readonly Task[]>
   /** Some of the tasks without an upstream id. */
-  listUnstarted(): readonly Task[]
+  listUnstarted(): Promise<readonly Task[]>
   /** The task that a call has created. */
-  getByCall(callId: number, accountId: number): Task | undefined
+  getByCall(callId: number, accountId: number): Promise<Task | undefined>
 }
 
 export function openTasks(parts: VaultParts): TaskStore {
@@ -53,13 +53,13 @@ export function openTasks(parts: VaultParts): TaskStore {
       const expiresMs = facts.createdMs + bounds.taskMsMax
       return (await writer.run('createTask', { ...facts, dueMs, expiresMs })).done
     },
-    get(owner) {
-      const row = isStorableId(owner.id) ? reader.vault.task(owner) : undefined
+    async get(owner) {
+      const row = isStorableId(owner.id) ? await reader.vault.task(owner) : undefined
       return row === undefined ? undefined : readRow(row)
     },
-    list(accountId, filter) {
+    async list(accountId, filter) {
       const limit = Math.min(filter.limit, bounds.tasksListedMax)
-      const [rows, total] = reader.vault.tasks(accountId, { ...filter, limit })
+      const [rows, total] = await reader.vault.tasks(accountId, { ...filter, limit })
       return { tasks: rows.map(readRow), total }
     },
     async change(change, body) {
@@ -68,11 +68,11 @@ export function openTasks(parts: VaultParts): TaskStore {
     async delete({ accountId, id }) {
       return isStorableId(id) ? (await writer.run('dropTask', { accountId, id })).done : 'unknown'
     },
-    listUnstarted: () => reader.vault.unconfirmedTasks(bounds.tasksDueMax).map(readRow),
-    getByCall(callId, accountId) {
-      const row = reader.vault.taskOfCall(callId, accountId)
+    listUnstarted: async () => (await reader.vault.unconfirmedTasks(bounds.tasksDueMax)).map(readRow),
+    async getByCall(callId, accountId) {
+      const row = await reader.vault.taskOfCall(callId, accountId)
       return row === undefined ? undefined : readRow(row)
     },
-    listDue: nowMs => reader.vault.dueTasks(nowMs, bounds.tasksDueMax).map(readRow),
+    listDue: async nowMs => (await reader.vault.dueTasks(nowMs, bounds.tasksDueMax)).map(readRow),
   }
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
 import { Seal } from '../base/secrets/seal.ts'
 import { buildSecretRing } from '../base/secrets/secret-ring.ts'
-import type { Reader } from '../store/engine/reader.ts'
+import type { SqliteReader } from '../store/engine/reader.ts'
 import { openCallReader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { ResponseFacts, TaskFacts } from '../store/vault/vault-types.ts'
@@ -22,7 +22,7 @@ const DAY_MS = 24 * 3_600_000
 let folder: string
 let path: string
 let writer: Writer
-let reader: Reader
+let reader: SqliteReader
 let vault: Vault
 let nowMs: number
 let problems: string[]
@@ -46,7 +46,7 @@ async function open(secret = 'a'): Promise<void> {
   reader = openCallReader(path)
   const seal = new Seal(buildSecretRing(secret.repeat(43)))
   const onProblem = (detail: string): void => void problems.push(detail)
-  vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onProblem })
+  vault = await openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onProblem })
 }
 
 async function close(): Promise<void> {
@@ -94,54 +94,54 @@ describe('a response', () => {
   test('is returned after a restart, to its account only, and its text is not readable in the file', async () => {
     expect(await vault.responses.put(facts('resp_1'), body('a secret word'))).toBe('kept')
     await restart()
-    expect(vault.responses.get(keyOf('resp_1'))).toEqual({
+    expect(await vault.responses.get(keyOf('resp_1'))).toEqual({
       ...facts('resp_1'),
       expiresMs: nowMs + 30 * DAY_MS,
       body: body('a secret word'),
     })
-    expect(vault.responses.get(keyOf('resp_1', bob))).toBeUndefined()
+    expect(await vault.responses.get(keyOf('resp_1', bob))).toBeUndefined()
     expect(await vault.responses.delete(keyOf('resp_1', bob))).toBe(false)
     expect(readFileSync(path).includes('a secret word')).toBe(false)
     expect(await vault.responses.delete(keyOf('resp_1'))).toBe(true)
-    expect(vault.responses.get(keyOf('resp_1'))).toBeUndefined()
+    expect(await vault.responses.get(keyOf('resp_1'))).toBeUndefined()
   })
 
   test('cannot be decrypted in another row or account, nor with another key, and nothing is thrown', async () => {
     await vault.responses.put(facts('resp_1'), body('x'))
     await vault.responses.put(facts('resp_2', { channel: 'p#1', upstreamId: 'up' }), body('y'))
     tamper(`UPDATE kept_response SET account_id = ${bob} WHERE id = 'resp_1'`)
-    expect(vault.responses.get(keyOf('resp_1', bob))).toBeUndefined()
+    expect(await vault.responses.get(keyOf('resp_1', bob))).toBeUndefined()
     expect(problems).toEqual([expect.stringContaining('was copied from another row')])
     tamper(`UPDATE kept_response SET account_id = ${alice} WHERE id = 'resp_1'`)
-    expect(vault.responses.get(keyOf('resp_1'))).toBeDefined()
+    expect(await vault.responses.get(keyOf('resp_1'))).toBeDefined()
     await restart('b')
-    expect(vault.responses.get(keyOf('resp_1'))).toBeUndefined()
-    expect(vault.responses.get(keyOf('resp_2'))).toMatchObject({ upstreamId: 'up' }) // its upstream still stores the response
+    expect(await vault.responses.get(keyOf('resp_1'))).toBeUndefined()
+    expect(await vault.responses.get(keyOf('resp_2'))).toMatchObject({ upstreamId: 'up' }) // its upstream still stores the response
     expect(problems.at(-1)).toContain('an encryption key that is not configured')
   })
 
   test('that the upstream stores has a row and no body', async () => {
     await vault.responses.put(facts('resp_up', { upstreamId: 'resp_up' }))
-    const stored = vault.responses.get(keyOf('resp_up'))
+    const stored = await vault.responses.get(keyOf('resp_up'))
     expect([stored?.channel, stored?.upstreamId, stored?.body]).toEqual(['p#1', 'resp_up', undefined])
   })
 
   test('in the background changes until it is finished', async () => {
     await vault.responses.put(facts('resp_1', { status: 'queued' }), body('queued'))
     expect(await vault.responses.change(keyOf('resp_1'), 'in_progress')).toBe('changed')
-    expect(vault.responses.get(keyOf('resp_1'))).toMatchObject({ status: 'in_progress', body: body('queued') })
+    expect(await vault.responses.get(keyOf('resp_1'))).toMatchObject({ status: 'in_progress', body: body('queued') })
     expect(await vault.responses.change(keyOf('resp_1'), 'completed', body('done'))).toBe('changed')
     expect(await vault.responses.change(keyOf('resp_1'), 'cancelled')).toBe('over')
     expect(await vault.responses.change(keyOf('resp_1', bob), 'cancelled')).toBe('unknown')
-    expect(vault.responses.get(keyOf('resp_1'))).toMatchObject({ status: 'completed', body: body('done') })
+    expect(await vault.responses.get(keyOf('resp_1'))).toMatchObject({ status: 'completed', body: body('done') })
   })
 
   test('is deleted after thirty days', async () => {
     await vault.responses.put(facts('resp_1'), body('x'))
     nowMs += 30 * DAY_MS - 1
-    expect(vault.responses.get(keyOf('resp_1'))).toBeDefined()
+    expect(await vault.responses.get(keyOf('resp_1'))).toBeDefined()
     nowMs += 1
-    expect(vault.responses.get(keyOf('resp_1'))).toBeUndefined()
+    expect(await vault.responses.get(keyOf('resp_1'))).toBeUndefined()
   })
 
   test('that is too large, or has a too long id, is not stored', async () => {
@@ -150,7 +150,10 @@ describe('a response', () => {
     )
     const endless = 'x'.repeat(bounds.storedIdCharsMax + 1)
     expect(await vault.responses.put(facts(endless), body('x'))).toBe('too_large')
-    expect([vault.responses.get(keyOf(endless)), vault.responses.get(keyOf(''))]).toEqual([undefined, undefined])
+    expect([await vault.responses.get(keyOf(endless)), await vault.responses.get(keyOf(''))]).toEqual([
+      undefined,
+      undefined,
+    ])
   })
 })
 
@@ -195,29 +198,29 @@ describe('reasoning state', () => {
   test('is available at once, to its account only, and the newest replaces older ones', async () => {
     vault.reasoning.put(keyOf('call_1'), ['d2VpcjF7old'])
     vault.reasoning.put(keyOf('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.get(keyOf('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.get(keyOf('call_1', bob))).toBeUndefined()
+    expect(await vault.reasoning.get(keyOf('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(await vault.reasoning.get(keyOf('call_1', bob))).toBeUndefined()
     await restart()
-    expect(vault.reasoning.get(keyOf('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.get(keyOf('call_1', bob))).toBeUndefined()
+    expect(await vault.reasoning.get(keyOf('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(await vault.reasoning.get(keyOf('call_1', bob))).toBeUndefined()
     expect(readFileSync(path).includes('d2VpcjF7')).toBe(false)
     nowMs += bounds.reasoningStateMsMax
-    expect(vault.reasoning.get(keyOf('call_1'))).toBeUndefined()
+    expect(await vault.reasoning.get(keyOf('call_1'))).toBeUndefined()
     expect([vault.reasoning.dropped, problems]).toEqual([0, []])
   })
 
-  test('expires in memory, too', () => {
+  test('expires in memory, too', async () => {
     vault.reasoning.put(keyOf('call_1'), ['x'])
     nowMs += bounds.reasoningStateMsMax
-    expect(vault.reasoning.get(keyOf('call_1'))).toBeUndefined()
+    expect(await vault.reasoning.get(keyOf('call_1'))).toBeUndefined()
   })
 
-  test('that comes faster than the disk writes is only in memory, and this is reported once', () => {
+  test('that comes faster than the disk writes is only in memory, and this is reported once', async () => {
     const text = 'x'.repeat(200_000)
     const fitCount = Math.floor(bounds.reasoningWaitingBytesMax / (text.length + 4))
     for (let index = 0; index < fitCount + 3; index++) vault.reasoning.put(keyOf(`call_${index}`), [text])
     expect([vault.reasoning.dropped, problems.length]).toEqual([3, 1])
-    expect(vault.reasoning.get(keyOf(`call_${fitCount + 2}`))).toEqual([text])
+    expect(await vault.reasoning.get(keyOf(`call_${fitCount + 2}`))).toEqual([text])
   })
 
   test('uses limited memory, and is read from the disk otherwise', async () => {
@@ -229,15 +232,15 @@ describe('reasoning state', () => {
     }
     await writer.run('setSetting', { name: 'x', value: 'x' })
     expect(vault.reasoning.dropped).toBe(0)
-    expect(vault.reasoning.get(keyOf('call_0'))?.[1]).toBe('0')
+    expect((await vault.reasoning.get(keyOf('call_0')))?.[1]).toBe('0')
     tamper('DELETE FROM kept_reasoning')
-    expect(vault.reasoning.get(keyOf('call_0'))).toBeUndefined()
-    expect(vault.reasoning.get(keyOf(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
+    expect(await vault.reasoning.get(keyOf('call_0'))).toBeUndefined()
+    expect((await vault.reasoning.get(keyOf(`call_${many - 1}`)))?.[1]).toBe(String(many - 1))
   })
 
-  test('that is too large is not stored', () => {
+  test('that is too large is not stored', async () => {
     vault.reasoning.put(keyOf('call_1'), ['x'.repeat(bounds.reasoningStateBytesMax)])
-    expect([vault.reasoning.get(keyOf('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
+    expect([await vault.reasoning.get(keyOf('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
   })
 })
 
@@ -261,16 +264,16 @@ describe('a task', () => {
     const change = { callId: 7_000, updatedMs: nowMs, polledMs: nowMs }
     await vault.tasks.change({ ...change, status: 'running', dueMs: nowMs + 20, upstreamId: 'up-1' }, body)
     await restart()
-    expect(vault.tasks.listDue(nowMs + 19)).toEqual([])
-    const [due] = vault.tasks.listDue(nowMs + 20)
+    expect(await vault.tasks.listDue(nowMs + 19)).toEqual([])
+    const [due] = await vault.tasks.listDue(nowMs + 20)
     expect(due).toMatchObject({ id: 'cgt-1', accountId: alice, upstreamId: 'up-1', channel: 'p#1', polledMs: nowMs })
     expect(due?.body).toEqual(body)
     expect(await vault.tasks.delete(keyOf('cgt-1'))).toBe('under_way')
     expect(await vault.tasks.change({ ...change, status: 'succeeded', dueMs: null })).toBe('changed')
-    expect(vault.tasks.get(keyOf('cgt-1'))).toMatchObject({ status: 'succeeded', body })
-    expect(vault.tasks.get(keyOf('cgt-1', bob))).toBeUndefined()
-    expect(vault.tasks.list(alice, { limit: 10, offset: 0 }).total).toBe(1)
-    expect(vault.tasks.listDue(nowMs + DAY_MS)).toEqual([])
+    expect(await vault.tasks.get(keyOf('cgt-1'))).toMatchObject({ status: 'succeeded', body })
+    expect(await vault.tasks.get(keyOf('cgt-1', bob))).toBeUndefined()
+    expect((await vault.tasks.list(alice, { limit: 10, offset: 0 })).total).toBe(1)
+    expect(await vault.tasks.listDue(nowMs + DAY_MS)).toEqual([])
     expect(await vault.tasks.delete(keyOf('cgt-1'))).toBe('dropped')
   })
 
@@ -287,46 +290,46 @@ describe('a task', () => {
     await vault.tasks.create(task, nowMs)
     const change = { callId: 7_000, status: 'failed', dueMs: null, updatedMs: nowMs } as const
     expect(await vault.tasks.change(change, Buffer.alloc(bounds.taskBodyBytesMax + 1))).toBe('changed')
-    expect(vault.tasks.get(keyOf('cgt-1'))?.body).toBeUndefined()
+    expect((await vault.tasks.get(keyOf('cgt-1')))?.body).toBeUndefined()
     expect(problems).toHaveLength(1)
   })
 })
 
 test('a file belongs to its account and its channel', async () => {
   await vault.files.add(keyOf('file-1'), { channel: 'p#2', bytes: 3 })
-  expect([vault.files.channelOf(keyOf('file-1')), vault.files.channelOf(keyOf('file-1', bob))]).toEqual([
+  expect([await vault.files.channelOf(keyOf('file-1')), await vault.files.channelOf(keyOf('file-1', bob))]).toEqual([
     'p#2',
     undefined,
   ])
-  expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([
+  expect([await vault.files.sum(alice), await vault.files.sum(bob)]).toEqual([
     { files: 1, bytes: 3 },
     { files: 0, bytes: 0 },
   ])
-  expect(vault.references.channelsOf(alice, ['file:file-1', 'container:file-1'])).toEqual(
+  expect(await vault.references.channelsOf(alice, ['file:file-1', 'container:file-1'])).toEqual(
     new Map([['file:file-1', 'p#2']]),
   )
   expect([await vault.files.remove(keyOf('file-1', bob)), await vault.files.remove(keyOf('file-1'))]).toEqual([
     false,
     true,
   ])
-  expect(vault.files.channelOf(keyOf('file-1'))).toBeUndefined()
+  expect(await vault.files.channelOf(keyOf('file-1'))).toBeUndefined()
 })
 
 test('an id of an answer belongs to its account and channel until it expires, also after a restart', async () => {
   await vault.references.add(alice, ['container:c1', 'item:i1'], 'p#2')
   await vault.references.add(alice, ['container:c1', 'x'.repeat(bounds.storedIdCharsMax + 1)], 'p#3')
   const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.storedIdCharsMax + 1)]
-  expect(vault.references.channelsOf(alice, ids)).toEqual(
+  expect(await vault.references.channelsOf(alice, ids)).toEqual(
     new Map([
       ['container:c1', 'p#3'],
       ['item:i1', 'p#2'],
     ]),
   )
-  expect(vault.references.channelsOf(bob, ids).size).toBe(0)
+  expect((await vault.references.channelsOf(bob, ids)).size).toBe(0)
   await restart()
-  expect(vault.references.channelsOf(alice, ids).size).toBe(2)
+  expect((await vault.references.channelsOf(alice, ids)).size).toBe(2)
   nowMs += bounds.storedReferenceMsMax
-  expect(vault.references.channelsOf(alice, ids).size).toBe(0)
+  expect((await vault.references.channelsOf(alice, ids)).size).toBe(0)
 })
 
 describe('a token count factor', () => {
@@ -366,7 +369,7 @@ describe('a token count factor', () => {
       isWriterAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']
     const seal = new Seal(buildSecretRing('a'.repeat(43)))
     const onProblem = (detail: string): void => void problems.push(detail)
-    const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onProblem })
+    const other = await openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onProblem })
     for (let index = 0; index < 10; index++) other.factors.learn('p/m', 100, 150)
     await other.factors.flush()
     expect([problems.length, reader.vault.factors().size]).toEqual([1, 0])

@@ -20,11 +20,11 @@ import { openTasks } from './tasks.ts'
 export interface FileRegistry {
   add(owner: VaultId, at: { readonly channel: string; readonly bytes: number }): Promise<'kept' | 'too_large'>
   /** The number and the total size of an account's files. */
-  sum(accountId: number): FilesSum
+  sum(accountId: number): Promise<FilesSum>
   /** The channel of a file; undefined when it does not belong to this account. */
-  channelOf(owner: VaultId): string | undefined
+  channelOf(owner: VaultId): Promise<string | undefined>
   /** The newest files first. */
-  list(accountId: number): readonly FileRow[]
+  list(accountId: number): Promise<readonly FileRow[]>
   /** Returns whether the file belonged to this account. */
   remove(owner: VaultId): Promise<boolean>
 }
@@ -34,7 +34,7 @@ export interface ReferenceRegistry {
   /** Each id begins with its kind and a colon. */
   add(accountId: number, ids: readonly string[], channel: string): Promise<void>
   /** The channel of each of these ids that belongs to the account, including uploaded files. */
-  channelsOf(accountId: number, ids: readonly string[]): ReadonlyMap<string, string>
+  channelsOf(accountId: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 
 export interface Vault {
@@ -48,8 +48,8 @@ export interface Vault {
   close(): Promise<void>
 }
 
-export function openVault(parts: ResponsesParts): Vault {
-  const factors = openCountFactors(parts)
+export async function openVault(parts: ResponsesParts): Promise<Vault> {
+  const factors = await openCountFactors(parts)
   return {
     responses: openResponses(parts),
     reasoning: openReasoning(parts),
@@ -68,9 +68,9 @@ function openFiles({ writer, reader, dateMs }: VaultParts): FileRegistry {
       const expiresMs = dateMs() + bounds.storedFileMsMax
       return (await writer.run('keepFile', { accountId, id, channel, bytes, expiresMs })).done
     },
-    channelOf: owner => (isStorableId(owner.id) ? reader.vault.file(owner, dateMs()) : undefined),
-    sum: accountId => reader.vault.filesSum(accountId, dateMs()),
-    list: accountId => reader.vault.files(accountId, dateMs(), bounds.filesListedMax),
+    channelOf: async owner => (isStorableId(owner.id) ? await reader.vault.file(owner, dateMs()) : undefined),
+    sum: async accountId => await reader.vault.filesSum(accountId, dateMs()),
+    list: async accountId => await reader.vault.files(accountId, dateMs(), bounds.filesListedMax),
     async remove({ accountId, id }) {
       return isStorableId(id) && (await writer.run('dropFile', { accountId, id })).done === 'dropped'
     },
@@ -87,13 +87,13 @@ function openReferences({ writer, reader, dateMs }: VaultParts): ReferenceRegist
       const expiresMs = dateMs() + bounds.storedReferenceMsMax
       await writer.run('keepReferences', { accountId, ids: storable, channel, expiresMs })
     },
-    channelsOf(accountId, ids) {
+    async channelsOf(accountId, ids) {
       const nowMs = dateMs()
-      const found = new Map(reader.vault.references(accountId, nowMs, ids.filter(isStorableId)))
+      const found = new Map(await reader.vault.references(accountId, nowMs, ids.filter(isStorableId)))
       for (const id of ids) {
         if (!id.startsWith(FILE_PREFIX) || found.has(id)) continue
         const channel = isStorableId(id)
-          ? reader.vault.file({ accountId, id: id.slice(FILE_PREFIX.length) }, nowMs)
+          ? await reader.vault.file({ accountId, id: id.slice(FILE_PREFIX.length) }, nowMs)
           : undefined
         if (channel !== undefined) found.set(id, channel)
       }

@@ -79,7 +79,7 @@ test('stored channels and providers survive restarts, and are marked as unusable
   rmSync(folder, { recursive: true })
 })
 
-test('rules of channels from before the channel table are migrated unchanged', () => {
+test('rules of channels from before the channel table are migrated unchanged', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'weir-old-')), 'weir.db')
   const db = openWriter(path)
   const all = readMigrations()
@@ -96,7 +96,7 @@ test('rules of channels from before the channel table are migrated unchanged', (
     seal,
     onError: detail => expect(detail).toBe(''),
   })
-  book.reload()
+  await book.reload()
   const [row] = book.current.channels
   expect(row).toMatchObject({ channel: 'p#abc', disabled: true, weight: 7, requestsPerMinute: 5, tags: ['eu', 'x'] })
   expect(row!.proxy!.reveal()).toBe('http://proxy:1')

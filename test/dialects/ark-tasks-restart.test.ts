@@ -74,10 +74,10 @@ const taskRows = () => read(db => db.query('SELECT id, status, due_ms AS due FRO
 const faults = () => read(bookFaults)
 const records = (): unknown[] => harness.records().map(({ outcome, rule, cost }) => [outcome, rule, cost])
 
-function onlyTask({ vault }: Store): Task {
+async function onlyTask({ vault }: Store): Promise<Task> {
   const row = read(db => db.query('SELECT call_id AS callId, account_id AS accountId FROM task').get())
   const { callId, accountId } = row as { callId: bigint; accountId: bigint }
-  return vault.tasks.getByCall(Number(callId), Number(accountId))!
+  return (await vault.tasks.getByCall(Number(callId), Number(accountId)))!
 }
 
 async function waitUntilSettled(): Promise<void> {
@@ -110,7 +110,7 @@ describe('a gateway that was killed', () => {
   test('between the row of a task and its hold drops the row', async () => {
     await createTask(harness, key)
     await whileDown(async store => {
-      const { callId, ...task } = onlyTask(store)
+      const { callId, ...task } = await onlyTask(store)
       await store.vault.tasks.create({ ...task, callId: callId + 1, id: 'task_x' }, Date.now() + DAY_MS)
     })
     await restart(0, 1e6)
@@ -122,7 +122,7 @@ describe('a gateway that was killed', () => {
   test('between the hold and the answer of the upstream releases the hold', async () => {
     await createTask(harness, key)
     await whileDown(async store => {
-      const { callId, accountId, keyId, ...task } = onlyTask(store)
+      const { callId, accountId, keyId, ...task } = await onlyTask(store)
       const ids = { callId: callId + 1, accountId, keyId }
       await store.vault.tasks.create({ ...task, ...ids, id: 'task_x' }, Date.now() + DAY_MS)
       const { draft } = JSON.parse(task.admitted)
@@ -138,7 +138,7 @@ describe('a gateway that was killed', () => {
   test('between the final answer of the upstream and the settlement settles by that answer, without a request', async () => {
     const id = await createTask(harness, key)
     await whileDown(async store => {
-      const { callId } = onlyTask(store)
+      const { callId } = await onlyTask(store)
       const change = { callId, status: 'succeeded', dueMs: 1, updatedMs: 1, polledMs: 1 } as const
       await store.vault.tasks.change(change, succeeded(id))
     })
@@ -151,7 +151,7 @@ describe('a gateway that was killed', () => {
   test('between the settlement and the update of the row does not charge again', async () => {
     const id = await createTask(harness, key)
     await whileDown(async store => {
-      const { callId, accountId, keyId, admitted } = onlyTask(store)
+      const { callId, accountId, keyId, admitted } = await onlyTask(store)
       const change = { callId, status: 'succeeded', dueMs: 1, updatedMs: 1, polledMs: 1 } as const
       await store.vault.tasks.change(change, succeeded(id))
       const nothing = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, lines: null }

@@ -14,7 +14,7 @@ const flags = { revoked: false, strictCap: false, strict: false, keepsBodies: fa
 const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
 const counted = { qpm: 60, limitsKeyId: 1, hasOwnLimit: false }
-const owned = { id: 1, accountId: 1, tier: 'pro', pricePerMille: 1000 }
+const owned = { id: 1, version: 1, accountId: 1, tier: 'pro', pricePerMille: 1000 }
 const row: KeyRow = { ...owned, ...counted, ...flags, ...rights, ...bounded }
 
 function bench() {

@@ -149,7 +149,7 @@ describe('budgets', () => {
     expect(Date.parse(budgets[0]!.ends_at as string)).toBeGreaterThan(Date.parse(today))
   })
 
-  test('start again with their period, and show when the period ends', () => {
+  test('start again with their period, and show when the period ends', async () => {
     const reader = openCallReader(join(harness.folder, 'weir.db'))
     const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
     const limited = { limits: new Limits(), nowMs: () => 0 }
@@ -161,7 +161,7 @@ describe('budgets', () => {
     const dates = { expiresMs: null, untilMs: newYearsEve }
     const rights = { allows: ['a/*'], accountAllows: ['*'], denies: null, requires: ['eu'], accountId: 1, ...dates }
     const counted = { tier: 'pro', qpm: 1, limitsKeyId: keyId, hasOwnLimit: false }
-    const result = JSON.parse(reportKey({ keyId, ...counted, strictCap: false, ...rights })!) as Report
+    const result = JSON.parse((await reportKey({ keyId, ...counted, strictCap: false, ...rights }))!) as Report
     reader.close()
     const models = { allowed: ['a/*'], allowed_to_account: ['*'], denied: null, required_tags: ['eu'] }
     expect(result).toMatchObject({ models, expires_at: '2099-12-31T23:59:00.000Z' })

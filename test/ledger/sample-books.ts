@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { migrate, openWriter } from '../../src/store/engine/database.ts'
 import type { OperationRunner } from '../../src/store/engine/operation-runner.ts'
 import { buildOperations } from '../../src/store/engine/operation-runner.ts'
+import type { OperationInput, OperationName } from '../../src/store/engine/operations.ts'
 import { openBooks } from '../../src/store/ledger/books.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
@@ -79,38 +80,48 @@ export function openSampleBooks(nowMs: () => number = Date.now): SampleBooks {
         })
         .immediate(),
   }
-  fill(books)
+  books.run(run => {
+    for (const { name, input } of sampleOperations()) (run[name] as (input: unknown) => unknown)(input)
+  })
   return books
 }
 
-function fill(books: SampleBooks): void {
+type SampleOperation = {
+  readonly [Name in OperationName]: { readonly name: Name; readonly input: OperationInput<Name> }
+}[OperationName]
+
+/** All operations that make the sample, in their order. */
+export function sampleOperations(): readonly SampleOperation[] {
   const aliceIds = { accountId: alice, keyId: aliceKey }
   const bobIds = { accountId: bob, keyId: bobKey }
-  books.run(run => {
-    for (const { accountId, keyId } of [aliceIds, bobIds]) {
-      const words = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: keyId + 500 }
-      run.createKey({ id: keyId, accountId, digest: digestOf(keyId), pepper: 'aabbccdd', credit: '1000', ...words })
-    }
-    const posted = { reference: 'invoice 1', author: 'cli', accountId: alice, ref: 3_001 }
-    run.post({ kind: 'top_up', amount: '5000', ...posted })
-    run.post({ kind: 'adjustment', amount: '-300', ...posted, ref: 3_002 })
-    run.setBudget({ scopeId: aliceKey, span: 'total', cap: '9000' })
-    run.setBudget({ scopeId: bob, span: 'month', cap: '9000' })
-    const codes = [usedCode, freshCode].map(id => ({ id, digest: digestOf(id) }))
-    run.createCodes({ codes, pepper: 'aabbccdd', batch: 'b', amount: '70', author: 'cli', expiresMs: null })
-    run.redeemCode({ digests: [digestOf(usedCode)], accountId: bob })
+  const keys = [aliceIds, bobIds].map(({ accountId, keyId }): SampleOperation => {
+    const words = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: keyId + 500 }
+    const key = { id: keyId, accountId, digest: digestOf(keyId), pepper: 'aabbccdd', credit: '1000', ...words } as const
+    return { name: 'createKey', input: key }
   })
-  books.run(run => {
-    for (const callId of [calls.refunded, calls.free, calls.open, calls.plain])
-      run.hold(holdOf(callId, aliceIds, '400'))
-    run.hold(holdOf(calls.short, bobIds, '1000'))
-    run.settle({ record: recordOf(calls.refunded, aliceIds), cost: '150' })
-    run.settle({ record: recordOf(calls.free, aliceIds), cost: '0' })
-    run.settle({ record: recordOf(calls.plain, aliceIds), cost: '120' })
-    run.settle({ record: recordOf(calls.short, bobIds), cost: '1500' })
-    run.post({ kind: 'gift', ref: 3_003, accountId: bob, amount: '600', reference: null, author: 'cli' })
-    run.post({ kind: 'refund', ref: calls.refunded, accountId: alice, amount: '100', reference: null, author: 'cli' })
-  })
+  const posted = { reference: 'invoice 1', author: 'cli', accountId: alice, ref: 3_001 }
+  const codes = [usedCode, freshCode].map(id => ({ id, digest: digestOf(id) }))
+  const codeFacts = { pepper: 'aabbccdd', batch: 'b', amount: '70', author: 'cli', expiresMs: null } as const
+  const held = [calls.refunded, calls.free, calls.open, calls.plain]
+  const gift = { ref: 3_003, accountId: bob, amount: '600', reference: null, author: 'cli' } as const
+  const refund = { ref: calls.refunded, accountId: alice, amount: '100', reference: null, author: 'cli' } as const
+  return [
+    ...keys,
+    { name: 'post', input: { kind: 'top_up', amount: '5000', ...posted } },
+    { name: 'post', input: { kind: 'adjustment', amount: '-300', ...posted, ref: 3_002 } },
+    { name: 'setBudget', input: { scopeId: aliceKey, span: 'total', cap: '9000' } },
+    { name: 'setBudget', input: { scopeId: bob, span: 'month', cap: '9000' } },
+    { name: 'createCodes', input: { codes, ...codeFacts } },
+    { name: 'redeemCode', input: { digests: [digestOf(usedCode)], accountId: bob } },
+    ...held.map((callId): SampleOperation => ({ name: 'hold', input: holdOf(callId, aliceIds, '400') })),
+    { name: 'hold', input: holdOf(calls.short, bobIds, '1000') },
+    { name: 'settle', input: { record: recordOf(calls.refunded, aliceIds), cost: '150' } },
+    { name: 'settle', input: { record: recordOf(calls.free, aliceIds), cost: '0' } },
+    { name: 'settle', input: { record: recordOf(calls.plain, aliceIds), cost: '120' } },
+    { name: 'settle', input: { record: recordOf(calls.short, bobIds), cost: '1500' } },
+    { name: 'post', input: { kind: 'gift', ...gift } },
+    { name: 'post', input: { kind: 'refund', ...refund } },
+  ]
 }
 
 /** Makes a change that the triggers and the checks forbid, and restores the triggers and checks. */

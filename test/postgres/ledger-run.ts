@@ -3,11 +3,10 @@
 // test/store.
 
 import { idAtMs } from '../../src/base/ids.ts'
-import type { HotName, OperationInput } from '../../src/store/engine/operations.ts'
+import type { ColdName, HotName, OperationInput } from '../../src/store/engine/operations.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
-import type { StatelessName } from '../../src/store/postgres/cold-operations.ts'
 import { PostgresOperations } from '../../src/store/postgres/cold-operations.ts'
 import { LedgerWriter } from '../../src/store/postgres/ledger.ts'
 import { Membership } from '../../src/store/postgres/membership.ts'
@@ -252,7 +251,7 @@ export class LedgerRun {
   async #runCold(): Promise<void> {
     const random = this.#random
     const account = this.#account()
-    const operations: readonly [StatelessName, unknown][] = [
+    const operations: readonly [ColdName, unknown][] = [
       ['post', this.#posting(account)],
       [
         'post',
@@ -278,7 +277,7 @@ export class LedgerRun {
     ]
     const [name, input] = operations[random(operations.length)]!
     const expected = (this.#books.run[name] as (input: unknown) => { done: string })(input)
-    const found = await this.#cold.run(name, input as OperationInput<StatelessName>, { actor: 'test' })
+    const found = await this.#cold.run(name, input as OperationInput<ColdName>, { actor: 'test' })
     this.#count(`${name} ${expected.done}`)
     this.#same({ name, input }, found, expected)
   }

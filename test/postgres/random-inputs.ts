@@ -1,15 +1,14 @@
 // Random inputs of operations, from few ids and names, so that many of them meet.
 
-import type { OperationInput } from '../../src/store/engine/operations.ts'
-import type { StatelessName } from '../../src/store/postgres/cold-operations.ts'
+import type { ColdName, OperationInput } from '../../src/store/engine/operations.ts'
 import { randomFrom } from '../support/chance.ts'
 
 export interface RandomOperation {
-  readonly name: StatelessName
-  readonly input: OperationInput<StatelessName>
+  readonly name: ColdName
+  readonly input: OperationInput<ColdName>
 }
 
-type Generators = { readonly [Name in StatelessName]?: () => OperationInput<Name> }
+type Generators = { readonly [Name in ColdName]?: () => OperationInput<Name> }
 
 export function randomOperations(seed: number, nowMs: () => number): () => RandomOperation {
   const below = randomFrom(seed)
@@ -259,9 +258,9 @@ export function randomOperations(seed: number, nowMs: () => number): () => Rando
     keepRecordsFrom: () => ({ id: below(1_000) }),
     deleteRecords: () => ({ ids: [below(100)], rolledSeq: 0, order: { id: below(5), next: orNull(below(50) + 1) } }),
   }
-  const names = Object.keys(generators) as StatelessName[]
+  const names = Object.keys(generators) as ColdName[]
   return () => {
     const chosen = pick(...names)
-    return { name: chosen, input: generators[chosen]!() as OperationInput<StatelessName> }
+    return { name: chosen, input: generators[chosen]!() as OperationInput<ColdName> }
   }
 }

@@ -2,21 +2,33 @@
 
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { migrate } from '../../src/store/engine/database.ts'
 // Register the statements of all operations and queries.
 import '../../src/store/engine/operation-runner.ts'
 import '../../src/store/engine/reader.ts'
 import '../../src/store/ledger/billed-calls.ts'
+import '../../src/store/ledger-audit/audit.ts'
 import '../../src/store/queries/queries.ts'
+import '../../src/store/statistics/record-money.ts'
 import { registeredTexts } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
+import { StatisticsFile } from '../../src/store/statistics/statistics-file.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 
+const folder = mkdtempSync(join(tmpdir(), 'weir-statements-'))
 const sqlite = new Database(':memory:', { strict: true, safeIntegers: true })
 migrate(sqlite)
-afterAll(() => sqlite.close())
+new StatisticsFile(join(folder, 'stats.db')).close()
+sqlite.run('ATTACH ?1 AS stats', [join(folder, 'stats.db')])
+afterAll(() => {
+  sqlite.close()
+  rmSync(folder, { recursive: true })
+})
 
 /** Statements that control transactions cannot be prepared. */
 const texts = registeredTexts().filter(({ sqlite: sql }) => !/^(SAVEPOINT|ROLLBACK|RELEASE)\b/.test(sql))

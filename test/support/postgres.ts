@@ -6,7 +6,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
-import type { PoolOptions } from '../../src/store/postgres/pools.ts'
+import type { PoolOptions, PostgresAddress } from '../../src/store/postgres/pools.ts'
 import { PostgresPool } from '../../src/store/postgres/pools.ts'
 
 const VERSIONS = '/usr/lib/postgresql'
@@ -50,12 +50,15 @@ export function tellMissingPostgres(): void {
 }
 
 export interface TestPostgres {
-  /** Opens a pool on a new, empty database. */
-  open(options?: Partial<PoolOptions>): Promise<PostgresPool>
+  /** Opens a pool on a new database. It is empty, or a copy of another one that nobody is connected to. */
+  open(options?: Partial<PoolOptions>, template?: string): Promise<PostgresPool>
   /** The name of the database that was created last. */
   readonly lastDatabase: string
+  addressOf(database: string): PostgresAddress
   /** Opens another pool on a database. */
   openAgain(database: string, options?: Partial<PoolOptions>): PostgresPool
+  /** Closes all pools. */
+  closeAll(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -75,26 +78,36 @@ export async function startPostgres(): Promise<TestPostgres> {
     { cwd: folder, stdout: 'ignore', stderr: 'ignore' },
   )
   const pools: PostgresPool[] = []
+  const addressOf = (database: string): PostgresAddress => ({
+    socket: join(folder, '.s.PGSQL.5432'),
+    username: 'weir',
+    database,
+  })
   const openAgain = (database: string, options: Partial<PoolOptions> = {}): PostgresPool => {
-    const address = { socket: join(folder, '.s.PGSQL.5432'), username: 'weir', database }
-    const pool = new PostgresPool({ address, connections: 2, deadlineMs: 10_000, ...options })
+    const pool = new PostgresPool({ address: addressOf(database), connections: 2, deadlineMs: 10_000, ...options })
     pools.push(pool)
     return pool
   }
   await untilReady(server, openAgain('postgres', { connections: 1 }))
   let count = 0
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(pools.splice(0).map(pool => pool.close()))
+  }
   return {
     openAgain,
+    addressOf,
     get lastDatabase() {
       return `test_${count}`
     },
-    async open(options) {
+    async open(options, template) {
       const database = `test_${++count}`
-      await openAgain('postgres', { connections: 1 }).runScript(`CREATE DATABASE ${database}`)
+      const from = template === undefined ? '' : ` TEMPLATE ${template}`
+      await openAgain('postgres', { connections: 1 }).runScript(`CREATE DATABASE ${database}${from}`)
       return openAgain(database, options)
     },
+    closeAll,
     async stop() {
-      await Promise.all(pools.map(pool => pool.close()))
+      await closeAll()
       server.kill('SIGINT')
       await server.exited
       rmSync(folder, { recursive: true })

@@ -32,7 +32,7 @@ declare const price: NanosPerMillion
 
 /** In order, everything compiles. */
 export async function inOrder(): Promise<void> {
-  const allowed: Permit = limitRate(caller, demand)
+  const allowed: Permit = await limitRate(caller, demand)
   const found: Route = routeCall(allowed, routeRequest)
   const held: Hold = await holdCall(found, call, exchange)
   await adapt(parts, { hold: held, candidate: found.candidates[0]!, exchange, channel })

@@ -30,7 +30,7 @@ export async function runChecks(env: ProcessEnvironment): Promise<readonly Check
     ...checkUnknownVariables(env, known),
     ...providers.findings,
     ...(await checkAddresses(config, providers.catalogue)),
-    ...checkFolder(config, providers.catalogue),
+    ...(await checkFolder(config, providers.catalogue)),
     ...checkMachine(config, env, isRunning),
   ]
 }

@@ -25,7 +25,7 @@ const GROUP_AND_OTHERS = 0o077
 
 type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
-export function checkFolder(config: Config, catalogue: Catalogue): readonly CheckFinding[] {
+export async function checkFolder(config: Config, catalogue: Catalogue): Promise<readonly CheckFinding[]> {
   const folder = resolve(config.dataFolder)
   const [pathTroubles] = catchFolderError('WEIR_DATA', () => void controlSocketOf(folder))
   const troubles: CheckFinding[] = [...pathTroubles]
@@ -37,7 +37,7 @@ export function checkFolder(config: Config, catalogue: Catalogue): readonly Chec
   const rings = checkSecrets(folder, config.env, troubles)
   if (!existsSync(folder)) return [...troubles, ...checkParent(folder)]
   troubles.push(...checkWritable(folder), ...checkFolderMode(folder))
-  return hasDatabase(folder) ? [...troubles, ...checkDatabase(folder, rings, catalogue)] : troubles
+  return hasDatabase(folder) ? [...troubles, ...(await checkDatabase(folder, rings, catalogue))] : troubles
 }
 
 /** Runs a check and returns its result. A FolderError becomes a finding. */
@@ -92,7 +92,11 @@ function checkSecrets(folder: string, env: Config['env'], troubles: CheckFinding
   return Object.fromEntries(secretKinds.map(kind => [kind, read(kind)])) as SecretRings
 }
 
-function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue): readonly CheckFinding[] {
+async function checkDatabase(
+  folder: string,
+  rings: SecretRings,
+  catalogue: Catalogue,
+): Promise<readonly CheckFinding[]> {
   const path = databaseOf(folder)
   try {
     const inspection = inspectFolder(folder)
@@ -108,7 +112,7 @@ function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue)
       const absent = inspection.findMissingSecrets({ pepper, jwt, encryption })
       return [
         ...absent.filter(({ needed }) => needed).map(secret => problem(folder, missingSecretText(secret, folder), '')),
-        ...checkStoredRules(inspection.openRules(), new Seal(encryption), catalogue),
+        ...(await checkStoredRules(inspection.openRules(), new Seal(encryption), catalogue)),
       ]
     } finally {
       inspection.close()
@@ -132,11 +136,15 @@ const missingSecrets = (folder: string, rings: SecretRings): readonly CheckFindi
       ),
     )
 
-function checkStoredRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): readonly CheckFinding[] {
+async function checkStoredRules(
+  reader: RulesReader,
+  seal: Seal,
+  catalogue: Catalogue,
+): Promise<readonly CheckFinding[]> {
   const troubles: CheckFinding[] = []
   const onTrouble = (detail: string): void => void troubles.push(problem('rules', detail, 'weir channels set'))
   const rules = new LiveRules({ reader, seal, onError: onTrouble })
-  rules.reload()
+  await rules.reload()
   catalogue.configure(rules.current)
   catalogue.setRules(rules.current.channels)
   const { problem: unusable = rules.problem, notes } = checkRules(rules.current, catalogue)

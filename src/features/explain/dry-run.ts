@@ -40,7 +40,7 @@ export interface DryRunParts extends DryLedgerParts {
   /** Checks the limits without counting. */
   readonly checkLimits: LimitRate
   /** Counts one explanation of a key. Throws when there were too many. */
-  countExplanation(caller: Caller): void
+  countExplanation(caller: Caller): Promise<void>
   readonly targets: Pick<Targets, 'explain'>
   readonly channelPicker: Pick<ChannelPicker, 'explain'>
   readonly countTokens: CountTokens
@@ -70,7 +70,7 @@ function buildDryRun(parts: DryRunParts): RunCall {
         const caller = await pipeline.stages.authenticate(bearer)
         notes.tier = caller.tier
         checkHeader(ingress)
-        parts.countExplanation(caller)
+        await parts.countExplanation(caller)
         notes.caller = caller
         return caller
       },
@@ -100,9 +100,9 @@ function checkHeader(ingress: Ingress): void {
 
 /** Returns the explanation instead of an answer. Nothing is settled, because nothing was reserved. */
 function dryReplies({ accounts, dateMs, targets, log }: DryRunParts, notes: ExplanationNotes): Replies {
-  function explain(exchange: Exchange): Response {
+  async function explain(exchange: Exchange): Promise<Response> {
     const { caller } = notes
-    const account = caller && accounts.findByKey(caller.keyId, dateMs())
+    const account = caller && (await accounts.findByKey(caller.keyId, dateMs()))
     const body = JSON.stringify(explanationOf(exchange, notes, { account, targets }), null, 2)
     return new Response(`${body}\n`, { headers: { ...replyHeaders(exchange, JSON_TYPE), 'X-Weir-Explained': 'dry' } })
   }

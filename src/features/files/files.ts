@@ -85,9 +85,9 @@ export class FileService {
     const entered = this.#parts.gate.admit(caller)
     if (!(entered instanceof GateLease)) throw entered
     try {
-      const { location, permit } = this.#admit(caller, ask.header(PROVIDER))
+      const { location, permit } = await this.#admit(caller, ask.header(PROVIDER))
       try {
-        if (!location.provider.free) this.#checkFunds(caller)
+        if (!location.provider.free) await this.#checkFunds(caller)
         const { body, ...reply } = await this.#uploadWithin(caller, ask, location)
         const headers: Record<string, string> = {}
         addLimitHeaders(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
@@ -103,18 +103,18 @@ export class FileService {
   }
 
   /** An upload without a usable provider counts as a request, so that it is limited, too. */
-  #admit(caller: Caller, wanted: string | undefined): { readonly location: FileLocation; readonly permit: Permit } {
+  async #admit(caller: Caller, wanted: string | undefined): Promise<{ location: FileLocation; permit: Permit }> {
     const { limitRate } = this.#parts
     let location: FileLocation
     try {
       location = this.#locationFor(caller, wanted)
     } catch (fault) {
-      const { quotas, lease } = limitRate(caller, requestDemand)
+      const { quotas, lease } = await limitRate(caller, requestDemand)
       lease.release()
       throw withQuotas(fault, quotas)
     }
     const name = `${location.provider.id}/files`
-    return { location, permit: limitRate(caller, { model: name, names: plainNames(name), tokens: 0 }) }
+    return { location, permit: await limitRate(caller, { model: name, names: plainNames(name), tokens: 0 }) }
   }
 
   /** Uploads the file, unless the account would have too many files. */
@@ -124,11 +124,11 @@ export class FileService {
     let bytes = 0
     running.files++
     try {
-      this.#checkQuota(accountId, running)
+      await this.#checkQuota(accountId, running)
       const body = await ask.readBody('multipart')
       bytes = body.byteLength
       running.bytes += bytes
-      this.#checkQuota(accountId, running)
+      await this.#checkQuota(accountId, running)
       return await this.#put({ accountId, body, location }, ask)
     } finally {
       running.files--
@@ -137,18 +137,20 @@ export class FileService {
     }
   }
 
-  #checkQuota(accountId: number, running: { readonly files: number; readonly bytes: number }): void {
-    const { files, bytes } = this.#parts.files.sum(accountId)
+  async #checkQuota(accountId: number, running: { readonly files: number; readonly bytes: number }): Promise<void> {
+    // Counted before the files are read: an upload that ends meanwhile must not be missing in both.
+    const { files: runningFiles, bytes: runningBytes } = running
+    const { files, bytes } = await this.#parts.files.sum(accountId)
     const { filesOfAccountMax, filesOfAccountBytesMax } = bounds
-    if (files + running.files <= filesOfAccountMax && bytes + running.bytes <= filesOfAccountBytesMax) return
+    if (files + runningFiles <= filesOfAccountMax && bytes + runningBytes <= filesOfAccountBytesMax) return
     const hint = `An account may have ${filesOfAccountMax} files of ${filesOfAccountBytesMax / 1024 ** 3} GiB together.`
     throw new Refusal('files_too_many', `account ${accountId}`, { hint })
   }
 
   /** An upload is free, but an account without funds could not use the file. */
-  #checkFunds({ keyId }: Caller): void {
+  async #checkFunds({ keyId }: Caller): Promise<void> {
     const { accounts, dateMs } = this.#parts
-    const account = accounts.findByKey(keyId, dateMs())
+    const account = await accounts.findByKey(keyId, dateMs())
     if (account === undefined) throw new Error(`no account of key ${keyId}`)
     if (account.frozen) throw new Refusal('account_frozen', 'an upload')
     const available = availableOf(account)
@@ -173,13 +175,13 @@ export class FileService {
   }
 
   async get(ask: FileRequest): Promise<FileReply> {
-    const { id, location } = this.#find(ask)
+    const { id, location } = await this.#find(ask)
     return replyOf(await this.#ask(location, { method: 'GET', subpath: `/${id}` }))
   }
 
   async delete(ask: FileRequest): Promise<FileReply> {
     const { accountId } = callerOf(ask)
-    const { id, location } = this.#find(ask)
+    const { id, location } = await this.#find(ask)
     const answer = await this.#ask(location, { method: 'DELETE', subpath: `/${id}` })
     await this.#parts.files.remove({ accountId, id })
     return replyOf(answer)
@@ -189,7 +191,7 @@ export class FileService {
   async list(ask: FileRequest): Promise<FileReply> {
     const { accountId } = callerOf(ask)
     const limit = limitOf(ask.query('limit'))
-    const all = this.#parts.files.list(accountId)
+    const all = await this.#parts.files.list(accountId)
     const ordered = ask.query('order') === 'asc' ? all.toReversed() : all
     const after = ask.query('after')
     const rest = after === null ? ordered : ordered.slice(ordered.findIndex(({ id }) => id === after) + 1)
@@ -254,9 +256,10 @@ export class FileService {
     return channel && { provider: providers.get(channel.providerId)!, channel }
   }
 
-  #find(ask: FileRequest): { readonly id: string; readonly location: FileLocation } {
+  async #find(ask: FileRequest): Promise<{ readonly id: string; readonly location: FileLocation }> {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
-    const channel = ID.test(id) ? this.#parts.files.channelOf({ accountId: callerOf(ask).accountId, id }) : undefined
+    const owner = { accountId: callerOf(ask).accountId, id }
+    const channel = ID.test(id) ? await this.#parts.files.channelOf(owner) : undefined
     if (channel === undefined) throw unknownFile(id)
     const location = this.#locationOf(channel)
     if (location === undefined) throw new Refusal('no_channel', channel)

@@ -17,6 +17,7 @@ import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
 import { buildQueuedResponse } from '../../protocols/openai-responses/stored-responses.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
+import type { Jobs } from '../../store/engine/store-engine.ts'
 import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { ResponseStore } from '../../vault/responses.ts'
 import { tooLargeToStore } from './previous-response.ts'
@@ -24,6 +25,7 @@ import { responseFacts } from './store-response.ts'
 
 export interface BackgroundParts {
   readonly responses: Pick<ResponseStore, 'get' | 'put'>
+  readonly jobs: Jobs
   readonly log: Log
   readonly heartbeatMs: number
 }
@@ -33,11 +35,15 @@ export interface Background {
   begin(exchange: Exchange, answer: () => Promise<Response>): Promise<Response>
   /** A call that is running in the background. */
   find(owner: VaultId): BackgroundRun | undefined
+  /** Whether another process runs the call. */
+  isElsewhere(owner: VaultId): Promise<boolean>
 }
 
-export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts): Background {
+export function buildBackground({ responses, jobs, log, heartbeatMs }: BackgroundParts): Background {
   const runs = new Map<string, BackgroundRun>()
-  const keyOf = ({ accountId, id }: VaultId): string => `${accountId}/${id}`
+  const keyOf = ({ accountId, id }: VaultId) => `${accountId}/${id}` as const
+  // The response has failed when its process is dead.
+  const jobOf = (owner: VaultId) => `response ${keyOf(owner)}` as const
 
   function checkRoom(accountId: number): void {
     const ofAccount = [...runs.values()].filter(run => run.accountId === accountId).length
@@ -48,7 +54,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
 
   /** Stores the events, so that they can be streamed again. */
   async function storeEvents(run: BackgroundRun): Promise<void> {
-    const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : responses.get(run)
+    const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : await responses.get(run)
     if (stored?.body === undefined || run.events === '') return
     const { body, expiresMs: _expiresMs, ...facts } = stored
     await responses.put(facts, { ...body, events: run.events })
@@ -61,6 +67,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
     } catch (fault) {
       log.error('a background call failed', { response: run.id, fault: describeFault(fault) })
     } finally {
+      await jobs.giveBack(jobOf(run))
       runs.delete(keyOf(run))
       run.close()
     }
@@ -68,6 +75,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
 
   return {
     find: owner => runs.get(keyOf(owner)),
+    isElsewhere: owner => jobs.isElsewhere(jobOf(owner)),
     async begin(exchange, answer) {
       const kept = exchange.storage.storedCall!
       checkRoom(exchange.permit!.caller.accountId)
@@ -81,11 +89,13 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
       const run = new BackgroundRun(exchange, { ...facts, heartbeatMs })
       runs.set(keyOf(run), run)
       try {
+        if (!(await jobs.isOurs(jobOf(run)))) throw new Refusal('storage_away', 'a background response')
         const done = await responses.put(facts, { input: kept.input, output: [], response: waiting })
         if (done === 'too_large') throw tooLargeToStore()
         exchange.lifetime.stop.throwIfStopped()
       } catch (fault) {
         runs.delete(keyOf(run))
+        void jobs.giveBack(jobOf(run))
         throw fault
       }
       detach(exchange, kept, waiting)

@@ -14,6 +14,7 @@ import type { Protocol, RequestHead } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import { isObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
+import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
@@ -21,7 +22,7 @@ import type { ConversationCompaction } from './compaction.ts'
 
 export interface PreviousResponses {
   /** The response that a call continues. Throws where the account does not own it, or where it cannot be continued. */
-  find(call: Call, permit: Permit): StoredResponse | undefined
+  find(call: Call, permit: Permit): Promise<StoredResponse> | undefined
   /** The channel whose upstream also stores the response, if any. */
   storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
   /** The call as it is forwarded, with the previous turns; the route must be known. */
@@ -85,11 +86,17 @@ export function buildPreviousResponses({
   }
 
   /** The item instead of its id. Ids of upstreams are checked together with all other references. */
-  function resolveItem(item: Json, accountId: number): Json {
-    if (item.type !== 'item_reference') return item
-    const location = locateItem(item.id)
-    if (location === undefined) return item
-    const body = responses.get({ accountId, id: location.response })?.body
+  function resolveItem(item: Json, accountId: number): Json | Promise<Json> {
+    const location = item.type === 'item_reference' ? locateItem(item.id) : undefined
+    return location === undefined ? item : findItem(item, location, accountId)
+  }
+
+  async function findItem(
+    item: Json,
+    location: NonNullable<ReturnType<typeof locateItem>>,
+    accountId: number,
+  ): Promise<Json> {
+    const body = (await responses.get({ accountId, id: location.response }))?.body
     const found = (body?.[location.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
     if (found !== undefined) return found
     const hint = 'It has an item_reference to an item that is not stored: send the item itself.'
@@ -97,8 +104,9 @@ export function buildPreviousResponses({
   }
 
   /** Replaces compactions and references by their items. */
-  function expand(items: readonly Json[], accountId: number): readonly Json[] {
-    return items.flatMap(item => compaction.open(item, accountId) ?? [resolveItem(item, accountId)])
+  async function expand(items: readonly Json[], accountId: number): Promise<readonly Json[]> {
+    const expanded = items.map(item => compaction.open(item, accountId) ?? resolveItem(item, accountId))
+    return (await Promise.all(expanded)).flat()
   }
 
   const find: PreviousResponses['find'] = (call, permit) => findPrevious(responses, call, permit)
@@ -109,10 +117,10 @@ export function buildPreviousResponses({
     storedAt: response => response && keptAt(response, catalogue),
     async withAllTurns(call, permit, protocol) {
       if (call.state === undefined) return call
-      const previous = find(call, permit)
+      const previous = await find(call, permit)
       const own = listInputItems(call.json, 'count')
       const items = previous === undefined ? own : [...(await itemsOfChain(previous)), ...own]
-      const expanded = expand(items, permit.caller.accountId)
+      const expanded = await expand(items, permit.caller.accountId)
       if (expanded.length === own.length && expanded.every((item, at) => item === own[at])) return call
       const { previous_response_id: _previous, ...rest } = call.json
       return protocol.readCall(bodyOf({ ...rest, input: removeGatewayIds(expanded) }), noRequest)
@@ -133,7 +141,7 @@ export function buildPreviousResponses({
       if (store && !exchange.storage.notStored) exchange.storage.storedCall = new StoredCall(own, previous?.id)
       const keepsPrevious = previous === undefined || previousResponseId !== undefined
       const items = keepsPrevious ? own : [...(await itemsOfChain(previous)), ...own]
-      const expanded = expand(items, accountId)
+      const expanded = await expand(items, accountId)
       const isSame = keepsPrevious && expanded.length === own.length && expanded.every((item, at) => item === own[at])
       // The upstream does not know the previous response, or knows it by another id.
       if (previous !== undefined && previousResponseId !== previous.id) {
@@ -150,18 +158,23 @@ export function buildPreviousResponses({
 export const tooLargeToStore = (): Refusal =>
   new Refusal('body_too_large', 'to be stored', { hint: 'A background response must be small enough to be stored.' })
 
+/** Returns a promise only where the call names a response. */
 function findPrevious(
   responses: Pick<ResponseStore, 'get'>,
   { state }: Call,
   { caller: { accountId } }: Permit,
-): StoredResponse | undefined {
+): Promise<StoredResponse> | undefined {
   if (state === undefined) return undefined
   const { previous: id, conversation, background, store } = state
   if (conversation !== undefined) throw invalid('conversation', 'is not served: use "previous_response_id"')
   if (background && !store) throw invalid('background', 'needs "store"')
   if (id === undefined) return undefined
-  const previous = responses.get({ accountId, id })
-  if (previous === undefined) throw unknownResponse(id)
+  return readPrevious(responses, { accountId, id })
+}
+
+async function readPrevious(responses: Pick<ResponseStore, 'get'>, owner: VaultId): Promise<StoredResponse> {
+  const previous = await responses.get(owner)
+  if (previous === undefined) throw unknownResponse(owner.id)
   const isWhole = previous.status === 'completed' || previous.status === 'incomplete'
   if (!isWhole) throw unfit(`It is ${previous.status}.`)
   return previous

@@ -57,6 +57,13 @@ export interface StoredResponseRequestsParts {
   dateMs(): number
 }
 
+/** How often a caller that waits for the response of another process looks for it. */
+const ELSEWHERE_MS = 500
+
+const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, ELSEWHERE_MS))
+
+const isOver = ({ status }: { readonly status?: unknown }): boolean => status !== 'queued' && status !== 'in_progress'
+
 const JSON_HEAD = { headers: { 'content-type': 'application/json' } }
 const json = (body: string): Response => new Response(body, JSON_HEAD)
 
@@ -67,9 +74,9 @@ const responseIdOf = (path: string): string =>
 export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
   const { responses, background, previousResponses, upstreams } = parts
 
-  function find({ path, caller }: StoredResponseRequest): StoredResponse {
+  async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
     const id = responseIdOf(path)
-    const stored = caller && responses.get({ accountId: caller.accountId, id })
+    const stored = caller && (await responses.get({ accountId: caller.accountId, id }))
     if (stored === undefined) throw unknownResponse(id)
     return stored
   }
@@ -87,26 +94,39 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     throw new Refusal('no_channel', stored.channel ?? '', { hint: 'The channel that has this response was removed.' })
   }
 
+  /** Only the process that makes a response can end it. */
+  async function checkIsHere(stored: StoredResponse): Promise<void> {
+    if (isOver(stored) || !(await background.isElsewhere(stored))) return
+    const hint = 'Another process of the gateway makes this response. Try again when it has ended.'
+    throw new Refusal('response_unfit', 'it is made elsewhere', { hint })
+  }
+
   return {
     compact: buildCompact(parts),
 
     async retrieve(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
-      if (ask.query('stream') !== 'true') return json(JSON.stringify(currentResponse(stored, run)))
+      const isElsewhere = run === undefined && !isOver(stored) && (await background.isElsewhere(stored))
+      if (ask.query('stream') !== 'true') {
+        return json(JSON.stringify(isElsewhere ? callerResponse(stored.body!) : currentResponse(stored, run)))
+      }
       const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
       ask.allowSilence()
       if (run?.exchange.call?.stream) return run.streamEvents(after, { 'content-type': SSE_TYPE })
       await run?.ended
-      const events = run === undefined ? stored : find(ask)
+      // The events of a response that another process makes are stored at its end.
+      while (isElsewhere && (await background.isElsewhere(stored))) await pause()
+      const events = run === undefined && !isElsewhere ? stored : await find(ask)
       return new Response(eventsOf(events, after), { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
     },
 
     async delete(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
+      await checkIsHere(stored)
       await background.find(stored)?.delete()
       const keeper = upstreams.storingChannel(stored, protocol)
       await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
@@ -115,12 +135,13 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
 
     async cancel(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       const upstreamAnswer = await fromUpstream(stored, { method: 'POST', subpath: '/cancel' }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
+      await checkIsHere(stored)
       const run = background.find(stored)
       await run?.cancel()
-      const now = run === undefined ? stored : find(ask)
+      const now = run === undefined ? stored : await find(ask)
       const response = currentResponse(now, undefined)
       if (response.background !== true) {
         const hint = 'Only a background response can be cancelled.'
@@ -130,7 +151,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
 
     async inputItems(ask, protocol) {
-      const stored = find(ask)
+      const stored = await find(ask)
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', subpath: '/input_items', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
@@ -147,7 +168,7 @@ function buildCompact({ responses, previousResponses, compaction, dateMs }: Stor
     const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
     checkModelName(requireModel(requestJson))
     const previous = readOptional(requestJson, 'previous_response_id', 'text')
-    const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
+    const stored = previous === undefined ? undefined : await responses.get({ accountId, id: previous })
     if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
     const previousItems = stored === undefined ? [] : await previousResponses.itemsOf(stored)
     const items = [...previousItems, ...listInputItems(requestJson, requestId)]
@@ -169,9 +190,8 @@ function throwUnlessGone(fault: unknown): void {
 /** The current state: a running response may be in progress, and one that a crash ended has failed. */
 function currentResponse({ body, status }: StoredResponse, run: BackgroundRun | undefined): Json {
   const response = callerResponse(body!)
-  const isOver = response.status !== 'queued' && response.status !== 'in_progress'
   // The run may still exist when the answer is stored, because its events are stored later.
-  if (isOver) return response
+  if (isOver(response)) return response
   if (run !== undefined) return run.exchange.attempt.meter.forwarded ? { ...response, status: 'in_progress' } : response
   const ended = status === 'cancelled' ? status : 'failed'
   return buildEndedResponse(response, ended, 'The gateway stopped before the response was complete.')

@@ -6,6 +6,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
+import { ConfigurationChanged } from '../../billing/ledger.ts'
 import { narrowRoute, withCandidates } from '../../pipeline/30-route.ts'
 import type { HoldCall } from '../../pipeline/35-hold.ts'
 import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
@@ -22,10 +23,11 @@ import type { Call } from '../../protocols/neutral/call.ts'
 import { describeField } from '../../protocols/request/checks.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { judgeError } from '../../routing/attempts.ts'
+import type { Jobs } from '../../store/engine/store-engine.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { TaskStore } from '../../vault/tasks.ts'
-import { pollDelayMs } from './poll-task.ts'
+import { pollDelayMs, taskJob } from './poll-task.ts'
 import { writeTaskTerms } from './task-terms.ts'
 
 export interface CreateTaskParts {
@@ -34,6 +36,7 @@ export interface CreateTaskParts {
   /** Reserves money in a hold that survives a crash. */
   readonly hold: HoldCall
   readonly tasks: TaskStore
+  readonly jobs: Pick<Jobs, 'isOurs' | 'giveBack'>
   readonly catalogue: Pick<Catalogue, 'findOrSuccessor'>
   readonly channelPicker: Pick<ChannelPicker, 'begin' | 'next' | 'onChannelFreed'>
   readonly queryUpstream: QueryUpstream
@@ -57,23 +60,24 @@ interface FailedStart {
 }
 
 export function buildCreateTask(parts: CreateTaskParts): RunCall {
-  const { pipeline, tasks, catalogue, channelPicker, queryUpstream, log } = parts
+  const { pipeline, tasks, jobs, catalogue, channelPicker, queryUpstream, log } = parts
   const { nowMs, dateMs, disconnects } = pipeline
 
   /** The answer to a request that has started a task before, also while that task runs. */
-  function startedBefore(callId: number, accountId: number): StoredAnswer | undefined {
-    const before = tasks.getByCall(callId, accountId)
+  async function startedBefore(callId: number, accountId: number): Promise<StoredAnswer | undefined> {
+    const before = await tasks.getByCall(callId, accountId)
     if (before === undefined || before.upstreamId === null) return undefined
     const body = Buffer.from(JSON.stringify({ id: before.id }))
     return { requestId: textId('req', callId), status: 200, contentType: JSON_TYPE, body }
   }
 
   /** A draft is stored at one channel and belongs to its account; for other accounts it is unknown. */
-  function narrowToDrafts(route: Route, { json }: Call): Route {
+  async function narrowToDrafts(route: Route, { json }: Call): Promise<Route> {
     const drafts = listDraftIds(json)
     if (drafts.length === 0) return route
     const { accountId } = route.permit.caller
-    const channels = drafts.map(id => catalogue.findOrSuccessor(tasks.get({ accountId, id })?.channel ?? '')?.id)
+    const found = await Promise.all(drafts.map(id => tasks.get({ accountId, id })))
+    const channels = found.map(task => catalogue.findOrSuccessor(task?.channel ?? '')?.id)
     const near = narrowRoute(route, (_candidate, { id }) => channels.every(channel => channel === id))
     if (near === undefined)
       throw new Refusal('task_unknown', 'draft_task', describeField('content', 'names an unknown task'))
@@ -87,6 +91,8 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
     exchange.attempt.upstreamHash = new DeferredHash(bodyFor(call!, candidate))
     await exchange.attempt.upstreamHash.complete()
     const createdMs = dateMs()
+    // No other process takes the task for one that was never started, as long as this one is alive.
+    if (!(await jobs.isOurs(taskJob(callId)))) throw new Refusal('storage_away', 'the start of a task')
     const done = await tasks.create(
       {
         callId,
@@ -185,13 +191,21 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       storedAnswer: ({ callId }, accountId) => startedBefore(callId, accountId),
     },
     references: {
-      narrow: (route, call, options) => pipeline.stages.references.narrow(narrowToDrafts(route, call), call, options),
+      narrow: async (route, call, options) =>
+        await pipeline.stages.references.narrow(await narrowToDrafts(route, call), call, options),
     },
     async hold(route, call, exchange) {
       // A task has no fallback to another model, because its terms are written before it is started.
       const candidate = route.candidates[0]!
       await writeRow(exchange, candidate)
-      return await parts.hold(withCandidates(route, [candidate]), call, exchange)
+      try {
+        return await parts.hold(withCandidates(route, [candidate]), call, exchange)
+      } catch (fault) {
+        if (!(fault instanceof ConfigurationChanged)) throw fault
+        // The row has the old terms, and a task has one row only: the caller must send the request again.
+        const hint = 'The configuration of the gateway has changed. Try again.'
+        throw new Refusal('storage_away', fault.message, { hint, retryAfterMs: 1_000 })
+      }
     },
     async forward(hold, exchange) {
       const started = await start(hold, exchange)
@@ -212,7 +226,10 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       onDisconnect(exchange) {
         if (exchange.hold === undefined) disconnects.onDisconnect(exchange)
       },
-      onCallOver: exchange => disconnects.onCallOver(exchange),
+      onCallOver(exchange) {
+        disconnects.onCallOver(exchange)
+        void jobs.giveBack(taskJob(exchange.callId))
+      },
     },
   })
 }

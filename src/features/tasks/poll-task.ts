@@ -12,6 +12,7 @@ import type { Stop } from '../../base/stop.ts'
 import type { QueryUpstream, UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
+import type { Jobs } from '../../store/engine/store-engine.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task, TaskStore } from '../../vault/tasks.ts'
 import type { TaskSettler } from './settle-task.ts'
@@ -19,6 +20,7 @@ import { isTaskOver } from './settle-task.ts'
 
 export interface TaskPollsParts {
   readonly tasks: TaskStore
+  readonly jobs: Pick<Jobs, 'isOurs' | 'giveBack'>
   readonly settler: TaskSettler
   readonly catalogue: Pick<Catalogue, 'providers' | 'findOrSuccessor'>
   readonly queryUpstream: QueryUpstream
@@ -58,8 +60,9 @@ export class TaskPolls {
     return this.#polls.size
   }
 
-  isPolling(callId: number): boolean {
-    return this.#polls.has(callId)
+  /** The calls whose tasks are being polled now. */
+  current(): ReadonlySet<number> {
+    return new Set(this.#polls.keys())
   }
 
   async whenIdle(): Promise<void> {
@@ -70,7 +73,7 @@ export class TaskPolls {
   poll(task: Task): Promise<Task | undefined> {
     let poll = this.#polls.get(task.callId)
     if (poll === undefined) {
-      poll = this.#pollSafely(task).finally(() => this.#polls.delete(task.callId))
+      poll = this.#pollAlone(task).finally(() => this.#polls.delete(task.callId))
       this.#polls.set(task.callId, poll)
     }
     return poll
@@ -86,8 +89,24 @@ export class TaskPolls {
     return { provider, channel, dialect: 'ark-tasks', subpath: `/${task.upstreamId}`, bytesMax, msMax, stop }
   }
 
-  #reread({ callId, accountId }: Task): Task | undefined {
+  #reread({ callId, accountId }: Task): Promise<Task | undefined> {
     return this.#parts.tasks.getByCall(callId, accountId)
+  }
+
+  async #pollAlone(task: Task): Promise<Task | undefined> {
+    const { jobs, isStarting } = this.#parts
+    const job = taskJob(task.callId)
+    // A task that is just being started is the job of that process, until it has started the task or failed to.
+    if (task.upstreamId === null && isStarting(task)) return task
+    if (!(await jobs.isOurs(job))) return await this.#reread(task)
+    try {
+      const current = await this.#reread(task)
+      const isPolledMeanwhile = current?.updatedMs !== task.updatedMs
+      if (current === undefined || (isPolledMeanwhile && !isTaskOver(current.status))) return current
+      return await this.#pollSafely(current)
+    } finally {
+      await jobs.giveBack(job)
+    }
   }
 
   /** After a fault the task waits, so that it is not polled again before all others. */
@@ -97,7 +116,7 @@ export class TaskPolls {
       return await this.#pollOnce(task)
     } catch (fault) {
       log.error('a task could not be settled', { request: requestIdOf(task), fault: describeFault(fault) })
-      const { callId, status } = this.#reread(task) ?? task
+      const { callId, status } = (await this.#reread(task)) ?? task
       const nowMs = dateMs()
       await tasks.change({ callId, status, dueMs: nowMs + WAIT_MS_MAX, updatedMs: nowMs }).catch(() => {})
       throw fault
@@ -109,13 +128,12 @@ export class TaskPolls {
     if (isTaskOver(task.status)) await this.#parts.settler.finish(task)
     else if (task.upstreamId === null) await this.#dropUnstarted(task)
     else await this.#pollUpstream(task)
-    return this.#reread(task)
+    return await this.#reread(task)
   }
 
   /** No caller got the id of the task, so nobody misses it. */
   async #dropUnstarted(task: Task): Promise<void> {
-    const { settler, tasks, isStarting } = this.#parts
-    if (isStarting(task)) return
+    const { settler, tasks } = this.#parts
     await settler.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
     await tasks.delete(task)
   }
@@ -159,5 +177,8 @@ export class TaskPolls {
     await settler.close(task, 'expired', { outcome: 'task_lost', status: 200 })
   }
 }
+
+/** Each task is started and polled by one process at a time. */
+export const taskJob = (callId: number) => `task ${callId}` as const
 
 const requestIdOf = ({ callId }: Task): string => textId('req', callId)

@@ -7,13 +7,14 @@ import type { Price } from '../../base/money/price.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
 import type { SettleExtras } from '../../billing/ledger.ts'
+import type { CallPriceOrFree } from '../../billing/price.ts'
 import { hasFee } from '../../billing/price.ts'
 import { priceCall, withUnits } from '../../pipeline/60-cost.ts'
 import type { Deduct } from '../../pipeline/70-deduct.ts'
 import { endColumns, usageOf } from '../../pipeline/80-record.ts'
 import type { CallEnding } from '../../pipeline/exchange.ts'
 import type { Cost } from '../../pipeline/settle/call-cost.ts'
-import type { BodyStorage } from '../../pipeline/settle/keep-bodies.ts'
+import type { CallBodyStorage } from '../../pipeline/settle/keep-bodies.ts'
 import type { Settle } from '../../pipeline/settle/settle.ts'
 import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
@@ -26,7 +27,7 @@ export interface TaskSettlerParts {
   readonly tasks: TaskStore
   readonly deduct: Deduct
   /** The price of a version, which never changes. */
-  priceOf(version: number): Price
+  priceOf(version: number): Promise<Price>
   dateMs(): number
 }
 
@@ -48,7 +49,7 @@ export function taskJson({ id, model, createdMs, updatedMs }: Task, status: Task
 export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettlerParts): TaskSettler {
   async function settle(task: Task, ending: CallEnding, state?: TaskReport): Promise<void> {
     const terms = readTaskTerms(task.admitted)
-    const cost = costOf(terms, ending, { state, priceOf })
+    const cost = costOf(terms, ending, { state, price: await taskPrice(terms, priceOf) })
     const row = {
       ...terms.draft,
       ...usageOf(cost),
@@ -86,7 +87,7 @@ export function buildTaskSettler({ tasks, deduct, priceOf, dateMs }: TaskSettler
 
 export interface UnstartedTaskParts {
   readonly tasks: TaskStore
-  readonly bodyStorage: Pick<BodyStorage, 'storeBodies'>
+  readonly bodyStorage: Pick<CallBodyStorage, 'storeBodies'>
   readonly log: Log
   dateMs(): number
 }
@@ -95,7 +96,7 @@ export interface UnstartedTaskParts {
 export function settleUnlessStarted(settle: Settle, { tasks, bodyStorage, log, dateMs }: UnstartedTaskParts): Settle {
   return async function settleUnstarted(exchange, ending) {
     const { callId, permit } = exchange
-    const task = permit && tasks.getByCall(callId, permit.caller.accountId)
+    const task = permit && (await tasks.getByCall(callId, permit.caller.accountId))
     if (task !== undefined && task.upstreamId !== null) {
       exchange.settlement.ending = ending
       return bodyStorage.storeBodies(exchange, ending)
@@ -117,11 +118,10 @@ export function settleUnlessStarted(settle: Settle, { tasks, bodyStorage, log, d
 
 interface CostParts {
   readonly state: TaskReport | undefined
-  priceOf(version: number): Price
+  readonly price: CallPriceOrFree
 }
 
-function costOf(terms: TaskTerms, { outcome }: CallEnding, { state, priceOf }: CostParts): Cost {
-  const price = taskPrice(terms, priceOf)
+function costOf(terms: TaskTerms, { outcome }: CallEnding, { state, price }: CostParts): Cost {
   const finished = {
     outcome,
     isForwarded: true,

@@ -51,8 +51,11 @@ export function writeTaskTerms(exchange: Exchange, { price, size }: Candidate): 
 export const readTaskTerms = (text: string): TaskTerms => JSON.parse(text) as TaskTerms
 
 /** `priceOf` returns the price of a version, which never changes. */
-export function taskPrice({ price }: TaskTerms, priceOf: (version: number) => Price): CallPriceOrFree {
+export async function taskPrice(
+  { price }: TaskTerms,
+  priceOf: (version: number) => Promise<Price>,
+): Promise<CallPriceOrFree> {
   if (price === undefined) return undefined
   const { version, perMille, serviceClass, atMs } = price
-  return { price: priceOf(version), version, perMille: BigInt(perMille), serviceClass, atMs }
+  return { price: await priceOf(version), version, perMille: BigInt(perMille), serviceClass, atMs }
 }

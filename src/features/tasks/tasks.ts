@@ -27,7 +27,7 @@ export interface TaskServiceParts extends CreateTaskParts {
   readonly deduct: Deduct
   readonly catalogue: Pick<Catalogue, 'providers' | 'findOrSuccessor'>
   readonly everyMs: number
-  priceOf(version: number): Price
+  priceOf(version: number): Promise<Price>
   chance(): number
   dateMs(): number
 }
@@ -75,8 +75,8 @@ export class TaskService {
     this.create = buildCreateTask(parts)
   }
 
-  start(): void {
-    this.#poller.start()
+  async start(): Promise<void> {
+    await this.#poller.start()
   }
 
   /** Ends the polls; running tasks continue after the next start. */
@@ -87,17 +87,17 @@ export class TaskService {
   }
 
   async get(ask: TaskApiRequest): Promise<TaskReply> {
-    return { body: await this.#bodyOf(await this.#refreshed(this.#find(ask))) }
+    return { body: await this.#bodyOf(await this.#refreshed(await this.#find(ask))) }
   }
 
-  list(ask: TaskApiRequest): TaskReply {
-    const { tasks, total } = this.#parts.tasks.list(callerOf(ask).accountId, filterOf(ask))
+  async list(ask: TaskApiRequest): Promise<TaskReply> {
+    const { tasks, total } = await this.#parts.tasks.list(callerOf(ask).accountId, filterOf(ask))
     return { body: `{"total":${total},"items":[${tasks.map(visibleBody).join(',')}]}` }
   }
 
   async delete(ask: TaskApiRequest): Promise<TaskReply> {
     // A finished task is settled before its upstream deletes it.
-    const found = this.#find(ask)
+    const found = await this.#find(ask)
     const polledMs = found.polledMs ?? found.createdMs
     const isWaiting = found.status === 'queued' && this.#parts.dateMs() - polledMs < WAITING_MS
     const task = isWaiting ? found : await this.#refreshed(found)
@@ -110,9 +110,9 @@ export class TaskService {
     return { body: '' }
   }
 
-  #find(ask: TaskApiRequest): Task {
+  async #find(ask: TaskApiRequest): Promise<Task> {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
-    const task = isTaskId(id) ? this.#parts.tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
+    const task = isTaskId(id) ? await this.#parts.tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
     if (task === undefined || task.upstreamId === null) throw unknownTask(id)
     return task
   }

@@ -82,7 +82,7 @@ export function buildCountCall(parts: CountCallParts): CountCall {
 
   return async function countCall(ask, dialect) {
     // The limits are checked before the body is read, so that a refused body counts as well.
-    const permit = limitRate(ask.caller, aboutCounting)
+    const permit = await limitRate(ask.caller, aboutCounting)
     try {
       return await countWith(permit, ask, dialect)
     } finally {
@@ -101,7 +101,7 @@ export function buildCountCall(parts: CountCallParts): CountCall {
     const { provider, model } = target!
     const call = await previousResponses.withAllTurns(read, permit, dialect)
     const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
-    const channels = references.channelsFor(call, { ...about, channels: target!.channels })
+    const channels = await references.channelsFor(call, { ...about, channels: target!.channels })
     let conversation: Conversation | undefined
     const said = (): Conversation | undefined => (conversation ??= dialect.codec?.readConversation(call))
     const forwarded = forwardedHeaders(dialect.protocol, ask) ?? {}

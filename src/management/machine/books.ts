@@ -21,7 +21,7 @@ export function bookCommands(parts: ManagementParts): MachineCommands {
       return { ...backup, ...showAudit(audit) }
     },
     /** The state of a running gateway, for weir doctor. */
-    'doctor': async () => ({ state: parts.state() ?? null }),
+    'doctor': async () => ({ state: (await parts.state()) ?? null }),
     'first-key': () => createFirstKey(parts),
   }
 }

@@ -17,7 +17,7 @@ export function peopleCommands(parts: ManagementParts): MachineCommands {
   return {
     'token': () => token(parts),
     'setup-token': () => setUp(parts),
-    'setup-open': async () => setUpOpen(parts),
+    'setup-open': () => setUpOpen(parts),
     'setup-owner': input => createOwner(parts, input),
     'reset-password': input => resetPassword(parts, input),
   }
@@ -32,13 +32,13 @@ async function token({ writer, jwtSecret, mintId, dateMs }: ManagementParts): Pr
 }
 
 /** Throws if there is an owner. A set-up token that was printed stays valid. */
-function setUpOpen({ reader }: ManagementParts): MachineAnswer {
-  if (reader.people.hasOwner()) throw hasOwner()
+async function setUpOpen({ reader }: ManagementParts): Promise<MachineAnswer> {
+  if (await reader.people.hasOwner()) throw hasOwner()
   return {}
 }
 
 async function setUp(parts: ManagementParts): Promise<MachineAnswer> {
-  setUpOpen(parts)
+  await setUpOpen(parts)
   return { setupToken: await issueSetUpToken(parts), expiresInSeconds: bounds.setUpMsMax / 1_000 }
 }
 
@@ -46,7 +46,7 @@ const hasOwner = (): Refusal =>
   refusal('state_unfit', 'There is an owner already. To set a new password: weir users reset-password <email>')
 
 async function createOwner(parts: ManagementParts, input: MachineInput): Promise<MachineAnswer> {
-  setUpOpen(parts)
+  await setUpOpen(parts)
   const email = parseEmail(String(input.email ?? ''))
   if (email === undefined) {
     throw refusal('field_invalid', '"email" must be an email address such as name@example.com.', 'email')
@@ -64,7 +64,7 @@ async function createOwner(parts: ManagementParts, input: MachineInput): Promise
 }
 
 async function resetPassword(parts: ManagementParts, input: MachineInput): Promise<MachineAnswer> {
-  const person = parts.reader.people.byId(parseTextId('usr', String(input.user)) ?? -1)
+  const person = await parts.reader.people.byId(parseTextId('usr', String(input.user)) ?? -1)
   if (person === undefined) throw refusal('resource_unknown', 'There is no person with this id. See: weir users list')
   const { id, email, totp } = person
   const password = await hashOf(parts, input.password, email)

@@ -5,8 +5,7 @@ import type { LabelledMetric, Metrics } from '../../base/metrics.ts'
 import type { LedgerState } from '../../billing/auditor.ts'
 import type { Gate } from '../../limits/gate.ts'
 import type { HealthSnapshot } from '../../routing/health/health.ts'
-import type { Writer } from '../../store/engine/writer.ts'
-import type { LedgerTotalsReader } from '../../store/ledger/ledger-totals.ts'
+import type { LedgerTotalsSource, StoreWriter } from '../../store/engine/store-engine.ts'
 
 /** The current state of a channel; `health` is undefined for a channel that has had no call. */
 export interface ChannelReading {
@@ -25,8 +24,8 @@ export interface ProcessReading {
 }
 
 export interface GatewayMetricsParts {
-  readonly writer: Pick<Writer, 'queuedCount' | 'oldestWaitMs' | 'isDiskFull' | 'onBatch'>
-  readonly books: Pick<LedgerTotalsReader, 'totals'>
+  readonly writer: Pick<StoreWriter, 'queuedCount' | 'oldestWaitMs' | 'isDiskFull' | 'onBatch'>
+  readonly books: Pick<LedgerTotalsSource, 'totals'>
   readonly gate: Pick<Gate, 'level' | 'admittedPerSecond' | 'refusalCounts' | 'loopDelayMs'>
   readonly build: { readonly version: string; readonly runtime: string; readonly schema: number }
   readonly startedMs: number

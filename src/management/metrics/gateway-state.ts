@@ -3,7 +3,7 @@
 import type { LedgerState } from '../../billing/auditor.ts'
 import type { Gate } from '../../limits/gate.ts'
 import type { HealthSnapshot } from '../../routing/health/health.ts'
-import type { Writer } from '../../store/engine/writer.ts'
+import type { StoreWriter } from '../../store/engine/store-engine.ts'
 
 export interface ChannelState {
   readonly id: string
@@ -38,8 +38,8 @@ type FixedField = 'version' | 'url' | 'startedMs' | 'auditEveryMs' | 'metricsUrl
 
 export interface GatewayStateParts extends Pick<GatewayState, FixedField> {
   readonly gate: Pick<Gate, 'level' | 'loopDelayMs'>
-  readonly writer: Pick<Writer, 'oldestWaitMs' | 'isDiskFull'>
-  isReady(): boolean
+  readonly writer: Pick<StoreWriter, 'oldestWaitMs' | 'isDiskFull'>
+  isReady(): Promise<boolean>
   activeCalls(): number
   ledgerState(): LedgerState
   unsettledCalls(): number
@@ -47,7 +47,7 @@ export interface GatewayStateParts extends Pick<GatewayState, FixedField> {
   channels(): readonly { readonly id: string; readonly health: HealthSnapshot | undefined }[]
 }
 
-export function readGatewayState({ gate, writer, ...parts }: GatewayStateParts): GatewayState {
+export async function readGatewayState({ gate, writer, ...parts }: GatewayStateParts): Promise<GatewayState> {
   const { version, url, startedMs, auditEveryMs, metricsUrl } = parts
   return {
     version,
@@ -55,7 +55,7 @@ export function readGatewayState({ gate, writer, ...parts }: GatewayStateParts):
     startedMs,
     auditEveryMs,
     metricsUrl,
-    ready: parts.isReady(),
+    ready: await parts.isReady(),
     overloadLevel: gate.level,
     lateMs: gate.loopDelayMs,
     callsUnderWay: parts.activeCalls(),

@@ -42,7 +42,7 @@ export function isModelName(name: string): boolean {
   }
 }
 
-type Parts = Pick<ManagementParts, 'writer' | 'onPriceAdded'>
+type Parts = Pick<ManagementParts, 'writer' | 'writeQueue' | 'onPriceAdded'>
 type Author = AuditActor & Partial<ExpectedVersion>
 type PriceSubject = { readonly model: string; readonly author: string }
 
@@ -92,14 +92,16 @@ export const withdrawPrice = (parts: Parts, subject: PriceSubject, by: Author): 
 
 export type PriceAdded = { readonly done: 'added'; readonly version: number; readonly price: string } | StaleVersion
 
-async function addPrice(parts: Parts, row: PriceInsert, by: Author): Promise<PriceAdded> {
-  const result: OperationResult<'addPrices'> | StaleVersion = await parts.writer.run(
-    'addPrices',
-    { prices: [row] },
-    by as AuditActor & ExpectedVersion,
-  )
-  if (result.done === 'stale') return result
-  const version = result.versions[0]!
-  parts.onPriceAdded({ ...row, version })
-  return { done: 'added', version, price: row.price }
-}
+/** No other change of prices is between the row and its use. */
+const addPrice = (parts: Parts, row: PriceInsert, by: Author): Promise<PriceAdded> =>
+  parts.writeQueue(async () => {
+    const result: OperationResult<'addPrices'> | StaleVersion = await parts.writer.run(
+      'addPrices',
+      { prices: [row] },
+      by as AuditActor & ExpectedVersion,
+    )
+    if (result.done === 'stale') return result
+    const version = result.versions[0]!
+    parts.onPriceAdded({ ...row, version })
+    return { done: 'added', version, price: row.price }
+  })

@@ -4,7 +4,8 @@ import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
-import type { Limits, Quota } from '../../limits/limits.ts'
+import type { LimitCounter } from '../../limits/limit-counter.ts'
+import type { Quota } from '../../limits/limits.ts'
 import type { AccountReader, KeyAccount, KeyBudget } from '../../store/ledger/account-reader.ts'
 import { periodEnd } from '../services/budget-period.ts'
 
@@ -24,18 +25,18 @@ export interface ReportedKey extends KeyRights {
 
 export interface KeyReportParts {
   readonly accounts: Pick<AccountReader, 'findByKey'>
-  readonly limits: Pick<Limits, 'quotasOfKey'>
+  readonly limits: Pick<LimitCounter, 'quotasOfKey'>
   nowMs(): number
   dateMs(): number
 }
 
-export type ReportKey = (key: ReportedKey) => string | undefined
+export type ReportKey = (key: ReportedKey) => Promise<string | undefined>
 
 export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportParts): ReportKey {
-  return function reportKey(key) {
+  return async function reportKey(key) {
     const atMs = dateMs()
-    const row = accounts.findByKey(key.keyId, atMs)
-    const quotas = limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs())
+    const row = await accounts.findByKey(key.keyId, atMs)
+    const quotas = await limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs())
     return row && JSON.stringify(keyReport(key, row, atMs, quotas))
   }
 }

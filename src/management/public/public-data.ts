@@ -22,7 +22,7 @@ export interface PublicData {
   readonly providers: CachedPage
   readonly settings: CachedPage
   /** The prices that keys of this tier pay; null: the base prices. Throws if there is no such tier. */
-  pricing(tier: string | null): CachedPage
+  pricing(tier: string | null): Promise<CachedPage>
   /** GET /v1/models, in a shape that readers of OpenAI's and of Anthropic's list both accept. */
   readonly modelList: string
   /** The same models, for the lists of other dialects. */
@@ -44,14 +44,16 @@ export interface PublicParts {
   readonly prices: Pick<PriceBook, 'current' | 'revision'>
   readonly rules: Pick<LiveRules, 'current'>
   site(): SiteInfo
-  tiers(): readonly PublicTier[]
+  tiers(): Promise<readonly PublicTier[]>
   /** Undefined for a channel that has had no call. */
   standing(channelId: string): HealthState | undefined
 }
 
 export function buildPublicData(parts: PublicParts): PublicData {
   const { prices, rules } = parts
-  const [site, tiers] = [lastKnown(parts.site), lastKnown(parts.tiers)]
+  const { site } = parts
+  const readTiers = lastKnown(parts.tiers)
+  let tiers: readonly PublicTier[] = []
   const publicModels = cached(
     () => buildPublicModels(parts),
     () => [prices.revision, rules.current, parts.catalogue.index],
@@ -71,18 +73,18 @@ export function buildPublicData(parts: PublicParts): PublicData {
     () => [JSON.stringify(site())],
   )
   const pricingPages = new Map<string | null, () => CachedPage>()
-  function pricing(tier: string | null): CachedPage {
-    const known = tiers()
-    if (tier !== null && !known.some(({ name }) => name === tier)) {
-      const hint = `Unknown tier. Tiers: ${known.map(({ name }) => name).join(', ')}.`
+  async function pricing(tier: string | null): Promise<CachedPage> {
+    tiers = await readTiers()
+    if (tier !== null && !tiers.some(({ name }) => name === tier)) {
+      const hint = `Unknown tier. Tiers: ${tiers.map(({ name }) => name).join(', ')}.`
       throw new Refusal('resource_unknown', 'no such tier', { param: 'tier', hint })
     }
     if (!pricingPages.has(tier)) {
       if (pricingPages.size > TIERS_KEPT_MAX) pricingPages.clear()
-      const make = (): CachedPage => pricingPage(publicModels(), tiers(), tier)
+      const make = (): CachedPage => pricingPage(publicModels(), tiers, tier)
       pricingPages.set(
         tier,
-        cached(make, () => [publicModels(), JSON.stringify(tiers())]),
+        cached(make, () => [publicModels(), JSON.stringify(tiers)]),
       )
     }
     return pricingPages.get(tier)!()
@@ -121,11 +123,11 @@ function cached<T>(build: () => T, readInputs: () => readonly unknown[]): () => 
 }
 
 /** Returns the last value that could be read while the database is unavailable. */
-function lastKnown<T>(read: () => T): () => T {
+function lastKnown<T>(read: () => Promise<T>): () => Promise<T> {
   let known: { readonly value: T } | undefined
-  return () => {
+  return async () => {
     try {
-      known = { value: read() }
+      known = { value: await read() }
     } catch (fault) {
       if (known === undefined) throw fault
     }

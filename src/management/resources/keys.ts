@@ -207,7 +207,7 @@ function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoin
       answer: Key,
       async run({ body, scope }) {
         const text = parseKey(body.key)
-        const found = text && parts.reader.findKeyOfAny(digestsOf(text, parts.pepper))
+        const found = text && (await parts.reader.findKeyOfAny(digestsOf(text, parts.pepper)))
         return await show(requireFound(found).row.id, scope)
       },
     }),

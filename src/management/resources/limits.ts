@@ -161,7 +161,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
             }),
           too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
         })
-        rules.reload()
+        await rules.reload()
         onKeyChanged()
         return showWritten('id' in result ? result.id : 0)
       },
@@ -179,7 +179,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const { body: current } = await show(id)
         checked({ ...current, amount, keyId: null, accountId: null })
         requireDone(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown: resourceUnknown })
-        rules.reload()
+        await rules.reload()
         onKeyChanged()
         return showWritten(id)
       },
@@ -195,7 +195,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       status: 204,
       async run({ params: { limit: id }, by }) {
         requireDone(await writer.run('removeLimit', { id }, by), { unknown: resourceUnknown })
-        rules.reload()
+        await rules.reload()
         onKeyChanged()
         return {}
       },

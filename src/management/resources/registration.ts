@@ -28,8 +28,12 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
   const { reader, writer, dateMs, mintId, site } = parts
 
   /** Checks the token before the password is hashed. Wrong tokens are counted. */
-  function findInvitation(kind: InvitationRow['kind'], secret: string, visit: ClientInfo): InvitationRow {
-    const row = reader.people.invitation(digestOpaqueToken(secret), dateMs())
+  async function findInvitation(
+    kind: InvitationRow['kind'],
+    secret: string,
+    visit: ClientInfo,
+  ): Promise<InvitationRow> {
+    const row = await reader.people.invitation(digestOpaqueToken(secret), dateMs())
     if (row?.kind === kind) return row
     signing.countWrongToken(visit)
     throw invalid()
@@ -45,7 +49,7 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
       answer: SignedIn,
       status: 201,
       async run({ body, by, ...visit }) {
-        const row = findInvitation('join', body.token, visit)
+        const row = await findInvitation('join', body.token, visit)
         const hash = await signing.hash(body.password, row.email)
         const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
         const { defaultTier: tier } = site.current
@@ -66,7 +70,7 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
       answer: noContent,
       status: 204,
       async run({ body, by, ...visit }) {
-        const row = findInvitation('password', body.token, visit)
+        const row = await findInvitation('password', body.token, visit)
         const hash = await signing.hash(body.password, row.email)
         const input = { digest: digestOpaqueToken(body.token), password: hash, nowMs: dateMs() }
         requireDone(await writer.run('resetPassword', input, by), { invalid })

@@ -60,7 +60,7 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SignInSer
       answer: RecoveryCodes,
       async run({ body, actor: { personId }, by }) {
         const undoGuess = signing.guessCode(personId)
-        const sealed = reader.people.pendingTotp(personId)
+        const sealed = await reader.people.pendingTotp(personId)
         if (sealed === undefined) throw resourceUnknown()
         const step = totpStepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())
         if (step === undefined) throw wrongCode()

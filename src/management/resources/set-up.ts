@@ -22,7 +22,7 @@ export function setUpEndpoints(parts: ManagementParts, signing: SignInService): 
       who: 'nobody',
       summary: 'Show whether the gateway still needs an owner.',
       answer: z.object({ needed: z.boolean() }),
-      run: async () => ({ body: { needed: !reader.people.hasOwner() } }),
+      run: async () => ({ body: { needed: !(await reader.people.hasOwner()) } }),
     }),
     endpoint({
       method: 'POST',
@@ -33,8 +33,8 @@ export function setUpEndpoints(parts: ManagementParts, signing: SignInService): 
       answer: SignedIn,
       status: 201,
       async run({ body, by, ...visit }) {
-        if (reader.people.hasOwner()) throw isDone()
-        if (!isSetUpToken(parts, body.token)) {
+        if (await reader.people.hasOwner()) throw isDone()
+        if (!(await isSetUpToken(parts, body.token))) {
           signing.countWrongToken(visit)
           throw refused()
         }

@@ -93,7 +93,7 @@ export function settingEndpoints({ queryWorker, writer, site, ownership }: Manag
         }
         const given = Object.entries(body).filter(([, value]) => value !== undefined)
         requireDone(await writer.run('setSite', { changes: Object.fromEntries(given) }, by), {})
-        site.renew()
+        await site.renew()
         return show()
       },
     }),

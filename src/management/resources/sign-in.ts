@@ -19,7 +19,7 @@ export function signInEndpoints({ writer, dateMs }: ManagementParts, signing: Si
       answer: noContent,
       status: 204,
       async run({ by, ...visit }) {
-        const current = sessions.current(visit)
+        const current = await sessions.current(visit)
         if (current !== undefined) {
           const { personId, sessionId } = current
           const selection = isEverywhere ? {} : { only: sessionId }

@@ -94,7 +94,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       async run({ body, by, actor }) {
         const result = await writer.run('setTier', { ...body, isNew: true }, by)
         requireDone(result, { exists: new Refusal('name_taken', body.name, { param: 'name' }) })
-        rules.reload()
+        await rules.reload()
         return show(body.name, actor)
       },
     }),
@@ -112,7 +112,7 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
           unknown: resourceUnknown,
         })
         onKeyChanged()
-        rules.reload()
+        await rules.reload()
         return show(tier, actor)
       },
     }),

@@ -46,7 +46,7 @@ type Author = AuditActor & Partial<ExpectedVersion>
 const noSetting = { baseUrl: null, headers: {}, parameters: {}, times: {} }
 
 export async function createChannels(parts: ManagementParts, by: Author, wanted: NewChannels) {
-  readRules(parts)
+  await readRules(parts)
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
   if (credentials.length === 0 && !provider.keyless)
@@ -68,7 +68,7 @@ export async function createChannels(parts: ManagementParts, by: Author, wanted:
   const warnings = sameCredential(parts, channels)
   const result = await parts.writer.run('createChannels', { channels, author: by.actor }, withoutExpected(by))
   throwUnlessDone(result)
-  parts.rules.reload()
+  await parts.rules.reload()
   return { ids: channels.map(({ channel }) => channel), warnings }
 }
 
@@ -106,7 +106,7 @@ function providerOf(parts: ManagementParts, id: string): Provider {
 
 /** Changes all of the channels or none. */
 export async function changeChannels(parts: ManagementParts, by: Author, wanted: readonly ChangedChannel[]) {
-  const { stored } = readRules(parts)
+  const { stored } = await readRules(parts)
   if (wanted.length > bounds.channelsAtOnceMax)
     throw refusal('field_invalid', `At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
   if (wanted.length === 0) return { cleared: [], warnings: [] }
@@ -115,7 +115,7 @@ export async function changeChannels(parts: ManagementParts, by: Author, wanted:
   const changes = wanted.map(change => changeOf(parts, storedById.get(change.channel), change))
   const result = await parts.writer.run('setChannels', { changes, author: by.actor }, withoutExpected(by))
   throwUnlessDone(result)
-  parts.rules.reload()
+  await parts.rules.reload()
   const cleared = 'cleared' in result ? result.cleared : []
   return { cleared, warnings: [...clearedText(cleared), ...warningsOf(parts, wanted, before)] }
 }
@@ -150,14 +150,14 @@ function isKnownChannel({ catalogue, rules }: ManagementParts, id: string): bool
 }
 
 export async function removeChannels(parts: ManagementParts, by: Author, channels: readonly string[]) {
-  readRules(parts)
+  await readRules(parts)
   const before = currentDeadRoutes(parts)
   const fromEnvironment = channels.find(id => !isStoredChannelId(id) && isKnownChannel(parts, id))
   if (fromEnvironment !== undefined) {
     throw refusal('state_unfit', `The key of ${fromEnvironment} is in the environment: remove it there.`)
   }
   throwUnlessDone(await parts.writer.run('removeChannels', { channels }, by))
-  parts.rules.reload()
+  await parts.rules.reload()
   return {
     warnings: warningsOf(
       parts,
@@ -169,7 +169,7 @@ export async function removeChannels(parts: ManagementParts, by: Author, channel
 
 /** Moves the settings of a channel to another one, whose own settings are still the defaults. */
 export async function moveSettings(parts: ManagementParts, by: Author, { from, to }: { from: string; to: string }) {
-  const { channels: rows } = readRules(parts)
+  const { channels: rows } = await readRules(parts)
   const row = rows.find(({ channel }) => channel === from)
   if (row === undefined) throw refusal('state_unfit', 'The first channel has no settings to move.')
   if (from === to) throw refusal('field_invalid', 'The two channels are the same.', 'to')
@@ -188,7 +188,7 @@ export async function moveSettings(parts: ManagementParts, by: Author, { from, t
 export async function resetSettings(parts: ManagementParts, by: Author, channel: string): Promise<void> {
   const { done } = await parts.writer.run('resetChannel', { channel, author: by.actor }, withoutExpected(by))
   if (done === 'unknown') throw refusal('state_unfit', 'This channel has no settings to reset.')
-  parts.rules.reload()
+  await parts.rules.reload()
 }
 
 /** Each change carries its own expected version, so the version of the request is not used. */

@@ -3,8 +3,8 @@
 
 import { Refusal } from '../../base/errors.ts'
 import { parseTextId } from '../../base/ids.ts'
+import type { QueryRunner } from '../../store/engine/store-engine.ts'
 import type { Scope } from '../../store/queries/paging.ts'
-import type { QueryWorker } from '../../store/queries/query-worker.ts'
 
 export class FileOwnership {
   #owned: ReadonlySet<string> = new Set()
@@ -35,7 +35,7 @@ export class FileOwnership {
 
 interface Viewer {
   readonly scope: Scope | null
-  readonly queryWorker: Pick<QueryWorker, 'query'>
+  readonly queryWorker: Pick<QueryRunner, 'query'>
 }
 
 /** Resources of accounts: their query, and the prefix of their ids. */

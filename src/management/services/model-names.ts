@@ -11,7 +11,7 @@ type Author = AuditActor & Partial<ExpectedVersion>
 
 /** Returns a warning if the name is allowed but may be a mistake. */
 export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow): Promise<string | undefined> {
-  const { routes } = readRules(parts)
+  const { routes } = await readRules(parts)
   if (row.name.includes(',') || row.name === 'then' || /=\d+$/.test(row.name)) {
     // Otherwise the command line could not write the name as a member.
     throw refusal('field_invalid', 'A model name must not contain a comma, end in =number, or be "then".')
@@ -28,7 +28,7 @@ export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow
   if (done === 'stale')
     throw refusal('version_stale', 'The model name has been changed since you read it. Read it again.')
   if (done === 'too_many') throw refusal('state_unfit', 'There are too many model names. Remove some first.')
-  parts.rules.reload()
+  await parts.rules.reload()
   return warning
 }
 
@@ -63,6 +63,6 @@ export async function removeRoute(parts: ManagementParts, by: Author, name: stri
   if (done === 'stale')
     throw refusal('version_stale', 'The model name has been changed since you read it. Read it again.')
   if (done === 'unknown') throw refusal('resource_unknown', 'Unknown model name. See: weir routes list.')
-  parts.rules.reload()
+  await parts.rules.reload()
   return user && `"${user.name}" still lists this name and now ignores it.`
 }

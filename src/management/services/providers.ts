@@ -20,7 +20,7 @@ export interface ProviderInput {
 }
 
 export async function setProvider(parts: ManagementParts, by: Author, { id, definition, isNew }: ProviderInput) {
-  const { providers } = readRules(parts)
+  const { providers } = await readRules(parts)
   const { provider, origin } = readDefinition(parts, definition)
   if (provider.id !== id)
     throw refusal('field_invalid', `The definition has the id "${provider.id}", but the request is for "${id}".`)
@@ -79,16 +79,17 @@ async function withPrices(
   const { expectedVersion: _providerVersion, ...author } = by
   const added = rows.length === 0 ? undefined : await parts.writer.run('addPrices', { prices: rows }, author)
   // Prices and models change in the same tick, so a call that finds a model finds its price.
-  prices?.replaceShipped(
-    shipped,
-    rows.map((row, at) => ({ ...row, version: added!.versions[at]! })),
+  await parts.rules.reload(() =>
+    prices?.replaceShipped(
+      shipped,
+      rows.map((row, at) => ({ ...row, version: added!.versions[at]! })),
+    ),
   )
-  parts.rules.reload()
   return cleared
 }
 
 export async function removeProvider(parts: ManagementParts, by: Author, id: string): Promise<readonly string[]> {
-  const { providers } = readRules(parts)
+  const { providers } = await readRules(parts)
   const catalogue = parts.catalogue()
   const replaces = catalogue.fileOf(id) !== undefined
   const origin = catalogue.shippedOrigin(id)

@@ -15,8 +15,8 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 /** The rules as stored in the database. Throws if they are invalid. */
-export function readRules({ rules }: Pick<ManagementParts, 'rules'>): Rules {
-  rules.reload()
+export async function readRules({ rules }: Pick<ManagementParts, 'rules'>): Promise<Rules> {
+  await rules.reload()
   if (rules.problem !== undefined) throw refusal('field_invalid', rules.problem)
   return rules.current
 }

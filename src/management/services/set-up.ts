@@ -18,8 +18,8 @@ export async function issueSetUpToken({ writer, dateMs }: SetUpParts): Promise<s
 }
 
 /** True if it is the newest token. The transaction that uses the token checks it again. */
-export const isSetUpToken = ({ reader, dateMs }: SetUpParts, token: string): boolean =>
-  isStoredToken(digestSetUpToken(token), reader.setting(SETUP_SETTING), dateMs())
+export const isSetUpToken = async ({ reader, dateMs }: SetUpParts, token: string): Promise<boolean> =>
+  isStoredToken(digestSetUpToken(token), await reader.setting(SETUP_SETTING), dateMs())
 
 export interface NewOwner {
   readonly email: string

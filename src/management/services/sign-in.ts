@@ -59,7 +59,8 @@ export function buildSignInService(parts: ManagementParts): SignInService {
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
   async function tryPassword(name: string, password: string, visit: ClientInfo, row: SignInRow | undefined) {
     const network = networkOf(visit.address)
-    const undo = limits.countOrRefuse({ name, network, isKnown: reader.people.hasSignedIn(name, network) })
+    const isKnown = await reader.people.hasSignedIn(name, network)
+    const undo = limits.countOrRefuse({ name, network, isKnown })
     try {
       return { isRight: await passwords.matches(new Secret(password), row?.password), undo }
     } catch (fault) {
@@ -85,7 +86,7 @@ export function buildSignInService(parts: ManagementParts): SignInService {
 
     async signIn({ email: address, password, code }, visit, by) {
       const email = parseEmail(address) ?? ''
-      const row = reader.people.byEmail(email)
+      const row = await reader.people.byEmail(email)
       const { isRight, undo } = await tryPassword(email, password, visit, row)
       if (!isRight || row === undefined || row.disabled) throw failed('the address or the password')
       if (row.totp !== undefined && code === undefined) undo()
@@ -99,7 +100,7 @@ export function buildSignInService(parts: ManagementParts): SignInService {
     },
 
     async confirm(personId, password, visit) {
-      const row = reader.people.byId(personId)
+      const row = await reader.people.byId(personId)
       if (row === undefined) throw new Refusal('resource_unknown', 'the operator is no person')
       const { isRight, undo } = await tryPassword(row.email, password, visit, row)
       if (!isRight) throw new Refusal('password_wrong', 'not theirs')

@@ -1,6 +1,7 @@
 // The current settings of the site: the values that the owner has set, and defaults for the others.
 
 import type { Reader } from '../../store/engine/reader.ts'
+import { buildWriteQueue } from './write-queue.ts'
 
 /** Times are days, money is US dollars in decimals. */
 export interface SiteSettingValues {
@@ -38,25 +39,30 @@ const ROW = 'site'
 export class SiteSettings {
   readonly #reader: Pick<Reader, 'setting'>
   readonly #defaults: SiteSettingValues
+  readonly #inTurn = buildWriteQueue()
   #current: SiteSettingValues
 
-  constructor(reader: Pick<Reader, 'setting'>, siteName: string) {
+  private constructor(reader: Pick<Reader, 'setting'>, siteName: string) {
     this.#reader = reader
     this.#defaults = { siteName, ...siteDefaults }
-    this.#current = this.#read()
+    this.#current = this.#defaults
+  }
+
+  static async open(reader: Pick<Reader, 'setting'>, siteName: string): Promise<SiteSettings> {
+    const site = new SiteSettings(reader, siteName)
+    await site.renew()
+    return site
   }
 
   get current(): SiteSettingValues {
     return this.#current
   }
 
-  /** Reads the settings again after a change has been written. */
-  renew(): void {
-    this.#current = this.#read()
-  }
-
-  #read(): SiteSettingValues {
-    const stored = JSON.parse(this.#reader.setting(ROW) ?? '{}') as Partial<SiteSettingValues>
-    return { ...this.#defaults, ...stored }
+  /** Reads the settings again after a change has been written. An older reading never replaces a newer one. */
+  renew(): Promise<void> {
+    return this.#inTurn(async () => {
+      const stored = JSON.parse((await this.#reader.setting(ROW)) ?? '{}') as Partial<SiteSettingValues>
+      this.#current = { ...this.#defaults, ...stored }
+    })
   }
 }

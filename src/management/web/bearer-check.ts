@@ -7,7 +7,7 @@ import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { keyPrefix } from '../../identity/key-format.ts'
 import { digestServiceToken, parseServiceToken, serviceTokenPrefix } from '../../identity/service-token-format.ts'
 import { ADDRESS_RATE } from '../../identity/sign-in-limits.ts'
-import type { Writer } from '../../store/engine/writer.ts'
+import type { StoreWriter } from '../../store/engine/store-engine.ts'
 import type { ServiceTokenRow } from '../../store/people/people-reader.ts'
 import type { Actor } from '../actor.ts'
 import { tokenActor } from '../actor.ts'
@@ -22,7 +22,7 @@ export interface BearerRequest {
 }
 
 export interface BearerCheckParts extends SessionCheckParts {
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
   nowMs(): number
 }
 
@@ -47,7 +47,7 @@ export function buildBearerCheck(parts: BearerCheckParts): CheckBearer {
   return async function checkBearer(request) {
     const authorization = request.header('authorization')
     const token = bearerOf(authorization)
-    if (bearsServiceToken(authorization)) return checkServiceToken(token!, request)
+    if (bearsServiceToken(authorization)) return await checkServiceToken(token!, request)
     const actor = token === undefined ? undefined : await checkSession(token)
     if (actor !== undefined) return actor
     if (token?.startsWith(keyPrefix)) throw invalid('an API key', 'An API key (wk-…) is for calls to models only.')
@@ -58,12 +58,12 @@ export function buildBearerCheck(parts: BearerCheckParts): CheckBearer {
 function buildServiceTokenCheck({ reader, dateMs, nowMs, ...parts }: BearerCheckParts) {
   const attempts = new AttemptCounter(ADDRESS_RATE, nowMs)
   const noteUse = buildNoteUse(parts)
-  return function checkServiceToken(sent: string, request: BearerRequest): Actor {
+  return async function checkServiceToken(sent: string, request: BearerRequest): Promise<Actor> {
     if (hasSessionCookie(request.header('cookie'))) {
       throw invalid('both', 'Send either a service token or the cookie of a session, not both.')
     }
     const text = parseServiceToken(sent)
-    const row = text && reader.people.serviceToken(digestServiceToken(text))
+    const row = text && (await reader.people.serviceToken(digestServiceToken(text)))
     if (row === undefined) {
       // Only an unknown text is a guess, and only guesses wait. Somebody behind the same address must not stop programs
       // with a valid token, and neither must a token that has ended. A look-up is as cheap as the refusal without it.

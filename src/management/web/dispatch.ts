@@ -66,7 +66,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   }
 
   async function answer(ask: WebRequest): Promise<WebResponse | Response> {
-    if (ask.path.startsWith(AUTH)) checkAuthRequest(ask, parts.reader.people.hasOwner())
+    if (ask.path.startsWith(AUTH)) checkAuthRequest(ask, await parts.reader.people.hasOwner())
     const segments = ask.path.split('/')
     const matches = paths.filter(path => matchesPath(path.segments, segments)).sort(bySpecificity)
     const match = matches.find(({ endpoint }) => endpoint.method === methodOf(ask))

@@ -20,7 +20,7 @@ export function buildSessionCheck({ jwtSecret, reader, dateMs }: SessionCheckPar
     const nowMs = dateMs()
     const holder = await verifyToken(jwtSecret, token, nowMs)
     const id = holder && parseTextId('ses', holder.session)
-    const session = id === undefined ? undefined : reader.people.session(id)
+    const session = id === undefined ? undefined : await reader.people.session(id)
     if (holder === undefined || session === undefined || session.expiresMs <= nowMs) return undefined
     const { personId, role } = session
     if (holder.subject !== actorSubject(personId) || holder.version !== session.ver) return undefined

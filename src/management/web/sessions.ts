@@ -51,7 +51,7 @@ export function buildSessions(parts: ManagementParts) {
   }
 
   async function begun({ personId, sessionId, ver }: SessionRef, refresh: string, visit: ClientInfo) {
-    const person = reader.people.byId(personId)
+    const person = await reader.people.byId(personId)
     if (person === undefined) throw new Refusal('session_over', 'gone meanwhile')
     const holder = { subject: actorSubject(personId), session: textId('ses', sessionId), version: ver }
     const lifeSeconds = bounds.tokenSecondsMax
@@ -77,7 +77,7 @@ export function buildSessions(parts: ManagementParts) {
     async renew(visit: ClientInfo) {
       const token = cookieOf(visit)
       const digest = token === undefined ? undefined : digestOpaqueToken(token)
-      const sessionId = digest === undefined ? undefined : reader.people.sessionOfRefresh(digest)
+      const sessionId = digest === undefined ? undefined : await reader.people.sessionOfRefresh(digest)
       if (digest === undefined || sessionId === undefined) throw over(cookieFor('', 0, visit))
       const cell = { table: 'session', row: sessionId, column: 'next' }
       const next = mintOpaqueToken()
@@ -94,10 +94,10 @@ export function buildSessions(parts: ManagementParts) {
     },
 
     /** The session of the refresh cookie; undefined if there is none. */
-    current(visit: ClientInfo): { readonly personId: number; readonly sessionId: number } | undefined {
+    async current(visit: ClientInfo): Promise<Pick<SessionRef, 'personId' | 'sessionId'> | undefined> {
       const token = cookieOf(visit)
-      const sessionId = token === undefined ? undefined : reader.people.sessionOfRefresh(digestOpaqueToken(token))
-      const session = sessionId === undefined ? undefined : reader.people.session(sessionId)
+      const sessionId = token === undefined ? undefined : await reader.people.sessionOfRefresh(digestOpaqueToken(token))
+      const session = sessionId === undefined ? undefined : await reader.people.session(sessionId)
       return session && { personId: session.personId, sessionId: session.id }
     },
 

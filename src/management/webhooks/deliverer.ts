@@ -1,7 +1,8 @@
 // Delivers events to webhooks. An event is in the database before it is sent, and stays there until the webhook accepts
 // it or it is given up. So a crash in between can cause a second delivery with the same id, but never a lost one.
 //
-// Each webhook gets one event at a time, the oldest first. While it does not accept an event, the others wait.
+// Each webhook gets one event at a time, the oldest first. While it does not accept an event, the others wait. Where several
+// processes deliver, one of them has a webhook as its job until the webhook has no more due events, or refuses one.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
@@ -11,13 +12,14 @@ import type { Seal } from '../../base/secrets/seal.ts'
 import type { WebhookClient } from '../../http/client/webhook-client.ts'
 import { WebhookPostError } from '../../http/client/webhook-client.ts'
 import { openWebhookSecret, SIGNATURE_HEADER, signWebhook } from '../../identity/webhook-secret.ts'
-import type { Writer } from '../../store/engine/writer.ts'
+import type { Jobs, StoreWriter } from '../../store/engine/store-engine.ts'
 import type { DueDelivery, WebhookReader } from '../../store/webhooks/webhook-reader.ts'
 import { eventId, eventText } from './events.ts'
 
 export interface DelivererParts {
   readonly reader: Pick<WebhookReader, 'findDue' | 'nextDelivery' | 'delivery'>
-  readonly writer: Pick<Writer, 'run'>
+  readonly writer: Pick<StoreWriter, 'run'>
+  readonly jobs: Pick<Jobs, 'isOurs' | 'giveBack'>
   readonly seal: Pick<Seal, 'open'>
   readonly outside: Pick<WebhookClient, 'post' | 'close'>
   readonly log: Log
@@ -39,6 +41,8 @@ const FIRST_PAUSE_MS = 10_000
 /** How long a webhook may keep others waiting when all delivery slots are taken. */
 const SLOT_MS_MAX = 2_000
 
+const jobOf = (webhookId: number) => `webhook ${webhookId}` as const
+
 export class WebhookDeliverer {
   readonly #parts: DelivererParts
   readonly #busy = new Set<number>()
@@ -53,14 +57,14 @@ export class WebhookDeliverer {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.deliverDue(), this.#parts.everyMs)
+    this.#timer = setInterval(() => void this.deliverDue(), this.#parts.everyMs)
   }
 
   /** Starts the deliveries that are due. */
-  deliverDue(): void {
+  async deliverDue(): Promise<void> {
     const { reader, dateMs, log } = this.#parts
     try {
-      const { ids, last } = reader.findDue(dateMs(), this.#after)
+      const { ids, last } = await reader.findDue(dateMs(), this.#after)
       for (const webhookId of ids) {
         if (this.#busy.size >= bounds.webhookCallsMax || this.#closed) return
         if (!this.#busy.has(webhookId)) this.#begin(webhookId)
@@ -68,13 +72,14 @@ export class WebhookDeliverer {
       }
       this.#after = last
     } catch (fault) {
-      log.error('the webhook deliveries that are due cannot be read', { fault: describeFault(fault) })
+      if (!this.#closed)
+        log.error('the webhook deliveries that are due cannot be read', { fault: describeFault(fault) })
     }
   }
 
   /** Sends one delivery now, whether it is due or not, and does not repeat it. */
   async deliverOnce(id: number): Promise<DeliveryResult | undefined> {
-    const delivery = this.#parts.reader.delivery(id)
+    const delivery = await this.#parts.reader.delivery(id)
     if (delivery === undefined) return undefined
     const result = await this.#send(delivery)
     await this.#record(delivery, result, null)
@@ -92,6 +97,7 @@ export class WebhookDeliverer {
   #begin(webhookId: number): void {
     this.#busy.add(webhookId)
     const delivery = this.#deliverAll(webhookId)
+      .finally(() => this.#parts.jobs.giveBack(jobOf(webhookId)))
       .catch((fault: unknown) => {
         this.#parts.log.error('a webhook delivery failed unexpectedly', { fault: describeFault(fault) })
       })
@@ -104,11 +110,13 @@ export class WebhookDeliverer {
 
   /** Sends deliveries as long as the webhook accepts them and no other webhook waits for the slot. */
   async #deliverAll(webhookId: number): Promise<void> {
-    const { reader, dateMs } = this.#parts
+    const { reader, jobs, dateMs } = this.#parts
     const endMs = performance.now() + SLOT_MS_MAX
     const mayContinue = (): boolean => this.#busy.size < bounds.webhookCallsMax || performance.now() < endMs
     for (let isAccepted = true; isAccepted && mayContinue() && !this.#closed; ) {
-      const delivery = reader.nextDelivery(webhookId, dateMs())
+      // Another process may have sent the next delivery until now, so it is read afterwards.
+      if (!(await jobs.isOurs(jobOf(webhookId)))) return
+      const delivery = await reader.nextDelivery(webhookId, dateMs())
       if (delivery === undefined) return
       const result = await this.#send(delivery)
       if (this.#closed && !result.delivered) return

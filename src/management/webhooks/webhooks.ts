@@ -22,7 +22,7 @@ export interface WebhookParts extends DelivererParts {
 export function buildWebhooks(parts: WebhookParts): Webhooks {
   const { reader, writer, log } = parts
   const write = async (event: SiteEvent, data: Readonly<Record<string, string>>): Promise<void> => {
-    if (!reader.hasSubscriber(event)) return
+    if (!(await reader.hasSubscriber(event))) return
     await writer.run('raiseEvent', { event, accountId: null, data: JSON.stringify(data) })
   }
   return {

@@ -5,7 +5,7 @@ import type { ListNode } from '../../base/collections/linked-list.ts'
 import { LinkedList } from '../../base/collections/linked-list.ts'
 import { Refusal } from '../../base/errors.ts'
 import { timeoutsOf } from '../../upstreams/timeouts.ts'
-import type { Exchange, StopReason } from '../exchange.ts'
+import type { Caller, Exchange, StopReason } from '../exchange.ts'
 
 const CHECK_MS = 1_000
 /** How long after its deadline a call may keep its gate lease. */
@@ -46,6 +46,11 @@ export class ActiveCalls {
   /** Each call ends with an error in its dialect and is settled. */
   endAll(reason: StopReason): void {
     for (const exchange of this.#exchanges) exchange.lifetime.stop.stop(reason)
+  }
+
+  /** Whoever has active calls. All calls of a key text have the same caller as long as its row is cached. */
+  get callers(): ReadonlySet<Caller> {
+    return new Set([...this.#exchanges].flatMap(({ caller }) => caller ?? []))
   }
 
   /** The calls of one key, including those whose bodies are still arriving. */

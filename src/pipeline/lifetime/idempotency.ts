@@ -85,9 +85,9 @@ export interface StoredAnswer {
 
 export interface IdempotencyCheck {
   /** Throws where another call has the key. */
-  check(keyId: number, claim: Claim): void
+  check(keyId: number, claim: Claim): Promise<void>
   /** The answer of the earlier call, if it is stored. */
-  storedAnswer(repeated: RepeatedRequest, accountId: number): StoredAnswer | undefined
+  storedAnswer(repeated: RepeatedRequest, accountId: number): Promise<StoredAnswer | undefined>
 }
 
 export interface IdempotencyCheckParts {
@@ -99,17 +99,17 @@ export interface IdempotencyCheckParts {
 
 export function buildIdempotencyCheck({ reader, seal, log, dateMs }: IdempotencyCheckParts): IdempotencyCheck {
   return {
-    check(keyId, { key }) {
-      const row = reader.findIdempotencyClaim(keyId, key.name)
+    async check(keyId, { key }) {
+      const row = await reader.findIdempotencyClaim(keyId, key.name)
       if (row === undefined || (row.finished && row.callId < expiredBefore(dateMs()))) return
       const { callId } = row
       if (row.fingerprint !== key.fingerprint) throwIfTaken({ done: 'other_body', callId })
       throwIfTaken({ done: row.finished ? 'finished' : 'running', callId })
     },
-    storedAnswer({ callId }) {
+    async storedAnswer({ callId }) {
       const requestId = textId('req', callId)
       try {
-        const sealed = reader.storedAnswer(callId)
+        const sealed = await reader.storedAnswer(callId)
         return sealed && { requestId, ...unpack(seal.open(placeOf(callId), sealed)) }
       } catch (fault) {
         log.error('a stored answer cannot be decrypted', { request: requestId, fault: describeFault(fault) })

@@ -1,6 +1,7 @@
 // Ends the active calls of a key that may no longer be used: revoked, disabled, expired or renewed.
 
 import { Refusal } from '../../base/errors.ts'
+import type { KeyRow } from '../../store/engine/reader.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import type { ActiveCalls } from './active-calls.ts'
 
@@ -9,8 +10,10 @@ const keyEnded: StopReason = {
   refusal: new Refusal('key_invalid', 'the key ended during the call'),
 }
 
+type KeyState = Pick<KeyRow, 'revoked' | 'disabled' | 'expiresMs' | 'untilMs'>
+
 export interface KeyRevocationsParts {
-  readonly activeCalls: Pick<ActiveCalls, 'ofKey'>
+  readonly activeCalls: Pick<ActiveCalls, 'ofKey' | 'callers'>
   /** How long active calls of the key may still run. */
   readonly graceMs: number
   dateMs(): number
@@ -48,6 +51,22 @@ export class KeyRevocations {
       const isOldest = dates.untilMs !== null
       exchange.keyDates = { expiresMs: dates.expiresMs, untilMs: isOldest ? this.#parts.dateMs() : untilMs }
       this.check(exchange)
+    }
+  }
+
+  /** Keys were changed by another process. `read` finds a key by the digest of its text. */
+  async checkAgain(read: (digest: Buffer) => KeyState | undefined | Promise<KeyState | undefined>): Promise<void> {
+    for (const caller of this.#parts.activeCalls.callers) {
+      const state = await read(caller.digest)
+      // The digest of a valid key changes when the pepper does.
+      if (state === undefined) continue
+      if (state.revoked || state.disabled) this.end(caller.keyId)
+      const { expiresMs, untilMs } = state
+      for (const exchange of this.#parts.activeCalls.ofKey(caller.keyId)) {
+        if (exchange.caller !== caller) continue
+        exchange.keyDates = { expiresMs, untilMs }
+        this.check(exchange)
+      }
     }
   }
 

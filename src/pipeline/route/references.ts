@@ -40,12 +40,19 @@ export class ReferenceCheck {
     this.#parts = parts
   }
 
-  /** The route through those channels only that have everything the call names. `isBrought`: with earlier turns. */
-  narrow(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route {
+  /**
+   * The route through those channels only that have everything the call names. `isBrought`: with earlier turns. Returns
+   * a promise only for a call that names something.
+   */
+  narrow(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route | Promise<Route> {
     const threaded = narrowToThreads(route, call, protocol)
     const { accountId } = route.permit.caller
-    const references = this.#read(call, { protocol, accountId, targets: threaded.candidates })
-    if (references === undefined) return threaded
+    const reading = this.#read(call, { protocol, accountId, targets: threaded.candidates })
+    return reading === undefined ? threaded : this.#narrowTo(threaded, reading, isBrought)
+  }
+
+  async #narrowTo(threaded: Route, reading: Promise<CallReferences>, isBrought: boolean): Promise<Route> {
+    const references = await reading
     const pinned = narrowRoute(threaded, references.fits)
     if (pinned !== undefined) return pinned
     // Ids of earlier turns that another channel created still belong to the account.
@@ -55,15 +62,18 @@ export class ReferenceCheck {
   }
 
   /** The channels of one model that a token count may use. */
-  channelsFor(call: Call, { protocol, provider, accountId, channels }: Counted): readonly TargetChannel[] {
-    const references = this.#read(call, { protocol, accountId, targets: [{ channels }] })
+  async channelsFor(
+    call: Call,
+    { protocol, provider, accountId, channels }: Counted,
+  ): Promise<readonly TargetChannel[]> {
+    const references = await this.#read(call, { protocol, accountId, targets: [{ channels }] })
     if (references === undefined) return channels
     const left = channels.filter(channel => references.fits({ provider }, channel))
     if (left.length > 0) return left
     throw references.refusal({ provider })
   }
 
-  #read(call: Call, { protocol, accountId, targets }: Reading): CallReferences | undefined {
+  #read(call: Call, { protocol, accountId, targets }: Reading): Promise<CallReferences> | undefined {
     const json = protocol.requestType === 'multipart' ? parseFormValues(call.json) : call.json
     const isOwnHost = ownHosts(targets)
     const keeps = (reference: Reference): boolean => isStored(reference, call, isOwnHost)
@@ -72,10 +82,14 @@ export class ReferenceCheck {
     const stored = found?.filter(keeps) ?? findReferences(json, keeps)
     if (stored.length === 0) return undefined
     throwIfTooMany(stored, bounds.referencesOfCallMax, 'stored objects')
+    return this.#readOwned(stored, protocol, accountId)
+  }
+
+  async #readOwned(stored: readonly Reference[], protocol: Protocol, accountId: number): Promise<CallReferences> {
     const ids = new Set(stored.map(keyOf))
     return new CallReferences(stored, {
       protocol,
-      owned: this.#parts.references.channelsOf(accountId, [...ids]),
+      owned: await this.#parts.references.channelsOf(accountId, [...ids]),
       heirOf: id => this.#parts.catalogue.findOrSuccessor(id)?.id,
       isOpen: id => this.#parts.catalogue.rulesOf(id).foreignIds,
     })

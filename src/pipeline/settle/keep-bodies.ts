@@ -4,30 +4,30 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Seal } from '../../base/secrets/seal.ts'
 import type { SettleExtras } from '../../billing/ledger.ts'
-import type { BodyStore } from '../../store/records/bodies.ts'
+import type { BodyStorage } from '../../store/engine/store-engine.ts'
 import type { BodyPart } from '../../store/records/bodies-messages.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import type { Claim } from '../lifetime/idempotency.ts'
 import { sealAnswer } from '../lifetime/idempotency.ts'
 import { BodyRecorder } from './body-recorder.ts'
 
-export interface BodyStorage {
+export interface CallBodyStorage {
   /** What the settlement does with the call's idempotency key. */
   idempotencyEnd(exchange: Exchange, ending: CallEnding): SettleExtras
   /** Passes the bodies to their writer, unless the call was refused before its hold. */
   storeBodies(exchange: Exchange, ending: CallEnding): void
 }
 
-export interface BodyStorageParts {
+export interface CallBodyStorageParts {
   readonly seal: Seal
-  readonly bodies: Pick<BodyStore, 'store' | 'countDropped'>
+  readonly bodies: Pick<BodyStorage, 'store' | 'countDropped'>
 }
 
 const nothing: SettleExtras = {}
 const release: SettleExtras = { idempotency: 'release' }
 const answerTooLarge: SettleExtras = { idempotency: { sealed: null } }
 
-export function buildBodyStorage({ seal, bodies }: BodyStorageParts): BodyStorage {
+export function buildBodyStorage({ seal, bodies }: CallBodyStorageParts): CallBodyStorage {
   return {
     idempotencyEnd(exchange, ending) {
       const { callId } = exchange

@@ -6,7 +6,7 @@ import { noLimitLease } from '../../limits/leases.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import { newAttempt, newCallParts } from '../exchange.ts'
 import { Timings } from '../timings.ts'
-import type { BodyStorage } from './keep-bodies.ts'
+import type { CallBodyStorage } from './keep-bodies.ts'
 import { buildSettler } from './settle.ts'
 import { newMeter } from './usage-meter.ts'
 
@@ -36,7 +36,7 @@ test('a settlement that can never be written does not block the others', async (
     expect(outcome).toBe('gateway_fault') // the caller got an error and no answer
     written.push(callId)
   }
-  const bodyStorage: BodyStorage = { idempotencyEnd: () => ({}), storeBodies() {} }
+  const bodyStorage: CallBodyStorage = { idempotencyEnd: () => ({}), storeBodies() {} }
   const settler = buildSettler({ deduct, bodyStorage, log: buildLog('error', () => {}) })
   for (const callId of [7, 8, 9]) {
     await expect(settler.settle(exchangeOf(callId), completed)).rejects.toThrow('not now')
@@ -57,7 +57,7 @@ test('an unsettled call keeps only its record in memory, and too many unsettled 
     written.push({ ...row, amount, extras })
   }
   const answer = Buffer.alloc(1_000_000, 'x')
-  const bodyStorage: BodyStorage = {
+  const bodyStorage: CallBodyStorage = {
     idempotencyEnd: () => ({ idempotency: { sealed: answer.toString() } }),
     storeBodies() {},
   }

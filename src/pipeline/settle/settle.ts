@@ -17,7 +17,7 @@ import type { Deduct } from '../70-deduct.ts'
 import { record } from '../80-record.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import type { Cost } from './call-cost.ts'
-import type { BodyStorage } from './keep-bodies.ts'
+import type { CallBodyStorage } from './keep-bodies.ts'
 
 export type Settle = (exchange: Exchange, ending: CallEnding) => Promise<void>
 
@@ -33,7 +33,7 @@ export interface Settler {
 
 export interface SettlerParts {
   readonly deduct: Deduct
-  readonly bodyStorage: BodyStorage
+  readonly bodyStorage: CallBodyStorage
   readonly log: Log
   /** How many unsettled calls there may be before new calls are refused; running calls are still remembered. */
   readonly unsettledMax?: number | undefined
@@ -165,7 +165,7 @@ function withoutAnswer({ row, price, extras }: Settlement): Settlement {
 }
 
 /** Prices a finished call. Undefined for a call that was not admitted: there is nobody to charge. */
-function settlementOf(exchange: Exchange, ending: CallEnding, keeping: BodyStorage): Settlement | undefined {
+function settlementOf(exchange: Exchange, ending: CallEnding, keeping: CallBodyStorage): Settlement | undefined {
   const { timings, permit } = exchange
   if (permit === undefined) return undefined
   const costSinceMs = timings.nowMs()

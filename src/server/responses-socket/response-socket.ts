@@ -353,9 +353,9 @@ export class ResponseSocket implements WebSocketOwner {
       throw new Refusal(fault.code, fault.message, { ...fault.extras, headers })
     }
     if (gate.isClosed) throw gate.refuse('shut')
-    const permit = limitRate(caller, requestDemand)
+    const permit = await limitRate(caller, requestDemand)
     const call = protocol.readCall(await ingress.readBody('json', caller), ingress)
-    const previous = previousResponses.find(call, permit)
+    const previous = await previousResponses.find(call, permit)
     const storedAt = previousResponses.storedAt(previous)
     await findOrRefresh(() => route(permit, { call, protocol, storedAt }), this.#parts)
     if (previous !== undefined) await previousResponses.itemsOf(previous) // throws where only its upstream stores it

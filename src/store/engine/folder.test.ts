@@ -129,13 +129,14 @@ describe('a reader', () => {
       const accessFields = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
       const rights = { allows: null, accountAllows: null, denies: null, requires: null, ...accessFields }
       const limitFields = { qpm: 20, limitsKeyId: 13, hasOwnLimit: false }
-      const found = { id: 13, accountId: 14, tier: 'free', ...limitFields, pricePerMille: 1_000, ...flags, ...rights }
+      const named = { id: 13, version: 2, accountId: 14, tier: 'free', pricePerMille: 1_000 }
+      const found = { ...named, ...limitFields, ...flags, ...rights }
       expect(reader.findKey(bytes)).toEqual(found)
       const account = { keyName: 'mine', kind: 'prepaid', held: 0n, balance: 9_007_199_254_740_993n }
       expect(reader.accounts.findByKey(13, 0)).toMatchObject(account)
       expect(reader.accounts.findByKey(14, 0)).toBeUndefined()
       run.revokeKey({ id: 13 })
-      expect(reader.findKey(bytes)).toEqual({ ...found, revoked: true })
+      expect(reader.findKey(bytes)).toEqual({ ...found, version: 3, revoked: true })
       run.createKey({
         id: 15,
         accountId: 16,

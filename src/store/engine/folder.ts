@@ -4,7 +4,7 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { EnvironmentVariables } from '../secrets/secret-files.ts'
-import { openSecrets } from '../secrets/secret-files.ts'
+import { openSecrets, refuseIfNeeded } from '../secrets/secret-files.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import { FolderError } from './folder-error.ts'
 
@@ -89,7 +89,13 @@ export function openFolder(path: string, env: EnvironmentVariables, replacesLost
   const database = databaseOf(folder)
   const isEmpty = !existsSync(database) || statSync(database).size === 0
   const lacksDatabase = isEmpty && existsSync(join(folder, 'pepper'))
-  const openedSecrets = openSecrets({ folder, env, database: isEmpty || replacesLostSecrets ? undefined : database })
+  const openedSecrets = openSecrets({
+    folder,
+    env,
+    refuseMissing(kind, file) {
+      if (!isEmpty && !replacesLostSecrets) refuseIfNeeded(kind, file, database)
+    },
+  })
   return {
     path: folder,
     lacksDatabase,

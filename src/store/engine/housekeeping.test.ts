@@ -8,8 +8,8 @@ import type { Writer } from './writer.ts'
 
 const nowMs = Date.UTC(2027, 0, 1)
 
-function startHousekeeping(counts: readonly (number | Error)[]) {
-  const seen = { bodies: 0, operations: [] as unknown[], errors: [] as unknown[] }
+function startHousekeeping(counts: readonly (number | Error)[], isOurs = true) {
+  const seen = { bodies: 0, operations: [] as unknown[], errors: [] as unknown[], isOurs }
   const run = (name: string, input: unknown): Promise<unknown> => {
     const count = counts[seen.operations.length] ?? 0
     seen.operations.push([name, input])
@@ -19,6 +19,7 @@ function startHousekeeping(counts: readonly (number | Error)[]) {
     writer: { run } as unknown as Writer,
     bodies: { deleteExpired: () => void seen.bodies++ },
     recordDeleter: { sweep: async () => {} },
+    jobs: { isOurs: async () => seen.isOurs },
     dateMs: () => nowMs,
     onError: fault => seen.errors.push(fault),
   })
@@ -27,6 +28,7 @@ function startHousekeeping(counts: readonly (number | Error)[]) {
 
 test('bodies are swept once, and answers and vault rows until none are left', async () => {
   const { housekeeping, seen } = startHousekeeping([32, 5])
+  await housekeeping.sweep()
   await housekeeping.close()
   const before = idAtMs(nowMs - bounds.idempotentAnswerMsMax)
   expect(seen.bodies).toBe(1)
@@ -49,5 +51,16 @@ test('an unavailable ledger fails one sweep only', async () => {
   expect(seen.errors).toEqual([new Error('away')])
   await housekeeping.sweep()
   expect([seen.bodies, seen.operations.length]).toEqual([2, 5])
+  await housekeeping.close()
+})
+
+test('a process that does not have the job deletes nothing, and asks again before each sweep', async () => {
+  const { housekeeping, seen } = startHousekeeping([], false)
+  await housekeeping.sweep()
+  await housekeeping.sweep()
+  expect([seen.bodies, seen.operations]).toEqual([0, []])
+  seen.isOurs = true
+  await housekeeping.sweep()
+  expect([seen.bodies, seen.operations.length]).toEqual([1, 4])
   await housekeeping.close()
 })

@@ -2,14 +2,14 @@
 // and records that an operator has ordered to delete. A sweep runs every ten minutes and deletes a few rows at a time, so that no call waits for it.
 
 import { expiredBefore } from '../ledger/idempotency-rows.ts'
-import type { BodyStore } from '../records/bodies.ts'
 import type { RecordDeleter } from '../records/record-deleter.ts'
-import type { Writer } from './writer.ts'
+import type { BodyStorage, Jobs, StoreWriter } from './store-engine.ts'
 
 export interface HousekeepingParts {
-  readonly writer: Pick<Writer, 'run'>
-  readonly bodies: Pick<BodyStore, 'deleteExpired'>
+  readonly writer: Pick<StoreWriter, 'run'>
+  readonly bodies: Pick<BodyStorage, 'deleteExpired'>
   readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
+  readonly jobs: Pick<Jobs, 'isOurs'>
   dateMs(): number
   onError(fault: unknown): void
 }
@@ -38,7 +38,8 @@ export class Housekeeping {
   }
 
   async #sweepOnce(): Promise<void> {
-    const { writer, bodies, recordDeleter, dateMs, onError } = this.#parts
+    const { writer, bodies, recordDeleter, jobs, dateMs, onError } = this.#parts
+    if (!(await jobs.isOurs('housekeeping')) || this.#closed) return
     bodies.deleteExpired()
     // Deleting millions of records may take hours; the rest of the sweep does not wait for it.
     recordDeleter.sweep().catch(onError)

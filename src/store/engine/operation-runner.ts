@@ -33,7 +33,7 @@ export interface OperationOptions {
 }
 
 export function buildOperations(books: Books, { responsesBytesMax }: OperationOptions = {}): OperationRunner {
-  const vault = vaultOperations(responsesBytesMax)
+  const vault = vaultOperations({ responsesBytesMax })
   const steps: Pick<OperationSteps, ColdName> = { ...statelessOperations, ...vault.run }
   const context = contextOf(books)
   const runSteps = sqliteSteps(books.db)

@@ -17,7 +17,7 @@ import { vaultReads } from '../vault/vault-reader.ts'
 import type { WebhookReader } from '../webhooks/webhook-reader.ts'
 import { webhookReads } from '../webhooks/webhook-reader.ts'
 import { openReader } from './database.ts'
-import type { BoundReads } from './reads.ts'
+import type { AwaitedReads, BoundReads } from './reads.ts'
 import { bindReads } from './reads.ts'
 import { sqliteSnapshots, sqliteSteps } from './sqlite-steps.ts'
 import type { Steps } from './steps.ts'
@@ -26,6 +26,8 @@ import { query } from './steps.ts'
 /** What a call needs to know of its key `k`, with its tier `t`, its account `a` and the key `l` whose limits it shares. */
 const callKeyColumns = {
   id: ['k.id', number],
+  /** The versions of the key and of its account, as a sum: it is the same only if both are, because they only grow. */
+  version: ['k.version + a.version', number],
   accountId: ['k.account_id', number],
   tier: ['k.tier', text],
   /** The key's own limit, or its tier's. */
@@ -204,7 +206,8 @@ export const keySnapshotReads = {
   },
 }
 
-export interface Reader extends BoundReads<typeof callReads>, BoundReads<typeof keySnapshotReads> {
+/** The reads of calls and of the management interface, on any database. */
+export interface Reader extends AwaitedReads<typeof callReads>, AwaitedReads<typeof keySnapshotReads> {
   readonly accounts: AccountReader
   /** Reads the vault: what outlives a call. */
   readonly vault: VaultReader
@@ -214,8 +217,17 @@ export interface Reader extends BoundReads<typeof callReads>, BoundReads<typeof 
   close(): void
 }
 
-/** Opens the reader on a SQLite file. Its functions return their results at once. */
-export function openCallReader(path: string): Reader {
+/** A reader whose functions return their results at once. */
+export interface SqliteReader extends BoundReads<typeof callReads>, BoundReads<typeof keySnapshotReads> {
+  readonly accounts: BoundReads<typeof accountReads>
+  readonly vault: BoundReads<typeof vaultReads>
+  readonly rules: BoundReads<ReturnType<typeof buildRulesReads>>
+  readonly webhooks: BoundReads<typeof webhookReads>
+  readonly people: BoundReads<typeof peopleReads>
+  close(): void
+}
+
+export function openCallReader(path: string): SqliteReader {
   const db = openReader(path)
   const runSteps = sqliteSteps(db)
   const runTogether = sqliteSnapshots(db, runSteps)

@@ -33,12 +33,33 @@ export interface LedgerAuditSource {
   close(): Promise<void>
 }
 
-/** Work that one process does for all: deleting, auditing, summing up. */
-export type JobName = 'statistics' | 'housekeeping' | 'audit' | 'reseal'
+/** Work that one process does for all: deleting, auditing, summing up. Or what only one may do at a time. */
+export type JobName =
+  | 'statistics'
+  | 'housekeeping'
+  | 'audit'
+  | 'reseal'
+  /** The deliveries of a webhook. */
+  | `webhook ${number}`
+  /** The start of a task, by the id of its call, and each poll. */
+  | `task ${number}`
+  /** A response that is made in the background, by its account and id. */
+  | `response ${number}/${string}`
 
 export interface Jobs {
-  /** Whether this process is the one that does the job now. SQLite has one process, which does all jobs. */
+  /** Takes the job if no other process has it. Returns whether this process is the one that does it now. */
   isOurs(job: JobName): Promise<boolean>
+  /** Whether another process does the job. */
+  isElsewhere(job: JobName): Promise<boolean>
+  /** Other processes may take the job from now on. It must not be taken again before this has resolved. */
+  giveBack(job: JobName): Promise<void>
+}
+
+/** The jobs of the only process, as on SQLite: it does them all, and asks nobody. */
+export const jobsOfOnlyProcess: Jobs = {
+  isOurs: async () => true,
+  isElsewhere: async () => false,
+  async giveBack() {},
 }
 
 /** Parts of the configuration that processes keep in memory. */
@@ -47,7 +68,17 @@ export type ConfigurationGroup = 'keys' | 'rules' | 'prices' | 'site'
 export interface Changes {
   /** Calls the listener after another process has changed something of the group. On SQLite there is no other process. */
   subscribe(group: ConfigurationGroup, listener: () => void | Promise<void>): void
+  /**
+   * The revision of the rules and prices that this process knows, read before they are used. A hold carries it, so that
+   * the database can refuse a call that was admitted with old ones. Undefined on SQLite.
+   */
+  readonly revision: number | undefined
+  /** Resolves when everything is known that was changed before this call. */
+  refresh(): Promise<void>
 }
+
+/** The changes on SQLite, where no other process can change anything. */
+export const noChanges: Changes = { subscribe() {}, revision: undefined, refresh: () => Promise.resolve() }
 
 /** The processes that use the same database. */
 export interface Processes {

@@ -1,9 +1,10 @@
 // The part of an audit that compares balances with the sums of the transfers read so far, and held amounts with the
 // open holds. All of it must be read in the snapshot of the last transfer.
 
-import type { Database } from 'bun:sqlite'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { AuditFinding } from './findings.ts'
 import { createFinding } from './findings.ts'
 
@@ -24,27 +25,44 @@ interface BudgetRow {
   readonly held: bigint
 }
 
+interface HeldSum {
+  readonly account_id: bigint
+  readonly key_id: bigint
+  readonly high: bigint
+  readonly low: bigint
+  readonly n: bigint
+}
+
 type Sums = Map<bigint, bigint>
 
 const add = (sums: Sums, id: bigint, amount: bigint): void => void sums.set(id, (sums.get(id) ?? 0n) + amount)
 const usd = (amount: bigint): string => `$${formatUsd(nanos(amount))}`
 const accountText = (id: bigint): string => textId('acc', Number(id))
 
+/** Rows that are read at once. */
+const PAGE_ROWS = 5_000
+
+// On PostgreSQL the operator's own balances are the sums of their parts.
+const readAccounts = query<AccountRow>({
+  sqlite: 'SELECT id, kind, balance, held, credit_limit FROM account WHERE id > ?1 ORDER BY id LIMIT ?2',
+  postgres: `SELECT a.id, a.kind, a.held, a.credit_limit, CASE a.kind WHEN 'operator' THEN a.balance + CAST(coalesce(
+      (SELECT sum(p.balance) FROM operator_part p WHERE p.account_id = a.id), 0) AS BIGINT) ELSE a.balance END AS balance
+    FROM account a WHERE a.id > ?1 ORDER BY a.id LIMIT ?2`,
+})
+// In two halves, because a wrong sum may not fit into 64 bits.
+const readHolds = query<HeldSum>(
+  `SELECT account_id, key_id, CAST(sum(amount >> 32) AS BIGINT) AS high, CAST(sum(amount & 4294967295) AS BIGINT) AS low,
+     CAST(count(*) AS BIGINT) AS n FROM hold GROUP BY account_id, key_id`,
+)
+const readBudgets = query<BudgetRow>(
+  `SELECT b.scope_id, b.span, b.ceiling, b.spent, b.held,
+     coalesce((SELECT k.account_id FROM api_key k WHERE k.id = b.scope_id), b.scope_id) AS account_id
+   FROM budget b WHERE (b.scope_id, b.span) > (?1, ?2) ORDER BY b.scope_id, b.span LIMIT ?3`,
+)
+
 export class AuditBalances {
-  readonly #accounts
-  readonly #holds
-  readonly #budgets
   readonly #transferSums: Sums = new Map()
   #counts = { accounts: 0, holds: 0 }
-
-  constructor(db: Database) {
-    this.#accounts = db.query('SELECT id, kind, balance, held, credit_limit FROM account')
-    this.#holds = db.query('SELECT account_id, key_id, amount FROM hold')
-    this.#budgets = db.query(
-      `SELECT scope_id, span, ceiling, spent, held,
-         coalesce((SELECT account_id FROM api_key WHERE id = scope_id), scope_id) AS account_id FROM budget`,
-    )
-  }
 
   get counts(): { readonly accounts: number; readonly holds: number } {
     return this.#counts
@@ -55,27 +73,35 @@ export class AuditBalances {
     add(this.#transferSums, credit, amount)
   }
 
-  compare(): readonly AuditFinding[] {
+  *compare(): Steps<readonly AuditFinding[]> {
     const held: Sums = new Map()
-    const holds = this.#holds.all() as { account_id: bigint; key_id: bigint; amount: bigint }[]
-    for (const { account_id: accountId, key_id: keyId, amount } of holds) {
+    let holds = 0
+    for (const { account_id: accountId, key_id: keyId, high, low, n } of yield* readHolds.all()) {
+      const amount = (high << 32n) + low
       add(held, accountId, amount)
       add(held, keyId, amount)
+      holds += Number(n)
     }
-    const findings = [...this.#compareAccounts(held), ...this.#compareBudgets(held)]
-    this.#counts = { ...this.#counts, holds: holds.length }
+    const findings = [...(yield* this.#compareAccounts(held)), ...(yield* compareBudgets(held))]
+    this.#counts = { ...this.#counts, holds }
     return findings
   }
 
-  #compareAccounts(held: ReadonlyMap<bigint, bigint>): readonly AuditFinding[] {
+  *#compareAccounts(held: ReadonlyMap<bigint, bigint>): Steps<readonly AuditFinding[]> {
     const findings: AuditFinding[] = []
     let [accounts, sum, known] = [0, 0n, 0]
-    for (const row of this.#accounts.iterate() as IterableIterator<AccountRow>) {
-      accounts++
-      sum += row.balance
-      if (this.#transferSums.has(row.id)) known++
-      findings.push(...accountFindings(row, this.#transferSums.get(row.id) ?? 0n, held.get(row.id) ?? 0n))
-    }
+    let page: AccountRow[]
+    let last = 0n
+    do {
+      page = yield* readAccounts.all(last, PAGE_ROWS)
+      for (const row of page) {
+        accounts++
+        sum += row.balance
+        if (this.#transferSums.has(row.id)) known++
+        findings.push(...accountFindings(row, this.#transferSums.get(row.id) ?? 0n, held.get(row.id) ?? 0n))
+      }
+      last = page.at(-1)?.id ?? last
+    } while (page.length === PAGE_ROWS)
     this.#counts = { ...this.#counts, accounts }
     const sumText = `all balances add up to ${sum}, not to 0`
     if (sum !== 0n) findings.push(createFinding({ check: 'sum', key: String(sum), text: sumText }))
@@ -85,24 +111,33 @@ export class AuditBalances {
     }
     return findings
   }
+}
 
-  #compareBudgets(heldOf: ReadonlyMap<bigint, bigint>): readonly AuditFinding[] {
-    return (this.#budgets.all() as BudgetRow[]).flatMap(row => {
-      const expected = heldOf.get(row.scope_id) ?? 0n
-      const budgetFinding = (key: string, text: string): AuditFinding =>
-        createFinding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, text })
-      const name = `a budget of ${accountText(row.account_id)} (by the ${row.span})`
-      const findings: AuditFinding[] = []
-      if (row.held !== expected) {
-        const text = `${name} holds ${usd(row.held)}, open holds are ${usd(expected)}`
-        findings.push(budgetFinding(`held:${row.held - expected}`, text))
-      }
-      if (row.spent + row.held > row.ceiling || row.spent < 0n) {
-        findings.push(budgetFinding('over', `${name} is beyond its ceiling`))
-      }
-      return findings
-    })
+function* compareBudgets(heldOf: ReadonlyMap<bigint, bigint>): Steps<readonly AuditFinding[]> {
+  const findings: AuditFinding[] = []
+  let page: BudgetRow[]
+  let [scopeId, span] = [0n, '']
+  do {
+    page = yield* readBudgets.all(scopeId, span, PAGE_ROWS)
+    for (const row of page) findings.push(...budgetFindings(row, heldOf.get(row.scope_id) ?? 0n))
+    ;({ scope_id: scopeId, span } = page.at(-1) ?? { scope_id: scopeId, span })
+  } while (page.length === PAGE_ROWS)
+  return findings
+}
+
+function budgetFindings(row: BudgetRow, expected: bigint): readonly AuditFinding[] {
+  const budgetFinding = (key: string, text: string): AuditFinding =>
+    createFinding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, text })
+  const name = `a budget of ${accountText(row.account_id)} (by the ${row.span})`
+  const findings: AuditFinding[] = []
+  if (row.held !== expected) {
+    const text = `${name} holds ${usd(row.held)}, open holds are ${usd(expected)}`
+    findings.push(budgetFinding(`held:${row.held - expected}`, text))
   }
+  if (row.spent + row.held > row.ceiling || row.spent < 0n) {
+    findings.push(budgetFinding('over', `${name} is beyond its ceiling`))
+  }
+  return findings
 }
 
 /** The key of a finding is the difference, which stays the same while calls change the amounts. */

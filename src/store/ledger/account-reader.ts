@@ -1,6 +1,6 @@
 // Reads the account and the budgets of a key. The figures must fit together.
 
-import type { BoundReads } from '../engine/reads.ts'
+import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { periodOf } from './budgets.ts'
@@ -57,7 +57,7 @@ export const accountReads = {
   },
 }
 
-export type AccountReader = BoundReads<typeof accountReads>
+export type AccountReader = AwaitedReads<typeof accountReads>
 
 function budgetRow(row: RawRow, keyId: number, nowMs: number): KeyBudget {
   const span = row.span as BudgetSpan

@@ -76,12 +76,22 @@ export interface HoldInput {
   readonly least?: MoneyText
   readonly draft: RecordDraft
   readonly idempotency?: { readonly name: string; readonly fingerprint: string }
+  /**
+   * What the process knew when it admitted the call: the version of its key (`KeyRow.version`), and the revision of rules
+   * and prices (`Changes.revision`). On PostgreSQL the hold is refused if they have changed since. With SQLite, the one
+   * process always knows the newest.
+   */
+  readonly keyVersion?: number
+  readonly revision?: number
 }
 
 export type HoldResult =
   /** `granted`: where less than the amount may be held. */
   | { readonly done: 'held'; readonly granted?: MoneyText }
-  | { readonly done: 'account_unknown' | 'account_frozen' }
+  | { readonly done: 'account_unknown' }
+  | { readonly done: 'account_frozen' }
+  /** The call was admitted with a configuration that another process has changed. `key_expired`: by the database's clock. */
+  | { readonly done: 'key_changed' | 'key_expired' | 'rules_changed' }
   | { readonly done: 'balance_too_low' | 'hold_less'; readonly available: MoneyText }
   | { readonly done: 'budget_too_low'; readonly available: MoneyText; readonly budget: string }
   /** Another call has used this idempotency key. */

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, openTestBooks } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
+import type { BoundReads } from '../engine/reads.ts'
 import { bindReads } from '../engine/reads.ts'
 import { sqliteSteps } from '../engine/sqlite-steps.ts'
-import type { VaultReader } from '../vault/vault-reader.ts'
 import { vaultReads } from '../vault/vault-reader.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import { LimitDebts } from './limit-debts.ts'
@@ -14,7 +14,7 @@ import { LimitDebts } from './limit-debts.ts'
 const HOUR_MS = 3_600_000
 
 let books: TestBooks
-let reader: VaultReader
+let reader: BoundReads<typeof vaultReads>
 
 beforeEach(() => {
   books = openTestBooks()

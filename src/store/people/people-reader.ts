@@ -1,7 +1,7 @@
 // Reads people and sessions, for sign-ins and for every request of the management interface. It makes point look-ups
 // only, because it runs on the thread that serves calls. It caches nothing, so a sign-out takes effect at once.
 
-import type { BoundReads } from '../engine/reads.ts'
+import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { SiteRoleName } from './people.ts'
@@ -143,7 +143,7 @@ export const peopleReads = {
   },
 }
 
-export type PeopleReader = BoundReads<typeof peopleReads>
+export type PeopleReader = AwaitedReads<typeof peopleReads>
 
 const numberOrNull = (value: RawRow[string] | undefined): number | null => (value == null ? null : Number(value))
 

@@ -1,33 +1,87 @@
 // Runs the operations that are steps on PostgreSQL, each in its own transaction.
 //
-// Operations check first and write then, and were written for a single writer. With several processes a lock keeps it so:
-// every operation takes the same one first. Operations of calls do not take it.
+// Operations check first and write then, and were written for a single writer. With several processes locks keep it so:
+// - Most operations take the same lock first, so that they run one after another in all processes.
+// - What calls write of one account (its stored responses, files, tasks …) must not wait for that lock. Such an operation
+//   takes a lock of its account. Operations on such rows of many accounts exclude all of these for a moment.
+// - Operations that read or change money lock the row of the account as well, as the batches of calls do: what they have
+//   read stays true until they have written. Each locks one account, so that they and batches, which lock accounts in the
+//   order of their ids, never wait for each other in a circle.
 
 import type { AuditJob, StaleVersion } from '../audit-log/audited-operations.ts'
 import { isAudited, runAudited } from '../audit-log/audited-operations.ts'
 import { statelessOperations } from '../engine/cold-operations.ts'
 import type { OperationContext } from '../engine/operation.ts'
-import type { OperationInput, OperationName, OperationResult } from '../engine/operations.ts'
+import type { ColdName, OperationInput, OperationName, OperationResult } from '../engine/operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
+import type { VaultOptions } from '../vault/vault-operations.ts'
+import { vaultOperations } from '../vault/vault-operations.ts'
+import { isConflict } from './faults.ts'
 import type { PostgresPool } from './pools.ts'
-
-export type StatelessName = keyof typeof statelessOperations
 
 /** Beside the input: who asks, for audited operations. */
 export type AuditedBy = NonNullable<AuditJob['by']>
 
-export interface ColdOptions {
-  /** The number of this process. Its part of the operator's balances has this number. */
+export interface ColdOptions extends Pick<VaultOptions, 'responsesBytesMax'> {
+  /** The part of the operator's balances that is changed. Zero is nobody's, and these operations run one by one. */
   readonly slot: number
   /** Only for tests. Without it, the clock of the database counts. */
   readonly nowMs?: () => number
 }
 
-// Any number that no other program on the same database uses.
-const beginAlone = postgresQuery<{ now_ms: bigint }>(
-  `SELECT pg_advisory_xact_lock(7311580423), CAST(extract(epoch FROM now()) * 1000 AS BIGINT) AS now_ms`,
+/** The account of each operation on rows that calls write. Null: it changes one row, by one statement. */
+const vaultAccounts: { readonly [Name in ColdName]?: (input: OperationInput<Name>) => number | null } = {
+  keepResponse: ({ accountId }) => accountId,
+  changeResponse: ({ accountId }) => accountId,
+  dropResponse: ({ accountId }) => accountId,
+  keepReasoning: ({ accountId }) => accountId,
+  keepFile: ({ accountId }) => accountId,
+  dropFile: ({ accountId }) => accountId,
+  keepReferences: ({ accountId }) => accountId,
+  createTask: ({ accountId }) => accountId,
+  changeTask: () => null,
+  dropTask: () => null,
+}
+
+/** Operations on such rows of many accounts. */
+const sweeps: ReadonlySet<ColdName> = new Set(['forgetKept', 'reseal'])
+
+/** The account, or the key of the account, whose money an operation reads or changes. */
+const moneyScopes: { readonly [Name in ColdName]?: (input: OperationInput<Name>) => number } = {
+  post: ({ accountId }) => accountId,
+  redeemCode: ({ accountId }) => accountId,
+  createKey: ({ accountId }) => accountId,
+  setAccount: ({ id }) => id,
+  setBudget: ({ scopeId }) => scopeId,
+  setAlert: ({ accountId }) => accountId,
+}
+
+type ScopeOf = ((input: unknown) => number | null) | undefined
+
+/** Whether an operation waits for no others but those on what calls have written of the same account. */
+export const isOfAccount = (name: ColdName): boolean => vaultAccounts[name] !== undefined
+
+// The time after the lock: operations that have waited must not write earlier times than those before them.
+const CLOCK = 'database_ms() AS now_ms'
+type BegunRow = { readonly now_ms: bigint }
+
+// The numbers are any that no other program on the same database uses.
+const beginAlone = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock(7311580423), ${CLOCK}`)
+const beginSweep = postgresQuery<BegunRow>(
+  `SELECT pg_advisory_xact_lock(7311580423), pg_advisory_xact_lock(7311580426), ${CLOCK}`,
 )
+const awaitBatches = { text: { sqlite: '', postgres: 'CALL await_batches()' }, values: [], want: 'changes' } as const
+// Two accounts may have the same hash. Then they wait for each other without need.
+const beginOfAccount = postgresQuery<BegunRow>(
+  `SELECT pg_advisory_xact_lock_shared(7311580426), pg_advisory_xact_lock(731158, hashint8($1)), ${CLOCK}`,
+)
+const beginOfRow = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock_shared(7311580426), ${CLOCK}`)
+// The lock of batches. FOR UPDATE would also stop those who only refer to the account.
+const lockAccount = postgresQuery(
+  'SELECT 1 FROM account WHERE id = coalesce((SELECT account_id FROM api_key WHERE id = $1), $1) FOR NO KEY UPDATE',
+)
+
 const readParts = postgresQuery<{ balance: bigint }>(
   'SELECT CAST(coalesce(sum(balance), 0) AS BIGINT) AS balance FROM operator_part WHERE account_id = $1',
 )
@@ -36,38 +90,72 @@ const addToPart = postgresQuery(
    ON CONFLICT (account_id, slot) DO UPDATE SET balance = operator_part.balance + excluded.balance`,
 )
 
+/** How often an operation is run again that PostgreSQL has rolled back because of others at the same time. */
+const REPEATS_MAX = 5
+
 type AnySteps = (input: unknown, context: OperationContext) => Steps<OperationResult<OperationName>>
 
 export class PostgresOperations {
-  readonly #pool: PostgresPool
+  readonly #pool: Pick<PostgresPool, 'transact' | 'runAlone'>
   readonly #options: ColdOptions
 
-  constructor(pool: PostgresPool, options: ColdOptions) {
+  constructor(pool: Pick<PostgresPool, 'transact' | 'runAlone'>, options: ColdOptions) {
     this.#pool = pool
     this.#options = options
   }
 
-  /** Resolves when the operation is durable. */
-  run<Name extends StatelessName>(
+  /**
+   * Resolves when the operation is durable, and, if people have asked for it, when no process accepts a call any more
+   * that was admitted before it.
+   */
+  async run<Name extends ColdName>(
     name: Name,
     input: OperationInput<Name>,
     by?: AuditedBy,
   ): Promise<OperationResult<Name> | StaleVersion> {
-    return this.#pool.transact(this.#steps(name, input, by)) as Promise<OperationResult<Name> | StaleVersion>
+    const result = await this.#transact(() => this.#steps(name, input, by))
+    if (isAudited(name)) await this.#pool.runAlone(awaitBatches)
+    return result as OperationResult<Name> | StaleVersion
+  }
+
+  async #transact<T>(build: () => Steps<T>): Promise<T> {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await this.#pool.transact(build())
+      } catch (fault) {
+        if (!isConflict(fault) || repeats === REPEATS_MAX) throw fault
+      }
+    }
   }
 
   *#steps(
-    name: StatelessName,
-    input: OperationInput<StatelessName>,
+    name: ColdName,
+    input: OperationInput<ColdName>,
     by: AuditedBy | undefined,
   ): Steps<OperationResult<OperationName> | StaleVersion> {
-    const { now_ms: databaseMs } = (yield* beginAlone.get())!
-    const { slot, nowMs = () => Number(databaseMs) } = this.#options
+    const databaseMs = yield* begin(name, input)
+    const { slot, responsesBytesMax, nowMs = () => databaseMs } = this.#options
     const context = contextOf(slot, nowMs)
     const job = { name, input, ...(by !== undefined && { by }) }
-    if (isAudited(name)) return yield* runAudited(job, statelessOperations, context)
-    return yield* (statelessOperations[name] as AnySteps)(input, context)
+    const operations = { ...statelessOperations, ...vaultOperations({ responsesBytesMax, isShared: true }).run }
+    if (isAudited(name)) return yield* runAudited(job, operations, context)
+    return yield* (operations[name] as AnySteps)(input, context)
   }
+}
+
+/** Takes the locks of an operation. Returns the time of the database. */
+function* begin(name: ColdName, input: OperationInput<ColdName>): Steps<number> {
+  const row = yield* takeLock(name, input)
+  const moneyScope = moneyScopes[name] as ScopeOf
+  if (moneyScope !== undefined) yield* lockAccount.get(moneyScope(input))
+  return Number(row!.now_ms)
+}
+
+function takeLock(name: ColdName, input: OperationInput<ColdName>): Steps<BegunRow | undefined> {
+  const accountOf = vaultAccounts[name] as ScopeOf
+  if (accountOf === undefined) return sweeps.has(name) ? beginSweep.get() : beginAlone.get()
+  const accountId = accountOf(input)
+  return accountId === null ? beginOfRow.get() : beginOfAccount.get(accountId)
 }
 
 const contextOf = (slot: number, nowMs: () => number): OperationContext => ({

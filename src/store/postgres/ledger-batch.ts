@@ -42,7 +42,8 @@ export function encodeJob(job: BatchJob): EncodedJob {
   const { name } = job
   switch (name) {
     case 'hold': {
-      const { callId, kind, accountId, keyId, amount, wants, least, draft, idempotency } = job.input
+      const { callId, kind, accountId, keyId, amount, wants, least, draft, idempotency, keyVersion, revision } =
+        job.input
       for (const money of [amount, wants, least ?? '0'] as const) readAmount(money)
       const claim = idempotency && { claim_name: idempotency.name, fingerprint: idempotency.fingerprint }
       const entry = {
@@ -55,6 +56,8 @@ export function encodeJob(job: BatchJob): EncodedJob {
         least,
         draft,
         ...claim,
+        key_version: keyVersion,
+        revision,
       }
       return { name, callId, accountId, json: cleanJson(entry) }
     }

@@ -10,6 +10,7 @@ import type { HotName, OperationInput } from '../engine/operations.ts'
 import { refusableOperations } from '../engine/operations.ts'
 import type { WaitMeasure } from '../engine/writer.ts'
 import { measureWait } from '../engine/writer.ts'
+import { sqlStateOf, storageAway } from './faults.ts'
 import type { BatchJob, BatchOwner, BatchResult, EncodedJob } from './ledger-batch.ts'
 import { batchStatement, encodeJob, readTold, resultOfJob } from './ledger-batch.ts'
 import type { PostgresPool } from './pools.ts'
@@ -40,6 +41,8 @@ interface QueuedJob {
 
 const RETRY_MS = 1_000
 const TIMEOUT_CHECK_MS = 250
+/** The writer is unhealthy when a batch takes longer than this, and for this long after a batch failed. */
+const UNHEALTHY_MS = 1_000
 
 /** What an error of the database means for the batch that got it. */
 type FaultKind =
@@ -54,17 +57,14 @@ type FaultKind =
   | 'refused'
 
 function kindOf(fault: unknown): FaultKind {
-  // The driver has the SQLSTATE in `errno`. Its own errors, for example of a lost connection, have none.
-  const state = String((fault as { errno?: unknown }).errno ?? '')
+  const state = sqlStateOf(fault)
   if (state === 'WR001') return 'fenced'
-  if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(state) || /^(08|57P)/.test(state)) return 'unknown'
+  if (state === undefined || /^(08|57P)/.test(state)) return 'unknown'
   if (state === '53100') return 'full'
   // Wrong data, a broken constraint, or an error that a function of ours raised. All else is no fault of the operations:
   // a deadlock, a lock or a statement that took too long, a server that has become read-only …
   return /^(21|22|23|54|P0)/.test(state) ? 'refused' : 'busy'
 }
-
-const away = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
 
 export class LedgerWriter {
   readonly #pool: Pick<PostgresPool, 'runAlone'>
@@ -75,6 +75,9 @@ export class LedgerWriter {
   #running: Promise<void> | undefined
   #isFenced = false
   #isFull = false
+  #isClosed = false
+  #sentMs = 0
+  #failedMs = Number.NEGATIVE_INFINITY
   #timer: ReturnType<typeof setInterval> | undefined
 
   /** The pool should have one connection, which nothing else uses: a slow read would make settles wait. */
@@ -86,6 +89,15 @@ export class LedgerWriter {
 
   get queuedCount(): number {
     return this.#queue.length
+  }
+
+  /** Called for each finished batch, with the number of its operations and the time until its results. */
+  onBatch: ((operations: number, ms: number) => void) | undefined
+
+  /** Whether the writer keeps up: the last batch did not fail, and the current one is not slow. */
+  get isHealthy(): boolean {
+    if (this.#isFenced || performance.now() < this.#failedMs + UNHEALTHY_MS) return false
+    return this.#batch.length === 0 || performance.now() - this.#sentMs < UNHEALTHY_MS
   }
 
   /** Whether the disk of the database was full at the last batch. */
@@ -104,7 +116,8 @@ export class LedgerWriter {
    * carried out: operations can be repeated, and a hold is removed again.
    */
   run<Name extends HotName>(name: Name, input: OperationInput<Name>): Promise<BatchResult<Name>> {
-    if (this.#isFenced) return Promise.reject(away('this process is fenced'))
+    if (this.#isFenced) return Promise.reject(storageAway('this process is fenced'))
+    if (this.#isClosed) return Promise.reject(storageAway('closed'))
     if (refusableOperations.has(name) && this.#isBehind) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
@@ -117,6 +130,20 @@ export class LedgerWriter {
   /** Resolves when nothing is queued any more. */
   async idle(): Promise<void> {
     while (this.#running !== undefined) await this.#running
+  }
+
+  /** Waits for all queued operations, but not longer than the settle timeout. */
+  async close(): Promise<void> {
+    const giveUp = setTimeout(() => this.#giveUp(), bounds.settleMsMax)
+    await this.idle()
+    clearTimeout(giveUp)
+    this.#isClosed = true
+  }
+
+  #giveUp(): void {
+    this.#isClosed = true
+    for (const queued of this.#queue) queued.reject(storageAway('closed'))
+    this.#queue = []
   }
 
   #add(job: BatchJob, resolve: (result: unknown) => void, reject: (fault: Error) => void): void {
@@ -145,6 +172,7 @@ export class LedgerWriter {
     await new Promise(resolve => setImmediate(resolve))
     while (this.#queue.length > 0) {
       this.#batch = this.#take()
+      this.#sentMs = performance.now()
       if (this.#batch.length > 0) await this.#commit(this.#batch)
       this.#batch = []
     }
@@ -158,7 +186,7 @@ export class LedgerWriter {
       if (queued.isAbandoned || queued.job.name === 'cancel') continue
       if (this.#waitedMs(queued.sinceMs) < bounds.settleMsMax) continue
       queued.isAbandoned = true
-      queued.reject(away('the ledger took too long'))
+      queued.reject(storageAway('the ledger took too long'))
     }
   }
 
@@ -186,6 +214,7 @@ export class LedgerWriter {
       const jobs = batch.map(({ encoded }) => encoded)
       const told = readTold(await this.#pool.runAlone(batchStatement(jobs, owner, nowMs?.() ?? null)))
       this.#isFull = false
+      this.onBatch?.(batch.length, performance.now() - this.#sentMs)
       for (const queued of batch) {
         const result = resultOfJob(queued.job, told.get(queued.encoded.callId))
         queued.resolve(queued.isUnknown ? asFirst(queued.job, result) : result)
@@ -205,15 +234,18 @@ export class LedgerWriter {
       case 'unknown':
       case 'busy':
         if (kind === 'unknown') for (const queued of batch) queued.isUnknown = true
+        this.#failedMs = performance.now()
         await Bun.sleep(this.#options.retryMs ?? RETRY_MS)
-        this.#queue = [...batch, ...this.#queue]
+        if (this.#isClosed) for (const queued of batch) queued.reject(storageAway('closed'))
+        else this.#queue = [...batch, ...this.#queue]
         return
       case 'full':
         this.#isFull = true
+        this.#failedMs = performance.now()
         for (const queued of batch) queued.reject(new Refusal('storage_full', detail, { retryAfterMs: 1_000 }))
         return
       case 'refused': {
-        if (batch.length === 1) return batch[0]!.reject(away(detail))
+        if (batch.length === 1) return batch[0]!.reject(storageAway(detail))
         // In halves: one wrong operation among 256 costs 16 more transactions, and not 256.
         const middle = batch.length >> 1
         await this.#commit(batch.slice(0, middle))
@@ -228,7 +260,7 @@ export class LedgerWriter {
     this.#queue = []
     const isNew = !this.#isFenced
     this.#isFenced = true
-    for (const queued of all) queued.reject(away('this process is fenced'))
+    for (const queued of all) queued.reject(storageAway('this process is fenced'))
     if (isNew) this.#options.onFenced()
   }
 }

@@ -171,8 +171,10 @@ function* copyAll(
   if (plan.problems.length > 0) throw new MoveError(`The data cannot be moved: ${plan.problems.join('; ')}.`)
   const { tables } = plan
   let rows = 0
-  for (const table of tables)
-    rows += Number((yield* postgresQuery<{ n: bigint }>(`SELECT count(*) AS n FROM ${table.target}`).get())!.n)
+  for (const { target } of tables) {
+    const text = `SELECT count(*) AS n FROM ${target}`
+    rows += Number((yield* postgresQuery<{ n: bigint }>(text).get())!.n)
+  }
   const counter = new MoveCounter(2 * rows, report)
   const dbOf = ({ file }: MovedTable): Database => files.get(file)!
 
@@ -205,15 +207,16 @@ function dropTriggers(db: Database): readonly string[] {
     name: string
     sql: string
   }[]
-  for (const { name } of triggers) db.run(`DROP TRIGGER "${name}"`)
+  for (const { name } of triggers) db.run('DROP TRIGGER '.concat('"', name, '"'))
   return triggers.map(({ sql }) => sql)
 }
 
 function* copyTable(db: Database, table: MovedTable, onPage: (rows: number) => void): Steps<TableSum> {
   // The first row of the log stays: statistics know by it whose they are.
-  if (table.target !== 'public.record_log') db.run(`DELETE FROM "${table.name}"`)
+  if (table.target !== 'public.record_log') db.run('DELETE FROM '.concat('"', table.name, '"'))
   const values = table.columns.map((_, at) => `?${at + 1}`).join(', ')
-  const insert = db.query<unknown, SqlValue[]>(`INSERT INTO "${table.name}" (${columnList(table)}) VALUES (${values})`)
+  const text = `INSERT INTO "${table.name}" (${columnList(table)}) VALUES (${values})`
+  const insert = db.query<unknown, SqlValue[]>(text)
   const sum = new TableSum()
   yield* readPostgres(table, selectOnPostgres(table, 'for SQLite'), rows => {
     for (const row of rows) {
@@ -231,9 +234,8 @@ function* setLastNumber(db: Database, { name, target, columns }: MovedTable): St
     db.query("SELECT 1 FROM sqlite_schema WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'").get(name) !== null
   const identity = columns.find(({ isIdentity }) => isIdentity)
   if (!isNumbered || identity === undefined) return
-  const last = yield* postgresQuery<{ last: bigint | null }>(
-    `SELECT pg_sequence_last_value(CAST(pg_get_serial_sequence('${target}', '${identity.name}') AS regclass)) AS last`,
-  ).get()
+  const text = `SELECT pg_sequence_last_value(CAST(pg_get_serial_sequence('${target}', '${identity.name}') AS regclass)) AS last`
+  const last = yield* postgresQuery<{ last: bigint | null }>(text).get()
   db.query('DELETE FROM sqlite_sequence WHERE name = ?1').run(name)
   db.query('INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)').run(name, last!.last ?? 0n)
 }

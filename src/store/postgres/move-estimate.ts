@@ -4,6 +4,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { openReader } from '../engine/database.ts'
 import { postgresQuery } from '../engine/steps.ts'
+import { countRows } from './move.ts'
 import type { MoveTarget } from './move-state.ts'
 import { movedFiles, schemaOfFile } from './move-tables.ts'
 import type { PostgresPool } from './pools.ts'
@@ -56,8 +57,7 @@ function countOnSqlite(folder: string): CountedTables {
         .values()
         .flat() as string[]
       return names.map(name => {
-        const { n } = db.query(`SELECT count(*) AS n FROM "${name}"`).get() as { n: bigint }
-        return { table: `${name} (${file})`, rows: Number(n) }
+        return { table: `${name} (${file})`, rows: countRows(db, { name }) }
       })
     } finally {
       db.close()
@@ -69,14 +69,11 @@ function countOnSqlite(folder: string): CountedTables {
 async function countOnPostgres(pool: PostgresPool, { isEmpty }: MoveTarget): Promise<CountedTables> {
   if (isEmpty) return { tables: [], bytes: 0 }
   const schemas = Object.values(schemaOfFile).map(schema => `'${schema}'`)
-  const rows = await pool.read(
-    postgresQuery<{ name: string; rows: bigint; bytes: bigint }>(
-      // What the last ANALYZE has counted is exact enough, and costs nothing.
-      `SELECT n.nspname || '.' || c.relname AS name, CAST(greatest(c.reltuples, 0) AS BIGINT) AS rows,
+  // What the last ANALYZE has counted is exact enough, and costs nothing.
+  const text = `SELECT n.nspname || '.' || c.relname AS name, CAST(greatest(c.reltuples, 0) AS BIGINT) AS rows,
          pg_table_size(c.oid) AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE c.relkind = 'r' AND n.nspname IN (${schemas.join(', ')}) ORDER BY 1`,
-    ).all(),
-  )
+       WHERE c.relkind = 'r' AND n.nspname IN (${schemas.join(', ')}) ORDER BY 1`
+  const rows = await pool.read(postgresQuery<{ name: string; rows: bigint; bytes: bigint }>(text).all())
   return {
     tables: rows.map(row => ({ table: row.name, rows: Number(row.rows) })),
     bytes: rows.reduce((sum, row) => sum + Number(row.bytes), 0),

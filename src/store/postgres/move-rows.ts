@@ -38,6 +38,9 @@ export class MoveCounter {
   }
 }
 
+/** Runs a statement that is built from names. All of them come from catalogs and from constants. */
+export const runText = (text: string): Steps<number> => postgresQuery(text).run()
+
 /** Reads rows of SQLite as texts. */
 export function* readSqlite(db: Database, table: MovedTable, select: string): Generator<string> {
   for (const row of db.query(select).iterate()) yield rowText(table, row as Record<string, SqlValue>)
@@ -50,16 +53,15 @@ export function* readPostgres(
   use: (rows: readonly Readonly<Record<string, SqlValue>>[]) => void,
 ): Steps<void> {
   const hasBytes = table.columns.some(({ type }) => type === 'bytea')
-  yield* postgresQuery(`DECLARE move_rows NO SCROLL CURSOR FOR ${select}`).run()
-  const fetch = postgresQuery<Record<string, SqlValue>>(
-    `FETCH ${hasBytes ? ROWS_WITH_BYTES_PER_PAGE : ROWS_PER_PAGE} FROM move_rows`,
-  )
+  yield* runText(`DECLARE move_rows NO SCROLL CURSOR FOR ${select}`)
+  const next = `FETCH ${hasBytes ? ROWS_WITH_BYTES_PER_PAGE : ROWS_PER_PAGE} FROM move_rows`
+  const fetch = postgresQuery<Record<string, SqlValue>>(next)
   for (;;) {
     const rows = yield* fetch.all()
     if (rows.length === 0) break
     use(rows)
   }
-  yield* postgresQuery('CLOSE move_rows').run()
+  yield* runText('CLOSE move_rows')
 }
 
 /** Writes rows to PostgreSQL. `onPage` gets the number of rows of each page. */
@@ -69,20 +71,19 @@ export function* insertIntoPostgres(
   onPage: (rows: number) => void,
 ): Steps<void> {
   const values = table.columns.map(({ type }, at) => `CAST(e ->> ${at} AS ${type})`)
-  const insert = postgresQuery(
-    `INSERT INTO ${table.target} (${columnList(table)}) SELECT ${values.join(', ')}
-     FROM jsonb_array_elements(CAST(CAST($1 AS TEXT) AS JSONB)) e`,
-  )
+  const text = `INSERT INTO ${table.target} (${columnList(table)}) SELECT ${values.join(', ')}
+    FROM jsonb_array_elements(CAST(CAST($1 AS TEXT) AS JSONB)) e`
+  const insert = postgresQuery(text)
   let [page, characters] = [[] as string[], 0]
   function* flush(): Steps<void> {
-    yield* insert.run(`[${page.join()}]`)
+    yield* insert.run('['.concat(page.join(), ']'))
     onPage(page.length)
     page = []
     characters = 0
   }
-  for (const text of texts) {
-    page.push(text)
-    characters += text.length
+  for (const row of texts) {
+    page.push(row)
+    characters += row.length
     if (page.length === ROWS_PER_PAGE || characters > CHARACTERS_PER_PAGE) yield* flush()
   }
   if (page.length > 0) yield* flush()

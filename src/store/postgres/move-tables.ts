@@ -13,15 +13,24 @@ export type MovedFile = keyof typeof schemaOfFile
 
 export const movedFiles = Object.keys(schemaOfFile) as readonly MovedFile[]
 
-/** Tables of SQLite that are not copied to PostgreSQL. */
-const sqliteOnly: Readonly<Record<string, string>> = {
+/** Tables of SQLite whose rows follow from others. */
+const writtenAnew: Readonly<Record<string, string>> = {
   'weir.db record_index': 'PostgreSQL has usual indexes instead',
   'weir.db transfer_index': 'PostgreSQL has usual indexes instead',
   'weir.db index_progress': 'PostgreSQL has usual indexes instead',
-  'weir.db record_log': 'all of its records are summed up before the move',
   'stats.db mark': 'PostgreSQL deletes what is summed up from record_log instead',
   'stats.db late': 'PostgreSQL deletes what is summed up from record_log instead',
 }
+
+/** Tables of SQLite that are not copied to PostgreSQL. */
+const notToPostgres: Readonly<Record<string, string>> = {
+  ...writtenAnew,
+  'weir.db record_log': 'all of its records are summed up before the move',
+  'bodies.db body_owner': 'its columns become columns of bodies.body',
+}
+
+/** Tables whose counterpart on PostgreSQL has another name. */
+const otherTargets: Readonly<Record<string, string>> = { 'bodies.db body_owner': 'bodies.body' }
 
 /** Tables of PostgreSQL whose rows are not copied to SQLite. */
 const postgresOnly: Readonly<Record<string, string>> = {
@@ -29,6 +38,7 @@ const postgresOnly: Readonly<Record<string, string>> = {
   'public.transfer_count': 'the transfers of SQLite are numbered without gaps',
   'public.cancelled_hold': 'only the audit of PostgreSQL needs it',
   'public.kept_share': 'SQLite keeps it in memory',
+  'bodies.share': 'SQLite keeps it in memory',
   'public.process': 'SQLite has one process',
   'public.job_lease': 'SQLite has one process',
   'public.revision': 'SQLite has one process',
@@ -46,6 +56,7 @@ export const derivedRows: Readonly<Record<string, readonly string[]>> = {
     table =>
       `INSERT INTO kept_share SELECT '${table}', account_id, count(*), sum(bytes) FROM ${table} GROUP BY account_id`,
   ),
+  'bodies.share': ['INSERT INTO bodies.share SELECT account_id, sum(bytes) FROM bodies.body GROUP BY account_id'],
 }
 
 export interface MovedColumn {
@@ -65,10 +76,13 @@ export interface MovedTable {
   readonly key: readonly string[]
 }
 
-/** Columns that have other values on PostgreSQL, as expressions for a row `t` of SQLite. */
+/** Columns that have other values on PostgreSQL, or exist only there, as expressions for a row `t` of SQLite. */
 const changedToPostgres: Readonly<Record<string, string>> = {
   // The other part is in operator_part.
   'public.account.balance': `CASE WHEN t.id <= ${OPERATOR_ID_MAX} THEN 0 ELSE t.balance END`,
+  // Files of the first schema had no owners.
+  'bodies.body.account_id': 'coalesce((SELECT o.account_id FROM body_owner o WHERE o.call_id = t.call_id), 0)',
+  'bodies.body.bytes': 'length(t.request) + length(t.answer)',
 }
 
 /** The same for SQLite, for a row `t` of PostgreSQL. */
@@ -151,22 +165,26 @@ export function* planMove(
   const found = new Set<string>()
   for (const [file, db] of files) {
     for (const [name, columns] of Map.groupBy(readSqliteColumns(db), ({ table }) => table)) {
-      const target = `${schemaOfFile[file]}.${name}`
+      const source = `${file} ${name}`
+      const target = otherTargets[source] ?? `${schemaOfFile[file]}.${name}`
       const counterpart = onPostgres.get(target)
       if (counterpart !== undefined) found.add(target)
-      // Back on SQLite, what waits to be summed up is in the log again.
-      const isLog = target === 'public.record_log' && direction === 'to SQLite'
-      if (`${file} ${name}` in sqliteOnly && !isLog) continue
+      if (source in (direction === 'to PostgreSQL' ? notToPostgres : writtenAnew)) continue
       if (counterpart === undefined) {
         problems.push(`PostgreSQL has no table for ${name} of ${file}`)
         continue
       }
-      const matched = columns.map(column => counterpart.find(other => other.name === column.name))
+      const matched: (MovedColumn | undefined)[] = columns.map(column =>
+        counterpart.find(other => other.name === column.name),
+      )
       columns.forEach((column, at) => {
         if (matched[at] === undefined) problems.push(`PostgreSQL has no column for ${name}.${column.name} of ${file}`)
       })
       const key = columns.filter(column => column.key > 0n).map(column => column.name)
-      tables.push({ file, name, target, key, columns: matched.filter(column => column !== undefined) })
+      const isAdded = (column: MovedColumn): boolean =>
+        direction === 'to PostgreSQL' && `${target}.${column.name}` in changedToPostgres && !matched.includes(column)
+      const both = matched.filter(column => column !== undefined)
+      tables.push({ file, name, target, key, columns: [...both, ...counterpart.filter(isAdded)] })
     }
   }
   const isOfFiles = (table: string): boolean =>

@@ -52,10 +52,10 @@ function isReplacedByDriver(
   column: string,
   row: Readonly<Record<string, SqlValue>>,
 ): boolean {
-  const text = row[column] as string
-  if (!text.includes(REPLACEMENT)) return false
+  const value = row[column] as string
+  if (!value.includes(REPLACEMENT)) return false
   const isRow = table.key.map((name, at) => `"${name}" = ?${at + 1}`).join(' AND ')
-  const length = db.query(`SELECT octet_length("${column}") AS bytes FROM "${table.name}" WHERE ${isRow}`)
-  const found = length.get(...table.key.map(name => row[name]!)) as { bytes: bigint } | null
-  return found !== null && Number(found.bytes) !== Buffer.byteLength(text)
+  const text = `SELECT octet_length("${column}") AS bytes FROM "${table.name}" WHERE ${isRow}`
+  const found = db.query(text).get(...table.key.map(name => row[name]!)) as { bytes: bigint } | null
+  return found !== null && Number(found.bytes) !== Buffer.byteLength(value)
 }

@@ -18,10 +18,12 @@ import { postgresQuery } from '../engine/steps.ts'
 import { Writer } from '../engine/writer.ts'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
 import { auditDatabase } from '../ledger-audit/audit-worker.ts'
+import type { AuditReport } from '../ledger-audit/findings.ts'
 import { createBodyTables } from '../records/body-tables.ts'
 import { StatisticsAggregator } from '../statistics/aggregator.ts'
+import { buildPostgresPasses } from './audit.ts'
 import type { MoveProgress } from './move-rows.ts'
-import { compareFigures, insertIntoPostgres, MoveCounter, readPostgres, requireEqual } from './move-rows.ts'
+import { compareFigures, insertIntoPostgres, MoveCounter, readPostgres, requireEqual, runText } from './move-rows.ts'
 import type { MoveTarget } from './move-state.ts'
 import { advanceMoveState, inspectDatabase, MoveError, writeMoveState } from './move-state.ts'
 import type { MovedFile, MovedTable } from './move-tables.ts'
@@ -86,6 +88,7 @@ export async function moveToPostgres({ folder, pool, onProgress, onStage }: Move
       .transact(copyAll({ files, target, id, cleaner, report: onProgress ?? (() => {}) }))
       .finally(() => files.forEach(db => db.close()))
     onStage?.('copied')
+    await requireCleanCopy(pool)
     setAside(folder, { id, place: target.place })
     onStage?.('renamed')
     await makeReady(pool, id)
@@ -143,11 +146,19 @@ async function prepare(folder: string): Promise<number> {
 }
 
 export async function requireCleanAudit(path: string): Promise<void> {
-  const { findings } = await auditDatabase(path, { deep: true })
-  if (findings.length === 0) return
+  refuseFindings(path, await auditDatabase(path, { deep: true }))
+}
+
+async function requireCleanCopy(pool: MovePool): Promise<void> {
+  const passes = buildPostgresPasses({ read: steps => pool.read(steps) }, { lagMs: 0, rests: false })
+  refuseFindings('the copy', await passes.pass())
+}
+
+function refuseFindings(name: string, { findings }: AuditReport): void {
   const [first] = findings
-  const others = findings.length > 1 ? ` and ${findings.length - 1} more` : ''
-  throw new MoveError(`The audit of ${path} found contradictions, so nothing is moved: ${first!.text}${others}.`)
+  if (first === undefined) return
+  const others = findings.length > 1 ? `, and ${findings.length - 1} more` : ''
+  throw new MoveError(`The audit of ${name} found contradictions, so nothing is moved: ${first.text}${others}.`)
 }
 
 const openFiles = (folder: string): ReadonlyMap<MovedFile, Database> =>
@@ -162,7 +173,7 @@ interface CopyParts {
 }
 
 function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<Pick<MoveReport, 'rows' | 'tables'>> {
-  if (target.isEmpty) yield* createSchemaSteps()
+  yield* createSchemaSteps()
   const files = yield* withoutStatistics(parts.files)
   const plan = yield* planMove(files, 'to PostgreSQL')
   if (plan.problems.length > 0) throw new MoveError(`The data cannot be moved: ${plan.problems.join('; ')}.`)
@@ -174,7 +185,7 @@ function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<P
   const foreignKeys = yield* dropForeignKeys()
   yield* switchTriggers(tables, 'DISABLE')
   const names = tables.map(({ target: name }) => name).join(', ')
-  yield* postgresQuery(`TRUNCATE operator_part, ${names}`).run()
+  yield* runText(`TRUNCATE operator_part, ${names}`)
   const sums = new Map<MovedTable, TableSum>()
   for (const table of tables) {
     const sum = new TableSum()
@@ -188,8 +199,8 @@ function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<P
   for (const table of tables) yield* setSequences(dbOf(table), table)
   yield* switchTriggers(tables, 'ENABLE')
   for (const { table, name, definition } of foreignKeys)
-    yield* postgresQuery(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`).run()
-  yield* postgresQuery(`ANALYZE operator_part, ${names}`).run()
+    yield* runText(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
+  yield* runText(`ANALYZE operator_part, ${names}`)
 
   for (const table of tables) {
     counter.add(0, 'comparing', table)
@@ -212,7 +223,7 @@ export function* withoutStatistics<Value>(files: ReadonlyMap<MovedFile, Value>):
 }
 
 export const countRows = (db: Database, { name }: Pick<MovedTable, 'name'>): number =>
-  Number((db.query(`SELECT count(*) AS n FROM "${name}"`).get() as { n: bigint }).n)
+  Number((db.query('SELECT count(*) AS n FROM '.concat('"', name, '"')).get() as { n: bigint }).n)
 
 function* cleanRows(db: Database, table: MovedTable, cleaner: TextCleaner, sum: TableSum): Generator<string> {
   for (const row of db.query(selectOnSqlite(table, 'for PostgreSQL')).iterate()) {
@@ -231,18 +242,17 @@ interface ForeignKey {
 /** Keys between tables are created again after the copy: PostgreSQL then checks all rows at once. */
 function* dropForeignKeys(): Steps<readonly ForeignKey[]> {
   const schemas = Object.values(schemaOfFile).map(schema => `'${schema}'`)
-  const keys = yield* postgresQuery<ForeignKey>(
-    `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) AS "table", quote_ident(k.conname) AS name,
+  const text = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) AS "table", quote_ident(k.conname) AS name,
        pg_get_constraintdef(k.oid) AS definition FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace
-     WHERE k.contype = 'f' AND k.conparentid = 0 AND n.nspname IN (${schemas.join(', ')})`,
-  ).all()
-  for (const { table, name } of keys) yield* postgresQuery(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`).run()
+     WHERE k.contype = 'f' AND k.conparentid = 0 AND n.nspname IN (${schemas.join(', ')})`
+  const keys = yield* postgresQuery<ForeignKey>(text).all()
+  for (const { table, name } of keys) yield* runText(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
   return keys
 }
 
 /** Without triggers a copied row changes no others. The owner of a table may switch its triggers. */
 function* switchTriggers(tables: readonly MovedTable[], how: 'ENABLE' | 'DISABLE'): Steps<void> {
-  for (const { target } of tables) yield* postgresQuery(`ALTER TABLE ${target} ${how} TRIGGER USER`).run()
+  for (const { target } of tables) yield* runText(`ALTER TABLE ${target} ${how} TRIGGER USER`)
 }
 
 function* copyOperatorBalances(db: Database): Steps<void> {
@@ -257,8 +267,8 @@ function* copyOperatorBalances(db: Database): Steps<void> {
 function* writeDerivedRows(tables: readonly string[]): Steps<void> {
   for (const [table, statements] of Object.entries(derivedRows)) {
     if (!tables.includes(table)) continue
-    yield* postgresQuery(`DELETE FROM ${table}`).run()
-    for (const statement of statements) yield* postgresQuery(statement).run()
+    yield* runText(`DELETE FROM ${table}`)
+    for (const statement of statements) yield* runText(statement)
   }
 }
 
@@ -266,11 +276,10 @@ function* writeDerivedRows(tables: readonly string[]): Steps<void> {
 function* setSequences(db: Database, { name, target, columns }: MovedTable): Steps<void> {
   for (const { name: column } of columns.filter(({ isIdentity }) => isIdentity)) {
     const last = lastNumber(db, name)
-    yield* postgresQuery(
-      `SELECT setval(pg_get_serial_sequence('${target}', '${column}'),
+    const text = `SELECT setval(pg_get_serial_sequence('${target}', '${column}'),
          greatest((SELECT max("${column}") FROM ${target}), $1, 1),
-         greatest((SELECT max("${column}") FROM ${target}), $1) > 0)`,
-    ).run(last)
+         greatest((SELECT max("${column}") FROM ${target}), $1) > 0)`
+    yield* postgresQuery(text).run(last)
   }
 }
 

@@ -23,6 +23,8 @@ export class DeadlineError extends Error {}
 /** The server gives up a little earlier than the client, so that the connection can be used further. */
 const SERVER_SHARE = 0.9
 
+const LISTEN_AGAIN_MS = 1_000
+
 type Rows = readonly Readonly<Record<string, unknown>>[] & { readonly count: number }
 type Connection = Awaited<ReturnType<SQL['reserve']>>
 
@@ -85,6 +87,31 @@ export class PostgresPool {
   async runScript(script: string): Promise<void> {
     const sql = this.#sql
     await this.#within(sql, sql.unsafe(script).simple())
+  }
+
+  /**
+   * Listens to notifications, over a connection beside those of the pool. `onListening` is called each time when it has
+   * begun: notifications before that are lost. The driver opens a lost connection again. Returns a function that ends it.
+   */
+  listen(channel: string, onMessage: (text: string) => void, onListening: () => void): () => Promise<void> {
+    const sql = connect({ ...this.#options, connections: 1 })
+    let isOver = false
+    const begin = async (): Promise<void> => {
+      while (!isOver) {
+        try {
+          await sql.listen(channel, onMessage, onListening)
+          return
+        } catch {
+          // The driver begins again only after the first success.
+          await Bun.sleep(LISTEN_AGAIN_MS)
+        }
+      }
+    }
+    void begin()
+    return async () => {
+      isOver = true
+      await sql.close({ timeout: 0 })
+    }
   }
 
   async close(): Promise<void> {

@@ -25,6 +25,7 @@ import { recordQueries } from './records.ts'
 import type { ServiceTokenQueries } from './service-tokens.ts'
 import { serviceTokenQueries } from './service-tokens.ts'
 import type { StatisticsQueries } from './statistics.ts'
+import { statisticsQueries } from './statistics.ts'
 import type { TierQueries } from './tiers.ts'
 import { tierQueries } from './tiers.ts'
 import type { WebhookQueries } from './webhooks.ts'
@@ -50,22 +51,19 @@ export type QueryName = keyof Queries
 export type QueryInput<Name extends QueryName> = Queries[Name]['input']
 export type QueryResult<Name extends QueryName> = Queries[Name]['result']
 
-/** The queries whose statements are steps: all but those on the statistics file. */
-export type StepQueryName = Exclude<QueryName, keyof StatisticsQueries>
-
-export const stepQueries: { readonly [Name in StepQueryName]: (input: QueryInput<Name>) => Steps<QueryResult<Name>> } =
-  {
-    ...accountQueries,
-    ...auditLogQueries,
-    ...channelQueries,
-    ...codeQueries,
-    ...ledgerQueries,
-    ...keyQueries,
-    ...limitQueries,
-    ...peopleQueries,
-    ...recordQueries,
-    ...serviceTokenQueries,
-    ...tierQueries,
-    ...webhookQueries,
-    ...priceQueries,
-  }
+export const stepQueries: { readonly [Name in QueryName]: (input: QueryInput<Name>) => Steps<QueryResult<Name>> } = {
+  ...accountQueries,
+  ...auditLogQueries,
+  ...channelQueries,
+  ...codeQueries,
+  ...ledgerQueries,
+  ...keyQueries,
+  ...limitQueries,
+  ...peopleQueries,
+  ...recordQueries,
+  ...serviceTokenQueries,
+  ...statisticsQueries,
+  ...tierQueries,
+  ...webhookQueries,
+  ...priceQueries,
+}

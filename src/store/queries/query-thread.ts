@@ -5,6 +5,7 @@ import { serveThread } from '../../base/threads/serve-thread.ts'
 import { openReader } from '../engine/database.ts'
 import { sqliteSnapshots } from '../engine/sqlite-steps.ts'
 import type { Steps } from '../engine/steps.ts'
+import { AttachedStatistics } from '../statistics/attached-statistics.ts'
 import type { QueryName } from './queries.ts'
 import { stepQueries } from './queries.ts'
 import { statisticsQueries } from './statistics.ts'
@@ -14,20 +15,15 @@ export type QueryThreadMethods = { readonly [Name in QueryName]: (input: string)
 
 serveThread<QueryThreadMethods, string>(path => {
   const db = openReader(path)
+  const statistics = new AttachedStatistics(db)
   const runSteps = sqliteSnapshots(db)
-  const handlers = {
-    ...Object.fromEntries(
-      Object.entries(stepQueries).map(([name, query]) => [
-        name,
-        (input: unknown) => runSteps(query(input as never) as Steps<unknown>),
-      ]),
-    ),
-    ...statisticsQueries(db),
-  }
-  // QueryWorker.query has checked that the input fits the name; the JSON has lost that type.
-  const methods = Object.entries(handlers).map(([name, handle]) => [
+  const methods = Object.entries(stepQueries).map(([name, query]) => [
     name,
-    (input: string) => JSON.stringify((handle as (input: unknown) => unknown)(JSON.parse(input))),
+    (input: string) => {
+      if (Object.hasOwn(statisticsQueries, name)) statistics.refresh()
+      // QueryWorker.query has checked that the input fits the name; the JSON has lost that type.
+      return JSON.stringify(runSteps(query(JSON.parse(input) as never) as Steps<unknown>))
+    },
   ])
   return Object.fromEntries(methods) as QueryThreadMethods
 })

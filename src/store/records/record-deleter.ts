@@ -5,17 +5,14 @@
 import { idAtMs } from '../../base/ids.ts'
 import { DAY_MS } from '../../base/time.ts'
 import type { OpenDeletion, Reader } from '../engine/reader.ts'
-import type { Writer } from '../engine/writer.ts'
-import type { QueryWorker } from '../queries/query-worker.ts'
-import type { StatisticsWorker } from '../statistics/statistics-worker.ts'
-import type { BodyStore } from './bodies.ts'
+import type { BodyStorage, QueryRunner, StatisticsStore, StoreWriter } from '../engine/store-engine.ts'
 import type { RecordFilter } from './record-search.ts'
 
 export interface RecordDeleterParts {
-  readonly writer: Pick<Writer, 'run'>
-  readonly desk: Pick<QueryWorker, 'query'>
-  readonly bodies: Pick<BodyStore, 'erase'>
-  readonly statistics: Pick<StatisticsWorker, 'catchUp' | 'eraseEndUser' | 'progress'>
+  readonly writer: Pick<StoreWriter, 'run'>
+  readonly desk: Pick<QueryRunner, 'query'>
+  readonly bodies: Pick<BodyStorage, 'erase'>
+  readonly statistics: Pick<StatisticsStore, 'catchUp' | 'eraseEndUser' | 'progress'>
   readonly reader: Pick<Reader, 'openDeletions'>
   /** How many days records are kept; 0: for ever. */
   retentionDays(): number
@@ -63,7 +60,7 @@ export class RecordDeleter {
   async #sweepOnce(): Promise<void> {
     const { reader, statistics, writer, dateMs } = this.#parts
     const days = this.#parts.retentionDays()
-    let orders = reader.openDeletions(0)
+    let orders = await reader.openDeletions(0)
     if (days === 0 && orders.length === 0) return
     await statistics.catchUp()
     if (days > 0) {
@@ -72,7 +69,7 @@ export class RecordDeleter {
       await this.#deleteAll({ before: id })
     }
     // An order that must wait for an active call does not block the orders after it.
-    for (; orders.length > 0 && !this.#closed; orders = reader.openDeletions(orders.at(-1)!.id)) {
+    for (; orders.length > 0 && !this.#closed; orders = await reader.openDeletions(orders.at(-1)!.id)) {
       for (const order of orders) await this.#carryOut(order)
     }
   }

@@ -39,7 +39,7 @@ export interface RecordOperations {
   deleteRecords: {
     input: {
       readonly ids: readonly number[]
-      /** The last row of the log that is in the statistics. */
+      /** The last row of the log that is in the statistics. On PostgreSQL, where no row of the log is, 0. */
       readonly rolledSeq: number
       /** The deletion order, and the id at which it continues; null: it has reached its end. */
       readonly order?: { readonly id: number; readonly next: number | null }
@@ -55,13 +55,13 @@ const LOG_ROWS_PER_STEP = 1_000
 /** If more log rows than this are not in the statistics yet, deleting waits; this state never lasts long. */
 const BEHIND_MAX = 20_000
 
-// The last row always stays, so that the next row gets a number that was never used. On SQLite, rows that are not in the
-// indexes stay too, because searches find their records by them.
+// The last row always stays, so that the next row gets a number that was never used. Rows that are not in the indexes
+// stay too, because searches find their records by them. On PostgreSQL the log has only rows that are not in the
+// statistics, so nothing may be trimmed.
 const trimLog = query({
   sqlite: `DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log
     WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) AND seq <= ${RECORDS_INDEXED_TO} ORDER BY seq LIMIT ?2)`,
-  postgres: `DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log
-    WHERE seq < ?1 AND seq < (SELECT max(seq) FROM record_log) ORDER BY seq LIMIT ?2)`,
+  postgres: 'DELETE FROM record_log WHERE false AND seq < ?1 AND seq < ?2',
 })
 const insertOrder = query<{ id: bigint }>(
   `INSERT INTO record_deletion (account_id, key_id, end_user, from_id, before_id, next_id, author, made_ms)

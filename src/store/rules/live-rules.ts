@@ -21,6 +21,7 @@ type Listener = (rules: Rules) => void
 export class LiveRules {
   readonly #parts: LiveRulesParts
   readonly #listeners: Listener[] = []
+  #lastReload: Promise<void> = Promise.resolve()
   #storedJson = ''
   #current: Rules = noRules
   #problem: string | undefined
@@ -47,8 +48,21 @@ export class LiveRules {
     listener(this.#current)
   }
 
-  reload(): void {
-    const rows = this.#parts.reader.read()
+  /**
+   * Reads the rules again. `onRead` is called when they are read, and in the same tick they apply. One reading follows the
+   * other, so that an older one never replaces a newer one.
+   */
+  reload(onRead?: () => void): Promise<void> {
+    const reloaded = this.#lastReload.then(async () => {
+      const rows = await this.#parts.reader.read()
+      onRead?.()
+      this.#apply(rows)
+    })
+    this.#lastReload = reloaded.catch(() => {})
+    return reloaded
+  }
+
+  #apply(rows: StoredRules): void {
     const storedJson = JSON.stringify(rows)
     if (storedJson === this.#storedJson) return
     this.#storedJson = storedJson

@@ -1,6 +1,6 @@
 // Reads all rules. They must be consistent with each other.
 
-import type { BoundReads } from '../engine/reads.ts'
+import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
@@ -42,7 +42,7 @@ const findStored = query<SqlRow>(
 const findProviders = query<{ id: string; version: bigint }>('SELECT id, version FROM provider ORDER BY id')
 const findDefinition = query<{ definition: string }>('SELECT definition FROM provider WHERE id = ?1')
 
-export type RulesReader = BoundReads<ReturnType<typeof buildRulesReads>>
+export type RulesReader = AwaitedReads<ReturnType<typeof buildRulesReads>>
 
 /** Makes the snapshot read of all rules. */
 export function buildRulesReads() {

@@ -51,9 +51,9 @@ const openRules = (ringSeal = seal): LiveRules =>
     seal: ringSeal,
     onError: detail => void errors.push(detail),
   })
-function rules(): Rules {
+async function rules(): Promise<Rules> {
   const liveRules = openRules()
-  liveRules.reload()
+  await liveRules.reload()
   return liveRules.current
 }
 
@@ -61,25 +61,25 @@ function rules(): Rules {
 const specialCharacters = `a'b"c%d_e;--\\ ${'é'}/*x*/`
 
 describe('a limit', () => {
-  test('is read as it was written', () => {
+  test('is read as it was written', async () => {
     const full = { keyId: 1_011, accountId: 11, tier: 'pro', model: specialCharacters, per: ['key', 'model'] } as const
     expect(setLimit()).toEqual({ done: 'added', id: 1 })
     expect(setLimit(full)).toEqual({ done: 'added', id: 2 })
     expect(setLimit({ resource: 'concurrency', span: null, amount: 8 })).toEqual({ done: 'added', id: 3 })
-    expect(rules().limits).toEqual([
+    expect((await rules()).limits).toEqual([
       { id: 1, ...limit() },
       { id: 2, ...limit(full) },
       { id: 3, ...limit({ resource: 'concurrency', span: null, amount: 8 }) },
     ])
   })
 
-  test('for the same calls is the same limit, with another amount', () => {
+  test('for the same calls is the same limit, with another amount', async () => {
     setLimit({ per: ['key'], tier: 'free' })
     expect(setLimit({ per: ['key'], tier: 'free', amount: 9 })).toEqual({ done: 'changed', id: 1 })
     const others: Partial<LimitRow>[] = [{ per: [] }, { per: ['key', 'account'] }, { span: 'day' }, { tier: null }]
     others.push({ resource: 'tokens' }, { model: '*' }, { keyId: 1_011, tier: 'pro' }, { accountId: 11 })
     for (const other of others) expect(setLimit({ per: ['key'], tier: 'free', ...other }).done).toBe('added')
-    expect(rules().limits.map(({ amount }) => amount)).toEqual([9, ...others.map(() => 5)])
+    expect((await rules()).limits.map(({ amount }) => amount)).toEqual([9, ...others.map(() => 5)])
   })
 
   test('has an id that is never used again', () => {
@@ -90,13 +90,13 @@ describe('a limit', () => {
     expect(setLimit({ span: 'day' })).toEqual({ done: 'added', id: 3 })
   })
 
-  test('is refused for unknown keys, accounts and tiers', () => {
+  test('is refused for unknown keys, accounts and tiers', async () => {
     expect(setLimit({ keyId: 11 })).toEqual({ done: 'key_unknown' })
     expect(setLimit({ accountId: 1_011 })).toEqual({ done: 'account_unknown' })
     expect(setLimit({ accountId: 1 })).toEqual({ done: 'account_unknown' }) // revenue
     expect(setLimit({ tier: specialCharacters })).toEqual({ done: 'tier_unknown' })
     expect(setLimit({ keyId: 1_011, tier: 'free' })).toEqual({ done: 'for_nobody' })
-    expect(rules().limits).toEqual([])
+    expect((await rules()).limits).toEqual([])
   })
 
   test.each([
@@ -108,12 +108,12 @@ describe('a limit', () => {
     ['of an unknown window', { span: 'hour' as never }],
     ['per an unknown subject', { per: ['tier' as never] }],
     ['per subjects in another order', { per: ['model', 'key'] }],
-  ] as const)('%s is refused by the database', (_name, more) => {
+  ] as const)('%s is refused by the database', async (_name, more) => {
     expect(() => setLimit(more)).toThrow('CHECK constraint failed')
-    expect(rules().limits).toEqual([])
+    expect((await rules()).limits).toEqual([])
   })
 
-  test('is refused when there are too many', () => {
+  test('is refused when there are too many', async () => {
     const insert = books.db.query(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
        INSERT INTO limit_rule (resource, span, amount, model, per, author, changed_ms)
@@ -122,23 +122,23 @@ describe('a limit', () => {
     insert.run(bounds.limitRulesMax)
     expect(setLimit({ model: 'one more' })).toEqual({ done: 'too_many' })
     expect(setLimit({ model: 'm7', amount: 6 })).toEqual({ done: 'changed', id: 7 })
-    expect(rules().limits).toHaveLength(bounds.limitRulesMax)
+    expect((await rules()).limits).toHaveLength(bounds.limitRulesMax)
   })
 })
 
 describe('a model route', () => {
-  test('is read as it was written, and replaced as a whole', () => {
+  test('is read as it was written, and replaced as a whole', async () => {
     setRoute(route(specialCharacters, specialCharacters, 'b/c'))
     const other: RouteRow = { name: 'x', policy: 'cheapest', members: [{ model: 'y/z', priority: 3, weight: 0 }] }
     setRoute(other)
-    expect(rules().routes).toEqual([route(specialCharacters, specialCharacters, 'b/c'), other])
+    expect((await rules()).routes).toEqual([route(specialCharacters, specialCharacters, 'b/c'), other])
     setRoute({ ...route(specialCharacters, 'd/e'), policy: 'fastest' })
-    expect(rules().routes[0]).toEqual({ ...route(specialCharacters, 'd/e'), policy: 'fastest' })
+    expect((await rules()).routes[0]).toEqual({ ...route(specialCharacters, 'd/e'), policy: 'fastest' })
     expect([specialCharacters, specialCharacters].map(name => books.run.removeRoute({ name }).done)).toEqual([
       'removed',
       'unknown',
     ])
-    expect(rules().routes).toEqual([other])
+    expect((await rules()).routes).toEqual([other])
   })
 
   test('is refused when there are too many', () => {
@@ -163,48 +163,48 @@ describe('the rules of a channel', () => {
     foreignIds: false,
   }
 
-  test('change in the given fields only', () => {
+  test('change in the given fields only', async () => {
     setChannel({ channel: 'p#1' })
-    expect(rules().channels).toEqual([plain])
+    expect((await rules()).channels).toEqual([plain])
     const all = { disabled: true, weight: 0, priority: 7, requestsPerMinute: 1, tokensPerMinute: 2, concurrency: 3 }
     setChannel({ channel: 'p#1', ...all, tags: ['eu', 'x'] })
-    expect(rules().channels).toEqual([{ ...plain, ...all, tags: ['eu', 'x'] }])
+    expect((await rules()).channels).toEqual([{ ...plain, ...all, tags: ['eu', 'x'] }])
     setChannel({ channel: 'p#1', requestsPerMinute: null, disabled: false, tags: [] })
-    expect(rules().channels).toEqual([{ ...plain, ...all, requestsPerMinute: null, disabled: false }])
+    expect((await rules()).channels).toEqual([{ ...plain, ...all, requestsPerMinute: null, disabled: false }])
     const reset = (): string => books.run.resetChannel({ channel: 'p#1', author }).done
     expect([reset(), reset()]).toEqual(['removed', 'unknown'])
-    expect(rules().channels).toEqual([])
+    expect((await rules()).channels).toEqual([])
   })
 
-  test('can be set for a channel with any name', () => {
+  test('can be set for a channel with any name', async () => {
     setChannel({ channel: specialCharacters, weight: 5 })
     setChannel({ channel: specialCharacters, priority: 2 })
-    expect(rules().channels).toEqual([{ ...plain, channel: specialCharacters, weight: 5, priority: 2 }])
+    expect((await rules()).channels).toEqual([{ ...plain, channel: specialCharacters, weight: 5, priority: 2 }])
   })
 
-  test('have an encrypted proxy that can be decrypted for this channel only', () => {
+  test('have an encrypted proxy that can be decrypted for this channel only', async () => {
     const secret = `http://joe:${specialCharacters}@proxy`
     const sealed = openRules().sealProxy('p#1', new Secret(secret))
     setChannel({ channel: 'p#1', proxy: sealed })
     setChannel({ channel: 'p#1', weight: 4 })
-    const [row] = rules().channels
+    const [row] = (await rules()).channels
     expect([row!.proxy!.reveal(), row!.weight, row!.disabled]).toEqual([secret, 4, false])
-    expect(JSON.stringify(rules())).not.toContain('joe')
+    expect(JSON.stringify(await rules())).not.toContain('joe')
     expect(Buffer.from(sealed, 'base64').includes('joe')).toBe(false)
     setChannel({ channel: 'p#2', proxy: sealed })
-    expect(rules().channels[1]).toEqual({ ...plain, channel: 'p#2', disabled: true, proxyLost: true })
+    expect((await rules()).channels[1]).toEqual({ ...plain, channel: 'p#2', disabled: true, proxyLost: true })
     setChannel({ channel: 'p#1', proxy: null })
-    expect(rules().channels[0]!.proxy).toBeNull()
+    expect((await rules()).channels[0]!.proxy).toBeNull()
   })
 
-  test('disable the channel and report it when the key of the proxy is lost; other fields stay', () => {
+  test('disable the channel and report it when the key of the proxy is lost; other fields stay', async () => {
     setChannel({ channel: 'p#1', weight: 4, proxy: openRules().sealProxy('p#1', new Secret('http://proxy')) })
     const liveRules = openRules(new Seal(buildSecretRing('another')))
-    liveRules.reload()
+    await liveRules.reload()
     expect(liveRules.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
     expect(errors).toEqual([expect.stringContaining('the proxy of p#1: The stored value was sealed with')])
     setChannel({ channel: 'p#1', weight: 6 })
-    expect(rules().channels[0]).toMatchObject({ weight: 6, disabled: false })
+    expect((await rules()).channels[0]).toMatchObject({ weight: 6, disabled: false })
   })
 
   test.each([
@@ -212,9 +212,9 @@ describe('the rules of a channel', () => {
     ['requestsPerMinute', 0],
     ['tokensPerMinute', -5],
     ['concurrency', 0],
-  ] as const)('refuse a %s of %d in the database', (name, value) => {
+  ] as const)('refuse a %s of %d in the database', async (name, value) => {
     expect(() => setChannel({ channel: 'p#1', [name]: value })).toThrow('CHECK constraint failed')
-    expect(rules().channels).toEqual([])
+    expect((await rules()).channels).toEqual([])
   })
 })
 
@@ -233,20 +233,20 @@ test('the author and time of a change are stored with the rule', () => {
 })
 
 describe('the live rules', () => {
-  test('are passed to a listener at once and after each change, but not when nothing has changed', () => {
+  test('are passed to a listener at once and after each change, but not when nothing has changed', async () => {
     const notified: number[] = []
     const liveRules = openRules()
     liveRules.subscribe(({ limits }) => void notified.push(limits.length))
-    liveRules.reload()
+    await liveRules.reload()
     setLimit()
-    liveRules.reload()
-    liveRules.reload()
+    await liveRules.reload()
+    await liveRules.reload()
     books.run.removeLimit({ id: 1 })
-    liveRules.reload()
+    await liveRules.reload()
     expect(notified).toEqual([0, 0, 1, 0])
   })
 
-  test('are passed to all listeners, also when one of them fails', () => {
+  test('are passed to all listeners, also when one of them fails', async () => {
     const liveRules = openRules()
     let notified = 0
     liveRules.subscribe(({ limits }) => {
@@ -254,20 +254,20 @@ describe('the live rules', () => {
     })
     liveRules.subscribe(() => void notified++)
     setLimit()
-    expect(() => liveRules.reload()).toThrow('oops')
+    await expect(liveRules.reload()).rejects.toThrow('oops')
     expect([notified, liveRules.current.limits.length]).toEqual([2, 1])
   })
 
-  test('keep the same object and secret for a channel that has not changed', () => {
+  test('keep the same object and secret for a channel that has not changed', async () => {
     const liveRules = openRules()
     for (const channel of ['p#1', 'p#2']) {
       setChannel({ channel, proxy: liveRules.sealProxy(channel, new Secret(`http://${channel[2]}`)) })
     }
-    liveRules.reload()
+    await liveRules.reload()
     const [first, second] = liveRules.current.channels
     setChannel({ channel: 'p#2', proxy: liveRules.sealProxy('p#2', new Secret('http://new')) })
     setLimit()
-    liveRules.reload()
+    await liveRules.reload()
     expect(liveRules.current.channels[0]).toBe(first!)
     expect(liveRules.current.channels[1]).not.toBe(second!)
   })
@@ -280,21 +280,21 @@ describe('the live rules', () => {
     ['a member that is null', 'balanced', '[null]'],
     ['a member without a model', 'balanced', '[{"priority":0,"weight":1}]'],
     ['a negative weight', 'balanced', '[{"model":"a/b","priority":0,"weight":-1}]'],
-  ])('stay as they were while a route has %s', (_name, policy, members) => {
+  ])('stay as they were while a route has %s', async (_name, policy, members) => {
     const liveRules = openRules()
     const notified: Rules[] = []
     liveRules.subscribe(rules => void notified.push(rules))
     setRoute(route('good', 'a/b'))
-    liveRules.reload()
+    await liveRules.reload()
     const insert = `INSERT INTO model_route (name, policy, members, author, changed_ms)
       VALUES ('b''ad', ?1, ?2, 'x', 0)`
     books.db.query(insert).run(policy, members)
     setLimit()
-    liveRules.reload()
+    await liveRules.reload()
     expect(liveRules.problem).toContain(`The route "b'ad" cannot be read.`)
     expect([notified.length, liveRules.current.limits, liveRules.current.routes.length]).toEqual([2, [], 1])
     books.run.removeRoute({ name: "b'ad" })
-    liveRules.reload()
+    await liveRules.reload()
     expect([liveRules.problem, notified.length, liveRules.current.limits.length]).toEqual([undefined, 3, 1])
   })
 })

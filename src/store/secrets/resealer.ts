@@ -3,17 +3,15 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
-import type { Writer } from '../engine/writer.ts'
-import type { BodyStore } from '../records/bodies.ts'
+import type { BodyStorage, SecretScanner, StoreWriter } from '../engine/store-engine.ts'
 import type { ResealCursor, ResealStep } from './resealed-rows.ts'
 import { resealStart } from './resealed-rows.ts'
-import type { SecretScan } from './secret-scan.ts'
 
 export interface ResealParts {
   readonly encryption: SecretRing
-  readonly scan: SecretScan
-  readonly writer: Pick<Writer, 'run'>
-  readonly bodies: Pick<BodyStore, 'reseal'>
+  readonly scan: SecretScanner
+  readonly writer: Pick<StoreWriter, 'run'>
+  readonly bodies: Pick<BodyStorage, 'reseal'>
   pause(ms: number): Promise<void>
 }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Refusal } from '../../base/errors.ts'
 import { openFolder } from '../engine/folder.ts'
 import { Rotation } from './rotation.ts'
+import { SecretScan } from './secret-scan.ts'
 
 let path: string
 beforeEach(() => {
@@ -23,8 +24,10 @@ test.each(['pepper', 'jwt', 'encryption'] as const)(
     const rotation = new Rotation({
       folder,
       writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
+      scan: new SecretScan(folder.database),
+      jobs: { isOurs: async () => true },
       bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
-      readMarks: () => [],
+      readMarks: async () => [],
       carriedDays: 30,
       dateMs: Date.now,
       pause: () => Promise.resolve(),

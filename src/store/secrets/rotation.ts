@@ -9,20 +9,20 @@ import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { DAY_MS } from '../../base/time.ts'
 import type { AuditActor } from '../audit-log/audited-operations.ts'
 import type { DataFolder } from '../engine/folder.ts'
-import type { Writer } from '../engine/writer.ts'
-import type { BodyStore } from '../records/bodies.ts'
+import type { BodyStorage, Jobs, SecretScanner, StoreWriter } from '../engine/store-engine.ts'
 import { Resealer } from './resealer.ts'
 import { newSecret, secretSources, writeSecretFile } from './secret-files.ts'
 import type { SecretKind } from './secret-kinds.ts'
 import type { KeyOnOldPepper, SecretMark } from './secret-marks.ts'
-import { SecretScan } from './secret-scan.ts'
 
 export interface RotationParts {
-  readonly folder: Pick<DataFolder, 'path' | 'database' | 'bodies' | 'secrets' | 'fromEnvironment'>
-  readonly writer: Pick<Writer, 'run'>
-  readonly bodies: Pick<BodyStore, 'reseal' | 'renewSecrets'>
+  readonly folder: Pick<DataFolder, 'path' | 'bodies' | 'secrets' | 'fromEnvironment'>
+  readonly scan: SecretScanner
+  readonly jobs: Pick<Jobs, 'isOurs'>
+  readonly writer: Pick<StoreWriter, 'run'>
+  readonly bodies: Pick<BodyStorage, 'reseal' | 'renewSecrets'>
   /** The noted marks of a kind, oldest first. */
-  readMarks(kind: SecretKind): readonly SecretMark[]
+  readMarks(kind: SecretKind): Promise<readonly SecretMark[]>
   /** How many days callers may send back content that the gateway has encrypted. */
   readonly carriedDays: number
   dateMs(): number
@@ -67,23 +67,24 @@ export interface RotationFinishResult {
 }
 
 const KEYS_SHOWN_MAX = 50
+/** How long to wait until this process asks again whether it has the job of encrypting. */
+const ASK_AGAIN_MS = 60_000
 /** How long finish() waits until all values are encrypted with the newest key. */
 const FINISH_MS_MAX = 20_000
 
 export class Rotation {
   readonly #parts: RotationParts
-  readonly #scan: SecretScan
   readonly #reseal: Resealer
   #isResealing = false
+  #timer: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
   constructor(parts: RotationParts) {
     this.#parts = parts
-    this.#scan = new SecretScan(parts.folder.database)
-    const { writer, bodies, pause } = parts
+    const { scan, writer, bodies, pause } = parts
     this.#reseal = new Resealer({
       encryption: parts.folder.secrets.encryption,
-      scan: this.#scan,
+      scan,
       writer,
       bodies,
       pause,
@@ -92,12 +93,13 @@ export class Rotation {
 
   /** Continues the encryption that the previous run has not finished. */
   start(): void {
-    if (this.#parts.folder.secrets.encryption.all.length > 1) void this.#resealAll()
+    if (this.#parts.folder.secrets.encryption.all.length > 1) void this.#resealIfOurs()
   }
 
   /** Stops the encryption with the newest key. The next start continues it. */
   close(): void {
     this.#closed = true
+    clearTimeout(this.#timer)
     this.#reseal.close()
   }
 
@@ -116,19 +118,19 @@ export class Rotation {
       throw fault
     }
     this.#applySecrets(kind, after)
-    if (kind === 'encryption') void this.#resealAll()
+    if (kind === 'encryption') void this.#resealIfOurs()
     return { done: 'rotated', mark: ring.newestFingerprint, older: before.length }
   }
 
   async status(kind: SecretKind): Promise<RotationStatus> {
-    const { folder, readMarks } = this.#parts
-    const [ring, noted] = [folder.secrets[kind], readMarks(kind)]
+    const { folder, scan, readMarks } = this.#parts
+    const [ring, noted] = [folder.secrets[kind], await readMarks(kind)]
     const first = noted.find(({ isFirst }) => isFirst)?.mark ?? ''
-    const [resting, keys] = await this.#scan.during(async () => {
+    const [resting, keys] = await scan.during(async () => {
       if (kind === 'jwt') return [{}, []] as const
-      if (kind === 'encryption') return [await this.#scan.run('countSealed', { bodies: folder.bodies }), []] as const
+      if (kind === 'encryption') return [await scan.run('countSealed', { bodies: folder.bodies }), []] as const
       const older = { newest: ring.newestFingerprint, first, limit: KEYS_SHOWN_MAX }
-      return [await this.#scan.run('countPeppered', { first }), await this.#scan.run('keysOnOlder', older)] as const
+      return [await scan.run('countPeppered', { first }), await scan.run('keysOnOlder', older)] as const
     })
     const missing = noted.map(({ mark }) => mark).filter(mark => ring.find(mark) === undefined)
     const secrets = [...ring.fingerprints, ...missing].map((mark, index): SecretState => {
@@ -177,6 +179,17 @@ export class Rotation {
     this.#parts.folder.secrets[kind].replace(secrets)
     if (kind === 'encryption') this.#parts.bodies.renewSecrets()
     this.#parts.onChanged(kind)
+  }
+
+  /** Where another process has the job, this one asks again later: the other may end before it has finished. */
+  async #resealIfOurs(): Promise<void> {
+    clearTimeout(this.#timer)
+    try {
+      if (await this.#parts.jobs.isOurs('reseal')) return void (await this.#resealAll())
+    } catch (fault) {
+      if (!this.#closed) this.#parts.onError(fault)
+    }
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#resealIfOurs(), ASK_AGAIN_MS).unref()
   }
 
   /** Encrypts all stored values with the newest key. Returns whether this succeeded. */

@@ -96,11 +96,12 @@ export function readSecretVariable(kind: SecretKind, env: EnvironmentVariables):
 interface OpenSecretsOptions {
   readonly folder: string
   readonly env: EnvironmentVariables
-  /** The database that needs the secrets; undefined where missing secrets may be created. */
-  readonly database: string | undefined
+  /** Throws when data needs a secret of the kind that is missing: a new secret would not fit the data. */
+  refuseMissing(kind: SecretKind, file: string): void
 }
 
-export function openSecrets({ folder, env, database }: OpenSecretsOptions) {
+/** Missing secrets are created, unless `refuseMissing` throws. */
+export function openSecrets({ folder, env, refuseMissing }: OpenSecretsOptions) {
   const fromEnvironment = new Set<SecretKind>()
   const closedFiles: string[] = []
   const open = (kind: SecretKind): SecretRing => {
@@ -111,7 +112,7 @@ export function openSecrets({ folder, env, database }: OpenSecretsOptions) {
     }
     const file = join(folder, secretSources[kind].file)
     if (!existsSync(file)) {
-      refuseIfNeeded(kind, file, database)
+      refuseMissing(kind, file)
       createSecretFile(file)
     }
     if ((statSync(file).mode & 0o077) !== 0) {
@@ -124,9 +125,9 @@ export function openSecrets({ folder, env, database }: OpenSecretsOptions) {
   return { secrets, fromEnvironment, closedFiles }
 }
 
-/** Throws if the database was made with a secret of this kind: a new secret would not fit the data. */
-function refuseIfNeeded(kind: SecretKind, file: string, database: string | undefined): void {
-  if (database === undefined || kind === 'jwt') return
+/** Throws if the SQLite database was made with a secret of this kind. */
+export function refuseIfNeeded(kind: SecretKind, file: string, database: string): void {
+  if (kind === 'jwt') return
   const db = openReader(database)
   try {
     if (readSecretMarks(db, kind).length === 0) return

@@ -8,9 +8,10 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
-import { sqlList } from '../tables/columns.ts'
-import type { SummedRecord } from './batch.ts'
-import { StatisticsBatch, summedColumns } from './batch.ts'
+import type { RunSteps } from '../engine/sqlite-steps.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { LoggedRecord } from './batch.ts'
+import { StatisticsBatch, SUMMED_SQL } from './batch.ts'
 import { RecordMoneyCalculator } from './record-money.ts'
 import type { StatisticsMark } from './statistics-file.ts'
 import { StatisticsFile } from './statistics-file.ts'
@@ -40,17 +41,15 @@ const ROWS_PER_STEP = 5_000
 const OLDER_FACTOR = 40
 const GROUPS_PER_STEP = 20_000
 
-interface LogRow extends SummedRecord {
+interface LogRow extends LoggedRecord {
   readonly seq: bigint
-  readonly logged: bigint
 }
-
-const COLUMNS = `r.call_id, ${sqlList(summedColumns, 'r')}, t.amount AS refunded, t.credit`
 
 export class StatisticsAggregator {
   readonly #source: Database
   readonly #file: StatisticsFile
-  readonly #money: RecordMoneyCalculator
+  readonly #money = new RecordMoneyCalculator()
+  readonly #runSteps: RunSteps
   readonly #dateMs: () => number
   readonly #rowsMax: number
   readonly #olderRowsMax: number
@@ -70,7 +69,7 @@ export class StatisticsAggregator {
     const db = this.#source
     this.#readLogRows = db.query(
       'SELECT l.seq, l.call_id AS logged, '.concat(
-        COLUMNS,
+        SUMMED_SQL,
         ` FROM record_log l LEFT JOIN record r ON r.call_id = abs(l.call_id)
            LEFT JOIN transfer t ON l.call_id < 0 AND t.ref = -l.call_id AND t.kind = 'refund'
          WHERE l.seq > ?1 ORDER BY l.seq LIMIT ?2`,
@@ -78,7 +77,7 @@ export class StatisticsAggregator {
     )
     this.#readOlderRows = db.query(
       'SELECT 0 AS seq, r.call_id AS logged, '.concat(
-        COLUMNS,
+        SUMMED_SQL,
         ` FROM record r LEFT JOIN transfer t ON t.ref = r.call_id AND t.kind = 'refund'
          WHERE r.call_id < ?1 ORDER BY r.call_id DESC LIMIT ?2`,
       ),
@@ -88,7 +87,7 @@ export class StatisticsAggregator {
          (SELECT coalesce(min(call_id), 0) FROM record) AS first_id FROM record_log ORDER BY seq DESC LIMIT 1`,
     )
     this.#findLogRow = db.query('SELECT 1 FROM record_log WHERE seq = ?1 AND call_id = ?2')
-    this.#money = new RecordMoneyCalculator(db)
+    this.#runSteps = sqliteSteps(db)
     this.#file = new StatisticsFile(statistics)
     const mark = this.#file.mark()
     const isOfThisDatabase = mark !== undefined && this.#findLogRow.get(mark.seq, mark.callId) !== null
@@ -98,7 +97,6 @@ export class StatisticsAggregator {
 
   /** Runs one step: reads new records, and when all of them are read, scans older ones. */
   step(): AggregationStep {
-    this.#money.reloadPrices()
     const batch = new StatisticsBatch(name => this.#file.numberOf(name), this.#money, this.#dateMs())
     const late: bigint[] = []
     const read = this.#source.transaction(() => {
@@ -135,14 +133,14 @@ export class StatisticsAggregator {
     late: bigint[],
   ): Pick<StatisticsMark, 'seq' | 'callId'> & { records: number; isWhole: boolean } {
     const rows = this.#readLogRows.all(this.#mark.seq, this.#rowsMax) as LogRow[]
+    this.#runSteps(this.#money.readPrices(rows))
     for (const row of rows) {
       const id = row.logged < 0n ? -row.logged : row.logged
       if (id < this.#mark.scanBefore) {
         late.push(row.logged)
         this.#late.add(row.logged)
       }
-      if (row.logged < 0n) batch.addRefund(row, id)
-      else if (row.call_id !== null) batch.addRecord(row)
+      batch.addLogged(row)
     }
     const last = rows.at(-1)
     const { seq, callId } = last === undefined ? this.#mark : { seq: last.seq, callId: last.logged }
@@ -155,6 +153,7 @@ export class StatisticsAggregator {
     let records = 0
     while (scanBefore > 0n && batch.groupCount < GROUPS_PER_STEP && records < this.#olderRowsMax) {
       const rows = this.#readOlderRows.all(scanBefore, this.#rowsMax) as LogRow[]
+      this.#runSteps(this.#money.readPrices(rows))
       for (const row of rows) {
         if (!this.#late.has(row.logged)) batch.addRecord(row)
         if (row.refunded !== null && !this.#late.has(-row.logged)) batch.addRefund(row, row.logged)

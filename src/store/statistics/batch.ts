@@ -3,7 +3,7 @@
 import { countLatency, stepOf } from '../../base/collections/latency-histogram.ts'
 import { msOfId } from '../../base/ids.ts'
 import type { StoredRow } from '../tables/columns.ts'
-import { pickColumns } from '../tables/columns.ts'
+import { pickColumns, sqlList } from '../tables/columns.ts'
 import { fullRecordColumns } from '../tables/records.ts'
 import type { CallDimensions, Figures } from './figures.ts'
 import { addFigures, copyFigures, FigureGroups, noFigures, ownersOf } from './figures.ts'
@@ -13,7 +13,7 @@ import type { RecordMoneyCalculator } from './record-money.ts'
 import type { EndUserShare, FailureShare, StatisticsAddition } from './statistics-file.ts'
 
 /** The columns of a record that are summed up, besides its id. */
-export const summedColumns = pickColumns(
+const summedColumns = pickColumns(
   fullRecordColumns,
   ...(['keyId', 'accountId', 'provider', 'model', 'channel', 'outcome', 'error', 'streamed'] as const),
   ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'reasoningTokens'] as const),
@@ -27,6 +27,21 @@ export interface SummedRecord extends StoredRow<typeof summedColumns> {
   /** The account that was refunded. */
   readonly credit: bigint | null
 }
+
+/** A row of the record log with its record. */
+export interface LoggedRecord extends SummedRecord {
+  /** The call; negative for a refund of the call. */
+  readonly logged: bigint
+}
+
+/** The columns of a SummedRecord, from the record `r` and its refund `t`. */
+export const SUMMED_SQL = `r.call_id, ${sqlList(summedColumns, 'r')}, t.amount AS refunded, t.credit`
+
+/** The names whose numbers a record needs. */
+export const namesOf = ({ provider, model, channel }: SummedRecord): readonly [model: string, channel: string] => [
+  model === null ? '' : `${provider}/${model}`,
+  channel ?? '',
+]
 
 /** Outcomes that are not failures: the call was answered, or its caller disconnected. */
 const successfulOutcomes: ReadonlySet<string> = new Set(['completed', 'replayed', 'client_left', 'task_succeeded'])
@@ -49,6 +64,12 @@ export class StatisticsBatch {
     this.#money = money
     this.#nowMs = nowMs
     this.#cells = new FigureGroups(nowMs)
+  }
+
+  /** Adds a row of the record log. */
+  addLogged(row: LoggedRecord): void {
+    if (row.logged < 0n) this.addRefund(row, -row.logged)
+    else if (row.call_id !== null) this.addRecord(row)
   }
 
   /** How many different groups of calls the batch has. */
@@ -78,13 +99,13 @@ export class StatisticsBatch {
     return { shares, failures: [...this.#failures.values()], endUsers: [...this.#endUsers.values()] }
   }
 
-  #dimensionsOf({ account_id, key_id, provider, model, channel }: SummedRecord): CallDimensions {
-    const name = model === null ? '' : `${provider}/${model}`
+  #dimensionsOf(row: SummedRecord): CallDimensions {
+    const [model, channel] = namesOf(row)
     return {
-      accountId: Number(account_id),
-      keyId: Number(key_id),
-      model: this.#numberOf(name),
-      channel: this.#numberOf(channel ?? ''),
+      accountId: Number(row.account_id),
+      keyId: Number(row.key_id),
+      model: this.#numberOf(model),
+      channel: this.#numberOf(channel),
     }
   }
 

@@ -15,6 +15,17 @@ export interface Figures {
   readonly duration: LatencyHistogram
 }
 
+/** The columns of figures in the order of the table. */
+export const figureColumns = [...counts, ...sums] as const
+
+/** The columns that are summed up for an end user. */
+export const endUserFigures = ['calls', 'errors', 'input_tokens', 'output_tokens', 'cost'] as const
+
+export function figureOf(figures: Figures, name: (typeof figureColumns)[number]): number | bigint {
+  const index = (counts as readonly string[]).indexOf(name)
+  return index >= 0 ? figures.counts[index]! : figures.sums[(sums as readonly string[]).indexOf(name)]!
+}
+
 export const noFigures = (): Figures => ({
   counts: new Array<number>(counts.length).fill(0),
   sums: new Array<bigint>(sums.length).fill(0n),

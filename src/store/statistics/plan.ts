@@ -66,6 +66,10 @@ export const END_USERS_PER_SPAN_MAX = 1_000
 export const isKept = (keeps: SpanRetention, span: Span, { at, nowMs }: { at: number; nowMs: number }): boolean =>
   msOfSpan(span, at + 1) > nowMs - keeps[span] && keeps[span] > 0
 
+/** The sums of a span that lie before this one are not kept any more. */
+export const expiredBefore = (keeps: SpanRetention, span: Span, nowMs: number): number =>
+  keeps[span] === FOR_EVER ? 0 : spanAt(span, nowMs - keeps[span])
+
 /** The columns that are counts. */
 export const counts = [
   'calls',

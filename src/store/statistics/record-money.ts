@@ -5,13 +5,14 @@
 // of the operator, the same counts are priced with the plain rates that were shipped for the model at that time;
 // special cases (long input, hours, classes) are ignored. What a provider bills for calls without usage is unknown.
 
-import type { Database } from 'bun:sqlite'
 import type { BillLine, NanosPerMillion } from '../../base/money/money.ts'
 import { bill, parseUsd, rateOfEach } from '../../base/money/money.ts'
 import type { Rates } from '../../base/money/price.ts'
 import { fallbackBuckets, parsePrice, unitFees, unitNames } from '../../base/money/price.ts'
 import type { Bucket } from '../../base/money/usage.ts'
 import { units } from '../../base/money/usage.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 
 export interface BilledRecord {
   readonly provider: string | null
@@ -46,37 +47,43 @@ const AMOUNT_MAX = 1_000_000_000_000_000n
 const MILLION = 1_000_000n
 const RATES_CACHED_MAX = 10_000
 
+const findLastVersion = query<{ version: bigint }>('SELECT coalesce(max(version), 0) AS version FROM price')
+const findVersions = query<PriceRow>(
+  'SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC',
+)
+
+type PricedRecord = Pick<BilledRecord, 'provider' | 'model' | 'lines'>
+
+const modelOf = ({ provider, model }: PricedRecord): string => `${provider}/${model}`
+
 export class RecordMoneyCalculator {
-  readonly #findLastVersion
-  readonly #findVersions
   /** The versions of prices by model, newest first. Cleared when a new version exists. */
   readonly #versions = new Map<string, readonly PriceVersionRates[]>()
   readonly #rates = new Map<string, NanosPerMillion>()
   #version = -1n
 
-  constructor(db: Database) {
-    this.#findLastVersion = db.query('SELECT coalesce(max(version), 0) AS version FROM price')
-    this.#findVersions = db.query(
-      'SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC',
-    )
-  }
-
-  /** Must be called before each batch of records, because prices may have been added. */
-  reloadPrices(): void {
-    const { version } = this.#findLastVersion.get() as { version: bigint }
-    if (version !== this.#version) this.#versions.clear()
-    this.#version = version
-  }
-
+  /** `readPrices` must have been called for the record. */
   compute(record: BilledRecord): RecordMoney {
     const lines = record.lines === null ? [] : this.#linesOf(record.lines)
     if (lines.length === 0) return noMoney
-    const versions = this.#versionsOf(`${record.provider}/${record.model}`)
+    const versions = this.#versions.get(modelOf(record))!
     const pinned = versions.find(({ version }) => version === Number(record.price_version))
     const listed = bill(lines)
     return {
       providerCost: clamp(pinned?.origin === 'operator' ? shippedCost(lines, versions, record.atMs) : listed),
       cacheSavings: clamp(listed === 0n ? 0n : (savingsOf(lines, pinned) * record.billed) / listed),
+    }
+  }
+
+  /** Reads the prices of records. To be called for each batch. */
+  *readPrices(records: readonly PricedRecord[]): Steps<void> {
+    const { version } = (yield* findLastVersion.get())!
+    if (version !== this.#version) this.#versions.clear()
+    this.#version = version
+    for (const record of records) {
+      const model = modelOf(record)
+      if (record.lines === null || this.#versions.has(model)) continue
+      this.#versions.set(model, (yield* findVersions.all(model)).flatMap(readVersion))
     }
   }
 
@@ -97,15 +104,6 @@ export class RecordMoneyCalculator {
       this.#rates.set(text, rate)
     }
     return rate
-  }
-
-  #versionsOf(model: string): readonly PriceVersionRates[] {
-    let versions = this.#versions.get(model)
-    if (versions === undefined) {
-      versions = (this.#findVersions.all(model) as PriceRow[]).flatMap(readVersion)
-      this.#versions.set(model, versions)
-    }
-    return versions
   }
 }
 

@@ -6,19 +6,18 @@ import { renameSync, rmSync } from 'node:fs'
 import { addEncodedHistogram, encodeHistogram } from '../../base/collections/latency-histogram.ts'
 import { openWriter } from '../engine/database.ts'
 import type { FigureShare, Figures } from './figures.ts'
+import { endUserFigures, figureColumns, figureOf } from './figures.ts'
 import type { Cut, Span } from './plan.ts'
 import {
-  counts,
   cutNames,
   cuts,
   END_USERS_PER_SPAN_MAX,
   endUserKeepMs,
+  expiredBefore,
   failureKeepMs,
   keepMs,
-  spanAt,
   spanNumber,
   spans,
-  sums,
 } from './plan.ts'
 
 /** The progress of summing up. */
@@ -64,11 +63,6 @@ export interface StatisticsAddition {
 
 const SCHEMA = 1
 
-const FIGURES = [...counts, ...sums] as const
-
-/** The columns that are summed up for an end user. */
-export const endUserFigures = ['calls', 'errors', 'input_tokens', 'output_tokens', 'cost'] as const
-
 const integers = (names: readonly string[]): string => names.map(name => `${name} INTEGER NOT NULL`).join(', ')
 
 const tables = [
@@ -78,7 +72,7 @@ const tables = [
   'CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT',
   `CREATE TABLE figure (cut INTEGER NOT NULL, span INTEGER NOT NULL, one INTEGER NOT NULL, other INTEGER NOT NULL,
      at INTEGER NOT NULL, `.concat(
-    integers(FIGURES),
+    integers(figureColumns),
     `, first_steps BLOB NOT NULL, took_steps BLOB NOT NULL, PRIMARY KEY (cut, span, one, other, at))
      STRICT, WITHOUT ROWID`,
   ),
@@ -217,12 +211,11 @@ export class StatisticsFile {
   /** Deletes expired sums. */
   prune(nowMs: number): void {
     const { pruneFigures, pruneFailures, pruneEndUsers } = this.#statements
-    const before = (keeps: Readonly<Record<Span, number>>, span: Span): number =>
-      keeps[span] === Number.POSITIVE_INFINITY ? 0 : spanAt(span, nowMs - keeps[span])
     for (const span of spans) {
-      for (const cut of cutNames) pruneFigures.run(cuts[cut], spanNumber[span], before(keepMs[cut], span))
-      pruneFailures.run(spanNumber[span], before(failureKeepMs, span))
-      pruneEndUsers.run(spanNumber[span], before(endUserKeepMs, span))
+      const number = spanNumber[span]
+      for (const cut of cutNames) pruneFigures.run(cuts[cut], number, expiredBefore(keepMs[cut], span, nowMs))
+      pruneFailures.run(number, expiredBefore(failureKeepMs, span, nowMs))
+      pruneEndUsers.run(number, expiredBefore(endUserKeepMs, span, nowMs))
     }
   }
 
@@ -264,18 +257,13 @@ export class StatisticsFile {
       const { n } = countEndUsers.get(accountId, number, at, END_USERS_PER_SPAN_MAX) as { n: bigint }
       if (n >= BigInt(END_USERS_PER_SPAN_MAX)) name = ''
     }
-    const values = endUserFigures.map(column => valueOf(figures, column))
+    const values = endUserFigures.map(column => figureOf(figures, column))
     addEndUser.run(accountId, number, at, name, ...values)
   }
 
   #writeMark({ seq, callId, scanBefore, scanTop, scanBottom }: StatisticsMark): void {
     this.#statements.writeMark.run(seq, callId, scanBefore, scanTop, scanBottom)
   }
-}
-
-function valueOf(figures: Figures, name: (typeof FIGURES)[number]): number | bigint {
-  const index = (counts as readonly string[]).indexOf(name)
-  return index >= 0 ? figures.counts[index]! : figures.sums[(sums as readonly string[]).indexOf(name)]!
 }
 
 const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
@@ -300,9 +288,9 @@ function prepare(db: Database) {
     ),
     addFigures: db.query(
       'INSERT INTO figure VALUES ('.concat(
-        placeholders(5 + FIGURES.length + 2),
+        placeholders(5 + figureColumns.length + 2),
         ') ON CONFLICT DO UPDATE SET ',
-        sumUpdates(FIGURES),
+        sumUpdates(figureColumns),
         ', first_steps = excluded.first_steps, took_steps = excluded.took_steps',
       ),
     ),

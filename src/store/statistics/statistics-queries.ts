@@ -1,8 +1,10 @@
-// The queries on the statistics file: sums over a range, a series of sums, top lists, and failures.
+// The queries on the statistics: sums over a range, a series of sums, top lists, and failures. The tables are in the
+// schema `stats` on PostgreSQL; on SQLite this is the name of the attached statistics file.
 
-import type { Database } from 'bun:sqlite'
 import type { LatencyHistogram } from '../../base/collections/latency-histogram.ts'
 import { addEncodedHistogram, percentile } from '../../base/collections/latency-histogram.ts'
+import type { Query, Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import type { Figures } from './figures.ts'
 import { noFigures } from './figures.ts'
 import type { Cut, Span } from './plan.ts'
@@ -54,32 +56,42 @@ export interface TopRow {
   readonly cost: string
 }
 
-type Values = (number | string | bigint | null)[]
 type RawRow = Readonly<Record<string, bigint | string | Uint8Array | null>>
 
-const FIGURE_ROWS = `SELECT f.* FROM json_each(?3) j CROSS JOIN figure f
-  ON f.cut = ?1 AND f.span = ?2 AND f.one = j.value AND f.other = ?4 AND f.at >= ?5 AND f.at < ?6`
+/** A query on a list of numbers, which is a table with the column `value`. The list is bound as a JSON array. */
+export const listQuery = <Row>(parameter: string, sql: (list: string) => string): Query<Row> =>
+  query({
+    sqlite: sql(`json_each(${parameter})`),
+    postgres: sql(
+      `(SELECT CAST(value AS BIGINT) AS value FROM json_array_elements_text(CAST(CAST(${parameter} AS TEXT) AS JSON)))`,
+    ),
+  })
+
+const findFigures = listQuery<RawRow>('?3', list =>
+  'SELECT f.* FROM '.concat(
+    list,
+    ` j CROSS JOIN stats.figure f
+     WHERE f.cut = ?1 AND f.span = ?2 AND f.one = j.value AND f.other = ?4 AND f.at >= ?5 AND f.at < ?6`,
+  ),
+)
 
 /** Sums over the whole range. */
-export function readSum(db: Database, { cut, ones, other = 0 }: CutOwners, { pieces }: SpanRanges): FigureView {
-  const query = db.query<RawRow, Values>(FIGURE_ROWS)
+export function* readSum({ cut, ones, other = 0 }: CutOwners, { pieces }: SpanRanges): Steps<FigureView> {
   const figures = noFigures()
   for (const { span, from, before } of pieces) {
     const values = [cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before]
-    for (const row of query.all(...values)) addRow(figures, row)
+    for (const row of yield* findFigures.all(...values)) addRow(figures, row)
   }
   return figureView(figures)
 }
 
 /** Sums for each span of a range; spans without calls are left out. */
-export function readSeries(
-  db: Database,
+export function* readSeries(
   { cut, ones, other = 0 }: CutOwners,
   { span, from, before }: { readonly span: Span; readonly from: number; readonly before: number },
-): readonly (FigureView & { readonly atMs: number })[] {
-  const query = db.query<RawRow, Values>(FIGURE_ROWS)
+): Steps<readonly (FigureView & { readonly atMs: number })[]> {
   const points = new Map<number, Figures>()
-  for (const row of query.all(cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before)) {
+  for (const row of yield* findFigures.all(cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before)) {
     const at = Number(row.at)
     const figures = points.get(at) ?? noFigures()
     points.set(at, figures)
@@ -132,27 +144,35 @@ export interface TopRequest extends Omit<CutOwners, 'ones'> {
   readonly limit: number
 }
 
-const TOP_SUMS = `sum(f.calls) AS calls, sum(f.errors) AS errors, sum(f.input_tokens) AS input,
-  sum(f.output_tokens) AS output, sum(f.cost) AS cost`
+const SUMS = `CAST(sum(f.calls) AS BIGINT) AS calls, CAST(sum(f.errors) AS BIGINT) AS errors,
+  CAST(sum(f.input_tokens) AS BIGINT) AS input, CAST(sum(f.output_tokens) AS BIGINT) AS output,
+  CAST(sum(f.cost) AS BIGINT) AS cost`
 
+const OF_MONTHS = `f.cut = ?1 AND f.span = 3 AND (CAST(?2 AS BIGINT) IS NULL OR f.other = ?2)
+  AND f.at >= ?3 AND f.at <= ?4`
 /** The members that have calls in these months. Finer rows are looked up for these members only. */
-const ALL_MEMBERS = `SELECT DISTINCT one, other FROM figure
-  WHERE cut = ?1 AND span = 3 AND ?2 IS NULL AND (?3 IS NULL OR other = ?3) AND at >= ?4 AND at <= ?5`
+const ALL_MEMBERS = 'SELECT DISTINCT f.one, f.other FROM stats.figure f WHERE '.concat(OF_MONTHS)
 /** The same for the members of a list. */
-const LISTED_MEMBERS = `SELECT DISTINCT f.one, f.other FROM json_each(?2) j CROSS JOIN figure f
-  ON f.cut = ?1 AND f.span = 3 AND f.one = j.value AND (?3 IS NULL OR f.other = ?3) AND f.at >= ?4 AND f.at <= ?5`
+const listedMembers = (list: string): string =>
+  `SELECT DISTINCT f.one, f.other FROM ${list} j CROSS JOIN stats.figure f WHERE f.one = j.value AND `.concat(OF_MONTHS)
 
-const membersSql = (ones: TopRequest['ones']): string => (ones === 'any' ? ALL_MEMBERS : LISTED_MEMBERS)
-const listOf = (ones: TopRequest['ones']): string | null => (ones === 'any' ? null : JSON.stringify(ones))
+const countSql = (members: string): string => 'SELECT count(*) AS n FROM ('.concat(members, ') d')
+const countAll = query<{ n: bigint }>(countSql(ALL_MEMBERS))
+const countListed = listQuery<{ n: bigint }>('?5', list => countSql(listedMembers(list)))
 
-const topSql = (by: 'one' | 'other', ones: TopRequest['ones']): string =>
+const topSql = (by: 'one' | 'other', members: string): string =>
   `SELECT d.${by} AS id, `.concat(
-    TOP_SUMS,
+    SUMS,
     ' FROM (',
-    membersSql(ones),
-    `) d CROSS JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other
-       AND f.at >= ?7 AND f.at < ?8 GROUP BY 1`,
+    members,
+    `) d CROSS JOIN stats.figure f WHERE f.cut = ?1 AND f.span = ?5 AND f.one = d.one AND f.other = d.other
+       AND f.at >= ?6 AND f.at < ?7 GROUP BY 1`,
   )
+const topQueries = (by: 'one' | 'other') => ({
+  all: query<RawRow>(topSql(by, ALL_MEMBERS)),
+  listed: listQuery<RawRow>('?8', list => topSql(by, listedMembers(list))),
+})
+const findTop = { one: topQueries('one'), other: topQueries('other') }
 
 interface TopSum {
   calls: number
@@ -168,13 +188,14 @@ export interface MonthRange {
 }
 
 /** The members with the highest values of a metric, highest first. */
-export function readTop(db: Database, ask: TopRequest, range: SpanRanges & MonthRange): readonly TopRow[] {
-  const { cut, ones, other, by, metric, limit } = ask
-  const query = db.query<RawRow, Values>(topSql(by, ones))
+export function* readTop(ask: TopRequest, range: SpanRanges & MonthRange): Steps<readonly TopRow[]> {
+  const { cut, ones, other = null, by, metric, limit } = ask
   const totals = new Map<number, TopSum>()
   for (const { span, from, before } of range.pieces) {
-    const values = [cuts[cut], listOf(ones), other ?? null, range.first, range.last, spanNumber[span], from, before]
-    for (const row of query.all(...values)) addTop(totals, row)
+    const values = [cuts[cut], other, range.first, range.last, spanNumber[span], from, before]
+    const { all, listed } = findTop[by]
+    const rows = yield* ones === 'any' ? all.all(...values) : listed.all(...values, JSON.stringify(ones))
+    for (const row of rows) addTop(totals, row)
   }
   const valueOf = metricValues[metric]
   const rows = [...totals].filter(([, sum]) => valueOf(sum) > 0)
@@ -213,35 +234,36 @@ const descending = <N extends number | bigint>(one: N, next: N): number => (one 
 const ascendingText = (one: string, next: string): number => (one === next ? 0 : one < next ? -1 : 1)
 
 /** The number of members that a top list chooses from. */
-export function countMembers(
-  db: Database,
-  ask: Pick<TopRequest, 'cut' | 'ones' | 'other'>,
+export function* countMembers(
+  { cut, ones, other }: Pick<TopRequest, 'cut' | 'ones' | 'other'>,
   { first, last }: MonthRange,
-): number {
-  const { cut, ones, other = null } = ask
-  const query = db.query<{ n: bigint }, Values>('SELECT count(*) AS n FROM ('.concat(membersSql(ones), ')'))
-  return Number(query.get(cuts[cut], listOf(ones), other, first, last)!.n)
+): Steps<number> {
+  const values = [cuts[cut], other ?? null, first, last]
+  const row = yield* ones === 'any' ? countAll.get(...values) : countListed.get(...values, JSON.stringify(ones))
+  return Number(row!.n)
 }
 
 export interface EndUserRow extends Omit<TopRow, 'id'> {
   readonly endUser: string
 }
 
+const findEndUsers = query<RawRow>(
+  'SELECT f.name, '.concat(
+    SUMS,
+    ' FROM stats.end_user f WHERE f.account_id = ?1 AND f.span = ?2 AND f.at >= ?3 AND f.at < ?4 GROUP BY f.name',
+  ),
+)
+
 /** The top end users of some accounts. The row without a name is the sum of all unnamed end users. */
-export function readTopEndUsers(
-  db: Database,
+export function* readTopEndUsers(
   { ones, metric, limit }: Pick<CutOwners, 'ones'> & Pick<TopRequest, 'metric' | 'limit'>,
   { pieces }: SpanRanges,
-): readonly EndUserRow[] {
-  const query = db.query<RawRow, Values>(
-    `SELECT name, sum(calls) AS calls, sum(errors) AS errors, sum(input_tokens) AS input, sum(output_tokens) AS output,
-       sum(cost) AS cost FROM end_user WHERE account_id = ?1 AND span = ?2 AND at >= ?3 AND at < ?4 GROUP BY name`,
-  )
+): Steps<readonly EndUserRow[]> {
   const names = new Map<string, number>()
   const totals = new Map<number, TopSum>()
   for (const one of ones) {
     for (const { span, from, before } of pieces) {
-      for (const row of query.all(one, spanNumber[span], from, before)) {
+      for (const row of yield* findEndUsers.all(one, spanNumber[span], from, before)) {
         const name = String(row.name)
         const id = names.get(name) ?? names.size
         names.set(name, id)
@@ -269,15 +291,16 @@ export interface FailureRow {
   readonly calls: number
 }
 
-export function readFailures(db: Database, { cut, ones }: CutOwners, { pieces }: SpanRanges): readonly FailureRow[] {
-  const query = db.query<RawRow, Values>(
-    `SELECT outcome, error, sum(calls) AS calls FROM failure
-     WHERE cut = ?1 AND span = ?2 AND one = ?3 AND at >= ?4 AND at < ?5 GROUP BY outcome, error`,
-  )
+const findFailures = query<RawRow>(
+  `SELECT outcome, error, CAST(sum(calls) AS BIGINT) AS calls FROM stats.failure
+   WHERE cut = ?1 AND span = ?2 AND one = ?3 AND at >= ?4 AND at < ?5 GROUP BY outcome, error`,
+)
+
+export function* readFailures({ cut, ones }: CutOwners, { pieces }: SpanRanges): Steps<readonly FailureRow[]> {
   const totals = new Map<string, { -readonly [Name in keyof FailureRow]: FailureRow[Name] }>()
   for (const { span, from, before } of pieces) {
     for (const one of ones) {
-      for (const { outcome, error, calls } of query.all(cuts[cut], spanNumber[span], one, from, before)) {
+      for (const { outcome, error, calls } of yield* findFailures.all(cuts[cut], spanNumber[span], one, from, before)) {
         const name = `${String(outcome)} ${String(error)}`
         const newRow = { outcome: String(outcome), error: error === '' ? null : String(error), calls: 0 }
         const row = totals.get(name) ?? newRow

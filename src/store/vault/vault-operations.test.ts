@@ -5,10 +5,10 @@ import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { OperationInput } from '../engine/operations.ts'
+import type { BoundReads } from '../engine/reads.ts'
 import { bindReads } from '../engine/reads.ts'
 import type { RunSteps } from '../engine/sqlite-steps.ts'
 import { sqliteSteps } from '../engine/sqlite-steps.ts'
-import type { VaultReader } from './vault-reader.ts'
 import { vaultReads } from './vault-reader.ts'
 import { VaultTable } from './vault-table.ts'
 
@@ -16,7 +16,7 @@ const [alice, bob] = [11, 12]
 
 let books: TestBooks
 let runSteps: RunSteps
-let reader: VaultReader
+let reader: BoundReads<typeof vaultReads>
 let nowMs: number
 
 beforeEach(() => {

@@ -33,9 +33,16 @@ export interface VaultOperationRunner {
 
 const bytesOf = (sealed: string): Buffer => Buffer.from(sealed, 'base64')
 
+export interface VaultOptions {
+  /** The most bytes that the stored responses of all accounts may take together. */
+  readonly responsesBytesMax?: number | undefined
+  /** Other processes write, too. Then these operations must be made anew for each transaction. */
+  readonly isShared?: boolean
+}
+
 /** The usage of accounts is kept in memory, so these operations are made once for each connection that writes. */
-export function vaultOperations(responsesBytesMax?: number): VaultOperationRunner {
-  const rows = openRows(responsesBytesMax)
+export function vaultOperations(options: VaultOptions = {}): VaultOperationRunner {
+  const rows = openRows(options)
   const debts = new LimitDebts()
   return {
     run: {
@@ -58,18 +65,20 @@ export function vaultOperations(responsesBytesMax?: number): VaultOperationRunne
   }
 }
 
-function openRows(responsesBytesMax: number | undefined) {
+function openRows({ responsesBytesMax, isShared: isAllSwept = false }: VaultOptions) {
   const { storedResponsesMax, storedResponsesBytesMax, reasoningStatesMax, reasoningStatesBytesMax, storedFilesMax } =
     bounds
   const responses = new VaultTable('kept_response', {
     rowsMax: storedResponsesMax,
     bytesMax: storedResponsesBytesMax,
     allBytesMax: responsesBytesMax,
+    isAllSwept,
   })
   const reasoning = new VaultTable('kept_reasoning', {
     rowsMax: reasoningStatesMax,
     bytesMax: reasoningStatesBytesMax,
     allBytesMax: bounds.reasoningStatesOfAllBytesMax,
+    isAllSwept,
   })
   const files = new VaultTable('kept_file', { rowsMax: storedFilesMax, bytesMax: bounds.storedFilesBytesMax })
   const references = new VaultTable('kept_reference', { rowsMax: bounds.storedReferencesMax, bytesMax: 0 })

@@ -1,7 +1,7 @@
 // Reads the vault, always for one account. Expired rows are not found, whether or not they have been deleted yet.
 
 import type { MeanVariance } from '../../base/collections/mean-variance.ts'
-import type { BoundReads } from '../engine/reads.ts'
+import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { LimitDebt } from '../ledger/limit-debts.ts'
@@ -165,7 +165,7 @@ export const vaultReads = {
   },
 }
 
-export type VaultReader = BoundReads<typeof vaultReads>
+export type VaultReader = AwaitedReads<typeof vaultReads>
 
 const numberOrNull = (value: RawRow[string] | undefined): number | null => (value === null ? null : Number(value))
 

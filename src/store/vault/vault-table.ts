@@ -1,6 +1,8 @@
 // The rows of one table of the vault. Each account has a quota of rows and bytes; above it, the oldest rows of the
 // account are deleted. Where all accounts together have too many bytes, the oldest rows of the largest account are
 // deleted. The usage of an account is kept in memory after it was summed up once, so that a write need not count rows.
+// On PostgreSQL, where several processes write, triggers keep it in the table kept_share, and nothing is kept in memory
+// from one operation to the next.
 
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
@@ -11,6 +13,8 @@ export interface VaultQuota {
   readonly bytesMax: number
   /** The most bytes of all accounts together; not limited if absent. */
   readonly allBytesMax?: number | undefined
+  /** The bytes of all accounts are compared only when expired rows are deleted, because a write would sum them up. */
+  readonly isAllSwept?: boolean
 }
 
 interface Usage {
@@ -28,18 +32,16 @@ type KeptTable = 'kept_response' | 'kept_reasoning' | 'kept_file' | 'kept_refere
 function queriesOf(table: KeptTable) {
   const inTable = (sql: string): string => sql.replaceAll('kept_table', table)
   return {
-    sum: query<{ rows: bigint; bytes: bigint }>(
-      inTable(
-        `SELECT count(*) AS rows, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM kept_table
-         WHERE account_id = ?1`,
+    sum: query<{ rows: bigint; bytes: bigint }>({
+      sqlite: inTable(
+        'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes FROM kept_table WHERE account_id = ?1',
       ),
-    ),
-    sumAll: query<{ account_id: bigint; rows: bigint; bytes: bigint }>(
-      inTable(
-        `SELECT account_id, count(*) AS rows, CAST(sum(bytes) AS BIGINT) AS bytes FROM kept_table
-         GROUP BY account_id`,
-      ),
-    ),
+      postgres: inTable(`SELECT rows, bytes FROM kept_share WHERE kind = 'kept_table' AND account_id = ?1`),
+    }),
+    sumAll: query<{ account_id: bigint; rows: bigint; bytes: bigint }>({
+      sqlite: inTable('SELECT account_id, count(*) AS rows, sum(bytes) AS bytes FROM kept_table GROUP BY account_id'),
+      postgres: inTable(`SELECT account_id, rows, bytes FROM kept_share WHERE kind = 'kept_table' AND rows > 0`),
+    }),
     deleteRow: query<{ bytes: bigint }>(
       inTable('DELETE FROM kept_table WHERE account_id = ?1 AND id = ?2 RETURNING bytes'),
     ),
@@ -88,7 +90,7 @@ export class VaultTable {
 
   /** Must be called after a row was inserted: counts it and deletes old rows above the quota. */
   *addRow(accountId: number, bytes: number): Steps<void> {
-    if (this.#mustSumUpAll) yield* this.#sumUpAll()
+    if (this.#mustSumUpAll && !this.#bounds.isAllSwept) yield* this.#sumUpAll()
     else yield* this.#addRow(accountId, bytes)
     const usage = this.#usage.get(accountId)!
     while (usage.rows > this.#bounds.rowsMax || usage.bytes > this.#bounds.bytesMax) {

@@ -2,7 +2,7 @@
 // index.
 
 import { bounds } from '../../base/bounds.ts'
-import type { BoundReads } from '../engine/reads.ts'
+import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 
@@ -36,13 +36,15 @@ const findDue = query<RawRow>(
      WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL AND d.due_ms <= ?1) AS is_due
    FROM waiting JOIN webhook w ON w.id = waiting.id ORDER BY w.id`,
 )
-const findNext = query<RawRow>(
-  'SELECT '.concat(
-    COLUMNS,
-    // The plus sign keeps SQLite from using the index on due_ms, whose rows it would have to sort.
-    ' WHERE d.webhook_id = ?1 AND +d.due_ms <= ?2 AND w.disabled = 0 ORDER BY d.id LIMIT 1',
-  ),
-)
+// The plus sign keeps SQLite from using the index on due_ms, whose rows it would have to sort.
+const NEXT = `SELECT ${COLUMNS} WHERE d.webhook_id = ?1 AND +d.due_ms <= ?2 AND w.disabled = 0`
+const findNext = query<RawRow>({
+  sqlite: `${NEXT} ORDER BY d.id LIMIT 1`,
+  // An event that was written at the same time as a refusal was noted does not wait as the others do. It must not
+  // overtake them.
+  postgres: `${NEXT} AND NOT EXISTS (SELECT 1 FROM webhook_delivery o WHERE o.webhook_id = ?1 AND o.due_ms > ?2
+     AND o.id < d.id AND o.event <> 'webhook.test') ORDER BY d.id LIMIT 1`,
+})
 const findDelivery = query<RawRow>('SELECT '.concat(COLUMNS, ' WHERE d.id = ?1'))
 const OF_SITE = 'SELECT 1 AS yes FROM webhook WHERE account_id IS NULL AND disabled = 0 AND'
 const findSubscriber = query({
@@ -73,7 +75,7 @@ export const webhookReads = {
   },
 }
 
-export type WebhookReader = BoundReads<typeof webhookReads>
+export type WebhookReader = AwaitedReads<typeof webhookReads>
 
 function rowOf(row: RawRow | undefined): DueDelivery | undefined {
   if (row === undefined) return undefined

@@ -14,8 +14,8 @@ CREATE TABLE process (
   ids_until_ms BIGINT NOT NULL,
   is_dead BIGINT NOT NULL CHECK (is_dead IN (0, 1)),
   seen_revision BIGINT NOT NULL DEFAULT 0,
-  version TEXT NOT NULL,
-  address TEXT NOT NULL
+  version TEXT COLLATE "C" NOT NULL,
+  address TEXT COLLATE "C" NOT NULL
 ) WITH (fillfactor = 50);
 
 -- Which process makes the call: slot 0 is no process.

@@ -170,13 +170,29 @@ END $$;
 CREATE TYPE ledger_hold AS (
   call_id BIGINT, kind TEXT, account_id BIGINT, key_id BIGINT, amount BIGINT, wants BIGINT, least BIGINT, draft TEXT,
   -- The idempotency key, and the hash of the request in hex.
-  claim_name TEXT, fingerprint TEXT
+  claim_name TEXT, fingerprint TEXT,
+  -- What the process knew when it admitted the call: the versions of the key and its account, and of the rules and
+  -- prices, each as a sum. They only grow, so the sums are equal only if all of them are. Null: not compared.
+  key_version BIGINT, revision BIGINT
 );
 
+-- Why a hold is not accepted although the process has admitted the call; null if it is accepted. `rules` is the current
+-- revision.
+CREATE FUNCTION change_since(w ledger_hold, rules BIGINT, now_ms BIGINT) RETURNS TEXT LANGUAGE sql AS $$
+  SELECT CASE
+    WHEN w.key_version IS NOT NULL AND k.version IS DISTINCT FROM w.key_version THEN 'key_changed'
+    WHEN w.key_version IS NOT NULL AND k.expires_ms <= now_ms THEN 'key_expired'
+    WHEN w.revision <> rules THEN 'rules_changed' END
+  FROM (SELECT 1) one LEFT JOIN LATERAL (SELECT k.version + a.version AS version, k.expires_ms
+    FROM api_key k CROSS JOIN LATERAL (SELECT version FROM account WHERE id = k.account_id LIMIT 1) a
+    WHERE k.id = w.key_id LIMIT 1) k ON true
+$$;
+
 -- Returns null if the amount is held as it was asked for.
-CREATE FUNCTION hold_one(w ledger_hold, my_slot BIGINT, my_epoch BIGINT, now_ms BIGINT) RETURNS JSON
+CREATE FUNCTION hold_one(w ledger_hold, rules BIGINT, my_slot BIGINT, my_epoch BIGINT, now_ms BIGINT) RETURNS JSON
 LANGUAGE plpgsql AS $$
 DECLARE
+  change TEXT := change_since(w, rules, now_ms);
   payer account;
   available BIGINT;
   budget_left BIGINT;
@@ -185,6 +201,11 @@ DECLARE
   extra BIGINT;
   amount BIGINT := w.amount;
 BEGIN
+  IF change IS NOT NULL THEN
+    -- An earlier try, whose confirmation was lost, may have been accepted before the change. Nothing has been sent yet.
+    PERFORM cancel_hold(w.call_id);
+    RETURN json_build_array(w.call_id, change);
+  END IF;
   -- The process repeats a hold whose confirmation was lost.
   SELECT h.amount INTO amount FROM hold h WHERE h.call_id = w.call_id AND h.slot = my_slot AND h.epoch = my_epoch;
   IF FOUND THEN
@@ -267,6 +288,9 @@ BEGIN
     UPDATE account SET held = held - h.amount WHERE id = h.account_id;
     UPDATE budget SET held = held - h.amount WHERE scope_id IN (h.key_id, h.account_id);
     DELETE FROM idempotency WHERE call_id = the_call;
+    INSERT INTO cancelled_hold VALUES (the_call, h.account_id);
+    DELETE FROM cancelled_hold WHERE call_id IN (SELECT call_id FROM cancelled_hold
+      WHERE call_id < the_call - 604800000 * CAST(8192 AS BIGINT) ORDER BY call_id LIMIT 2 FOR UPDATE SKIP LOCKED);
   END IF;
 END $$;
 
@@ -295,6 +319,7 @@ DECLARE
   wanted ledger_hold;
   outcome RECORD;
   result JSON;
+  rules BIGINT;
 BEGIN
   -- Whoever fences this process waits for this batch, or this batch waits and fails.
   PERFORM 1 FROM process WHERE slot = my_slot AND epoch = my_epoch AND is_dead = 0 FOR KEY SHARE;
@@ -385,15 +410,24 @@ BEGIN
     WHERE r.call_id <> ALL (ARRAY(SELECT call_id FROM written));
   told := told || more;
 
+  IF jobs -> 'holds' IS NULL THEN
+    rules := 0;
+  ELSE
+    SELECT CAST(sum(number) AS BIGINT) INTO rules FROM revision WHERE name IN ('rules', 'prices');
+  END IF;
   -- Holds last, so that the money of calls that end in this batch is available to them. First those of accounts whose
   -- holds are all simple and fit together, whatever their order: then each of them is held as it was asked for.
   WITH asked AS MATERIALIZED (
     SELECT w.*, a.kind AS payer_kind, a.held AS payer_held, a.available,
       w.least IS NULL AND w.claim_name IS NULL AND a.kind IS NOT NULL AND a.frozen_ms IS NULL AND b.one IS NULL
-        AND r.one IS NULL AND h.one IS NULL AS is_simple
+        AND r.one IS NULL AND h.one IS NULL AND coalesce(w.revision = rules, true)
+        AND (w.key_version IS NULL OR coalesce(k.version + a.version = w.key_version AND
+          (k.expires_ms IS NULL OR k.expires_ms > now_ms), false)) AS is_simple
     FROM json_populate_recordset(NULL::ledger_hold, jobs -> 'holds') w
-      LEFT JOIN LATERAL (SELECT kind, held, frozen_ms, balance + credit_limit - held AS available
+      LEFT JOIN LATERAL (SELECT kind, held, frozen_ms, version, balance + credit_limit - held AS available
         FROM account WHERE id = w.account_id LIMIT 1) a ON true
+      LEFT JOIN LATERAL (SELECT version, expires_ms FROM api_key
+        WHERE id = w.key_id AND w.key_version IS NOT NULL LIMIT 1) k ON true
       LEFT JOIN LATERAL (SELECT 1 AS one FROM budget WHERE scope_id IN (w.key_id, w.account_id) LIMIT 1) b ON true
       LEFT JOIN LATERAL (SELECT 1 AS one FROM record WHERE call_id = w.call_id LIMIT 1) r ON true
       LEFT JOIN LATERAL (SELECT 1 AS one FROM hold WHERE call_id = w.call_id LIMIT 1) h ON true
@@ -414,7 +448,7 @@ BEGIN
 
   FOR wanted IN SELECT w.* FROM json_populate_recordset(NULL::ledger_hold, jobs -> 'holds') w
       WHERE w.call_id <> ALL (finished) LOOP
-    result := hold_one(wanted, my_slot, my_epoch, now_ms);
+    result := hold_one(wanted, rules, my_slot, my_epoch, now_ms);
     IF result IS NOT NULL THEN
       told := told || result;
     END IF;

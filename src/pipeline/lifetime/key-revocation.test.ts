@@ -1,0 +1,47 @@
+// Which active calls end when another process has changed keys.
+
+import { expect, test } from 'bun:test'
+import { Stop } from '../../base/stop.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
+import { ActiveCalls } from './active-calls.ts'
+import { KeyRevocations } from './key-revocation.ts'
+
+const works = { revoked: false, disabled: false, expiresMs: null, untilMs: null }
+
+function setUp() {
+  const activeCalls = new ActiveCalls(() => 0)
+  const call = (keyId: number, text: string): Exchange => {
+    const caller = { keyId, digest: Buffer.from(text), expiresMs: null, untilMs: null }
+    const exchange = { caller, lifetime: { stop: new Stop<StopReason>() } } as unknown as Exchange
+    activeCalls.add(exchange)
+    return exchange
+  }
+  const keyEnds = new KeyRevocations({ activeCalls, graceMs: 0, dateMs: () => 1_000 })
+  return { call, keyEnds }
+}
+
+test('the calls of keys that were revoked, disabled or have expired end, and no others', async () => {
+  const { call, keyEnds } = setUp()
+  const states: Readonly<Record<string, typeof works | object>> = {
+    revoked: { revoked: true },
+    disabled: { disabled: true },
+    expired: { expiresMs: 1_000 },
+    replaced: { untilMs: 999 },
+    replacing: { untilMs: 1_001 },
+    working: {},
+  }
+  const calls = Object.keys(states).map((name, keyId) => call(keyId, name))
+  // The same key with its new text.
+  const renewed = call(3, 'working')
+  await keyEnds.checkAgain(digest => ({ ...works, ...states[digest.toString()] }))
+  await new Promise(resolve => setTimeout(resolve, 0)) // after the timers of the grace of 0 ms
+  const isEnded = [...calls, renewed].map(({ lifetime }) => lifetime.stop.reason?.outcome === 'revoked')
+  expect(isEnded).toEqual([true, true, true, true, false, false, false])
+})
+
+test('a call whose digest is not found runs on: its key has a new digest after a rotation of the pepper', async () => {
+  const { call, keyEnds } = setUp()
+  const exchange = call(1, 'x')
+  await keyEnds.checkAgain(() => undefined)
+  expect(exchange.lifetime.stop.reason).toBeUndefined()
+})

@@ -1,0 +1,27 @@
+// What errors of PostgreSQL mean for whoever gets them.
+
+import { Refusal } from '../../base/errors.ts'
+
+/** The SQLSTATE of an error; undefined for errors of the driver, for example of a lost connection. */
+export function sqlStateOf(fault: unknown): string | undefined {
+  // The driver has it in `errno`.
+  const state = String((fault as { errno?: unknown } | null)?.errno ?? '')
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(state) ? state : undefined
+}
+
+export const isDiskFull = (fault: unknown): boolean => sqlStateOf(fault) === '53100'
+
+/** The transaction was rolled back because of others that ran at the same time: it can be run again at once. */
+export function isConflict(fault: unknown): boolean {
+  const state = sqlStateOf(fault)
+  return state === '40P01' || state === '40001'
+}
+
+export const storageAway = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
+
+/** The error that the rest of Weir gets. Details of the database are for the log only. */
+export function refusalOf(fault: unknown): Refusal {
+  if (fault instanceof Refusal) return fault
+  const detail = fault instanceof Error ? fault.message : 'unknown error'
+  return isDiskFull(fault) ? new Refusal('storage_full', detail, { retryAfterMs: 1_000 }) : storageAway(detail)
+}

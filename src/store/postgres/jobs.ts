@@ -1,0 +1,85 @@
+// Which process does a job (see 0008-jobs.sql). A process keeps a job until it gives it back or is fenced. As long as no
+// other process can have fenced it, which it knows by its own clock, it need not ask the database again.
+//
+// A process that is fenced may still be in the middle of a job. So each job must bear that two processes do it for a
+// moment: it deletes rows, changes them only if they are as expected, or sends what may arrive twice.
+
+import type { SqlValue } from '../engine/steps.ts'
+import { postgresQuery } from '../engine/steps.ts'
+import type { JobName, Jobs } from '../engine/store-engine.ts'
+import type { Membership } from './membership.ts'
+import type { PostgresPool } from './pools.ts'
+
+/** Fencing raises the epoch. A lease with a later one is newer than what this statement sees of the processes. */
+const IS_DEAD = `EXISTS (SELECT 1 FROM process p WHERE p.slot = job_lease.slot AND p.epoch > job_lease.epoch)`
+const IS_OF_US = 'job_lease.slot = $2 AND job_lease.epoch = $3'
+
+const take = postgresQuery(
+  `INSERT INTO job_lease (name, slot, epoch)
+   SELECT CAST($1 AS TEXT), slot, epoch FROM process WHERE slot = $2 AND epoch = $3 AND is_dead = 0
+   ON CONFLICT (name) DO UPDATE SET slot = excluded.slot, epoch = excluded.epoch WHERE (${IS_OF_US}) OR ${IS_DEAD}`,
+)
+const giveBack = postgresQuery(`DELETE FROM job_lease WHERE name = $1 AND ${IS_OF_US}`)
+const findOther = postgresQuery(`SELECT 1 FROM job_lease WHERE name = $1 AND NOT (${IS_OF_US}) AND NOT ${IS_DEAD}`)
+const giveBackAll = postgresQuery('DELETE FROM job_lease WHERE slot = $1 AND epoch = $2')
+
+const deleteDead = postgresQuery(`DELETE FROM job_lease WHERE ${IS_DEAD}`)
+const failResponses = postgresQuery(
+  `UPDATE kept_response r SET status = 'failed' WHERE status IN ('queued', 'in_progress') AND upstream_id IS NULL
+   AND NOT EXISTS (SELECT 1 FROM job_lease WHERE name = 'response ' || r.account_id || '/' || r.id AND NOT ${IS_DEAD})`,
+)
+
+type JobOwner = Pick<Membership, 'slot' | 'epoch' | 'isAlive'>
+
+export class PostgresJobs implements Jobs {
+  readonly #pool: Pick<PostgresPool, 'transact'>
+  readonly #owner: JobOwner
+  readonly #held = new Set<JobName>()
+  #isClosed = false
+
+  constructor(pool: Pick<PostgresPool, 'transact'>, owner: JobOwner) {
+    this.#pool = pool
+    this.#owner = owner
+  }
+
+  /** False also where the database does not answer: then no job can be done. */
+  async isOurs(job: JobName): Promise<boolean> {
+    if (this.#isClosed || !this.#owner.isAlive) return false
+    if (this.#held.has(job)) return true
+    const taken = await this.#pool.transact(take.run(...this.#valuesOf(job))).catch(() => 0)
+    if (taken === 0 || this.#isClosed) return false
+    this.#held.add(job)
+    return true
+  }
+
+  async isElsewhere(job: JobName): Promise<boolean> {
+    return (await this.#pool.transact(findOther.get(...this.#valuesOf(job)))) !== undefined
+  }
+
+  /** A lease that cannot be deleted now stays one of this process, which can take it again. */
+  async giveBack(job: JobName): Promise<void> {
+    if (this.#held.delete(job)) await this.#pool.transact(giveBack.run(...this.#valuesOf(job))).catch(() => {})
+  }
+
+  /** Gives all jobs back. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const { slot, epoch } = this.#owner
+    await this.#pool.transact(giveBackAll.run(slot, epoch)).catch(() => {})
+  }
+
+  #valuesOf(job: JobName): SqlValue[] {
+    return [job, this.#owner.slot, this.#owner.epoch]
+  }
+}
+
+/** Ends what only a dead process could have ended: responses that it made in the background. Returns their number. */
+export function recoverDeadJobs(pool: Pick<PostgresPool, 'transact'>): Promise<number> {
+  return pool.transact(
+    (function* () {
+      const failed = yield* failResponses.run()
+      yield* deleteDead.run()
+      return failed
+    })(),
+  )
+}

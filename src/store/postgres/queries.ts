@@ -1,0 +1,47 @@
+// Answers the queries of people on PostgreSQL, over connections of their own, so that no call waits for a query.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Steps } from '../engine/steps.ts'
+import type { QueryRunner } from '../engine/store-engine.ts'
+import type { QueryInput, QueryName, QueryResult } from '../queries/queries.ts'
+import { stepQueries } from '../queries/queries.ts'
+import { refusalOf, storageAway } from './faults.ts'
+import { Lane } from './lane.ts'
+import type { PostgresPool } from './pools.ts'
+
+/** The pool should have this many connections. */
+export const QUERIES_AT_ONCE = 2
+/** A waiting query is refused after this many times the longest time that one query may take. */
+const QUEUE_WAIT_FACTOR = 2
+
+const overloaded = (): Refusal => new Refusal('overloaded', 'too many queries are waiting', { retryAfterMs: 1_000 })
+
+type AnyQuery = (input: unknown) => Steps<unknown>
+
+export class PostgresQueries implements QueryRunner {
+  readonly #pool: Pick<PostgresPool, 'read'>
+  readonly #lane: Lane
+
+  /** The deadline of the pool is that of one statement of a query. */
+  constructor(pool: Pick<PostgresPool, 'read'>, { msMax = bounds.queryMsMax } = {}) {
+    this.#pool = pool
+    this.#lane = new Lane({ atOnce: QUERIES_AT_ONCE, waitMsMax: QUEUE_WAIT_FACTOR * msMax, late: overloaded })
+  }
+
+  async query<Name extends QueryName>(name: Name, input: QueryInput<Name>): Promise<QueryResult<Name>> {
+    if (this.#lane.waitingCount >= bounds.queriesMax) throw overloaded()
+    if (!Object.hasOwn(stepQueries, name)) throw storageAway(`the query ${name} has no steps for PostgreSQL`)
+    const steps = stepQueries[name as keyof typeof stepQueries] as AnyQuery
+    try {
+      return (await this.#lane.run(() => this.#pool.read(steps(input)))) as QueryResult<Name>
+    } catch (fault) {
+      throw refusalOf(fault)
+    }
+  }
+
+  /** The pool stays open. */
+  close(): void {
+    void this.#lane.close(storageAway('closed'))
+  }
+}

@@ -1,0 +1,96 @@
+// Compares the schema of a database with what the migrations create. A missing trigger, index or check would no longer
+// protect the ledger. The server writes definitions in its own words, so that the bodies of functions are compared, and
+// of all else the names and numbers.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Steps } from '../engine/steps.ts'
+import { postgresQuery } from '../engine/steps.ts'
+import type { AuditFinding } from '../ledger-audit/findings.ts'
+import { createFinding } from '../ledger-audit/findings.ts'
+
+const MIGRATIONS = join(import.meta.dir, 'migrations')
+
+/** What should be there, or is: `trigger name`, `function name` … and something to compare. */
+type SchemaParts = Map<string, string>
+
+/** What makes a constraint of a table, by the letter that PostgreSQL has for its kind. */
+const constraints = { c: /\bCHECK \(/g, f: /\bREFERENCES\b/g, p: /\bPRIMARY KEY\b/g, u: /\bUNIQUE\b/g } as const
+
+const withoutComments = (sql: string): string => sql.replace(/^\s*--.*$/gm, '')
+
+const STATEMENT =
+  /\b(?<verb>CREATE|DROP) (?:OR REPLACE )?(?:UNIQUE )?(?<type>TRIGGER|INDEX|FUNCTION|TABLE) (?:IF (?:NOT )?EXISTS )?(?<name>[\w.]+)(?<rest>[^;]*?(?:AS \$\$(?<body>.*?)\$\$|;))/gs
+const ALTERATION = /\bALTER TABLE (?<name>[\w.]+) (?<rest>ADD [^;]*);/g
+
+/** Migrations must write their statements out: what a statement builds as a text and executes is not seen here. */
+export function partsOfScripts(scripts: readonly string[]): SchemaParts {
+  const parts: SchemaParts = new Map()
+  for (const script of scripts.map(withoutComments)) {
+    for (const { groups } of script.matchAll(STATEMENT)) {
+      const { verb, type, name, rest, body } = groups as Record<string, string>
+      const part = `${type!.toLowerCase()} ${name}`
+      if (verb === 'DROP') parts.delete(part)
+      else if (type === 'TABLE') addConstraints(parts, name!, rest!)
+      else parts.set(part, body ?? '')
+    }
+    for (const { groups } of script.matchAll(ALTERATION)) addConstraints(parts, groups!.name!, groups!.rest!)
+  }
+  return parts
+}
+
+function addConstraints(parts: SchemaParts, table: string, sql: string): void {
+  for (const [letter, pattern] of Object.entries(constraints)) {
+    const count = sql.match(pattern)?.length ?? 0
+    const part = `table ${table}, constraints of kind ${letter}`
+    if (count > 0) parts.set(part, String(Number(parts.get(part) ?? 0) + count))
+  }
+}
+
+let expected: SchemaParts | undefined
+
+const readExpected = (): SchemaParts =>
+  (expected ??= partsOfScripts(
+    readdirSync(MIGRATIONS)
+      .filter(file => file.endsWith('.sql'))
+      .sort()
+      .map(file => readFileSync(join(MIGRATIONS, file), 'utf8')),
+  ))
+
+const NAME = (relation: string): string =>
+  `CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || ${relation}`
+const OURS = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
+
+// Partitions repeat what their table has. A check that is not validated is one all the same: it counts for new rows.
+const readParts = postgresQuery<{ part: string; value: string }>(
+  `SELECT 'trigger ' || t.tgname AS part, CASE t.tgenabled WHEN 'D' THEN 'disabled' ELSE '' END AS value
+     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE NOT t.tgisinternal AND NOT c.relispartition AND ${OURS}
+   UNION ALL
+   SELECT 'index ' || ${NAME('c.relname')}, CASE WHEN i.indisvalid THEN '' ELSE 'invalid' END
+     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE NOT c.relispartition AND ${OURS}
+   UNION ALL
+   SELECT 'function ' || ${NAME('p.proname')}, p.prosrc
+     FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE ${OURS}
+   UNION ALL
+   SELECT 'table ' || ${NAME('c.relname')} || ', constraints of kind ' || CAST(k.contype AS TEXT), CAST(count(*) AS TEXT)
+     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE NOT c.relispartition AND ${OURS} GROUP BY n.nspname, c.relname, k.contype`,
+)
+
+/** What is missing or differs, and triggers that no migration has created. */
+export function* postgresSchemaFindings(): Steps<readonly AuditFinding[]> {
+  const actual: SchemaParts = new Map((yield* readParts.all()).map(({ part, value }) => [part, withoutComments(value)]))
+  const findings: AuditFinding[] = []
+  const add = (key: string, text: string): void => void findings.push(createFinding({ check: 'schema', key, text }))
+  for (const [part, value] of readExpected()) {
+    const found = actual.get(part)
+    if (found === undefined) add(part, `${part} is missing`)
+    else if (found !== value) add(part, `${part} differs from the one that Weir creates`)
+  }
+  for (const part of actual.keys()) {
+    if (part.startsWith('trigger ') && !readExpected().has(part)) add(part, `${part} was not created by Weir`)
+  }
+  return findings
+}

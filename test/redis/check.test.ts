@@ -1,0 +1,83 @@
+// What the operator is told at the start about a Redis that cannot be used, cannot be reached, or can.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import type { Server } from 'node:net'
+import { createServer } from 'node:net'
+import { Secret } from '../../src/base/secrets/secret.ts'
+import { checkRedis } from '../../src/store/redis/check.ts'
+import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
+
+tellMissingRedis()
+
+const servers: Server[] = []
+afterAll(() => {
+  for (const server of servers) server.close()
+})
+
+/** What the check says about a url: a warning, an error, or nothing. */
+async function said(url: string): Promise<string> {
+  try {
+    return `warning: ${await checkRedis(new Secret(url))}`
+  } catch (fault) {
+    return `error: ${(fault as Error).message}`
+  }
+}
+
+/** A server that answers each message with the same text. Without a text it closes the connection. */
+async function fakeServer(text: string | undefined): Promise<number> {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', () => (text === undefined ? socket.end() : socket.write(text)))
+  })
+  servers.push(server)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as { port: number }).port
+}
+
+const info = (fields: string): string => `$${fields.length}\r\n${fields}\r\n`
+
+describe('a server that cannot be used is named in one sentence:', () => {
+  const current = 'redis_version:7.0.15\r\nmaxmemory:0\r\n'
+  const cases: readonly (readonly [string, string | undefined, RegExp])[] = [
+    ['an HTTP server', 'HTTP/1.1 400 Bad Request\r\n\r\n', /is another kind of server\.$/],
+    ['a server that closes the connection', undefined, /another kind of server, or it needs TLS/],
+    ['an old version', info('redis_version:6.0.16\r\n'), /is Redis 6\.0\.16, and Weir needs 6\.2 or later\.$/],
+    ['a cluster', info(`${current}cluster_enabled:1\r\n`), /is a node of a Redis cluster/],
+    ['a replica', info(`${current}role:slave\r\n`), /is a replica, which only reads/],
+    [
+      'one that drops data',
+      info('redis_version:7.0.15\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n'),
+      /\(maxmemory-policy allkeys-lru\), and Weir needs the policy noeviction\.$/,
+    ],
+    ['a missing password', '-NOAUTH Authentication required.\r\n', /needs a password, and WEIR_REDIS_URL has none\.$/],
+  ]
+  test.each(cases)('%s', async (_name, text, expected) => {
+    const result = await said(`redis://127.0.0.1:${await fakeServer(text)}`)
+    expect(result).toStartWith('error: The Redis at 127.0.0.1:')
+    expect(result).toMatch(expected)
+  })
+})
+
+test('a server that cannot be reached is a warning', async () => {
+  expect(await said('redis://127.0.0.1:1')).toBe('warning: The Redis at 127.0.0.1:1 cannot be reached (ECONNREFUSED).')
+  expect(await said('redis+unix:///nowhere/redis.sock')).toMatch(/^warning: The Redis at .* cannot be reached/)
+})
+
+describe.if(hasRedis)('a real server', () => {
+  test('is usable, and a wrong or missing password is an error that does not show it', async () => {
+    const port = await fakeServer('')
+    await new Promise(resolve => servers.pop()!.close(resolve))
+    const redis = await startRedis('--port', String(port), '--bind', '127.0.0.1')
+    const at = (login: string): string => `redis://${login}127.0.0.1:${port}/1`
+    expect([await said(redis.url), await said(at(''))]).toEqual(['warning: undefined', 'warning: undefined'])
+    await redis.send('CONFIG', 'SET', 'requirepass', 'right:@/%')
+    const right = encodeURIComponent('right:@/%')
+    expect(await said(at(`:${right}@`))).toBe('warning: undefined')
+    expect(await said(at(`default:${right}@`))).toBe('warning: undefined')
+    expect(await said(at(''))).toContain('needs a password')
+    expect(await said(at(':hush@'))).toBe(
+      `error: The Redis at 127.0.0.1:${port} does not accept the password of WEIR_REDIS_URL.`,
+    )
+    await redis.stop()
+  })
+})

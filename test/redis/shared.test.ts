@@ -1,0 +1,246 @@
+// Limits of several processes on a real Redis with its own clock: exact together, divided without it, and within their
+// bounds when it goes away and comes back.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { LimitLease } from '../../src/limits/leases.ts'
+import type { LimitedCall } from '../../src/limits/limited-call.ts'
+import { SharedLimits } from '../../src/limits/shared-limits.ts'
+import type { LimitDebt } from '../../src/store/ledger/limit-debts.ts'
+import type { RedisConnection } from '../../src/store/redis/client.ts'
+import { LimitCounters } from '../../src/store/redis/limit-counters.ts'
+import type { LimitRow } from '../../src/store/rules/rules.ts'
+import { concurrency, requests, row, subject } from '../limits/rows.ts'
+import type { TestRedis } from '../support/redis.ts'
+import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
+
+tellMissingRedis()
+
+const noTrouble = (fault: unknown): void => expect(fault).toBeUndefined()
+
+describe('without Redis, each process has its share:', () => {
+  function openLimits(rows: readonly LimitRow[]) {
+    let count = 1
+    const parts = { processes: () => count, loadDebts: async () => [], dateMs: () => 0, onTrouble: noTrouble }
+    const limits = new SharedLimits(parts)
+    limits.setRules(rows)
+    const admitted = async (call: LimitedCall, nowMs: number): Promise<number> => {
+      let calls = 0
+      while ((await limits.admit(call, nowMs)).admitted) calls++
+      return calls
+    }
+    return { limits, admitted, setCount: (processes: number) => void (count = processes) }
+  }
+
+  test('the amount divided by the number of live processes, and at least 1', async () => {
+    const { admitted, setCount } = openLimits([row(1, { ...requests(10), per: ['key'] })])
+    setCount(3)
+    expect(await admitted(subject({ keyId: 1 }), 1_000)).toBe(3)
+    setCount(100)
+    expect(await admitted(subject({ keyId: 2 }), 1_000)).toBe(1)
+    setCount(1)
+    expect(await admitted(subject({ keyId: 3 }), 1_000)).toBe(10)
+  })
+
+  test('when the number changes, a limit that is used up stays so', async () => {
+    const { admitted, setCount } = openLimits([row(1, { ...requests(10), per: ['key'] })])
+    expect(await admitted(subject(), 1_000)).toBe(10)
+    setCount(2)
+    expect(await admitted(subject(), 1_000)).toBe(0)
+    setCount(1)
+    expect(await admitted(subject(), 1_000)).toBe(0)
+    expect(await admitted(subject(), 31_000)).toBe(5)
+  })
+
+  test('callers are told the whole limit, and answers come at once', () => {
+    const { limits, setCount } = openLimits([row(1, { ...requests(10), per: ['key'] })])
+    setCount(2)
+    const admission = limits.admit(subject(), 1_000)
+    expect(admission).not.toBeInstanceOf(Promise)
+    expect(admission).toMatchObject({ admitted: true, quotas: [{ limit: 10, remaining: 8 }] })
+  })
+})
+
+describe.if(hasRedis)('with Redis', () => {
+  let redis: TestRedis
+  beforeEach(async () => {
+    redis = await startRedis()
+  })
+  afterEach(() => redis.stop())
+
+  interface TestProcess {
+    readonly limits: SharedLimits
+    readonly counters: LimitCounters
+    readonly connection: RedisConnection
+  }
+
+  /** Opens processes that share limits, each with a connection of its own. The local clock of all stands still. */
+  async function openProcesses(
+    count: number,
+    rows: readonly LimitRow[],
+    { debts = [], deadlineMs = 30_000, isFilled = true }: OpenOptions = {},
+  ) {
+    let loads = 0
+    const loadDebts = async (): Promise<readonly LimitDebt[]> => {
+      loads++
+      return debts
+    }
+    if (isFilled) await redis.send('SET', '{weir}:test:born', '1')
+    const open = async (_: unknown, at: number): Promise<TestProcess> => {
+      const connection = await redis.open({ deadlineMs, probeMs: 20 })
+      const counters = new LimitCounters({ connection, namespace: 'test', process: `${at + 1}.1` })
+      const parts = { processes: () => count, redis: counters, loadDebts, dateMs: () => 0, onTrouble: noTrouble }
+      const limits = new SharedLimits(parts)
+      limits.setRules(rows)
+      return { limits, counters, connection }
+    }
+    return { processes: await Promise.all(Array.from({ length: count }, open)), loads: () => loads }
+  }
+
+  interface OpenOptions {
+    readonly debts?: readonly LimitDebt[]
+    readonly deadlineMs?: number
+    readonly isFilled?: boolean
+  }
+
+  const nowMs = 1_000
+  const serverMs = async (): Promise<number> => {
+    const [seconds, micros] = (await redis.send('TIME')) as [string, string]
+    return Number(seconds) * 1_000 + Number(micros) / 1_000
+  }
+
+  /** Sends calls to each process in turn, and returns how many are admitted. */
+  async function admitted(processes: readonly TestProcess[], call: LimitedCall, calls: number): Promise<number> {
+    let count = 0
+    for (let at = 0; at < calls; at++) {
+      const { limits } = processes[at % processes.length]!
+      if ((await limits.admit(call, nowMs)).admitted) count++
+    }
+    return count
+  }
+
+  test('four processes with 64 calls at a time admit no more than one process may', async () => {
+    const { processes } = await openProcesses(4, [row(1, { ...requests(600), per: ['key'] })])
+    const sinceMs = await serverMs()
+    let count = 0
+    const send = async ({ limits }: TestProcess): Promise<void> => {
+      for (let at = 0; at < 8; at++) if ((await limits.admit(subject(), nowMs)).admitted) count++
+    }
+    await Promise.all(processes.flatMap(process => Array.from({ length: 64 }, () => send(process))))
+    const tookMs = (await serverMs()) - sinceMs
+    expect(count).toBeGreaterThanOrEqual(600)
+    expect(count).toBeLessThanOrEqual(600 + (600 * tookMs) / 60_000)
+  })
+
+  test('a key that is refused by one process is soon refused by it unread, and others are not', async () => {
+    const { processes } = await openProcesses(2, [])
+    const [one, other] = processes as [TestProcess, TestProcess]
+    const call = subject({ qpm: 2 })
+    expect(await admitted([other], call, 2)).toBe(2)
+    expect(one.limits.refusalOfKey(call, nowMs)).toBeUndefined()
+    expect(await admitted([one], call, 1)).toBe(0)
+    expect(one.limits.refusalOfKey(call, nowMs + 500)).toMatchObject({ admitted: false, by: { limit: 2 } })
+    expect(one.limits.refusalOfKey({ ...call, qpm: 3 }, nowMs + 500)).toBeUndefined() // its limit was raised
+    expect(await admitted([one], call, 1)).toBe(0)
+    expect(one.limits.refusalOfKey(call, nowMs + 1_000)).toBeUndefined() // this call is read, and asks Redis again
+  })
+
+  for (const [name, stop, start] of [
+    ['is killed and comes back empty', () => redis.kill(), () => redis.start()],
+    ['does not answer for a while', async () => redis.signal('SIGSTOP'), async () => redis.signal('SIGCONT')],
+  ] as const) {
+    test(`a Redis that ${name} costs at most one burst at each end`, async () => {
+      const { processes } = await openProcesses(2, [row(1, { ...requests(100), per: ['key'] })], { deadlineMs: 100 })
+      const sinceMs = await serverMs()
+      expect(await admitted(processes, subject(), 60)).toBe(60)
+      await stop()
+      // Each process has used 30 of its share of 50. Three calls of each may wait for their deadline.
+      expect(await admitted(processes, subject(), 200)).toBe(40)
+      for (const { connection } of processes) expect(connection.isUp).toBe(false)
+      await start()
+      while (processes.some(({ connection }) => !connection.isUp)) await Bun.sleep(5)
+      const count = await admitted(processes, subject(), 400)
+      const tookMs = (await serverMs()) - sinceMs
+      expect(count).toBeLessThanOrEqual(100 + (100 * tookMs) / 60_000)
+    })
+  }
+
+  test('an empty Redis gets the saved use of day limits once, whichever process is first', async () => {
+    const rows = [
+      row(7, { ...requests(10, 'day'), per: ['key'] }),
+      row(8, { ...requests(20, 'day'), per: ['account'] }),
+    ]
+    // Half of the first limit is refilled in half a day.
+    const debts = [{ name: '7 1', paidMs: 43_200_000, notedMs: 0 }]
+    const { processes, loads } = await openProcesses(3, rows, { debts, isFilled: false })
+    const first = await Promise.all(processes.map(({ limits }) => limits.admit(subject(), nowMs)))
+    expect(first.every(({ admitted: isAdmitted }) => isAdmitted)).toBe(true) // each process counts for itself meanwhile
+    while ((await redis.send('EXISTS', '{weir}:test:born')) === 0) await Bun.sleep(1)
+    expect(loads()).toBe(1)
+    expect(await admitted(processes, subject(), 20)).toBe(5)
+    expect(await admitted(processes, subject({ keyId: 2 }), 20)).toBe(10)
+  })
+
+  test('day limits are saved as Redis counts them, for all processes', async () => {
+    const { processes } = await openProcesses(2, [row(7, { ...requests(10, 'day'), per: ['key'] })])
+    const [one, other] = processes as [TestProcess, TestProcess]
+    expect(await admitted([other, one], subject(), 4)).toBe(4)
+    // The fourth call was sent to the first process, which knows of all four.
+    const [debt] = one.limits.takeDayUsage(nowMs, 5_000)
+    expect(debt).toMatchObject({ name: '7 1', notedMs: 5_000 })
+    const usedMs = (4 / 10) * 86_400_000
+    expect(debt!.paidMs - 5_000).toBeGreaterThan(usedMs - 60_000)
+    expect(debt!.paidMs - 5_000).toBeLessThanOrEqual(usedMs)
+    expect(one.limits.takeDayUsage(nowMs, 6_000)).toEqual([])
+  })
+
+  describe('concurrent calls', () => {
+    const rows = [row(1, { ...concurrency(5), per: ['account'] })]
+    const open = async ({ limits }: TestProcess): Promise<LimitLease | undefined> => {
+      const admission = await limits.admit(subject(), nowMs)
+      return admission.admitted ? admission.lease : undefined
+    }
+
+    test('are counted together, and freed by the end of a call', async () => {
+      const { processes } = await openProcesses(2, rows)
+      const [one, other] = processes as [TestProcess, TestProcess]
+      const leases = await Promise.all([one, other, one, other, one].map(open))
+      expect(leases.includes(undefined)).toBe(false)
+      expect([await open(one), await open(other)]).toEqual([undefined, undefined])
+      leases[1]!.release()
+      leases[1]!.release() // only the first counts
+      await other.counters.renew()
+      expect(await open(one)).toBeDefined()
+      expect([await open(one), await open(other)]).toEqual([undefined, undefined])
+    })
+
+    test('are known again after Redis has lost all data', async () => {
+      const { processes } = await openProcesses(2, rows)
+      const [one, other] = processes as [TestProcess, TestProcess]
+      await Promise.all([one, one, other].map(open))
+      await redis.send('FLUSHALL')
+      await open(one) // counted by the process itself, which has 2 of its share of 2
+      while ((await redis.send('EXISTS', '{weir}:test:born')) === 0) await Bun.sleep(1)
+      await Promise.all(processes.map(({ counters }) => counters.renew()))
+      const more = [await open(other), await open(one), await open(other), await open(one)]
+      expect(more.filter(lease => lease !== undefined).length).toBe(2)
+    })
+
+    test('that began while Redis was away count when it is back', async () => {
+      const { processes } = await openProcesses(2, rows)
+      const [one, other] = processes as [TestProcess, TestProcess]
+      await redis.kill()
+      while (one.connection.isUp || other.connection.isUp) await Bun.sleep(1)
+      const away = [await open(one), await open(one), await open(one), await open(other)]
+      expect(away.map(lease => lease !== undefined)).toEqual([true, true, false, true])
+      await redis.start()
+      await redis.send('SET', '{weir}:test:born', '1')
+      while (!one.connection.isUp || !other.connection.isUp) await Bun.sleep(1)
+      await Promise.all(processes.map(({ counters }) => counters.renew()))
+      const more = [await open(other), await open(one), await open(other)]
+      expect(more.map(lease => lease !== undefined)).toEqual([true, true, false])
+      for (const lease of [...away, ...more]) lease?.release()
+      await Promise.all(processes.map(({ counters }) => counters.renew()))
+      expect(await redis.send('KEYS', '*:concurrency-now:*')).toEqual([])
+    })
+  })
+})
