@@ -18,6 +18,14 @@ export interface Config {
   readonly dataFolder: string
   /** The PostgreSQL database that several gateways share; undefined: SQLite in the data folder, for one gateway. */
   readonly databaseUrl: Secret | undefined
+  /** How many processes `weir serve` starts. */
+  readonly processes: number
+  /** The number of this process among those that one `weir serve` has started, from 1 on; 0: it is alone. */
+  readonly processNumber: number
+  /** Where this process has its lock and its control socket. The first process has them in the data folder. */
+  readonly processFolder: string
+  /** Whether other processes listen on the same port. */
+  readonly sharesPort: boolean
   /** The configuration file that is applied at the start; undefined: none. */
   readonly configFile: string | undefined
   readonly logLevel: LogLevel
@@ -73,6 +81,9 @@ export interface Config {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
+/** As many as one database can tell apart. */
+const PROCESSES_MAX = 127
+
 const MEGABYTE = 1024 * 1024
 
 /** An invalid setting. The message says what is allowed. */
@@ -92,11 +103,23 @@ export function readConfig(env: Environment): Config {
   if (corsOrigin !== 'none' && corsOrigin !== '*' && !/^https?:\/\/[^/\s]+$/.test(corsOrigin)) {
     throw new ConfigError('WEIR_CORS_ORIGIN must be *, none, or an origin such as https://app.example.com.')
   }
+  const dataFolder = text('WEIR_DATA', 'data')
+  const processes = readInteger(env, 'WEIR_PROCESSES', { byDefault: 1, min: 1, max: PROCESSES_MAX })
+  const processNumber = readInteger(env, 'WEIR_PROCESS', { byDefault: 0, max: PROCESSES_MAX })
+  if ((processes > 1 || processNumber > 0) && text('WEIR_DATABASE_URL', '') === '') {
+    throw new ConfigError(
+      'Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set WEIR_PROCESSES to 1 to use SQLite.',
+    )
+  }
   return Object.freeze({
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),
-    dataFolder: text('WEIR_DATA', 'data'),
     databaseUrl: parseDatabaseUrl(text('WEIR_DATABASE_URL', '')),
+    dataFolder,
+    processes,
+    processNumber,
+    processFolder: processNumber <= 1 ? dataFolder : `${dataFolder}/process-${processNumber}`,
+    sharesPort: processNumber > 0,
     configFile: text('WEIR_CONFIG', '') || undefined,
     logLevel,
     accessLog: parseSwitch(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),

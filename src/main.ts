@@ -69,6 +69,8 @@ const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
 
 export interface Gateway {
   readonly url: string
+  /** Null when metrics are off. */
+  readonly metricsUrl: string | null
   /** Answers the requests of the operator on this machine. */
   readonly manage: ControlHandler
   readonly activeCalls: number
@@ -324,6 +326,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   log.info('listening', { address: url, providers: catalogue.providers.size })
   return {
     url,
+    metricsUrl,
     manage: store.manage,
     firstStart: (await store.reader.setting('first_key')) === undefined,
     hasOwner: await store.reader.people.hasOwner(),

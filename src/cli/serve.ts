@@ -1,4 +1,5 @@
-// weir serve: starts the gateway, prints on the very first start how to try it, and drains on a signal.
+// weir serve: starts the gateway, prints on the very first start how to try it, and drains on a signal. With several
+// processes it starts each of them as `weir serve` with a number, and serves their metrics together.
 
 import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
@@ -6,6 +7,7 @@ import { startGateway } from '../main.ts'
 import type { ShownOnce } from '../management/config-file/apply.ts'
 import { duringMigration } from './data-upgrade.ts'
 import { harmlessLines } from './print.ts'
+import type { ListeningProcess } from './processes.ts'
 import { warnIfPublic } from './public-output.ts'
 import { buildSend } from './send.ts'
 
@@ -26,6 +28,12 @@ function endWithin(ms: number): void {
 }
 
 export async function serve(config: Config, say: (line: string) => void): Promise<void> {
+  if (config.processes === 1) return await serveAlone(config, say)
+  const { serveProcesses } = await import('./serve-processes.ts')
+  await serveProcesses(config, { say, killMs: config.drainMs + 2 * EXIT_MS })
+}
+
+async function serveAlone(config: Config, say: (line: string) => void): Promise<void> {
   let gateway: Gateway | undefined
   let firstSignalMs: number | undefined
   const stop = (delayMs: number): void => {
@@ -43,6 +51,8 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   process.on('SIGTERM', () => stop(config.drainDelayMs))
   // In a terminal there is no load balancer that must first see that the gateway is not ready.
   process.on('SIGINT', () => stop(0))
+  // The parent of this process is dead, so nothing would ever stop this process.
+  process.on('disconnect', () => stop(0))
   // An unhandled rejection is a bug, but a bug in one call must not end all other calls.
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
@@ -55,7 +65,9 @@ export async function serve(config: Config, say: (line: string) => void): Promis
     firstSignalMs = undefined
     return stop(0)
   }
-  await greet(gateway, say)
+  const { url, metricsUrl } = gateway
+  process.send?.({ url, metricsUrl } satisfies ListeningProcess)
+  if (config.processNumber <= 1) await greet(gateway, say)
 }
 
 /**

@@ -93,6 +93,40 @@ describe('a known key', () => {
   })
 })
 
+describe('a look-up that takes a while', () => {
+  function openSlowly() {
+    const answers: ((row: KeyRow | undefined) => void)[] = []
+    const find = (): Promise<KeyRow | undefined> => new Promise(resolve => answers.push(resolve))
+    const keys = new KeyDirectory({ find, nowMs: () => 0, knownMax: 10, unknownMax: 10, unknownMs: 5_000 })
+    return { keys, answers }
+  }
+
+  test('is shared by all callers of the key', async () => {
+    const { keys, answers } = openSlowly()
+    const found = [1, 1, 2, 1].map(name => keys.lookUp(digest(name), key))
+    expect(answers).toHaveLength(2)
+    answers[0]!(row(1))
+    answers[1]!(undefined)
+    expect((await Promise.all(found)).map(known => known?.id)).toEqual([1, 1, undefined, 1])
+    void keys.lookUp(digest(2), key)
+    expect(answers).toHaveLength(3)
+  })
+
+  test('is not shared with callers after a change', async () => {
+    const { keys, answers } = openSlowly()
+    const before = keys.lookUp(digest(1), key)
+    keys.clear()
+    const after = [keys.lookUp(digest(1), key), keys.lookUp(digest(1), key)]
+    answers[0]!(row(1))
+    expect((await before)?.revoked).toBe(false)
+    const later = keys.lookUp(digest(1), key)
+    expect(answers).toHaveLength(2)
+    answers[1]!(row(1, true))
+    expect((await Promise.all([...after, later])).map(known => known?.revoked)).toEqual([true, true, true])
+    expect(keys.getCached(digest(1))).toEqual(row(1, true))
+  })
+})
+
 describe('an unknown key', () => {
   test('is cached for a while, and no longer', async () => {
     const directory = openDirectory()

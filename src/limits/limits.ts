@@ -8,7 +8,6 @@ import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
 import type { LimitLease } from './leases.ts'
 import { LimitLeases, noLimitLease } from './leases.ts'
-import type { LimitCounter } from './limit-counter.ts'
 import type { LimitOwner, LimitPlan } from './limit-owner.ts'
 import { LimitOwners } from './limit-owners.ts'
 import type { LimitRule } from './limit-rule.ts'
@@ -55,7 +54,7 @@ export const CONCURRENCY_WAIT_MS = 1_000
 /** A key that calls too many different models waits until some of them are forgotten. */
 const MODELS_WAIT_MS = 10_000
 
-export class Limits implements LimitCounter {
+export class Limits {
   readonly #owners: LimitOwners
   readonly #leases: LimitLeases
   /** Owners whose use of day limits has changed since it was last saved. */

@@ -10,7 +10,7 @@ import { remainingOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
 import type { ListNode } from '../base/collections/linked-list.ts'
 import { LinkedList } from '../base/collections/linked-list.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
-import type { CountReply, LimitCounters, RateTake, RateUse } from '../store/redis/limit-counters.ts'
+import type { LimitReadings, LimitCounters, RateTake, RateUse } from '../store/redis/limit-counters.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
 import { restoreDayUsage } from './day-usage.ts'
 import type { LimitLease } from './leases.ts'
@@ -362,7 +362,7 @@ const placesOf = (limits: readonly CallLimit[]) =>
     .filter(({ rule, isNew }) => rule.countsConcurrency && isNew)
     .map(({ key, rule }) => ({ key, amount: rule.whole.amount }))
 
-function readLimits(limits: readonly CallLimit[], { rates, places }: CountReply): readonly ReadLimit[] {
+function readLimits(limits: readonly CallLimit[], { rates, places }: LimitReadings): readonly ReadLimit[] {
   let [rateAt, placeAt] = [0, 0]
   return limits.map(limit => {
     if (!limit.rule.countsConcurrency) return { ...limit, used: rates[rateAt++]!.used }

@@ -2,12 +2,11 @@
 // at every pass.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { HotName, OperationInput } from '../../src/store/engine/operations.ts'
+import type { ColdName, HotName, OperationInput } from '../../src/store/engine/operations.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { AuditReport } from '../../src/store/ledger-audit/findings.ts'
 import { buildPostgresPasses, PostgresAudit } from '../../src/store/postgres/audit.ts'
-import type { StatelessName } from '../../src/store/postgres/cold-operations.ts'
 import { PostgresOperations } from '../../src/store/postgres/cold-operations.ts'
 import { LedgerWriter } from '../../src/store/postgres/ledger.ts'
 import { batchStatement, encodeJob } from '../../src/store/postgres/ledger-batch.ts'
@@ -53,7 +52,7 @@ describe.skipIf(!hasPostgres)('the audit on PostgreSQL', () => {
     const { writer } = await openWriter()
     for (const { name, input } of sampleOperations()) {
       if (hotNames.includes(name)) await writer.run(name as 'settle', input as OperationInput<'settle'>)
-      else await operations.run(name as StatelessName, input as OperationInput<StatelessName>, by)
+      else await operations.run(name as ColdName, input as OperationInput<ColdName>, by)
     }
     sample = server.lastDatabase
     await server.closeAll()

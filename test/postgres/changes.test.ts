@@ -266,6 +266,37 @@ describe.skipIf(!hasPostgres)('changes of the configuration', () => {
     expect(await postgresFaults(pool)).toEqual([])
   })
 
+  test('a change is answered when the batches that may not have seen it have ended', async () => {
+    await createAccount(11, '1000')
+    const writer = await writerOf()
+    const keyVersion = await versionOf(11)
+    // The batch has compared the version, and then takes long.
+    await run(`
+      INSERT INTO setting VALUES ('batches wait', '');
+      CREATE FUNCTION wait_here() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        WHILE EXISTS (SELECT 1 FROM setting WHERE name = 'batches wait') LOOP PERFORM pg_sleep(0.005); END LOOP;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER hold_waits BEFORE INSERT ON hold FOR EACH ROW EXECUTE FUNCTION wait_here()`)
+    const order: string[] = []
+    const note = async (name: string, work: Promise<{ done: string }>): Promise<void> => {
+      order.push(`${name}: ${(await work).done}`)
+    }
+    const holding = note('hold', writer.run('hold', holdOf(1, 11, '10', { keyVersion })))
+    const isActive = async (query: string): Promise<boolean> =>
+      (await rows(`SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '${query}%'`)).length > 0
+    while (!(await isActive('SELECT ledger_batch'))) await Bun.sleep(5)
+    const revoking = note('revoke', operations.run('revokeKey', { id: 1_011 }, by))
+    while (!(await isActive('CALL await_batches')) && order.length === 0) await Bun.sleep(5)
+    expect(await rows('SELECT 1 FROM api_key WHERE revoked_ms IS NOT NULL')).toHaveLength(1)
+    expect(order).toEqual([])
+    await run("DELETE FROM setting WHERE name = 'batches wait'")
+    await Promise.all([holding, revoking])
+    expect(order.toSorted()).toEqual(['hold: held', 'revoke: revoked'])
+    expect(await writer.run('hold', holdOf(2, 11, '10', { keyVersion }))).toEqual({ done: 'key_changed' })
+  })
+
   test('a thousand changes while calls go on: every process knows the last one, and calls raise no number', async () => {
     await createAccount(11, '100000000')
     const writers = [await writerOf(), await writerOf()]

@@ -229,6 +229,9 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
     return { pool, records }
   }
 
+  /** Times of calls that are in no database of `openLogged`. */
+  const hoursAgo = () => ({ fromMs: Date.now() - 3 * HOUR_MS, beforeMs: Date.now() - 2 * HOUR_MS })
+
   /** The sums of all records, and the number of calls in the histograms, which the database cannot add up itself. */
   async function totals(pool: PostgresPool): Promise<object> {
     const total = postgresQuery<Record<string, bigint>>(
@@ -329,7 +332,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
 
     const other = openStatistics(notOurs)
     await other.ready()
-    const more = randomRecords({ seed: 77, count: 40, fromMs: Date.now() - HOUR_MS, beforeMs: Date.now() })
+    const more = randomRecords({ seed: 77, count: 40, ...hoursAgo() })
     await insertIntoPostgres(pool, 'record', more)
     await Promise.all([other.catchUp(), other.catchUp()])
     expect(await totals(pool)).toEqual(expectedTotals([...records, ...more], []))
@@ -376,7 +379,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
     expect(await remove()).toEqual({ done: 'deleted', count: 30 })
 
     // The deletion by age catches up by itself.
-    const later = randomRecords({ seed: 78, count: 150, fromMs: Date.now() - HOUR_MS, beforeMs: Date.now() })
+    const later = randomRecords({ seed: 78, count: 150, ...hoursAgo() })
     await insertIntoPostgres(pool, 'record', later)
     const deleter = new RecordDeleter({
       writer: { run: operations.run.bind(operations) as Writer['run'] },

@@ -12,6 +12,7 @@ import { SharedLimits } from '../../src/limits/shared-limits.ts'
 import type { RedisConnection } from '../../src/store/redis/client.ts'
 import { LimitCounters } from '../../src/store/redis/limit-counters.ts'
 import type { LimitRow, LimitScope } from '../../src/store/rules/rules.ts'
+import { leaseOf, row, subject, tokens as tokensOf } from '../limits/rows.ts'
 import { randomFrom } from '../support/chance.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
@@ -125,7 +126,7 @@ describe.if(hasRedis)('limits in Redis', () => {
       if (below(40) === 0) {
         const at = below(processes.length)
         const [old] = processes.splice(at, 1, openProcess())
-        old!.counters.close()
+        await old!.counters.close()
         dead.push({ ms, calls: open.filter(({ process }) => process === old) })
         open = open.filter(({ process }) => process !== old)
         totals.died++
@@ -162,9 +163,48 @@ describe.if(hasRedis)('limits in Redis', () => {
       deepStrictEqual(await limits.refusalOfCall(other, ms), expected.refusalOfCall(other, ms))
       deepStrictEqual(await limits.quotasOfKey(other, ms), expected.quotasOfKey(other, ms))
     }
-    for (const { counters } of processes) counters.close()
+    for (const { counters } of processes) await counters.close()
     return totals
   }
+
+  test('refund only what time has not refilled, also when earlier calls were refunded or all was refilled', async () => {
+    let ms = 1_000_000
+    const namespace = `refunds-${++rounds}`
+    await redis.send('SET', `{weir}:${namespace}:born`, '1')
+    const rows = [row(1, { ...tokensOf(6_000), per: ['key'] })]
+    const counters = new LimitCounters({ connection, namespace, process: '1.1', nowMs: () => ms })
+    const parts = { processes: () => 1, redis: counters, loadDebts: async () => [], dateMs: () => ms, onTrouble() {} }
+    const shared = new SharedLimits(parts)
+    const expected = new Limits()
+    for (const limits of [shared, expected]) limits.setRules(rows)
+    const call = (tokens: number): LimitedCall => subject({ tokens })
+    const begin = async (tokens: number) => {
+      const [actual, wanted] = [await shared.admit(call(tokens), ms), expected.admit(call(tokens), ms)]
+      deepStrictEqual(withoutLease(actual), withoutLease(wanted))
+      return [leaseOf(actual), leaseOf(wanted)]
+    }
+    const correct = async (leases: readonly LimitLease[], tokens: number): Promise<number> => {
+      for (const lease of leases) lease.correct(tokens, ms)
+      await Promise.resolve()
+      const [actual, wanted] = [await shared.quotasOfCall(call(1), ms), expected.quotasOfCall(call(1), ms)]
+      deepStrictEqual(actual, wanted)
+      return wanted.find(({ resource }) => resource === 'tokens')!.remaining
+    }
+    // Half of the second call is refilled, although much was used before it.
+    let [first, second] = [await begin(4_000), await begin(100)]
+    await begin(1_000)
+    await correct(first, 0)
+    ms += 500
+    expect(await correct(second, 0)).toBe(5_000)
+    ms += 60_000
+    // All of the second call is refilled before another call begins.
+    ;[first, second] = [await begin(4_000), await begin(100)]
+    await correct(first, 0)
+    ms += 2_000
+    await begin(500)
+    expect(await correct(second, 0)).toBe(5_500)
+    await counters.close()
+  })
 
   test('admit exactly what the limits of one process in memory admit, and say the same', async () => {
     const totals = { admitted: 0, refused: 0, corrected: 0, died: 0 }

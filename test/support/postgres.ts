@@ -2,7 +2,7 @@
 // can be started, tests that need one are skipped and say so; with `CI` set they fail instead.
 
 import { expect, test } from 'bun:test'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
@@ -49,6 +49,13 @@ export function tellMissingPostgres(): void {
   test.if(Boolean(process.env.CI))('PostgreSQL is installed', () => expect(missing).toBeUndefined())
 }
 
+export interface TestServerOptions {
+  /** Listens on TCP, too, with these lines as its pg_hba.conf. */
+  readonly hba?: readonly string[]
+  /** Takes encrypted connections over TCP. */
+  readonly tls?: { readonly cert: string; readonly key: string }
+}
+
 export interface TestPostgres {
   /** Opens a pool on a new database. It is empty, or a copy of another one that nobody is connected to. */
   open(options?: Partial<PoolOptions>, template?: string): Promise<PostgresPool>
@@ -59,10 +66,21 @@ export interface TestPostgres {
   openAgain(database: string, options?: Partial<PoolOptions>): PostgresPool
   /** Closes all pools. */
   closeAll(): Promise<void>
+  /** The path of the socket. */
+  readonly socket: string
+  /** The port on 127.0.0.1, with `hba`. */
+  readonly port: number
   stop(): Promise<void>
 }
 
-export async function startPostgres(): Promise<TestPostgres> {
+/** A port that nothing listens on. */
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  listener.stop(true)
+  return listener.port
+}
+
+export async function startPostgres({ hba, tls }: TestServerOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-pg-'))
   if (owner !== undefined) chownSync(folder, owner.uid!, owner.gid!)
   const data = join(folder, 'data')
@@ -72,14 +90,29 @@ export async function startPostgres(): Promise<TestPostgres> {
   const initdb = [join(programs!, 'initdb'), '-D', data, '-U', 'weir', '-A', 'trust', '-N', '--no-locale', '-E', 'UTF8']
   const { exitCode, stderr } = Bun.spawnSync([...command, ...initdb], { cwd: folder })
   if (exitCode !== 0) throw new Error(`initdb failed: ${stderr}`)
-  const settings = [`unix_socket_directories=${folder}`, 'listen_addresses=', 'fsync=off', 'shared_buffers=32MB']
+  const port = hba === undefined ? 5432 : freePort()
+  const own = (name: string, text: string): string => {
+    writeFileSync(join(data, name), text, { mode: 0o600 })
+    if (owner !== undefined) chownSync(join(data, name), owner.uid!, owner.gid!)
+    return join(data, name)
+  }
+  const overTcp = hba === undefined ? [] : [`hba_file=${own('hba.conf', hba.join('\n'))}`, `port=${port}`]
+  const encrypted =
+    tls === undefined
+      ? []
+      : ['ssl=on', `ssl_cert_file=${own('cert.pem', tls.cert)}`, `ssl_key_file=${own('key.pem', tls.key)}`]
+  const settings = [
+    ...[`unix_socket_directories=${folder}`, `listen_addresses=${hba === undefined ? '' : '127.0.0.1'}`],
+    ...['fsync=off', 'shared_buffers=32MB', ...overTcp, ...encrypted],
+  ]
+  const socket = join(folder, `.s.PGSQL.${port}`)
   const server = Bun.spawn(
     [...command, join(programs!, 'postgres'), '-D', data, ...settings.flatMap(setting => ['-c', setting])],
     { cwd: folder, stdout: 'ignore', stderr: 'ignore' },
   )
   const pools: PostgresPool[] = []
   const addressOf = (database: string): PostgresAddress => ({
-    socket: join(folder, '.s.PGSQL.5432'),
+    socket,
     username: 'weir',
     database,
   })
@@ -96,6 +129,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   return {
     openAgain,
     addressOf,
+    socket,
+    port,
     get lastDatabase() {
       return `test_${count}`
     },

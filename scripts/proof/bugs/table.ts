@@ -217,7 +217,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/20-limit-rate.ts',
-    find: '    limitRate(caller, requestDemand).lease.release()\n',
+    find: '    const { lease } = await limitRate(caller, requestDemand)\n    lease.release()\n',
     replace: '',
     tests: ['./test/front/body-bounds.test.ts', './test/limits'],
   },

@@ -22,10 +22,19 @@ import { tokenRows } from './tokens.ts'
 import { webhookRows } from './webhooks.ts'
 
 export const cliCommands: Readonly<Record<string, CliCommand>> = {
-  'serve': defineOwnCommand({ usage: 'serve', description: 'start the gateway', hasJson: false }, async () => {
-    const [{ serve }, { readConfig }] = await Promise.all([import('../serve.ts'), import('../../config.ts')])
-    await serve(readConfig(process.env), printLine)
-  }),
+  'serve': defineOwnCommand(
+    {
+      usage: 'serve [--processes <count>]',
+      description: 'start the gateway; several processes use several cores and need a PostgreSQL database',
+      options: ['processes'],
+      hasJson: false,
+    },
+    async ({ processes }) => {
+      const [{ serve }, { readConfig }] = await Promise.all([import('../serve.ts'), import('../../config.ts')])
+      const env = processes === undefined ? process.env : { ...process.env, WEIR_PROCESSES: String(processes) }
+      await serve(readConfig(env), printLine)
+    },
+  ),
   ...keyRows,
   ...accountRows,
   ...moneyRows,

@@ -46,6 +46,8 @@ export interface HttpServer {
 export interface ListenOptions {
   readonly host: string
   readonly port: number
+  /** Whether other processes listen on the same port. The kernel spreads the connections. */
+  readonly sharesPort?: boolean
   /** How long a caller may not read a complete answer, or be idle after it. */
   readonly answeredSeconds: number
   /** The largest message of a WebSocket. A larger one closes its connection with the code 1009. */
@@ -61,6 +63,7 @@ export function listen(options: ListenOptions): HttpServer {
   const server = Bun.serve<WebSocketOwner>({
     hostname: options.host,
     port: options.port,
+    reusePort: options.sharesPort ?? false,
     idleTimeout: IDLE_SECONDS,
     // Bun would refuse large bodies without an error message; body.ts refuses them in the caller's dialect.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,

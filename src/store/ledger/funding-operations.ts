@@ -58,7 +58,8 @@ const insertAccount = rowInserter('account', accountColumns)
 // The first comparison uses the index of names.
 const findName = query({
   sqlite: "SELECT 1 FROM account WHERE name = ?1 COLLATE NOCASE AND name = ?1 AND type = 'team'",
-  postgres: "SELECT 1 FROM account WHERE lower(name) = lower(?1) AND name = ?1 AND type = 'team'",
+  // Without the collation, the letters that `lower` changes would depend on the database.
+  postgres: `SELECT 1 FROM account WHERE lower(name) = lower(CAST(?1 AS TEXT) COLLATE "C") AND name = ?1 AND type = 'team'`,
 })
 const findAccount = query<StoredRow<AccountColumns>>('SELECT * FROM account WHERE id = ?1')
 const updateAccount = rowUpdater('account', accountColumns)

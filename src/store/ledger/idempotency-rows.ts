@@ -15,12 +15,17 @@ export const expiredBefore = (nowMs: number): number => idAtMs(nowMs - bounds.id
 /** Few, because an answer may have four megabytes and settles wait while answers are deleted. */
 const ROWS_PER_SWEEP = 32
 
+// On PostgreSQL, holds release expired keys at the same time. Whoever waited for them could make them wait in turn.
+const unlocked = (select: string) => ({
+  sqlite: `DELETE FROM ${select})`,
+  postgres: `DELETE FROM ${select} FOR UPDATE SKIP LOCKED)`,
+})
 const deleteOldKeys = query(
-  `DELETE FROM idempotency WHERE call_id IN
-     (SELECT call_id FROM idempotency WHERE call_id < ?1 AND done = 1 ORDER BY call_id LIMIT ?2)`,
+  unlocked(`idempotency WHERE call_id IN
+     (SELECT call_id FROM idempotency WHERE call_id < ?1 AND done = 1 ORDER BY call_id LIMIT ?2`),
 )
 const deleteOldAnswers = query(
-  'DELETE FROM kept_answer WHERE call_id IN (SELECT call_id FROM kept_answer WHERE call_id < ?1 LIMIT ?2)',
+  unlocked('kept_answer WHERE call_id IN (SELECT call_id FROM kept_answer WHERE call_id < ?1 LIMIT ?2'),
 )
 
 /** Deletes some of the finished keys and answers of calls with ids below `before`. Returns how many keys. */

@@ -174,13 +174,23 @@ function connect({ address, connections, deadlineMs }: PoolOptions): SQL {
     // All integers are read as bigint, as on SQLite.
     bigint: true,
     connectionTimeout: Math.ceil(deadlineMs / 1_000),
-    connection: { application_name: 'weir', statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)) },
+    connection: {
+      application_name: 'weir',
+      statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)),
+      // Not in a schema that has the name of the user.
+      search_path: 'public',
+    },
   } as SQL.Options)
 }
 
-/** The driver sends a whole number above 32 bits as a floating point number, but a bigint as BIGINT. */
-const bound = (value: SqlValue): SqlValue =>
-  typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+/**
+ * The driver sends a whole number above 32 bits as a floating point number, but a bigint as BIGINT. PostgreSQL stores no
+ * NUL in a text, which SQLite does: texts of callers may have them.
+ */
+function bound(value: SqlValue): SqlValue {
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+}
 
 function resultOf({ want }: Statement, rows: Rows): unknown {
   if (want === 'row') return rows[0]

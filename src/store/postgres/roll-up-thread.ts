@@ -19,7 +19,8 @@ export interface RollUpThreadMethods {
   close(): void
 }
 
-const ROWS_PER_STEP = 5_000
+/** Few enough that a step takes little time: others wait for its lock. */
+const ROWS_PER_STEP = 2_000
 
 serveThread<RollUpThreadMethods, PoolOptions>(options => {
   const pool = new PostgresPool({ ...options, connections: 1 })

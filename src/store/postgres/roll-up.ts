@@ -48,8 +48,13 @@ const rowsOf = (table: string): string =>
   `json_populate_recordset(NULL::stats.${table}, CAST(CAST($1 AS TEXT) AS JSON))`
 const sumUpdates = (table: string, columns: readonly string[]): string =>
   columns.map(name => `${name} = ${table}.${name} + excluded.${name}`).join()
-const sumsOf = (columns: readonly string[]): string =>
-  columns.map(name => `CAST(sum(${name}) AS BIGINT) AS ${name}`).join()
+
+const [FIGURE_ROWS, FAILURE_ROWS, END_USER_ROWS] = [rowsOf('figure'), rowsOf('failure'), rowsOf('end_user')]
+const ADD_FIGURES = sumUpdates('figure', figureColumns)
+const ADD_CALLS = sumUpdates('failure', ['calls'])
+const ADD_END_USER = sumUpdates('end_user', endUserFigures)
+const END_USER_COLUMNS = endUserFigures.join()
+const END_USER_SUMS = endUserFigures.map(name => `CAST(sum(${name}) AS BIGINT)`).join()
 
 const addNames = postgresQuery(
   `INSERT INTO stats.name (text) SELECT value FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))
@@ -62,39 +67,39 @@ const findNames = postgresQuery<{ id: bigint; text: string }>(
 )
 const findSteps = postgresQuery<FigureKey & { first_steps: Uint8Array; took_steps: Uint8Array }>(
   `SELECT f.cut, f.span, f.one, f.other, f.at, f.first_steps, f.took_steps
-   FROM ${rowsOf('figure')} k JOIN stats.figure f USING (cut, span, one, other, at)`,
+   FROM ${FIGURE_ROWS} k JOIN stats.figure f USING (cut, span, one, other, at)`,
 )
 const addFigures = postgresQuery(
-  `INSERT INTO stats.figure SELECT * FROM ${rowsOf('figure')}
-   ON CONFLICT (cut, span, one, other, at) DO UPDATE SET ${sumUpdates('figure', figureColumns)},
+  `INSERT INTO stats.figure SELECT * FROM ${FIGURE_ROWS}
+   ON CONFLICT (cut, span, one, other, at) DO UPDATE SET ${ADD_FIGURES},
      first_steps = excluded.first_steps, took_steps = excluded.took_steps`,
 )
 const addFailures = postgresQuery(
   `INSERT INTO stats.failure SELECT cut, span, one, outcome, error, at, CAST(sum(calls) AS BIGINT)
-   FROM ${rowsOf('failure')} GROUP BY 1, 2, 3, 4, 5, 6
-   ON CONFLICT (cut, span, one, outcome, error, at) DO UPDATE SET ${sumUpdates('failure', ['calls'])}`,
+   FROM ${FAILURE_ROWS} GROUP BY 1, 2, 3, 4, 5, 6
+   ON CONFLICT (cut, span, one, outcome, error, at) DO UPDATE SET ${ADD_CALLS}`,
 )
 const findEndUsers = postgresQuery<EndUserKey>(
-  `SELECT u.account_id, u.span, u.at, u.name FROM ${rowsOf('end_user')} k
+  `SELECT u.account_id, u.span, u.at, u.name FROM ${END_USER_ROWS} k
    JOIN stats.end_user u USING (account_id, span, at, name)`,
 )
 const countEndUsers = postgresQuery<Omit<EndUserKey, 'name'> & { n: bigint }>(
   `SELECT k.account_id, k.span, k.at, (SELECT count(*) FROM (SELECT 1 FROM stats.end_user u WHERE u.account_id = k.account_id
        AND u.span = k.span AND u.at = k.at AND u.name <> '' LIMIT $2) named) AS n
-   FROM ${rowsOf('end_user')} k`,
+   FROM ${END_USER_ROWS} k`,
 )
 const addEndUsers = postgresQuery(
-  `INSERT INTO stats.end_user SELECT account_id, span, at, name, ${sumsOf(endUserFigures)} FROM ${rowsOf('end_user')}
+  `INSERT INTO stats.end_user SELECT account_id, span, at, name, ${END_USER_SUMS} FROM ${END_USER_ROWS}
    GROUP BY 1, 2, 3, 4
-   ON CONFLICT (account_id, span, at, name) DO UPDATE SET ${sumUpdates('end_user', endUserFigures)}`,
+   ON CONFLICT (account_id, span, at, name) DO UPDATE SET ${ADD_END_USER}`,
 )
 const moveEndUser = postgresQuery(
   `WITH gone AS (
      DELETE FROM stats.end_user WHERE name = $1 AND name <> '' AND (CAST($2 AS BIGINT) IS NULL OR account_id = $2)
      RETURNING *
    )
-   INSERT INTO stats.end_user SELECT account_id, span, at, '', ${endUserFigures.join()} FROM gone
-   ON CONFLICT (account_id, span, at, name) DO UPDATE SET ${sumUpdates('end_user', endUserFigures)}`,
+   INSERT INTO stats.end_user SELECT account_id, span, at, '', ${END_USER_COLUMNS} FROM gone
+   ON CONFLICT (account_id, span, at, name) DO UPDATE SET ${ADD_END_USER}`,
 )
 
 type Key = number | bigint

@@ -2,14 +2,11 @@
 // protect the ledger. The server writes definitions in its own words, so that the bodies of functions are compared, and
 // of all else the names and numbers.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
 import type { AuditFinding } from '../ledger-audit/findings.ts'
 import { createFinding } from '../ledger-audit/findings.ts'
-
-const MIGRATIONS = join(import.meta.dir, 'migrations')
+import { readSchemaMigrations } from './schema.ts'
 
 /** What should be there, or is: `trigger name`, `function name` … and something to compare. */
 type SchemaParts = Map<string, string>
@@ -49,13 +46,7 @@ function addConstraints(parts: SchemaParts, table: string, sql: string): void {
 
 let expected: SchemaParts | undefined
 
-const readExpected = (): SchemaParts =>
-  (expected ??= partsOfScripts(
-    readdirSync(MIGRATIONS)
-      .filter(file => file.endsWith('.sql'))
-      .sort()
-      .map(file => readFileSync(join(MIGRATIONS, file), 'utf8')),
-  ))
+const readExpected = (): SchemaParts => (expected ??= partsOfScripts(readSchemaMigrations().map(({ sql }) => sql)))
 
 const NAME = (relation: string): string =>
   `CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || ${relation}`
@@ -67,7 +58,8 @@ const readParts = postgresQuery<{ part: string; value: string }>(
      FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE NOT t.tgisinternal AND NOT c.relispartition AND ${OURS}
    UNION ALL
-   SELECT 'index ' || ${NAME('c.relname')}, CASE WHEN i.indisvalid THEN '' ELSE 'invalid' END
+   -- CREATE INDEX names no schema: an index is in that of its table.
+   SELECT 'index ' || c.relname, CASE WHEN i.indisvalid THEN '' ELSE 'invalid' END
      FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE NOT c.relispartition AND ${OURS}
    UNION ALL

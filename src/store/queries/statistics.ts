@@ -118,10 +118,10 @@ export const statisticsQueries: StatisticsHandlers = {
     const owners = yield* topOwners(ask)
     if ('done' in owners) return owners
     const range = yield* affordableRange(owners, ask)
-    const named: NamedTopRow[] = []
-    for (const row of yield* readTop({ ...owners, metric: ask.metric, limit: ask.limit }, range)) {
-      named.push({ ...row, name: (yield* nameQueries[ask.of].get(row.id))?.text ?? null })
-    }
+    const rows = yield* readTop({ ...owners, metric: ask.metric, limit: ask.limit }, range)
+    const found = yield* nameQueries[ask.of].all(JSON.stringify(rows.map(({ id }) => id)))
+    const names = new Map(found.map(({ id, text }) => [Number(id), text]))
+    const named = rows.map(row => ({ ...row, name: names.get(row.id) ?? null }))
     return { done: 'told', ...(yield* coverageOf(range)), rows: named }
   },
   *statisticsEndUsers(ask) {
@@ -248,10 +248,14 @@ function* numberOf(name: string): Steps<number> {
   return Number((yield* findNumber.get(name))?.id ?? -1)
 }
 
-const findName = query<{ text: string }>('SELECT text FROM stats.name WHERE id = ?1')
+const namesQuery = (table: string, column: string) =>
+  listQuery<{ id: bigint; text: string }>('?1', list =>
+    `SELECT n.id, n.${column} AS text FROM ${list} j CROSS JOIN `.concat(table, ' n WHERE n.id = j.value'),
+  )
+const findNames = namesQuery('stats.name', 'text')
 const nameQueries = {
-  account: query<{ text: string }>('SELECT name AS text FROM account WHERE id = ?1'),
-  key: query<{ text: string }>('SELECT name AS text FROM api_key WHERE id = ?1'),
-  model: findName,
-  channel: findName,
+  account: namesQuery('account', 'name'),
+  key: namesQuery('api_key', 'name'),
+  model: findNames,
+  channel: findNames,
 } as const satisfies Readonly<Record<TopKind, unknown>>

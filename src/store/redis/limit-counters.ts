@@ -56,7 +56,7 @@ export interface RateCorrection {
   readonly rate: Rate
 }
 
-export interface CountReply {
+export interface LimitReadings {
   readonly isAdmitted: boolean
   /** By the clock of Redis. */
   readonly nowMs: number
@@ -114,7 +114,7 @@ export class LimitCounters {
   }
 
   /** Checks a call, and counts it if all limits admit it. Returns undefined if Redis is empty and must be filled first. */
-  async admit(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<CountReply | undefined> {
+  async admit(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<LimitReadings | undefined> {
     const asked = places.map(({ key }) => this.#placeOf(key))
     for (const place of asked) place.asked++
     try {
@@ -127,7 +127,7 @@ export class LimitCounters {
   }
 
   /** Checks a call and counts nothing. */
-  look(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<CountReply | undefined> {
+  look(rates: readonly RateDemand[], places: readonly PlaceDemand[]): Promise<LimitReadings | undefined> {
     return this.#ask(rates, places, false)
   }
 
@@ -190,7 +190,7 @@ export class LimitCounters {
     rates: readonly RateDemand[],
     places: readonly PlaceDemand[],
     counts: boolean,
-  ): Promise<CountReply | undefined> {
+  ): Promise<LimitReadings | undefined> {
     const keys = [this.keyOf('born')]
     const values = [counts ? '1' : '0', String(rates.length)]
     for (const { key, rate, count } of rates) {

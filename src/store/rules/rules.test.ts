@@ -246,6 +246,30 @@ describe('the live rules', () => {
     expect(notified).toEqual([0, 0, 1, 0])
   })
 
+  test('are never replaced by an older reading, and apply in the tick in which they are read', async () => {
+    const reader = bindReads(buildRulesReads(), sqliteSnapshots(books.db))
+    const delays = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let readings = 0
+    const read = async () => {
+      const [rows, delay] = [reader.read(), delays[readings++]!]
+      await delay.promise
+      return rows
+    }
+    const liveRules = new LiveRules({ reader: { read }, seal, onError: detail => void errors.push(detail) })
+    const notified: (number | string)[] = []
+    liveRules.subscribe(({ limits }) => void notified.push(limits.length))
+    const first = liveRules.reload(() => void notified.push('read'))
+    await Promise.resolve()
+    setLimit()
+    const second = liveRules.reload()
+    delays[1]!.resolve()
+    await new Promise(resolve => setImmediate(resolve))
+    delays[0]!.resolve()
+    await Promise.all([first, second])
+    expect(notified).toEqual([0, 'read', 0, 1])
+    expect(liveRules.current.limits).toHaveLength(1)
+  })
+
   test('are passed to all listeners, also when one of them fails', async () => {
     const liveRules = openRules()
     let notified = 0

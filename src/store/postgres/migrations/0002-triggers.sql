@@ -79,7 +79,10 @@ BEGIN
     WHERE w.disabled = 0 AND (w.account_id IS NULL OR w.account_id = NEW.account_id)
       AND strpos(',' || w.events || ',', ',' || NEW.name || ',') > 0
       AND (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL) < 1000
-    ORDER BY w.id;
+    ORDER BY w.id
+    -- A webhook that is being removed gets no delivery. Without the lock, the key between both tables would be broken,
+    -- and with it the batch of calls that has told the event.
+    FOR KEY SHARE OF w;
   RETURN NEW;
 END $$;
 CREATE TRIGGER event_is_told INSTEAD OF INSERT ON event FOR EACH ROW EXECUTE FUNCTION tell_event();

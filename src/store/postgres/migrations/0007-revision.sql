@@ -2,7 +2,7 @@
 -- its own transaction, and notifies the listening processes when it commits. Calls raise no number: a notification in
 -- the transaction of a batch would make the commits of all processes wait for each other.
 CREATE TABLE revision (
-  name TEXT PRIMARY KEY,
+  name TEXT COLLATE "C" PRIMARY KEY,
   number BIGINT NOT NULL DEFAULT 1
 ) WITH (fillfactor = 50);
 INSERT INTO revision (name) VALUES ('keys'), ('rules'), ('prices'), ('site');

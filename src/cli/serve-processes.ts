@@ -1,0 +1,84 @@
+// The parent of several gateway processes: passes signals on, and serves the sum of their metrics.
+
+import type { Config } from '../config.ts'
+import { ConfigError } from '../config.ts'
+import { listenText } from '../http/server/text-server.ts'
+import { MetricsSum } from '../management/metrics/metrics-sum.ts'
+import { Processes } from './processes.ts'
+
+/** A process that is busy for longer is shown with its last figures. */
+const METRICS_MS_MAX = 2_000
+
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+export interface ServeProcessesOptions {
+  say(line: string): void
+  /** A process that has not ended this long after a signal is killed. */
+  readonly killMs: number
+  /** The command of one process; only tests have another one. */
+  readonly command?: readonly string[]
+}
+
+export async function serveProcesses(config: Config, options: ServeProcessesOptions): Promise<void> {
+  const { say, killMs, command = [process.execPath, ...process.execArgv, process.argv[1]!, 'serve'] } = options
+  // Processes of one gateway share their port, so none of them would notice that another program uses it.
+  if (config.port === 0) throw new ConfigError('Several processes need a fixed port: set PORT.')
+  listenOrFail(config, () => Bun.listen({ hostname: config.host, port: config.port, socket: { data() {} } })).stop(true)
+  const metrics = openMetricsSum(config)
+  const env = { ...config.env, ...(metrics && { METRICS_HOST: '127.0.0.1', METRICS_PORT: '0' }) }
+  const processes = new Processes({
+    count: config.processes,
+    command,
+    env,
+    killMs,
+    onListening: (number, { metricsUrl }) => metrics?.begin(number, metricsUrl),
+    onEnd: number => metrics?.end(number),
+    complain: line => process.stderr.write(`weir: ${line}\n`),
+  })
+  process.on('SIGTERM', () => processes.stop('SIGTERM'))
+  process.on('SIGINT', () => processes.stop('SIGINT'))
+  if (await processes.start()) say(`Weir has ${config.processes} processes.`)
+  process.exit((await processes.ended) ? 0 : 1)
+}
+
+function listenOrFail<T>({ host, port }: { host: string; port: number }, start: () => T): T {
+  try {
+    return start()
+  } catch (fault) {
+    throw new ConfigError(`Cannot listen on ${host}:${port}: ${(fault as Error).message}`)
+  }
+}
+
+interface MetricsOfProcesses {
+  begin(number: number, url: string | null): void
+  end(number: number): void
+}
+
+/** Undefined when metrics are off. */
+function openMetricsSum({ metrics: address }: Config): MetricsOfProcesses | undefined {
+  if (address === undefined) return undefined
+  const urls = new Map<number, string>()
+  const sum = new MetricsSum()
+  const read = async ([number, url]: [number, string]): Promise<void> => {
+    const text = await fetch(url, { signal: AbortSignal.timeout(METRICS_MS_MAX) }).then(response => response.text())
+    // The process may have ended meanwhile.
+    if (urls.get(number) === url) sum.note(number, text)
+  }
+  listenOrFail(address, () =>
+    listenText({
+      ...address,
+      path: '/metrics',
+      async write() {
+        await Promise.allSettled(Array.from(urls, read))
+        return { text: sum.write(), contentType: CONTENT_TYPE }
+      },
+    }),
+  )
+  return {
+    begin: (number, url) => void (url !== null && urls.set(number, url)),
+    end(number) {
+      urls.delete(number)
+      sum.end(number)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+// Opens all parts of the store on PostgreSQL. Each has connections of its own, so that none waits behind another: a
+// settle behind a search, or the lease behind a settle.
+
+import { bounds } from '../../base/bounds.ts'
+import type { StoreEngine } from '../engine/store-engine.ts'
+import { openDatabase } from './connect.ts'
+import type { BatchOwner } from './ledger-batch.ts'
+import type { PoolOptions, PostgresAddress } from './pools.ts'
+import { PostgresPool } from './pools.ts'
+import type { ProcessOptions } from './process-keeper.ts'
+import { ProcessKeeper } from './process-keeper.ts'
+import { PostgresQueries, QUERIES_AT_ONCE } from './queries.ts'
+import { openPostgresReader } from './reader.ts'
+import { PostgresTotals } from './totals.ts'
+import { COLD_CONNECTIONS, PostgresWriter } from './writer.ts'
+
+/** The parts that have files of their own. */
+export interface EngineParts
+  extends Pick<StoreEngine, 'statistics' | 'bodies' | 'audit' | 'secretScan' | 'jobs' | 'changes'> {
+  /** Whether this process knows the current configuration, so that it may take calls. */
+  isCurrent(): boolean
+  /** Called before the connections are closed. */
+  close(): Promise<void>
+}
+
+/** What the engine gives to its parts. */
+export interface EngineContext extends Pick<StoreEngine, 'writer' | 'reader'> {
+  readonly address: PostgresAddress
+  /** Opens a pool, which the engine closes. */
+  openPool(options: Omit<PoolOptions, 'address'>): PostgresPool
+  /** The slot and epoch of this process. They change when it was fenced and has joined again. */
+  owner(): BatchOwner
+}
+
+export interface PostgresEngineOptions extends Omit<ProcessOptions, 'mark' | 'address'> {
+  readonly database: PostgresAddress
+  /** How others may reach this process, for people. */
+  readonly address: string
+  /** The most bytes that the stored responses of all accounts may take together. */
+  readonly responsesBytesMax?: number | undefined
+  /** How long to wait at the start for a server that cannot be reached. */
+  readonly waitMs?: number
+  openParts(context: EngineContext): EngineParts | Promise<EngineParts>
+}
+
+const READ_CONNECTIONS = 6
+/** A batch that takes longer than this is sent again, and a caller waits for two of them at most. */
+const LEDGER_MS_MAX = 0.8 * bounds.settleMsMax
+/** Well below the time of a lease, so that it is renewed by the next try. */
+const LEASE_MS_MAX = 4_000
+
+/** Throws a StoreError where the database cannot be used. Its message is a sentence for the operator. */
+export async function openPostgresEngine(options: PostgresEngineOptions): Promise<StoreEngine> {
+  const { database, responsesBytesMax, waitMs } = options
+  const { mark } = await openDatabase(database, waitMs)
+  const pools: PostgresPool[] = []
+  const openPool = (pool: Omit<PoolOptions, 'address'>): PostgresPool => {
+    pools.push(new PostgresPool({ address: database, ...pool }))
+    return pools.at(-1)!
+  }
+  const closePools = (): Promise<unknown> => Promise.allSettled(pools.map(pool => pool.close()))
+  try {
+    const lease = openPool({ connections: 2, deadlineMs: LEASE_MS_MAX })
+    const ledger = openPool({ connections: 1, deadlineMs: LEDGER_MS_MAX })
+    const cold = openPool({ connections: COLD_CONNECTIONS, deadlineMs: bounds.settleMsMax })
+    const reads = openPool({ connections: READ_CONNECTIONS, deadlineMs: bounds.settleMsMax })
+    const queryPool = openPool({ connections: QUERIES_AT_ONCE, deadlineMs: bounds.queryMsMax })
+    const keeper = await ProcessKeeper.open({ lease, ledger }, { ...options, mark })
+    const writer = new PostgresWriter({ ledger: keeper.ledger, pool: cold, responsesBytesMax })
+    keeper.onJoined = joined => writer.use(joined)
+    const reader = openPostgresReader(reads)
+    const queries = new PostgresQueries(queryPool)
+    const totals = await PostgresTotals.open(queryPool)
+    const owner = (): BatchOwner => keeper.owner
+    const parts = await options.openParts({ address: database, openPool, owner, writer, reader })
+    const { statistics, bodies, audit, secretScan, jobs, changes } = parts
+    return {
+      kind: 'postgres',
+      ...{ writer, reader, queries, totals, statistics, bodies, audit, secretScan, jobs, changes },
+      processes: {
+        get count() {
+          return keeper.count
+        },
+        get mayServe() {
+          return keeper.mayServe && parts.isCurrent()
+        },
+      },
+      mintId: () => keeper.mintId(),
+      async close() {
+        totals.close()
+        queries.close()
+        await parts.close()
+        await writer.close()
+        await keeper.close()
+        await closePools()
+      },
+    }
+  } catch (fault) {
+    await closePools()
+    throw fault
+  }
+}

@@ -1,0 +1,186 @@
+// Keeps this process among those that use the database: joins, renews the lease, fences processes that have died and ends
+// their calls.
+//
+// A process that the others have taken for dead (it was stopped or cut off for longer than its lease) can write nothing
+// for its calls, and the others have charged what those had delivered. So it takes no calls, ends those under way with an
+// error, and only then joins again, with another slot and epoch, as if it had been started anew.
+
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Processes } from '../engine/store-engine.ts'
+import { LedgerWriter } from './ledger.ts'
+import type { BatchOwner } from './ledger-batch.ts'
+import { Membership, RENEW_EVERY_MS } from './membership.ts'
+import type { PostgresPool } from './pools.ts'
+import { recoverDeadCalls } from './recovery.ts'
+
+export interface ProcessOptions {
+  /** The data folder. This process has its lock, so that the former process there is dead. */
+  readonly folder: string
+  /** The mark of the database. */
+  readonly mark: string
+  readonly version: string
+  /** How others may reach this process, for people. */
+  readonly address: string
+  /** Ends all calls under way. It resolves when none is left. */
+  readonly onFenced: () => void | Promise<void>
+  /** Called after dead processes left calls, which were ended. */
+  readonly onRecovered?: (calls: number) => void
+}
+
+interface KeeperPools {
+  /** Two connections, which nothing else uses. */
+  readonly lease: PostgresPool
+  /** One connection, which nothing else uses. */
+  readonly ledger: PostgresPool
+}
+
+const WORK_EVERY_MS = RENEW_EVERY_MS
+const REJOIN_EVERY_MS = 1_000
+
+/** In the data folder: which process used it last. */
+const NOTE = 'process.json'
+
+export class ProcessKeeper implements Processes {
+  readonly #pools: KeeperPools
+  readonly #options: ProcessOptions
+  #member!: Membership
+  #ledger!: LedgerWriter
+  #count = 1
+  #isFenced = false
+  #isClosed = false
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #work: Promise<void> | undefined
+
+  /** Called with the new writer after the process has joined again. */
+  onJoined: ((ledger: LedgerWriter) => void) | undefined
+
+  private constructor(pools: KeeperPools, options: ProcessOptions) {
+    this.#pools = pools
+    this.#options = options
+  }
+
+  /** Joins. The calls of the former process of the folder, and of others that are known to be dead, are ended then. */
+  static async open(pools: KeeperPools, options: ProcessOptions): Promise<ProcessKeeper> {
+    const keeper = new ProcessKeeper(pools, options)
+    await keeper.#join()
+    await keeper.#recover()
+    keeper.#plan()
+    return keeper
+  }
+
+  get owner(): BatchOwner {
+    return this.#member
+  }
+
+  get ledger(): LedgerWriter {
+    return this.#ledger
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  get mayServe(): boolean {
+    return !this.#isFenced && !this.#isClosed && this.#member.isAlive
+  }
+
+  /** Mints an id that no other process mints. */
+  mintId(): number {
+    return this.#member.mintId()
+  }
+
+  /** Gives the slot back. To be called when all calls are settled. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#work
+    // Without an answer the lease runs out.
+    await this.#member.leave().catch(() => {})
+  }
+
+  async #join(): Promise<void> {
+    const { version, address } = this.#options
+    const predecessor = this.#readNote()
+    const member = await Membership.join(this.#pools.lease, {
+      ...{ version, address },
+      ...(predecessor !== undefined && { predecessor }),
+    })
+    this.#writeNote(member)
+    const onFenced = (): void => void this.#becomeFenced(member)
+    this.#member = member
+    this.#ledger = new LedgerWriter(this.#pools.ledger, { owner: member, onFenced })
+    member.start(onFenced)
+  }
+
+  async #becomeFenced(member: Membership): Promise<void> {
+    // Its writer and its lease both notice it.
+    if (member !== this.#member || this.#isFenced) return
+    this.#isFenced = true
+    try {
+      await this.#options.onFenced()
+    } finally {
+      await this.#joinAgain()
+    }
+  }
+
+  async #joinAgain(): Promise<void> {
+    while (this.#isFenced && !this.#isClosed) {
+      try {
+        await this.#join()
+        this.#isFenced = false
+        this.onJoined?.(this.#ledger)
+      } catch {
+        await Bun.sleep(REJOIN_EVERY_MS)
+      }
+    }
+  }
+
+  #plan(): void {
+    this.#timer = setTimeout(() => {
+      this.#work = this.#lookAfterOthers().finally(() => {
+        if (!this.#isClosed) this.#plan()
+      })
+    }, WORK_EVERY_MS)
+  }
+
+  async #lookAfterOthers(): Promise<void> {
+    if (this.#isFenced) return
+    try {
+      await this.#member.fenceDead()
+      this.#count = await this.#member.countAlive()
+      await this.#recover()
+    } catch {
+      // It is tried again. This process notices by its own lease and its own batches that the database is away.
+    }
+  }
+
+  async #recover(): Promise<void> {
+    const calls = await recoverDeadCalls(this.#pools.lease, this.#ledger)
+    if (calls > 0) this.#options.onRecovered?.(calls)
+  }
+
+  /** The former process of the folder, if it used the same database. */
+  #readNote(): BatchOwner | undefined {
+    const path = join(this.#options.folder, NOTE)
+    if (!existsSync(path)) return undefined
+    const note = parseNote(readFileSync(path, 'utf8'))
+    return note?.mark === this.#options.mark ? note : undefined
+  }
+
+  #writeNote({ slot, epoch }: BatchOwner): void {
+    const path = join(this.#options.folder, NOTE)
+    writeFileSync(`${path}.new`, JSON.stringify({ mark: this.#options.mark, slot, epoch }), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  }
+}
+
+/** Undefined where the file is damaged: then the lease of the former process runs out by itself. */
+function parseNote(text: string): (BatchOwner & { readonly mark: string }) | undefined {
+  try {
+    const { mark, slot, epoch } = JSON.parse(text)
+    return Number.isInteger(slot) && Number.isInteger(epoch) ? { mark, slot, epoch } : undefined
+  } catch {
+    return undefined
+  }
+}
