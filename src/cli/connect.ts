@@ -6,6 +6,7 @@ import { readConfig } from '../config.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import { sendControlRequest } from '../http/server/control-socket.ts'
 import { controlSocketOf, hasData } from '../store/engine/folder.ts'
+import { refuseMovedData } from '../store/engine/moved-folder.ts'
 import { duringMigration } from './data-upgrade.ts'
 import { Problem } from './problem.ts'
 
@@ -21,6 +22,7 @@ export interface ConnectOptions {
 /** Refuses a folder without data. Otherwise a wrong folder would get new, empty data, and its audit would pass. */
 function dataConfig(createsData: boolean): Config {
   const config = readConfig(process.env)
+  refuseMovedData(config.dataFolder)
   if (!hasData(config.dataFolder) && (!createsData || process.env.WEIR_DATA === undefined)) {
     throw new Problem(
       `There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`,

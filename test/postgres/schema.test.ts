@@ -64,6 +64,8 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
     'transfer_commit',
     'transfer_is_counted',
     'cancelled_hold',
+    'move_state',
+    'process_is_of_ready_data',
   ]
   const isOwn = (text: string): boolean =>
     own.includes(text.split(' ')[0]!) ||

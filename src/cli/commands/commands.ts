@@ -10,6 +10,7 @@ import { configFileRows } from './config-file.ts'
 import { connectRows } from './connect.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
+import { moveRows } from './move.ts'
 import { peopleRows } from './people.ts'
 import { providerRows } from './providers.ts'
 import { recordRows } from './records.ts'
@@ -47,6 +48,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
   ...providerRows,
   ...webhookRows,
   ...secretRows,
+  ...moveRows,
   ...systemRows,
   ...peopleRows,
   ...tokenRows,
@@ -88,7 +90,7 @@ export const commandGroups: readonly (readonly [title: string, words: readonly s
   ['Rules and channels', ['limits', 'routes', 'channels', 'providers']],
   ['Configuration as code', ['apply', 'export']],
   ['Notifications', ['webhooks']],
-  ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'rotate']],
+  ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'migrate-to', 'rotate']],
   ['Programs that use the gateway', ['connect']],
   ['Remote gateway', ['login', 'api', 'logout']],
   ['Testing', ['fake-upstream']],

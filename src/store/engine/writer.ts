@@ -5,11 +5,13 @@
 // runtime passes on without cloning an object, and its operations need no second promise. And a writer thread that has
 // died must not be started again with operations whose outcome is unknown: they time out, and `onFault` is called.
 
+import { dirname } from 'node:path'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../audit-log/audited-operations.ts'
 import type { AuditedName } from '../audit-log/plans.ts'
 import { StoreError } from './database.ts'
+import { refuseMovedData } from './moved-folder.ts'
 import type { OperationInput, OperationName, OperationResult } from './operations.ts'
 import { refusableOperations } from './operations.ts'
 import type { FromWriter, ToWriter, WriteJob, WriteReply, WriterOptions, WriterStart } from './writer-messages.ts'
@@ -58,6 +60,7 @@ export class Writer {
     onFault: (detail: string) => void,
     waitedMs = measureWait,
   ): Promise<[Writer, WriterStart]> {
+    refuseMovedData(dirname(options.path))
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
     const writer = new Writer(thread, waitedMs)
     const start = await new Promise<WriterStart>((resolve, reject) => {

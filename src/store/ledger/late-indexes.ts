@@ -68,3 +68,15 @@ export function buildIndexWriter(
     }).immediate()
   }
 }
+
+/** Writes the entries of all rows anew, for a database whose rows were copied from elsewhere. */
+export function rebuildIndexes(db: Database): void {
+  for (const table of ['record_index', 'transfer_index', 'index_progress']) db.run('DELETE FROM '.concat(table))
+  db.run('INSERT INTO transfer_index SELECT debit, seq FROM transfer ORDER BY 1, 2')
+  db.run(`INSERT INTO index_progress SELECT ${TRANSFERS}, coalesce(max(seq), 0) FROM transfer`)
+  for (const { kind, value } of Object.values(recordIndexes)) {
+    const entries = `INSERT INTO record_index SELECT ${kind}, ${value}, r.call_id FROM record r WHERE ${value} IS NOT NULL ORDER BY 2, 3`
+    db.run(entries)
+    db.run('INSERT INTO index_progress SELECT ?1, max(seq) FROM record_log', [kind])
+  }
+}

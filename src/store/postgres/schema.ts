@@ -59,9 +59,10 @@ const raiseMin = postgresQuery('UPDATE schema_info SET min_version = $1 WHERE mi
 
 /** Throws a StoreError where the database is not one of this Weir. */
 export const createSchema = (pool: PostgresPool, migrations = readSchemaMigrations()): Promise<SchemaInfo> =>
-  pool.transact(migrate(migrations))
+  pool.transact(createSchemaSteps(migrations))
 
-function* migrate(migrations: readonly SchemaMigration[]): Steps<SchemaInfo> {
+/** The same as a part of a transaction. */
+export function* createSchemaSteps(migrations = readSchemaMigrations()): Steps<SchemaInfo> {
   yield* lock.get()
   const { info: infoTable, others } = (yield* findTables.get())!
   if (infoTable === null && others > 0n) {

@@ -21,8 +21,8 @@ import type {
   BodyPart,
   CallBodies,
 } from './bodies-messages.ts'
+import { createBodyTables } from './body-tables.ts'
 
-const SCHEMA = 2
 const ROWS_PER_SWEEP = 100
 /** On a disk with less free space than this no bodies are stored, because the ledger needs the space more. */
 const FREE_BYTES_MIN = 256 * 1024 * 1024
@@ -82,18 +82,7 @@ class BodyFile {
     // A crash may lose the last bodies, but never damages the file.
     this.#db.run('PRAGMA synchronous = NORMAL')
     this.#db.run('PRAGMA cache_size = -4096')
-    const { user_version: schema } = this.#db.query('PRAGMA user_version').get() as { user_version: bigint }
-    if (schema > SCHEMA) throw new Error('The file of bodies was written by a later version of Weir.')
-    this.#db.run(
-      `CREATE TABLE IF NOT EXISTS body (
-         call_id           INTEGER PRIMARY KEY,
-         request           BLOB NOT NULL,
-         request_truncated INTEGER NOT NULL,
-         answer            BLOB NOT NULL,
-         answer_truncated  INTEGER NOT NULL
-       ) STRICT`,
-    )
-    if (schema < SCHEMA) this.#addOwnerTable()
+    createBodyTables(this.#db)
     this.#insert = this.#db.query('INSERT OR IGNORE INTO body VALUES (?1, ?2, ?3, ?4, ?5)')
     this.#insertOwner = this.#db.query('INSERT INTO body_owner VALUES (?1, ?2, ?3)')
     this.#find = this.#db.query(
@@ -127,21 +116,6 @@ class BodyFile {
       this.#readSums()
       throw fault
     }
-  }
-
-  /** Migrates to the second schema. Owners get a separate table, because a new column would rewrite all bodies. */
-  #addOwnerTable(): void {
-    const statements = [
-      `CREATE TABLE body_owner (
-         call_id    INTEGER PRIMARY KEY,
-         account_id INTEGER NOT NULL,
-         bytes      INTEGER NOT NULL
-       ) STRICT`,
-      'CREATE INDEX body_owner_account ON body_owner (account_id, call_id)',
-      'INSERT INTO body_owner SELECT call_id, 0, length(request) + length(answer) FROM body',
-      `PRAGMA user_version = ${SCHEMA}`,
-    ]
-    this.#db.transaction(() => statements.forEach(statement => this.#db.run(statement))).immediate()
   }
 
   /** Stores the bodies of a call. Returns the number of calls whose bodies were deleted to make room. */
