@@ -112,6 +112,9 @@ export function readConfig(env: Environment): Config {
       'Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set WEIR_PROCESSES to 1 to use SQLite.',
     )
   }
+  if (text('WEIR_REDIS_URL', '') !== '' && text('WEIR_DATABASE_URL', '') === '') {
+    throw new ConfigError('WEIR_REDIS_URL is for several gateways, which need a PostgreSQL database: set WEIR_DATABASE_URL.')
+  }
   return Object.freeze({
     host: text('HOST', '127.0.0.1'),
     port: readInteger(env, 'PORT', { byDefault: 8080, max: 65_535 }),

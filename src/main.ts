@@ -3,6 +3,7 @@
 import packageJson from '../package.json'
 import { startDemo } from '../tools/fake-upstream/demo.ts'
 import { bounds } from './base/bounds.ts'
+import { Refusal } from './base/errors.ts'
 import { Deadlines } from './base/deadlines.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
@@ -24,6 +25,8 @@ import { readCatalogue } from './boot/load-catalogue.ts'
 import type { Store } from './boot/open-store.ts'
 import { openStore } from './boot/open-store.ts'
 import { buildPublishModels } from './boot/publish-models.ts'
+import type { LimitProcesses } from './boot/open-limits.ts'
+import { checkRedisUrl } from './boot/open-limits.ts'
 import type { Runtime } from './boot/runtime.ts'
 import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { StartGate } from './boot/start-gate.ts'
@@ -86,6 +89,8 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
   const world: Runtime = { ...defaultRuntime, ...overrides }
   const opened: Closable[] = []
   try {
+    const log = buildLog(config.logLevel, world.writeLog)
+    if (config.redisUrl !== undefined) await checkRedisUrl(config.redisUrl, log)
     const store = await openStore(config, world)
     opened.push(store, startHousekeeping(store, config, world))
     const demo = config.demo ? await startDemo(DEMO_BOUNDS) : undefined
@@ -95,7 +100,6 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
-    const log = buildLog(config.logLevel, world.writeLog)
     applyRules(store, catalogue, log)
     const prices = await openPriceBook({
       shipped: catalogue.prices(),
@@ -202,7 +206,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       reservations,
       largeAnswers,
       store,
-      limitProcesses: undefined,
+      limitProcesses: limitProcessesOf(config, store),
       limitDebts: await store.reader.vault.limitDebts(),
       async refreshModels(code) {
         const changes = await Promise.all([localServers.refreshFor(code), listedModels.refreshFor(code)])
@@ -294,7 +298,11 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const listening = { answeredSeconds, messageBytesMax: Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax) }
   const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.connect({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
+  const endCalls = (): Promise<void> => {
+    underWay.endAll({ outcome: 'gateway_fault', refusal: new Refusal('storage_away', 'this process was fenced') })
+    return underWay.whenIdle()
+  }
+  store.connect({ endCalls, keyEnds, state: () => watch.state({ url, metricsUrl }) })
   drain.connect({
     windowMs: config.drainMs,
     activeCalls: underWay,
@@ -423,8 +431,22 @@ function startMetricsServer(
   return address
 }
 
+/** The processes that count limits together; undefined for the only process. */
+function limitProcessesOf({ redisUrl }: Config, { engine, reader }: Store): LimitProcesses | undefined {
+  if (engine.kind === 'sqlite') return undefined
+  const { processes } = engine
+  return {
+    redisUrl,
+    namespace: processes.databaseName,
+    process: processes.name,
+    count: () => processes.count,
+    loadDebts: async () => reader.vault.limitDebts(),
+  }
+}
+
 /** Whether the store can be read, and written in time. Without holds the gateway cannot serve any call. */
-async function isStoreHealthy({ reader, writer }: Store): Promise<boolean> {
+async function isStoreHealthy({ reader, writer, engine }: Store): Promise<boolean> {
+  if (!engine.processes.mayServe) return false
   try {
     await reader.ping()
     return writer.isHealthy

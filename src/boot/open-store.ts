@@ -9,7 +9,6 @@ import { Seal } from '../base/secrets/seal.ts'
 import type { Auditor } from '../billing/auditor.ts'
 import type { PriceRow } from '../billing/price-book.ts'
 import type { Config } from '../config.ts'
-import { ConfigError } from '../config.ts'
 import { openWebhookClient } from '../http/client/webhook-client.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import { KeyDirectory } from '../identity/key-directory.ts'
@@ -32,9 +31,6 @@ import { buildWebhooks } from '../management/webhooks/webhooks.ts'
 import type { KeyRevocations } from '../pipeline/lifetime/key-revocation.ts'
 import { backUp } from '../store/engine/backup.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
-import { openFolder } from '../store/engine/folder.ts'
-import { lockFolder } from '../store/engine/lock.ts'
-import { openSqliteEngine } from '../store/engine/sqlite-engine.ts'
 import type { StoreEngine } from '../store/engine/store-engine.ts'
 import { buildPasswordHasher } from '../store/people/password-hash.ts'
 import { RecordDeleter } from '../store/records/record-deleter.ts'
@@ -45,13 +41,11 @@ import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Vault } from '../vault/vault.ts'
 import { openVault } from '../vault/vault.ts'
 import { readCatalogue, readProviderFile } from './load-catalogue.ts'
+import { openEngine } from './open-engine.ts'
 import type { Runtime } from './runtime.ts'
 import { defaultRuntime } from './runtime.ts'
 
 const { version } = packageJson
-
-/** The auditor skips records that are younger than this and checks them in a later pass. */
-const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
 
 /** The address of built-in providers is known only while a gateway runs. */
 const UNKNOWN_URL = 'http://127.0.0.1'
@@ -97,47 +91,24 @@ export async function openStore(
   { ignoresLostSecrets = false }: StoreOptions = {},
 ): Promise<Store> {
   const world: Runtime = { ...defaultRuntime, ...overrides }
-  const folder = openFolder(config.dataFolder, config.env, ignoresLostSecrets)
-  const lock = lockFolder(folder.path)
-  if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
   const log = buildLog(config.logLevel, world.writeLog)
-  for (const file of folder.closedFiles)
-    log.warn('other users could read this secret file; its permissions are now restricted', { file })
+  const listeners: GatewayListeners = {
+    price: () => {},
+    priceRows: () => {},
+    keyEnds: noCalls,
+    endCalls: async () => {},
+    running: undefined,
+    state: () => undefined,
+  }
+  const endCalls = (): Promise<void> => listeners.endCalls()
+  const { engine, folder, lock } = await openEngine(config, { world, log, ignoresLostSecrets, endCalls })
   try {
-    const engine = await openEngine(config, { folder, world, log, ignoresLostSecrets })
-    try {
-      return await buildStore(config, { folder, world, log, engine, lock })
-    } catch (fault) {
-      await engine.close()
-      throw fault
-    }
+    return await buildStore(config, { folder, world, log, engine, lock, listeners })
   } catch (fault) {
+    await engine.close()
     lock.release()
     throw fault
   }
-}
-
-interface EngineParts extends Pick<StoreParts, 'folder' | 'world' | 'log'> {
-  readonly ignoresLostSecrets: boolean
-}
-
-/** Opens the database that the configuration names. */
-function openEngine(config: Config, { folder, world, log, ignoresLostSecrets }: EngineParts): Promise<StoreEngine> {
-  const { ballastBytes, databaseBytesMax, responsesBytesMax, bodiesDays } = config
-  return openSqliteEngine({
-    folder,
-    ballastBytes,
-    databaseBytesMax,
-    responsesBytesMax,
-    bodiesDays,
-    auditLagMs: AUDIT_LAG_MS,
-    ignoresLostSecrets,
-    version,
-    log,
-    ledgerWaitMs: world.ledgerWaitMs,
-    dateMs: world.clock.dateMs,
-    onLost: world.onLedgerLost,
-  })
 }
 
 interface StoreParts {
@@ -146,9 +117,10 @@ interface StoreParts {
   readonly log: Log
   readonly engine: StoreEngine
   readonly lock: { release(): void }
+  readonly listeners: GatewayListeners
 }
 
-async function buildStore(config: Config, { folder, world, log, engine, lock }: StoreParts): Promise<Store> {
+async function buildStore(config: Config, { folder, world, log, engine, lock, listeners }: StoreParts): Promise<Store> {
   const { writer, reader, bodies, statistics, queries, jobs, mintId } = engine
   const { dateMs } = world.clock
   const watch = buildLedgerAuditor({ source: engine.audit, writer, jobs, everyMs: config.auditMs, log })
@@ -163,13 +135,6 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
     onProblem: detail => log.warn('the vault could not store or read something', { detail }),
   })
   const { rules, catalogue, useCatalogue } = await openRules(config, { reader, seal, log })
-  const listeners: GatewayListeners = {
-    price: () => {},
-    priceRows: () => {},
-    keyEnds: noCalls,
-    running: undefined,
-    state: () => undefined,
-  }
   const site = await SiteSettings.open(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
   const deleting = new RecordDeleter({ writer, desk: queries, bodies, statistics, reader, retentionDays, dateMs })
@@ -200,7 +165,7 @@ async function buildStore(config: Config, { folder, world, log, engine, lock }: 
     onKeyChanged: () => keys.clear(),
     ...forwardTo(listeners),
     audit: watch.audit,
-    backUp: to => backUp(folder.path, to, version),
+    backUp: to => (engine.kind === 'sqlite' ? backUp(folder.path, to, version) : Promise.reject(noBackup())),
     auditor: watch.auditor,
     rules,
     rotation,
@@ -296,6 +261,12 @@ const forwardTo = (listeners: GatewayListeners) => ({
   state: () => listeners.state(),
 })
 
+/** PostgreSQL has its own tools for this, which also work while the database is in use. */
+const noBackup = (): Refusal =>
+  new Refusal('state_unfit', 'no backup of PostgreSQL', {
+    text: 'The data is in PostgreSQL: back it up with pg_dump or with the tools of your provider, and keep the secrets.',
+  })
+
 const noCalls: GatewayListeners['keyEnds'] = {
   end: () => {},
   expires: () => {},
@@ -372,6 +343,8 @@ interface GatewayListeners {
   priceRows(rows: readonly PriceRow[]): void
   /** Ends the calls of a key that is revoked or expires. */
   keyEnds: KeyLifetime & Pick<KeyRevocations, 'checkAgain'>
+  /** Ends all active calls. It resolves when none is left. */
+  endCalls(): Promise<void>
   /** The state of the gateway. */
   state(): Promise<GatewayState> | undefined
   /** What only a running gateway can answer. */

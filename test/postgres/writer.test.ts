@@ -148,7 +148,10 @@ describe.skipIf(!hasPostgres)('the writer on PostgreSQL', () => {
     let isFull = true
     const filled = new PostgresWriter({
       ledger: await openLedger(),
-      pool: { transact: steps => cold.transact(isFull ? full() : steps) },
+      pool: {
+        transact: steps => cold.transact(isFull ? full() : steps),
+        runAlone: statement => cold.runAlone(statement),
+      },
     })
     expect(await codeOf(filled.run('setSetting', { name: 'a', value: 'b' }))).toBe('storage_full')
     expect(filled.isDiskFull).toBe(true)

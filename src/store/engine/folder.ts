@@ -44,6 +44,7 @@ export const STATISTICS_FILE = 'stats.db'
 const BODIES_FILE = 'bodies.db'
 
 export const databaseOf = (folder: string): string => join(folder, DATABASE)
+export const statisticsOf = (folder: string): string => join(folder, STATISTICS_FILE)
 export const bodiesOf = (folder: string): string => join(folder, BODIES_FILE)
 
 /** The size of the log of changes that are not merged into the database yet. It grows while a reader does not end. */
@@ -101,7 +102,7 @@ export function openFolder(path: string, env: EnvironmentVariables, replacesLost
     lacksDatabase,
     database,
     bodies: bodiesOf(folder),
-    statistics: join(folder, STATISTICS_FILE),
+    statistics: statisticsOf(folder),
     socket,
     ...openedSecrets,
   }

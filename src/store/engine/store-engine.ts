@@ -86,6 +86,10 @@ export interface Processes {
   readonly count: number
   /** Whether this process may take calls: no other process can have taken it for dead, and its configuration is current. */
   readonly mayServe: boolean
+  /** The name of this process. No other process that uses the database has or had it. */
+  readonly name: string
+  /** The name of the database, which no other database has. */
+  readonly databaseName: string
 }
 
 export interface StoreEngine {

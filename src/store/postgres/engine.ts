@@ -4,7 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
 import { openDatabase } from './connect.ts'
-import type { BatchOwner } from './ledger-batch.ts'
+import type { Membership } from './membership.ts'
 import type { PoolOptions, PostgresAddress } from './pools.ts'
 import { PostgresPool } from './pools.ts'
 import type { ProcessOptions } from './process-keeper.ts'
@@ -29,7 +29,7 @@ export interface EngineContext extends Pick<StoreEngine, 'writer' | 'reader'> {
   /** Opens a pool, which the engine closes. */
   openPool(options: Omit<PoolOptions, 'address'>): PostgresPool
   /** The slot and epoch of this process. They change when it was fenced and has joined again. */
-  owner(): BatchOwner
+  owner(): Pick<Membership, 'slot' | 'epoch' | 'isAlive'>
 }
 
 export interface PostgresEngineOptions extends Omit<ProcessOptions, 'mark' | 'address'> {
@@ -76,8 +76,7 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
     const reader = openPostgresReader(reads)
     const queries = new PostgresQueries(queryPool)
     const totals = await PostgresTotals.open(queryPool)
-    const owner = (): BatchOwner => joined.owner
-    const parts = await options.openParts({ address: database, openPool, owner, writer, reader })
+    const parts = await options.openParts({ address: database, openPool, owner: () => joined.owner, writer, reader })
     const { statistics, bodies, audit, secretScan, jobs, changes } = parts
     return {
       kind: 'postgres',
@@ -89,6 +88,10 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
         get mayServe() {
           return joined.mayServe && parts.isCurrent()
         },
+        get name() {
+          return `${joined.owner.slot}.${joined.owner.epoch}`
+        },
+        databaseName: mark,
       },
       mintId: () => joined.mintId(),
       async close() {

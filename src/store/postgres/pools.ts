@@ -11,6 +11,18 @@ export type PostgresAddress =
   | { readonly url: string }
   | { readonly socket: string; readonly username: string; readonly database: string }
 
+/** The address in a URL. With `?host=/run/postgresql` it is the unix socket in that folder. */
+export function addressOfUrl(url: string): PostgresAddress {
+  const { searchParams, port, username, pathname } = new URL(url)
+  const folder = searchParams.get('host')
+  if (!folder?.startsWith('/')) return { url }
+  return {
+    socket: `${folder}/.s.PGSQL.${port || 5432}`,
+    username: decodeURIComponent(username),
+    database: decodeURIComponent(pathname.slice(1)),
+  }
+}
+
 export interface PoolOptions {
   readonly address: PostgresAddress
   readonly connections: number

@@ -8,6 +8,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Processes } from '../engine/store-engine.ts'
+import { recoverDeadJobs } from './jobs.ts'
 import { LedgerWriter } from './ledger.ts'
 import type { BatchOwner } from './ledger-batch.ts'
 import { Membership, RENEW_EVERY_MS } from './membership.ts'
@@ -41,7 +42,7 @@ const REJOIN_EVERY_MS = 1_000
 /** In the data folder: which process used it last. */
 const NOTE = 'process.json'
 
-export class ProcessKeeper implements Processes {
+export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
   readonly #pools: KeeperPools
   readonly #options: ProcessOptions
   #member!: Membership
@@ -69,7 +70,7 @@ export class ProcessKeeper implements Processes {
     return keeper
   }
 
-  get owner(): BatchOwner {
+  get owner(): Membership {
     return this.#member
   }
 
@@ -156,6 +157,7 @@ export class ProcessKeeper implements Processes {
 
   async #recover(): Promise<void> {
     const calls = await recoverDeadCalls(this.#pools.lease, this.#ledger)
+    await recoverDeadJobs(this.#pools.lease)
     if (calls > 0) this.#options.onRecovered?.(calls)
   }
 
