@@ -270,7 +270,7 @@ interface StorageParts extends Pick<Store, 'folder' | 'writer' | 'reader'> {
 function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateMs }: StorageParts) {
   const { encryption } = folder.secrets
   const bodies = new BodyStore({
-    path: folder.bodies,
+    place: { path: folder.bodies },
     encryption,
     days: config.bodiesDays,
     dateMs,

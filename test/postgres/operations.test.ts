@@ -49,7 +49,11 @@ describe.skipIf(!hasPostgres)('random operations', () => {
 
   /** The triggers of deliveries use the wall clock. */
   const hidden = (table: string): readonly string[] =>
-    table === 'webhook_delivery' ? ['made_ms', 'id'] : ['transfer', 'price'].includes(table) ? ['seq', 'version', 'xid'] : []
+    table === 'webhook_delivery'
+      ? ['made_ms', 'id']
+      : ['transfer', 'price'].includes(table)
+        ? ['seq', 'version', 'xid']
+        : []
 
   test('have the same results and leave the same rows', async () => {
     const answers = new Set<string>()

@@ -6,7 +6,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
-import type { PoolOptions } from '../../src/store/postgres/pools.ts'
+import type { PoolOptions, PostgresAddress } from '../../src/store/postgres/pools.ts'
 import { PostgresPool } from '../../src/store/postgres/pools.ts'
 
 const VERSIONS = '/usr/lib/postgresql'
@@ -54,6 +54,7 @@ export interface TestPostgres {
   open(options?: Partial<PoolOptions>, template?: string): Promise<PostgresPool>
   /** The name of the database that was created last. */
   readonly lastDatabase: string
+  addressOf(database: string): PostgresAddress
   /** Opens another pool on a database. */
   openAgain(database: string, options?: Partial<PoolOptions>): PostgresPool
   /** Closes all pools. */
@@ -77,9 +78,13 @@ export async function startPostgres(): Promise<TestPostgres> {
     { cwd: folder, stdout: 'ignore', stderr: 'ignore' },
   )
   const pools: PostgresPool[] = []
+  const addressOf = (database: string): PostgresAddress => ({
+    socket: join(folder, '.s.PGSQL.5432'),
+    username: 'weir',
+    database,
+  })
   const openAgain = (database: string, options: Partial<PoolOptions> = {}): PostgresPool => {
-    const address = { socket: join(folder, '.s.PGSQL.5432'), username: 'weir', database }
-    const pool = new PostgresPool({ address, connections: 2, deadlineMs: 10_000, ...options })
+    const pool = new PostgresPool({ address: addressOf(database), connections: 2, deadlineMs: 10_000, ...options })
     pools.push(pool)
     return pool
   }
@@ -89,6 +94,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     await Promise.all(pools.splice(0).map(pool => pool.close()))
   }
   return {
+    addressOf,
     openAgain,
     get lastDatabase() {
       return `test_${count}`

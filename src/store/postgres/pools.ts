@@ -16,6 +16,8 @@ export interface PoolOptions {
   readonly connections: number
   /** The longest time for one statement, and for waiting for a free connection. */
   readonly deadlineMs: number
+  /** Settings of PostgreSQL for all connections of the pool. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 export class DeadlineError extends Error {}
@@ -137,7 +139,7 @@ export class PostgresPool {
   }
 }
 
-function connect({ address, connections, deadlineMs }: PoolOptions): SQL {
+function connect({ address, connections, deadlineMs, settings }: PoolOptions): SQL {
   const { socket, ...named } = 'url' in address ? { ...address, socket: undefined } : address
   return new SQL({
     adapter: 'postgres',
@@ -147,7 +149,11 @@ function connect({ address, connections, deadlineMs }: PoolOptions): SQL {
     // All integers are read as bigint, as on SQLite.
     bigint: true,
     connectionTimeout: Math.ceil(deadlineMs / 1_000),
-    connection: { application_name: 'weir', statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)) },
+    connection: {
+      application_name: 'weir',
+      statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)),
+      ...settings,
+    },
   } as SQL.Options)
 }
 

@@ -67,7 +67,7 @@ const readParts = postgresQuery<{ part: string; value: string }>(
      FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE NOT t.tgisinternal AND NOT c.relispartition AND ${OURS}
    UNION ALL
-   SELECT 'index ' || ${NAME('c.relname')}, CASE WHEN i.indisvalid THEN '' ELSE 'invalid' END
+   SELECT 'index ' || c.relname, CASE WHEN i.indisvalid THEN '' ELSE 'invalid' END
      FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE NOT c.relispartition AND ${OURS}
    UNION ALL

@@ -79,7 +79,7 @@ export class Rotation {
 
   constructor(parts: RotationParts) {
     this.#parts = parts
-    this.#scan = new SecretScan(parts.folder.database)
+    this.#scan = new SecretScan({ path: parts.folder.database })
     const { writer, bodies, pause } = parts
     this.#reseal = new Resealer({
       encryption: parts.folder.secrets.encryption,
