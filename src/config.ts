@@ -113,7 +113,9 @@ export function readConfig(env: Environment): Config {
     )
   }
   if (text('WEIR_REDIS_URL', '') !== '' && text('WEIR_DATABASE_URL', '') === '') {
-    throw new ConfigError('WEIR_REDIS_URL is for several gateways, which need a PostgreSQL database: set WEIR_DATABASE_URL.')
+    throw new ConfigError(
+      'WEIR_REDIS_URL is for several gateways, which need a PostgreSQL database: set WEIR_DATABASE_URL.',
+    )
   }
   return Object.freeze({
     host: text('HOST', '127.0.0.1'),

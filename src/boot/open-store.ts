@@ -3,6 +3,7 @@
 
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'
+import { refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { buildLog, describeFault } from '../base/log.ts'
 import { Seal } from '../base/secrets/seal.ts'
@@ -262,10 +263,11 @@ const forwardTo = (listeners: GatewayListeners) => ({
 })
 
 /** PostgreSQL has its own tools for this, which also work while the database is in use. */
-const noBackup = (): Refusal =>
-  new Refusal('state_unfit', 'no backup of PostgreSQL', {
-    text: 'The data is in PostgreSQL: back it up with pg_dump or with the tools of your provider, and keep the secrets.',
-  })
+const noBackup = (): Error =>
+  refusal(
+    'state_unfit',
+    'The data is in PostgreSQL: back it up with pg_dump or with the tools of your provider, and keep the secrets.',
+  )
 
 const noCalls: GatewayListeners['keyEnds'] = {
   end: () => {},

@@ -127,8 +127,8 @@ export async function startPostgres({ hba, tls }: TestServerOptions = {}): Promi
     await Promise.all(pools.splice(0).map(pool => pool.close()))
   }
   return {
-    openAgain,
     addressOf,
+    openAgain,
     socket,
     port,
     get lastDatabase() {

@@ -50,7 +50,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
     onError: detail => log.warn('statistics could not be updated yet', { detail }),
   })
   const bodies = new BodyStore({
-    path: folder.bodies,
+    place: { path: folder.bodies },
     encryption: folder.secrets.encryption,
     days: parts.bodiesDays,
     dateMs,
@@ -58,7 +58,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
   })
   const totals = new LedgerTotalsReader(database)
   const auditing = new AuditWorker({ path: database, lagMs: parts.auditLagMs, rests: true, deep: false })
-  const secretScan = new SecretScan(database)
+  const secretScan = new SecretScan({ path: database })
   return {
     kind: 'sqlite',
     writer,

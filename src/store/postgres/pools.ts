@@ -28,6 +28,8 @@ export interface PoolOptions {
   readonly connections: number
   /** The longest time for one statement, and for waiting for a free connection. */
   readonly deadlineMs: number
+  /** Settings of PostgreSQL for all connections of the pool. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 export class DeadlineError extends Error {}
@@ -176,7 +178,7 @@ export class PostgresPool {
   }
 }
 
-function connect({ address, connections, deadlineMs }: PoolOptions): SQL {
+function connect({ address, connections, deadlineMs, settings }: PoolOptions): SQL {
   const { socket, ...named } = 'url' in address ? { ...address, socket: undefined } : address
   return new SQL({
     adapter: 'postgres',
@@ -191,6 +193,7 @@ function connect({ address, connections, deadlineMs }: PoolOptions): SQL {
       statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)),
       // Not in a schema that has the name of the user.
       search_path: 'public',
+      ...settings,
     },
   } as SQL.Options)
 }

@@ -1,5 +1,8 @@
 // The types that the body store shares with its thread.
 
+import type { DataPlace } from '../engine/thread-reads.ts'
+import type { ResealCursor } from '../secrets/resealed-rows.ts'
+
 export interface BodiesThreadMethods {
   /** Returns of how many calls the bodies were deleted to make room. */
   keep(bodies: BodiesToStore): number
@@ -14,8 +17,20 @@ export interface BodiesThreadMethods {
   close(): void
 }
 
+/** Where the thread stores bodies. On SQLite all methods are synchronous; on PostgreSQL they are carried out in order. */
+export interface StoredBodies {
+  keep(bodies: BodiesToStore): number | Promise<number>
+  read(callId: number): CallBodies | undefined | Promise<CallBodies | undefined>
+  erase(callIds: readonly number[]): void | Promise<void>
+  /** Deletes some bodies of calls with lower ids. Returns whether there may be more. */
+  forgetSome(before: number): boolean | Promise<boolean>
+  /** Encrypts some bodies with the newest secret. Returns where to continue; undefined at the end. */
+  resealSome(cursor: ResealCursor): ResealCursor | undefined | Promise<ResealCursor | undefined>
+  close(): void | Promise<void>
+}
+
 export interface BodiesSetup {
-  readonly path: string
+  readonly place: DataPlace
   readonly quota: BodiesQuota
   /** Newest first. */
   readonly secrets: readonly string[]

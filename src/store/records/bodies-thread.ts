@@ -1,26 +1,27 @@
-// The thread that owns the file of bodies: it compresses, encrypts and writes bodies, reads them, and deletes old ones.
+// The thread that owns the file of bodies, or a connection to the table of them: it compresses, encrypts and writes bodies,
+// reads them, and deletes old ones.
 
 import type { Database } from 'bun:sqlite'
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { Seal } from '../../base/secrets/seal.ts'
-import { Secret } from '../../base/secrets/secret.ts'
-import { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { errorText, serveThread } from '../../base/threads/serve-thread.ts'
 import { openWriter } from '../engine/database.ts'
 import type { RunSteps } from '../engine/sqlite-steps.ts'
 import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import { BodyTable } from '../postgres/bodies.ts'
 import type { ResealCursor } from '../secrets/resealed-rows.ts'
-import { resealedWriter, resealSome, resealStart } from '../secrets/resealed-rows.ts'
+import { resealedWriter, resealReader, resealStart } from '../secrets/resealed-rows.ts'
 import { bodyColumns } from '../secrets/secret-marks.ts'
 import type {
   BodiesQuota,
   BodiesSetup,
   BodiesThreadMethods,
   BodiesToStore,
-  BodyPart,
   CallBodies,
+  StoredBodies,
 } from './bodies-messages.ts'
+import type { BodyRow } from './body-seal.ts'
+import { BodySeal } from './body-seal.ts'
 import { createBodyTables } from './body-tables.ts'
 
 const ROWS_PER_SWEEP = 100
@@ -30,15 +31,7 @@ const CHECK_EVERY_MS = 1_000
 const RESEAL_PAUSE_MS = 5
 
 const writeResealed = resealedWriter(bodyColumns)
-
-type Column = 'request' | 'answer'
-
-interface BodyRow {
-  readonly request: Uint8Array
-  readonly request_truncated: bigint
-  readonly answer: Uint8Array
-  readonly answer_truncated: bigint
-}
+const resealSome = resealReader(bodyColumns)
 
 interface OwnedRow {
   readonly call_id: bigint
@@ -52,11 +45,10 @@ function largestAccount(bytesOf: ReadonlyMap<number, number>): number {
   return largestId
 }
 
-class BodyFile {
+class BodyFile implements StoredBodies {
   readonly #db: Database
   readonly #folder: string
-  readonly #ring: SecretRing
-  readonly #seal: Seal
+  readonly #seal: BodySeal
   readonly #runSteps: RunSteps
   readonly #insert
   readonly #find
@@ -73,11 +65,10 @@ class BodyFile {
   #hasSpace = true
   #checkedMs = Number.NEGATIVE_INFINITY
 
-  constructor(path: string, ring: SecretRing, quota: BodiesQuota) {
+  constructor(path: string, seal: BodySeal, quota: BodiesQuota) {
     this.#folder = dirname(path)
     this.#quota = quota
-    this.#ring = ring
-    this.#seal = new Seal(ring)
+    this.#seal = seal
     this.#db = openWriter(path)
     // A crash may lose the last bodies, but never damages the file.
     this.#db.run('PRAGMA synchronous = NORMAL')
@@ -119,17 +110,15 @@ class BodyFile {
   }
 
   /** Stores the bodies of a call. Returns the number of calls whose bodies were deleted to make room. */
-  keep({ callId, accountId, bytes, requestBytes, truncated }: BodiesToStore): number {
+  keep(bodies: BodiesToStore): number {
     if (!this.#checkSpace()) throw new Error('the disk is nearly full')
-    const request = this.#encrypt(callId, 'request', bytes.subarray(0, requestBytes))
-    const answer = this.#encrypt(callId, 'answer', bytes.subarray(requestBytes))
-    const size = request.length + answer.length
+    const { callId, accountId, values, bytes } = this.#seal.seal(bodies)
     let replaced = 0
     this.#runInTransaction(() => {
-      const { changes } = this.#insert.run(callId, request, truncated[0] ? 1 : 0, answer, truncated[1] ? 1 : 0)
+      const { changes } = this.#insert.run(callId, ...values)
       if (changes === 0) return
-      this.#insertOwner.run(callId, accountId, size)
-      this.#addBytes(accountId, size)
+      this.#insertOwner.run(callId, accountId, bytes)
+      this.#addBytes(accountId, bytes)
       replaced = this.#makeRoom(accountId)
     })
     return replaced
@@ -168,12 +157,7 @@ class BodyFile {
 
   read(callId: number): CallBodies | undefined {
     const row = this.#find.get(callId) as BodyRow | null
-    if (row === null) return undefined
-    const part = (column: Column): BodyPart => ({
-      bytes: Bun.zstdDecompressSync(this.#seal.open({ table: 'body', row: callId, column }, row[column])),
-      truncated: row[`${column}_truncated`] === 1n,
-    })
-    return { request: part('request'), answer: part('answer') }
+    return row === null ? undefined : this.#seal.open(callId, row)
   }
 
   /** Deletes some bodies of calls with ids below `before`. Returns whether there may be more. */
@@ -191,18 +175,13 @@ class BodyFile {
   /** Encrypts some bodies with the newest secret. Returns where to continue; undefined at the end. */
   resealSome(cursor: ResealCursor): ResealCursor | undefined {
     if (!this.#checkSpace()) throw new Error('the disk is nearly full')
-    const resealing = { columns: bodyColumns, seal: this.#seal, newest: this.#ring.newestFingerprint }
-    const { rows, next } = resealSome(this.#db, resealing, cursor)
+    const { rows, next } = this.#runSteps(resealSome(this.#seal.resealKeys, cursor))
     this.#db.transaction(() => rows.forEach(row => this.#runSteps(writeResealed(row)))).immediate()
     return next
   }
 
   close(): void {
     this.#db.close()
-  }
-
-  #encrypt(callId: number, column: Column, bytes: Uint8Array): Buffer {
-    return this.#seal.seal({ table: 'body', row: callId, column }, Bun.zstdCompressSync(bytes))
   }
 
   #checkSpace(): boolean {
@@ -214,32 +193,30 @@ class BodyFile {
   }
 }
 
-let file: BodyFile | undefined
+let stored: StoredBodies | undefined
 /** Why the file is not open. */
 let openProblem = 'the file of bodies is not open'
 
-let ring: SecretRing | undefined
+let seal: BodySeal | undefined
 
-const secretsOf = (texts: readonly string[]): readonly Secret[] => texts.map(text => new Secret(text))
-
-function open({ path, secrets, quota }: BodiesSetup): void {
+function open({ place, secrets, quota }: BodiesSetup): void {
   try {
-    ring = new SecretRing(secretsOf(secrets))
-    file = new BodyFile(path, ring, quota)
+    seal = new BodySeal(secrets)
+    stored = 'path' in place ? new BodyFile(place.path, seal, quota) : new BodyTable(place, seal, quota)
   } catch (fault) {
     openProblem = errorText(fault)
   }
 }
 
-function openedFile(): BodyFile {
-  if (file === undefined) throw new Error(openProblem)
-  return file
+function opened(): StoredBodies {
+  if (stored === undefined) throw new Error(openProblem)
+  return stored
 }
 
 /** Deletes some at a time, so that new bodies do not wait. */
-function forgetBefore(callId: number): void {
+async function forgetBefore(callId: number): Promise<void> {
   try {
-    if (file?.forgetSome(callId)) setTimeout(() => forgetBefore(callId), 0)
+    if (await stored?.forgetSome(callId)) setTimeout(() => void forgetBefore(callId), 0)
   } catch {
     // The next sweep tries again.
   }
@@ -247,28 +224,30 @@ function forgetBefore(callId: number): void {
 
 /** Encrypts some bodies at a time. It starts again when the secrets have changed meanwhile. */
 async function reseal(): Promise<void> {
-  let secrets = ring?.all
-  let cursor = openedFile().resealSome(resealStart)
+  let secrets = seal?.secrets
+  let cursor = await opened().resealSome(resealStart)
   while (cursor !== undefined) {
     await new Promise(resolve => setTimeout(resolve, RESEAL_PAUSE_MS))
-    const isChanged = secrets !== ring?.all
-    secrets = ring?.all
-    cursor = openedFile().resealSome(isChanged ? resealStart : cursor)
+    const isChanged = secrets !== seal?.secrets
+    secrets = seal?.secrets
+    cursor = await opened().resealSome(isChanged ? resealStart : cursor)
   }
 }
 
 serveThread<BodiesThreadMethods, BodiesSetup>(setup => {
   open(setup)
   return {
-    keep: bodies => openedFile().keep(bodies),
-    read: callId => openedFile().read(callId),
-    erase: callIds => openedFile().erase(callIds),
-    forgetBefore,
+    keep: bodies => opened().keep(bodies),
+    read: callId => opened().read(callId),
+    erase: callIds => opened().erase(callIds),
+    // Its end is not waited for.
+    forgetBefore: callId => void forgetBefore(callId),
     reseal,
-    replaceSecrets: secrets => ring?.replace(secretsOf(secrets)),
-    close() {
-      file?.close()
-      file = undefined
+    replaceSecrets: secrets => seal?.replaceSecrets(secrets),
+    async close() {
+      const closing = stored?.close()
+      stored = undefined
+      await closing
     },
   }
 })

@@ -46,7 +46,7 @@ interface StoreOptions {
 
 function open(options: StoreOptions = {}): BodyStore {
   const bodies = new BodyStore({
-    path,
+    place: { path },
     encryption: options.ring ?? buildSecretRing(options.secret ?? 's'.repeat(43)),
     days: options.days ?? 30,
     ...(options.quota && { quota: options.quota }),

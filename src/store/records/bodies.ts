@@ -1,6 +1,7 @@
-// Stores the bodies of requests and answers, for keys and accounts that have this enabled, in a separate file. A thread
-// compresses, encrypts and writes them. Storing is best effort: it never makes a call wait or fail, and bodies that the
-// disk cannot take in time are dropped and counted. Until the first body there is no thread and no file.
+// Stores the bodies of requests and answers, for keys and accounts that have this enabled, in a separate file, or in a
+// table of PostgreSQL. A thread compresses, encrypts and writes them. Storing is best effort: it never makes a call wait
+// or fail, and bodies that the disk cannot take in time are dropped and counted. Until the first body there is no thread
+// and no file.
 
 import { existsSync } from 'node:fs'
 import { bounds } from '../../base/bounds.ts'
@@ -9,6 +10,7 @@ import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { Thread } from '../../base/threads/thread.ts'
 import { DAY_MS } from '../../base/time.ts'
 import { StoreError } from '../engine/database.ts'
+import type { DataPlace } from '../engine/thread-reads.ts'
 import type {
   BodiesQuota,
   BodiesSetup,
@@ -30,7 +32,7 @@ export const defaultQuota: BodiesQuota = {
 }
 
 export interface BodyStoreParts {
-  readonly path: string
+  readonly place: DataPlace
   readonly encryption: SecretRing
   /** How many days bodies are kept; zero: no bodies are stored. */
   readonly days: number
@@ -55,10 +57,10 @@ export class BodyStore {
 
   constructor(parts: BodyStoreParts) {
     this.#parts = parts
-    const { path, quota = defaultQuota } = parts
+    const { place, quota = defaultQuota } = parts
     this.#thread = new Thread({
       url: new URL('./bodies-thread.ts', import.meta.url),
-      setup: () => ({ path, quota, secrets: this.#secrets() }),
+      setup: () => ({ place, quota, secrets: this.#secrets() }),
       onFailure: (detail, name) => new StoreError(failureTexts[name]?.(detail) ?? detail),
       onDeath: detail => this.#fail(detail),
     })
@@ -158,7 +160,8 @@ export class BodyStore {
   }
 
   #hasFile(): boolean {
-    return !this.#hasFailed && (this.#thread.isRunning || existsSync(this.#parts.path))
+    const { place } = this.#parts
+    return !this.#hasFailed && (this.#thread.isRunning || !('path' in place) || existsSync(place.path))
   }
 
   /** Counts a call whose bodies are not stored. */

@@ -7,8 +7,8 @@ import { fingerprintIn, Seal } from '../../base/secrets/seal.ts'
 import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import { migrate } from '../engine/database.ts'
 import { sqliteSteps } from '../engine/sqlite-steps.ts'
-import type { ResealCursor, ResealedRow } from './resealed-rows.ts'
-import { resealedWriter, resealSome, resealStart } from './resealed-rows.ts'
+import type { ResealCursor, ResealedRow, ResealStep } from './resealed-rows.ts'
+import { resealedWriter, resealReader, resealStart } from './resealed-rows.ts'
 import type { SealedColumn } from './secret-marks.ts'
 import { countSealed, pepperedTables, sealedColumns } from './secret-marks.ts'
 
@@ -18,7 +18,8 @@ const ring = buildSecretRing(newSecret, oldSecret)
 const [newest, older] = ring.fingerprints as [string, string]
 const seal = new Seal(ring)
 const writeResealed = resealedWriter(sealedColumns)
-const resealing = { columns: sealedColumns, seal, newest }
+const resealSome = resealReader(sealedColumns)
+const resealing = { seal, newest }
 
 let db: Database
 beforeEach(() => {
@@ -41,7 +42,7 @@ function resealAll(between: (rows: readonly ResealedRow[]) => void = () => {}): 
   const runSteps = sqliteSteps(db)
   let count = 0
   for (let cursor: ResealCursor | undefined = resealStart; cursor !== undefined; ) {
-    const { rows, next }: ReturnType<typeof resealSome> = resealSome(db, resealing, cursor)
+    const { rows, next }: ResealStep = runSteps(resealSome(resealing, cursor))
     between(rows)
     count += rows.filter(row => runSteps(writeResealed(row))).length
     cursor = next
@@ -132,7 +133,7 @@ test('the values of every table are encrypted again, whatever its primary key is
   db.run('PRAGMA ignore_check_constraints = ON')
   for (const table of new Set(sealedColumns.map(one => one.table))) fillRow(table)
   const sum = (fingerprint: string): number =>
-    Object.values(countSealed(db)[fingerprint] ?? {}).reduce((all, one) => all + one, 0)
+    Object.values(sqliteSteps(db)(countSealed())[fingerprint] ?? {}).reduce((all, one) => all + one, 0)
   expect([sum(older), sum(newest)]).toEqual([sealedColumns.length, 0])
   expect(resealAll()).toBe(sealedColumns.length)
   expect([sum(older), sum(newest)]).toEqual([0, sealedColumns.length])
@@ -168,7 +169,7 @@ test('any number of rows of any size is encrypted again, except for damaged ones
       })
       const intact = sizes.filter(([, isDamaged]) => !isDamaged).length
       expect(resealAll()).toBe(intact)
-      const counted = countSealed(db)
+      const counted = sqliteSteps(db)(countSealed())
       expect([counted[newest]?.kept_answer ?? 0, counted[older]?.kept_answer ?? 0]).toEqual([
         intact,
         sizes.length - intact,

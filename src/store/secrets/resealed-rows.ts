@@ -1,7 +1,6 @@
 // Encrypts values of older keys with the newest key, some at a time. One thread may read the rows and another one may
 // write them: a row that has changed meanwhile is left as it is.
 
-import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import type { Seal } from '../../base/secrets/seal.ts'
 import { envelopeHead, SealError } from '../../base/secrets/seal.ts'
 import type { Steps } from '../engine/steps.ts'
@@ -34,8 +33,7 @@ export interface ResealStep {
   readonly next: ResealCursor | undefined
 }
 
-export interface ResealOptions {
-  readonly columns: readonly SealedColumn[]
+export interface ResealKeys {
   readonly seal: Seal
   /** The mark of the newest key of the seal. */
   readonly newest: string
@@ -47,69 +45,67 @@ const BYTES_PER_STEP = 256 * 1024
 
 export const resealStart: ResealCursor = { columnIndex: 0, after: null }
 
-/** Encrypts some values with the newest key. Values that cannot be decrypted are skipped; they are lost anyway. */
-export function resealSome(db: Database, resealing: ResealOptions, { columnIndex, after }: ResealCursor): ResealStep {
-  const column = resealing.columns[columnIndex]
-  if (column === undefined) return { rows: [], next: undefined }
-  const keys = staleKeys(db, { column, newest: resealing.newest, after })
-  const rows: ResealedRow[] = []
-  let [bytes, last] = [0, after]
-  for (const key of keys) {
-    const sealed = resealRow(db, { ...resealing, column, key })
-    last = key
-    if (sealed === undefined) continue
-    rows.push({ columnIndex, key, ...sealed })
-    bytes += sealed.sealed.length
-    if (bytes >= BYTES_PER_STEP) return { rows, next: { columnIndex, after: last } }
-  }
-  return {
-    rows,
-    next: keys.length < ROWS_PER_STEP ? { columnIndex: columnIndex + 1, after: null } : { columnIndex, after: last },
+/**
+ * Makes the statements that read rows of older keys. The steps encrypt some values with the newest key. Values that
+ * cannot be decrypted are skipped; they are lost anyway.
+ */
+export function resealReader(
+  columns: readonly SealedColumn[],
+): (keys: ResealKeys, cursor: ResealCursor) => Steps<ResealStep> {
+  const readers = columns.map(columnReader)
+  return function* resealSome({ seal, newest }, { columnIndex, after }) {
+    const reader = readers[columnIndex]
+    if (reader === undefined) return { rows: [], next: undefined }
+    const keys = yield* reader.staleKeys(newest, after)
+    const rows: ResealedRow[] = []
+    let [bytes, last] = [0, after]
+    for (const key of keys) {
+      const sealed = yield* reader.resealRow(key, seal)
+      last = key
+      if (sealed === undefined) continue
+      rows.push({ columnIndex, key, ...sealed })
+      bytes += sealed.sealed.length
+      if (bytes >= BYTES_PER_STEP) return { rows, next: { columnIndex, after: last } }
+    }
+    const isOver = keys.length < ROWS_PER_STEP
+    return { rows, next: isOver ? { columnIndex: columnIndex + 1, after: null } : { columnIndex, after: last } }
   }
 }
 
-interface StaleQuery {
-  readonly column: SealedColumn
-  readonly newest: string
-  readonly after: PrimaryKeyValues | null
-}
+type RowValues = Readonly<Record<string, unknown>>
 
-function staleKeys(
-  db: Database,
-  { column: { table, column, key }, newest, after }: StaleQuery,
-): readonly PrimaryKeyValues[] {
-  const beyond = after === null ? '' : `AND (${key.join()}) > (${key.map((_, index) => `?${index + 2}`).join()})`
-  const sql = `SELECT {key} FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> ?1 {beyond}
+function columnReader({ table, column, key: keyNames, row: rowNames, sealedIn = table }: SealedColumn) {
+  const staleSql = `SELECT {key} FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> ?1 {beyond}
     ORDER BY {key} LIMIT {limit}`
-  const filled = fillSql(sql, { table, column, key: key.join(), beyond, limit: String(ROWS_PER_STEP) })
-  const found = db.query(filled).values(Buffer.from(newest, 'hex'), ...(after ?? []))
-  return found.map(values => values.map(value => (typeof value === 'bigint' ? Number(value) : (value as string))))
-}
-
-interface RowToReseal extends ResealOptions {
-  readonly column: SealedColumn
-  readonly key: PrimaryKeyValues
-}
-
-function resealRow(db: Database, { column: { table, column, sealedIn = table, ...names }, key, seal }: RowToReseal) {
-  const where = names.key.map((name, index) => `${name} = ?${index + 1}`).join(' AND ')
-  const sql = fillSql('SELECT {column}, {row} FROM {table} WHERE {where}', {
-    table,
-    column,
-    row: names.row.join(),
-    where,
-  })
-  const [found] = db.query(sql).values(...(key as SQLQueryBindings[]))
-  if (found === undefined) return undefined
-  const [envelope, ...row] = found as [Uint8Array | null, ...unknown[]]
-  if (envelope === null) return undefined
-  const place = { table: sealedIn, row: row.join('/'), column }
-  try {
-    const sealed = seal.seal(place, seal.open(place, envelope)).toString('base64')
-    return { head: envelopeHead(envelope).toString('hex'), sealed }
-  } catch (fault) {
-    if (fault instanceof SealError) return undefined
-    throw fault
+  const names = { table, column, key: keyNames.join(), row: rowNames.join(), limit: String(ROWS_PER_STEP) }
+  const beyond = `AND (${names.key}) > (${keyNames.map((_, index) => `?${index + 2}`).join()})`
+  const findFirst = query<RowValues>(fillSql(staleSql, { ...names, beyond: '' }))
+  const findNext = query<RowValues>(fillSql(staleSql, { ...names, beyond }))
+  const where = keyNames.map((name, index) => `${name} = ?${index + 1}`).join(' AND ')
+  const readRow = query<RowValues & { readonly envelope: Uint8Array | null }>(
+    fillSql('SELECT {column} AS envelope, {row} FROM {table} WHERE {where}', { ...names, where }),
+  )
+  return {
+    *staleKeys(newest: string, after: PrimaryKeyValues | null): Steps<readonly PrimaryKeyValues[]> {
+      const mark = Buffer.from(newest, 'hex')
+      const rows = after === null ? yield* findFirst.all(mark) : yield* findNext.all(mark, ...after)
+      return rows.map(row =>
+        keyNames.map(name => (typeof row[name] === 'bigint' ? Number(row[name]) : (row[name] as string))),
+      )
+    },
+    *resealRow(key: PrimaryKeyValues, seal: Seal): Steps<Pick<ResealedRow, 'head' | 'sealed'> | undefined> {
+      const found = yield* readRow.get(...key)
+      const envelope = found?.envelope ?? null
+      if (found === undefined || envelope === null) return undefined
+      const place = { table: sealedIn, row: rowNames.map(name => found[name]).join('/'), column }
+      try {
+        const sealed = seal.seal(place, seal.open(place, envelope)).toString('base64')
+        return { head: envelopeHead(envelope).toString('hex'), sealed }
+      } catch (fault) {
+        if (fault instanceof SealError) return undefined
+        throw fault
+      }
+    },
   }
 }
 

@@ -24,7 +24,7 @@ test.each(['pepper', 'jwt', 'encryption'] as const)(
     const rotation = new Rotation({
       folder,
       writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
-      scan: new SecretScan(folder.database),
+      scan: new SecretScan({ path: folder.database }),
       jobs: { isOurs: async () => true },
       bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
       readMarks: async () => [],

@@ -24,14 +24,14 @@ export interface PepperedTable {
   readonly pepper: string
   /** The name of the rows for people. */
   readonly name: string
-  /** The condition for rows that are still in use. */
+  /** The condition for rows that are still in use. `{nowMs}` is the time. */
   readonly live: string
 }
 
 /** The old secret of a rotated key, while it still works. */
-const LIVE_OLD_SECRET = 'old_digest IS NOT NULL AND old_until_ms > unixepoch() * 1000'
+const LIVE_OLD_SECRET = 'old_digest IS NOT NULL AND old_until_ms > {nowMs}'
 
-const LIVE_CODE = 'redeemed_ms IS NULL AND voided_ms IS NULL AND coalesce(expires_ms > unixepoch() * 1000, 1)'
+const LIVE_CODE = 'redeemed_ms IS NULL AND voided_ms IS NULL AND (expires_ms IS NULL OR expires_ms > {nowMs})'
 
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', digest: 'digest', pepper: 'pepper', name: 'keys', live: 'revoked_ms IS NULL' },
@@ -68,6 +68,8 @@ export const bodyColumns: readonly SealedColumn[] = [
   { table: 'body', column: 'answer', key: ['call_id'], row: ['call_id'] },
 ]
 
+const NOW = { sqlite: 'unixepoch() * 1000', postgres: 'CAST(extract(epoch FROM now()) * 1000 AS BIGINT)' } as const
+
 /** Fills an SQL template: replaces each `{name}`. */
 export function fillSql(sql: string, names: Readonly<Record<string, string>>): string {
   return sql.replace(/\{(\w+)\}/g, (_, name: string) => names[name]!)
@@ -96,34 +98,51 @@ export function* secretMarks(kind: SecretKind): Steps<readonly SecretMark[]> {
 /** How many rows need each secret, by the mark of the secret and the name of the rows. */
 export type SecretUseCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
 
-type CountedMarks = { mark: string | null; n: bigint }[]
+interface CountedMark {
+  readonly mark: string | null
+  readonly n: bigint
+}
+
+const PEPPERED = 'SELECT {pepper} AS mark, count(*) AS n FROM {table} WHERE {live} GROUP BY {pepper}'
+
+const pepperCounts = pepperedTables.map(({ table, pepper, name, live }) => {
+  const textFor = (nowMs: string): string => fillSql(PEPPERED, { table, pepper, live: fillSql(live, { nowMs }) })
+  return { name, count: query<CountedMark>({ sqlite: textFor(NOW.sqlite), postgres: textFor(NOW.postgres) }) }
+})
 
 /** Counts digests by pepper. `first` is the mark for digests without a mark. */
-export function countPeppered(db: Database, first: string): SecretUseCounts {
-  const sql = 'SELECT {pepper} AS mark, count(*) AS n FROM {table} WHERE {live} GROUP BY {pepper}'
-  return countByMark(
-    pepperedTables.map(({ table, pepper, name, live }) => {
-      const counted = db.query(fillSql(sql, { table, pepper, live })).all() as CountedMarks
-      return [name, counted.map(({ mark, n }) => ({ mark: mark ?? first, n }))]
-    }),
-  )
+export function* countPeppered(first: string): Steps<SecretUseCounts> {
+  const counts: [string, CountedMark[]][] = []
+  for (const { name, count } of pepperCounts) {
+    counts.push([name, (yield* count.all()).map(({ mark, n }) => ({ mark: mark ?? first, n }))])
+  }
+  return countByMark(counts)
 }
 
-/** Counts encrypted values by secret. It reads every encrypted value. */
-export function countSealed(db: Database, columns = sealedColumns): SecretUseCounts {
-  const sql = `SELECT lower(hex(substr({column}, 2, 4))) AS mark, count(*) AS n FROM {table}
-    WHERE {column} IS NOT NULL GROUP BY 1`
-  return countByMark(
-    columns.map(({ table, column }) => {
-      const name = columns.some(other => other.table === table && other.column !== column)
-        ? `${table}.${column}`
-        : table
-      return [name, db.query(fillSql(sql, { table, column })).all() as CountedMarks]
-    }),
-  )
+/** Makes the statements that count encrypted values by secret. They read every encrypted value. */
+export function sealedCounter(columns: readonly SealedColumn[]): () => Steps<SecretUseCounts> {
+  const counters = columns.map(({ table, column }) => {
+    const hasOthers = columns.some(other => other.table === table && other.column !== column)
+    const textFor = (mark: string): string =>
+      fillSql('SELECT {mark} AS mark, count(*) AS n FROM {table} WHERE {column} IS NOT NULL GROUP BY 1', {
+        ...{ table, column, mark: fillSql(mark, { column }) },
+      })
+    const count = query<CountedMark>({
+      sqlite: textFor('lower(hex(substr({column}, 2, 4)))'),
+      postgres: textFor("encode(substr({column}, 2, 4), 'hex')"),
+    })
+    return { name: hasOthers ? `${table}.${column}` : table, count }
+  })
+  return function* countSealed() {
+    const counts: [string, CountedMark[]][] = []
+    for (const { name, count } of counters) counts.push([name, yield* count.all()])
+    return countByMark(counts)
+  }
 }
 
-function countByMark(counts: readonly (readonly [string, CountedMarks])[]): SecretUseCounts {
+export const countSealed = sealedCounter(sealedColumns)
+
+function countByMark(counts: readonly (readonly [string, readonly CountedMark[]])[]): SecretUseCounts {
   const resting: Record<string, Record<string, number>> = {}
   for (const [name, counted] of counts) {
     for (const { mark, n } of counted) {
@@ -139,7 +158,8 @@ export function isPepperUsed(db: Database, { mark, isFirst }: SecretMark): boole
   const sql = 'SELECT 1 FROM {table} WHERE {live} AND ({pepper} = ?1 OR (?2 AND {pepper} IS NULL)) LIMIT 1'
   const values = [mark, Number(isFirst)] as const
   return pepperedTables.some(
-    ({ table, pepper, live }) => db.query(fillSql(sql, { table, pepper, live })).get(...values) !== null,
+    ({ table, pepper, live }) =>
+      db.query(fillSql(sql, { table, pepper, live: fillSql(live, { nowMs: NOW.sqlite }) })).get(...values) !== null,
   )
 }
 
@@ -157,17 +177,14 @@ export interface KeyOnOldPepper {
   readonly mark: string
 }
 
+const findOnOlder = query<{ id: bigint; name: string; suffix: string; mark: string }>(
+  `SELECT id, name, suffix, coalesce(pepper, ?2) AS mark FROM api_key
+   WHERE revoked_ms IS NULL AND coalesce(pepper, ?2) <> ?1 ORDER BY id LIMIT ?3`,
+)
+
 /** Some of the keys whose digest was made with an older pepper. */
-export function findKeysOnOldPeppers(
-  db: Database,
-  { newest, first, limit }: OldPepperQuery,
-): readonly KeyOnOldPepper[] {
-  const rows = db
-    .query(
-      `SELECT id, name, suffix, coalesce(pepper, ?2) AS mark FROM api_key
-       WHERE revoked_ms IS NULL AND coalesce(pepper, ?2) <> ?1 ORDER BY id LIMIT ?3`,
-    )
-    .all(newest, first, limit) as { id: bigint; name: string; suffix: string; mark: string }[]
+export function* findKeysOnOldPeppers({ newest, first, limit }: OldPepperQuery): Steps<readonly KeyOnOldPepper[]> {
+  const rows = yield* findOnOlder.all(newest, first, limit)
   return rows.map(row => ({ ...row, id: Number(row.id) }))
 }
 

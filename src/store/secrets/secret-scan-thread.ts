@@ -1,20 +1,28 @@
 // The thread that scans the database for digests and encrypted values by secret. It reads every encrypted value, which
 // would take too long on the thread that serves calls. It writes nothing.
 
-import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { Seal } from '../../base/secrets/seal.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import { serveThread } from '../../base/threads/serve-thread.ts'
-import { openReader } from '../engine/database.ts'
+import type { DataPlace, ThreadReads } from '../engine/thread-reads.ts'
+import { openThreadReads } from '../engine/thread-reads.ts'
 import type { ResealCursor, ResealStep } from './resealed-rows.ts'
-import { resealSome } from './resealed-rows.ts'
+import { resealReader } from './resealed-rows.ts'
 import type { KeyOnOldPepper, OldPepperQuery, SecretUseCounts } from './secret-marks.ts'
-import { bodyColumns, countPeppered, countSealed, findKeysOnOldPeppers, sealedColumns } from './secret-marks.ts'
+import {
+  bodyColumns,
+  countPeppered,
+  countSealed,
+  findKeysOnOldPeppers,
+  sealedColumns,
+  sealedCounter,
+} from './secret-marks.ts'
 
 export interface SecretScanMethods {
   countPeppered(query: { readonly first: string }): SecretUseCounts
+  /** `bodies` is the file of bodies on SQLite. */
   countSealed(query: { readonly bodies: string }): SecretUseCounts
   keysOnOlder(query: OldPepperQuery): readonly KeyOnOldPepper[]
   /** `secrets` has the newest first. */
@@ -35,12 +43,15 @@ function sealOf(secrets: readonly string[]): { seal: Seal; newest: string } {
   return { seal, newest: ring.newestFingerprint }
 }
 
+const resealSome = resealReader(sealedColumns)
+const countSealedBodies = sealedCounter(bodyColumns)
+
 /** Empty where no body was ever stored. */
-function countBodies(path: string): SecretUseCounts {
+function countBodiesInFile(path: string): SecretUseCounts | Promise<SecretUseCounts> {
   if (!existsSync(path)) return {}
-  const file = openReader(path)
+  const file = openThreadReads({ path })
   try {
-    return countSealed(file, bodyColumns)
+    return file.read(countSealedBodies())
   } finally {
     file.close()
   }
@@ -51,13 +62,15 @@ function merge(one: SecretUseCounts, other: SecretUseCounts): SecretUseCounts {
   return Object.fromEntries([...marks].map(mark => [mark, { ...one[mark], ...other[mark] }]))
 }
 
-serveThread<SecretScanMethods, string>(path => {
-  let db: Database | undefined
-  const database = (): Database => (db ??= openReader(path))
+serveThread<SecretScanMethods, DataPlace>(place => {
+  let opened: ThreadReads | undefined
+  const read: ThreadReads['read'] = steps => (opened ??= openThreadReads(place)).read(steps)
+  const countBodies = (path: string): SecretUseCounts | Promise<SecretUseCounts> =>
+    'path' in place ? countBodiesInFile(path) : read(countSealedBodies())
   return {
-    countPeppered: ({ first }) => countPeppered(database(), first),
-    countSealed: ({ bodies }) => merge(countSealed(database()), countBodies(bodies)),
-    keysOnOlder: query => findKeysOnOldPeppers(database(), query),
-    reseal: ({ secrets, cursor }) => resealSome(database(), { columns: sealedColumns, ...sealOf(secrets) }, cursor),
+    countPeppered: ({ first }) => read(countPeppered(first)),
+    countSealed: async ({ bodies }) => merge(await read(countSealed()), await countBodies(bodies)),
+    keysOnOlder: query => read(findKeysOnOldPeppers(query)),
+    reseal: ({ secrets, cursor }) => read(resealSome(sealOf(secrets), cursor)),
   }
 })

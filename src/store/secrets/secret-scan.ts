@@ -3,16 +3,17 @@
 
 import { Thread } from '../../base/threads/thread.ts'
 import { StoreError } from '../engine/database.ts'
+import type { DataPlace } from '../engine/thread-reads.ts'
 import type { SecretScanMethods } from './secret-scan-thread.ts'
 
 export class SecretScan {
-  readonly #thread: Thread<SecretScanMethods, string>
+  readonly #thread: Thread<SecretScanMethods, DataPlace>
   #users = 0
 
-  constructor(database: string) {
+  constructor(place: DataPlace) {
     this.#thread = new Thread({
       url: new URL('./secret-scan-thread.ts', import.meta.url),
-      setup: () => database,
+      setup: () => place,
       onFailure: detail => new StoreError(detail),
       onDeath: detail => new StoreError(detail),
     })

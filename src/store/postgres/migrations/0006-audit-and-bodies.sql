@@ -24,3 +24,25 @@ CREATE TABLE cancelled_hold (
   call_id BIGINT PRIMARY KEY,
   account_id BIGINT NOT NULL
 );
+
+-- Stored bodies of requests and answers, compressed and encrypted (records/bodies.ts). On SQLite they are in a file of
+-- their own.
+CREATE SCHEMA bodies;
+CREATE TABLE bodies.body (
+  call_id BIGINT PRIMARY KEY,
+  account_id BIGINT NOT NULL,
+  bytes BIGINT NOT NULL,
+  request BYTEA NOT NULL,
+  request_truncated BIGINT NOT NULL,
+  answer BYTEA NOT NULL,
+  answer_truncated BIGINT NOT NULL
+);
+-- The bytes are compressed already.
+ALTER TABLE bodies.body ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN answer SET STORAGE EXTERNAL;
+CREATE INDEX body_account ON bodies.body (account_id, call_id);
+
+-- The bytes of each account. Whoever changes bodies of an account locks its row first, in the order of accounts.
+CREATE TABLE bodies.share (
+  account_id BIGINT PRIMARY KEY,
+  bytes BIGINT NOT NULL
+) WITH (fillfactor = 50);
