@@ -62,7 +62,6 @@ import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
-import { noChanges } from '../store/engine/store-engine.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Catalogue, FoundProviders } from '../upstreams/catalogue.ts'
 import type { Model } from '../upstreams/provider.ts'
@@ -132,7 +131,7 @@ export function buildCalls(parts: CallParts) {
     dateMs,
   })
   const stages: Stages = {
-    configuration: noChanges,
+    configuration: store.engine.changes,
     authenticate,
     limitRate,
     refuseUnread,
