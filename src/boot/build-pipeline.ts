@@ -300,6 +300,7 @@ function buildChoice(parts: CallParts) {
     catalogue,
     prices,
     chance: random,
+    processes: parts.limitProcesses?.count,
     onCredentialOff,
     onQuotaSpent,
     onRecovered: onWellAgain,

@@ -1,10 +1,14 @@
 // What the operator is told at the start about a Redis that cannot be used, cannot be reached, or can.
 
 import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { checkRedis } from '../../src/store/redis/check.ts'
+import { cert, key } from '../support/certificate.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
 
 tellMissingRedis()
@@ -79,5 +83,36 @@ describe.if(hasRedis)('a real server', () => {
       `error: The Redis at 127.0.0.1:${port} does not accept the password of WEIR_REDIS_URL.`,
     )
     await redis.stop()
+  })
+
+  test('with TLS is usable if its certificate is trusted, and is not without TLS', async () => {
+    const port = await fakeServer('')
+    await new Promise(resolve => servers.pop()!.close(resolve))
+    const folder = mkdtempSync(join(tmpdir(), 'weir-tls-'))
+    const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    await Promise.all([Bun.write(certFile, cert), Bun.write(keyFile, key)])
+    const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile]
+    const tls = ['--tls-port', String(port), '--bind', '127.0.0.1', '--tls-auth-clients', 'no', ...files]
+    const redis = await startRedis(...tls)
+    const url = `rediss://127.0.0.1:${port}`
+    expect(await said(url)).toMatch(/^error: The TLS connection to the Redis at 127.0.0.1:\d+ failed \(\w+\)\.$/)
+    expect(await said(url.replace('rediss', 'redis'))).toMatch(/it needs TLS \(rediss:\/\/\)\.$/)
+    // Certificates are trusted from the start of a process on.
+    const program = `
+      import { Secret } from './src/base/secrets/secret.ts'
+      import { checkRedis } from './src/store/redis/check.ts'
+      import { RedisConnection } from './src/store/redis/client.ts'
+      const url = new Secret('${url}')
+      const connection = new RedisConnection({ url })
+      await connection.ready
+      console.log(await checkRedis(url), await connection.send('PING', []))
+      connection.close()`
+    const { stdout } = Bun.spawnSync([process.execPath, '-e', program], {
+      cwd: join(import.meta.dir, '..', '..'),
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: certFile },
+    })
+    expect(stdout.toString().trim()).toBe('undefined PONG')
+    await redis.stop()
+    rmSync(folder, { recursive: true })
   })
 })

@@ -2,9 +2,12 @@
 // bounds when it goes away and comes back.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Refusal } from '../../src/base/errors.ts'
 import type { LimitLease } from '../../src/limits/leases.ts'
 import type { LimitedCall } from '../../src/limits/limited-call.ts'
 import { SharedLimits } from '../../src/limits/shared-limits.ts'
+import { buildLimitRate } from '../../src/pipeline/20-limit-rate.ts'
+import type { Caller } from '../../src/pipeline/exchange.ts'
 import type { LimitDebt } from '../../src/store/ledger/limit-debts.ts'
 import type { RedisConnection } from '../../src/store/redis/client.ts'
 import { LimitCounters } from '../../src/store/redis/limit-counters.ts'
@@ -129,6 +132,20 @@ describe.if(hasRedis)('with Redis', () => {
     const tookMs = (await serverMs()) - sinceMs
     expect(count).toBeGreaterThanOrEqual(600)
     expect(count).toBeLessThanOrEqual(600 + (600 * tookMs) / 60_000)
+  })
+
+  test('the pipeline waits for the answer: a permit, or the refusal that one process would give', async () => {
+    const { processes } = await openProcesses(2, [row(1, { ...requests(2), per: ['account'] })])
+    const [one, other] = processes.map(({ limits }) => buildLimitRate({ limits, nowMs: () => nowMs }))
+    const key = { keyId: 1, limitsKeyId: 1, accountId: 10, tier: 'pro', qpm: 100_000, hasOwnLimit: false }
+    const caller = key as unknown as Caller
+    const demand = { model: 'openai/gpt-x', tokens: 10 }
+    expect(await one!(caller, demand)).toMatchObject({ caller, quotas: [{ limit: 2, remaining: 1 }] })
+    const counted = { permit: await other!(caller, demand), demand }
+    await other!(caller, { ...demand, model: 'openai/gpt-y', counted }) // no other limit counts the new name
+    const refused = await Promise.resolve(one!(caller, demand)).catch((fault: unknown) => fault)
+    expect(refused).toBeInstanceOf(Refusal)
+    expect(refused).toMatchObject({ code: 'qpm_exceeded', extras: { quotas: [{ limit: 2, remaining: 0 }] } })
   })
 
   test('a key that is refused by one process is soon refused by it unread, and others are not', async () => {

@@ -17,6 +17,7 @@ import { findProtocol } from '../../protocols/protocols.ts'
 import type { ChannelOption, TargetOption } from '../../routing/choice/target-option.ts'
 import { Health } from '../../routing/health/health.ts'
 import type { ChannelCaps } from '../../routing/health/operator-caps.ts'
+import { CapShare } from '../../routing/health/operator-caps.ts'
 import type { ModelAliases, ResolvedModel } from '../../routing/model-aliases.ts'
 import { compileAliases } from '../../routing/model-aliases.ts'
 import { checkModelName, checkNameText, isPlainId, parseModelName } from '../../routing/model-name.ts'
@@ -80,6 +81,8 @@ export interface TargetsParts {
   readonly catalogue: Catalogue
   readonly prices: Pick<PriceBook, 'current'>
   chance(): number
+  /** How many processes use the channels, with this one; undefined if there is only this one. */
+  readonly processes?: (() => number) | undefined
   /** Called when a provider refuses a credential; its channel is not used any more. */
   onCredentialOff(channelId: string): void
   /** Called when the quota of a credential is used up. */
@@ -129,7 +132,7 @@ export class Targets {
         this.#healths.delete(id)
         continue
       }
-      watched.health.caps = capsOf(catalogue.rulesOf(id))
+      watched.health.caps = this.#capsOf(catalogue.rulesOf(id))
       if (!watched.key.isSameAs(key)) watched.health.reset()
       watched.key = key
     }
@@ -369,7 +372,7 @@ export class Targets {
     if (known !== undefined) return known.health
     const { chance, onCredentialOff, onQuotaSpent, onRecovered } = this.#parts
     const health = new Health({
-      caps: capsOf(row),
+      caps: this.#capsOf(row),
       random: chance,
       onCredentialRefused: () => onCredentialOff(id),
       onQuotaSpent: () => onQuotaSpent?.(id),
@@ -377,6 +380,11 @@ export class Targets {
     })
     this.#healths.set(id, { health, key })
     return health
+  }
+
+  #capsOf(row: ChannelRow): ChannelCaps {
+    const { processes } = this.#parts
+    return processes === undefined ? capsOf(row) : new CapShare(capsOf(row), processes)
   }
 }
 

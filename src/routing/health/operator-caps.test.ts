@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import type { AttemptResult, HealthParts } from './health.ts'
 import { Health } from './health.ts'
 import type { ChannelCaps } from './operator-caps.ts'
+import { CapShare } from './operator-caps.ts'
 
 const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: () => 0.5, ...parts })
 
@@ -50,6 +51,21 @@ describe('caps of the operator', () => {
     expect(health.stateFor(1, 0)).toBe('tokens_capped')
     health.caps = {}
     expect(health.stateFor(1, 0)).toBe('available')
+  })
+
+  test('are divided among the processes that use the channel, and each has at least 1', () => {
+    let processes = 4
+    const share = (caps: ChannelCaps): Health => healthOf({ caps: new CapShare(caps, () => processes) })
+    const requests = share({ requestsPerMinute: 60 })
+    expect(callUntilCapped(requests, 100, 0)).toBe(15)
+    expect(callUntilCapped(share({ tokensPerMinute: 600 }), 100, 0)).toBe(15)
+    const concurrent = share({ concurrency: 3 })
+    concurrent.begin(10, 0)
+    expect([concurrent.stateFor(10, 0), healthOf().stateFor(10, 0)]).toEqual(['concurrency_capped', 'available'])
+    processes = 1
+    expect(concurrent.stateFor(10, 0)).toBe('available')
+    expect(requests.stateFor(10, 0)).toBe('requests_capped')
+    expect(callUntilCapped(requests, 100, 30_000)).toBe(30)
   })
 })
 

@@ -5,9 +5,39 @@ import { RateMeter, rateOf, spansMs } from '../../base/collections/gcra.ts'
 
 /** The caps of a channel as its operator configures them; an absent one does not limit. */
 export interface ChannelCaps {
-  readonly requestsPerMinute?: number
-  readonly tokensPerMinute?: number
-  readonly concurrency?: number
+  readonly requestsPerMinute?: number | undefined
+  readonly tokensPerMinute?: number | undefined
+  readonly concurrency?: number | undefined
+}
+
+/**
+ * The share of one process in the caps of a channel, if several processes use the channel: each counts for itself. The
+ * number of processes may change at any time.
+ */
+export class CapShare implements ChannelCaps {
+  readonly #caps: ChannelCaps
+  readonly #processes: () => number
+
+  constructor(caps: ChannelCaps, processes: () => number) {
+    this.#caps = caps
+    this.#processes = processes
+  }
+
+  get requestsPerMinute(): number | undefined {
+    return this.#shareOf(this.#caps.requestsPerMinute)
+  }
+
+  get tokensPerMinute(): number | undefined {
+    return this.#shareOf(this.#caps.tokensPerMinute)
+  }
+
+  get concurrency(): number | undefined {
+    return this.#shareOf(this.#caps.concurrency)
+  }
+
+  #shareOf(cap: number | undefined): number | undefined {
+    return cap === undefined ? undefined : Math.max(1, Math.floor(cap / Math.max(1, this.#processes())))
+  }
 }
 
 export class CapUsage {

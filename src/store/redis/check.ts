@@ -3,7 +3,7 @@
 // be reached is no wrong setting: the gateway works without it until it comes.
 
 import type { Socket } from 'node:net'
-import { connect } from 'node:net'
+import { connect, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Secret } from '../../base/secrets/secret.ts'
 
@@ -72,7 +72,9 @@ function ask(address: URL, commands: string, name: string): Promise<string | { r
   const host = address.hostname.replace(/^\[|\]$/g, '')
   const port = Number(address.port || 6_379)
   const target = host === '' ? { path: decodeURIComponent(address.pathname) } : { host, port }
-  const socket: Socket = isTls ? connectTls({ ...target, servername: host }) : connect(target)
+  const socket: Socket = isTls
+    ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) })
+    : connect(target)
   let [text, isConnected] = ['', false]
   const timer = setTimeout(
     () => resolve({ away: `${name} has not answered within ${ANSWER_MS_MAX} ms.` }),
@@ -88,18 +90,19 @@ function ask(address: URL, commands: string, name: string): Promise<string | { r
     if (!ANSWER_TYPES.includes(text[0]!)) reject(new RedisUnusable(`${name} is another kind of server.`))
     else if (/^-|\r\n-/.test(text) || /\$(\d+)\r\n/.test(text)) resolveIfComplete()
   })
+  const rejectClosed = (): void =>
+    reject(new RedisUnusable(`${name} closes connections: it is another kind of server, or it needs TLS (rediss://).`))
   const resolveIfComplete = (): void => {
     const bulk = /\$(\d+)\r\n/.exec(text)
     if (bulk === null || text.length >= bulk.index + bulk[0].length + Number(bulk[1])) resolve(text)
   }
   socket.on('error', (fault: Error & { readonly code?: string }) => {
     const reason = fault.code ?? fault.message
-    if (isConnected && isTls) reject(new RedisUnusable(`The TLS connection to ${name.slice(4)} failed (${reason}).`))
+    if (isConnected && isTls) reject(new RedisUnusable(`The TLS connection to the${name.slice(3)} failed (${reason}).`))
+    else if (isConnected) rejectClosed()
     else resolve({ away: `${name} cannot be reached (${reason}).` })
   })
-  socket.on('close', () => {
-    reject(new RedisUnusable(`${name} closes connections: it is another kind of server, or it needs TLS (rediss://).`))
-  })
+  socket.on('close', rejectClosed)
   return promise.finally(() => {
     clearTimeout(timer)
     socket.destroy()
