@@ -167,6 +167,42 @@ describe.skipIf(!hasPostgres)('operations at the same time', () => {
     await noDeadlock()
   })
 
+  test('read money only after the batch that is changing it', async () => {
+    const digest = createHash('sha256').update('code').digest('hex')
+    const codes = { codes: [{ id: 500_000, digest }], pepper: 'aabbccdd', batch: 'b', author: 'a', expiresMs: null }
+    await operations.run('createCodes', { ...codes, amount: '50' }, by)
+    const post = { accountId: 11, reference: null, author: 'a' }
+    const batch = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    const [people] = connections()
+    /** The result of an operation that begins while a batch has changed the account and is not committed. */
+    const during = async <T>(change: string, operation: () => Promise<T>): Promise<T> => {
+      await batch.runScript(`BEGIN; UPDATE account SET ${change} WHERE id = 11`)
+      const result = operation()
+      const waiting = "SELECT count(*) AS n FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')"
+      while ((await one<{ n: bigint }>(waiting)).n === 0n) await Bun.sleep(5)
+      await batch.runScript('COMMIT')
+      return result
+    }
+    await createAccount(11, '1000')
+    expect(
+      await during('balance = balance - 300', () =>
+        people!.run('post', { ...post, kind: 'top_up', ref: 1, amount: '100' }, by),
+      ),
+    ).toMatchObject({ done: 'posted', balance: '800' })
+    expect(
+      await during('held = 700', () =>
+        people!.run('post', { ...post, kind: 'adjustment', ref: 2, amount: '-200' }, by),
+      ),
+    ).toEqual({ done: 'balance_too_low' })
+    expect(
+      await during('balance = balance + 10', () => people!.run('redeemCode', { digests: [digest], accountId: 11 }, by)),
+    ).toMatchObject({ done: 'redeemed', balance: '860' })
+    await people!.run('setAccount', { id: 11, creditLimit: '500' }, by)
+    expect(await during('held = 1300', () => people!.run('setAccount', { id: 11, creditLimit: '0' }, by))).toEqual({
+      done: 'balance_too_low',
+    })
+  })
+
   test('keep the bounds of each account', async () => {
     const many = connections()
     const task = (callId: number, accountId: number) => ({
