@@ -133,7 +133,7 @@ export async function openStore(
   const recordParts = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
   const { rolling, deleting, ...records } = openRecords(recordParts)
   const { providerFolders } = config
-  const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
+  const priceTrials = new PriceTrials({ place: { path: folder.database }, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
