@@ -4,6 +4,7 @@
 import { msOfId } from '../base/ids.ts'
 import type { Price } from '../base/money/price.ts'
 import { parsePrice } from '../base/money/price.ts'
+import type { DataPlace } from '../store/engine/thread-reads.ts'
 import type { BilledRow } from '../store/ledger/billed-calls.ts'
 import { BilledCalls } from '../store/ledger/billed-calls.ts'
 import type { RecordFilter } from '../store/records/record-search.ts'
@@ -12,8 +13,7 @@ import { recompute } from './backtest.ts'
 import { parsePriceRow } from './price-book.ts'
 
 export interface BacktestRequest {
-  /** The path of the database. */
-  readonly path: string
+  readonly place: DataPlace
   readonly filter: RecordFilter
   /** Only calls of keys that have this tier now. */
   readonly tier?: string
@@ -69,16 +69,20 @@ class Sums {
 
 const sumToJson = ({ calls, was, wouldBe }: Sum): BacktestSums => ({ calls, was: `${was}`, wouldBe: `${wouldBe}` })
 
-export function runBacktest(request: BacktestRequest, nowMs: () => number): BacktestResult {
-  const calls = new BilledCalls(request.path)
+export async function runBacktest(request: BacktestRequest, nowMs: () => number): Promise<BacktestResult> {
+  const calls = new BilledCalls(request.place)
   try {
-    return backtest(request, calls, nowMs)
+    return await backtest(request, calls, nowMs)
   } finally {
     calls.close()
   }
 }
 
-function backtest({ filter, tier, proposal, msMax }: BacktestRequest, calls: BilledCalls, nowMs: () => number) {
+async function backtest(
+  { filter, tier, proposal, msMax }: BacktestRequest,
+  calls: BilledCalls,
+  nowMs: () => number,
+): Promise<BacktestResult> {
   const proposed: Proposal =
     'price' in proposal ? { price: parsePriceText(proposal.price) } : { perMille: BigInt(proposal.perMille) }
   const readPrice = priceReader(calls)
@@ -87,10 +91,10 @@ function backtest({ filter, tier, proposal, msMax }: BacktestRequest, calls: Bil
   const endMs = nowMs() + msMax
   let after: number | undefined
   for (let more = true; more; ) {
-    const { rows, next } = calls.readPage(filter, after)
+    const { rows, next } = await calls.readPage(filter, after)
     for (const row of rows) {
       if (tier !== undefined && row.tier !== tier) continue
-      const price = row.priceVersion === null ? undefined : readPrice(row.priceVersion)
+      const price = row.priceVersion === null ? undefined : await readPrice(row.priceVersion)
       const wouldBe = recompute({ ...row, atMs: msOfId(row.callId), price }, proposed)
       if (typeof wouldBe === 'string') {
         leftOut[wouldBe] = (leftOut[wouldBe] ?? 0) + 1
@@ -117,11 +121,11 @@ function parsePriceText(text: string): Price {
 }
 
 /** Reads prices by version, each version once. */
-function priceReader(calls: BilledCalls): (version: number) => Price | undefined {
+function priceReader(calls: BilledCalls): (version: number) => Promise<Price | undefined> {
   const known = new Map<number, Price | undefined>()
-  return version => {
+  return async version => {
     if (known.has(version)) return known.get(version)
-    const row = calls.price(version)
+    const row = await calls.price(version)
     let price: Price | undefined
     try {
       price = row === undefined ? undefined : parsePriceRow(row.model, version, row.price)

@@ -140,7 +140,7 @@ async function buildStore(config: Config, { folder, world, log, engine, lock, li
   const retentionDays = (): number => site.current.retentionDays
   const deleting = new RecordDeleter({ writer, desk: queries, bodies, statistics, reader, retentionDays, dateMs })
   const { providerFolders } = config
-  const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
+  const priceTrials = new PriceTrials({ place: engine.place, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, jobs, seal, world, log })
   const rotation = openRotation(config, { folder, engine, world, log, keys, finder })
   const management: ManagementParts = {

@@ -30,7 +30,7 @@ export interface BacktestInput extends BacktestRange {
   readonly keyId?: number | undefined
 }
 
-export function buildBacktestQuery(wanted: BacktestInput): Omit<BacktestRequest, 'path' | 'msMax'> {
+export function buildBacktestQuery(wanted: BacktestInput): Omit<BacktestRequest, 'place' | 'msMax'> {
   const { proposal, fromMs, beforeMs, model, accountId, keyId } = wanted
   const slash = model?.indexOf('/') ?? 0
   const modelFilter =

@@ -5,12 +5,12 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Thread } from '../../base/threads/thread.ts'
 import type { BacktestRequest, BacktestResult } from '../../billing/backtest-run.ts'
+import type { DataPlace } from '../../store/engine/thread-reads.ts'
 import type { SourceCheck } from './public-sources.ts'
 import type { PriceTrialMethods } from './trial-thread.ts'
 
 export interface PriceTrialParts {
-  /** The path of the database. */
-  readonly path: string
+  readonly place: DataPlace
   /** Folders with provider files, besides the shipped ones. */
   readonly providerFolders: readonly string[]
   dateMs(): number
@@ -27,9 +27,9 @@ export class PriceTrials {
     this.#parts = parts
   }
 
-  backtest(ask: Omit<BacktestRequest, 'path' | 'msMax'>): Promise<BacktestResult> {
-    const { path } = this.#parts
-    return this.#run('backtest', { ...ask, path, msMax: bounds.backtestMsMax })
+  backtest(ask: Omit<BacktestRequest, 'place' | 'msMax'>): Promise<BacktestResult> {
+    const { place } = this.#parts
+    return this.#run('backtest', { ...ask, place, msMax: bounds.backtestMsMax })
   }
 
   check(): Promise<SourceCheck> {

@@ -61,6 +61,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
   const secretScan = new SecretScan({ path: database })
   return {
     kind: 'sqlite',
+    place: { path: database },
     writer,
     reader,
     queries,

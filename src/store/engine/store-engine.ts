@@ -8,6 +8,7 @@ import type { BodyStore } from '../records/bodies.ts'
 import type { SecretScan } from '../secrets/secret-scan.ts'
 import type { StatisticsWorker } from '../statistics/statistics-worker.ts'
 import type { Reader } from './reader.ts'
+import type { DataPlace } from './thread-reads.ts'
 import type { Writer } from './writer.ts'
 
 export type StoreWriter = Pick<
@@ -94,6 +95,8 @@ export interface Processes {
 
 export interface StoreEngine {
   readonly kind: 'sqlite' | 'postgres'
+  /** Where threads read the data. */
+  readonly place: DataPlace
   readonly writer: StoreWriter
   readonly reader: Reader
   readonly queries: QueryRunner

@@ -1,10 +1,9 @@
 // Reads records with the data that their bills depend on, newest first and page by page, to compute the bills again.
 
-import type { Database } from 'bun:sqlite'
-import { openReader } from '../engine/database.ts'
-import type { RunSteps } from '../engine/sqlite-steps.ts'
-import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import type { DataPlace, ThreadReads } from '../engine/thread-reads.ts'
+import { openThreadReads } from '../engine/thread-reads.ts'
 import type { RecordFilter } from '../records/record-search.ts'
 import { findRecords } from '../records/record-search.ts'
 import { nullable, number, pickColumns, text } from '../tables/columns.ts'
@@ -43,47 +42,47 @@ const findTier = query<TierOfKey>(
 const findPrice = query<{ model: string; price: string }>('SELECT model, price FROM price WHERE version = ?1')
 
 export class BilledCalls {
-  readonly #db: Database
-  readonly #runSteps: RunSteps
+  readonly #reads: ThreadReads
   readonly #tiers = new Map<number, TierOfKey | undefined>()
 
-  constructor(path: string) {
-    this.#db = openReader(path)
-    this.#runSteps = sqliteSteps(this.#db)
+  constructor(place: DataPlace) {
+    this.#reads = openThreadReads(place)
   }
 
   /** The next page: records before the record `after`. */
-  readPage(filter: RecordFilter, after: number | undefined): { rows: readonly BilledRow[]; next: number | null } {
-    const { rows, next } = this.#runSteps(findRecords(columns, { scope: null, filter, after, limit: ROWS_PER_PAGE }))
-    return {
-      next,
-      rows: rows.map(({ callId, keyId, provider, model, cost, shortfall, priceVersion, lines, tokens }) => {
-        const tier = this.#tierOf(keyId)
-        return {
-          callId,
-          model: `${provider}/${model}`,
-          amount: BigInt(cost) + BigInt(shortfall),
-          priceVersion,
-          lines,
-          used: tokens > 0,
-          tier: tier?.tier,
-          perMille: tier?.price_per_mille,
-        }
-      }),
+  async readPage(
+    filter: RecordFilter,
+    after: number | undefined,
+  ): Promise<{ rows: readonly BilledRow[]; next: number | null }> {
+    return await this.#reads.read(this.#page(filter, after))
+  }
+
+  *#page(filter: RecordFilter, after: number | undefined): Steps<{ rows: readonly BilledRow[]; next: number | null }> {
+    const found = yield* findRecords(columns, { scope: null, filter, after, limit: ROWS_PER_PAGE })
+    const rows: BilledRow[] = []
+    for (const { callId, keyId, provider, model, cost, shortfall, priceVersion, lines, tokens } of found.rows) {
+      if (!this.#tiers.has(keyId)) this.#tiers.set(keyId, yield* findTier.get(keyId))
+      const tier = this.#tiers.get(keyId)
+      rows.push({
+        callId,
+        model: `${provider}/${model}`,
+        amount: BigInt(cost) + BigInt(shortfall),
+        priceVersion,
+        lines,
+        used: tokens > 0,
+        tier: tier?.tier,
+        perMille: tier?.price_per_mille,
+      })
     }
+    return { rows, next: found.next }
   }
 
   /** The price of a version as text; undefined where the version does not exist. */
-  price(version: number): { readonly model: string; readonly price: string } | undefined {
-    return this.#runSteps(findPrice.get(version))
+  async price(version: number): Promise<{ readonly model: string; readonly price: string } | undefined> {
+    return await this.#reads.read(findPrice.get(version))
   }
 
   close(): void {
-    this.#db.close()
-  }
-
-  #tierOf(keyId: number): TierOfKey | undefined {
-    if (!this.#tiers.has(keyId)) this.#tiers.set(keyId, this.#runSteps(findTier.get(keyId)))
-    return this.#tiers.get(keyId)
+    this.#reads.close()
   }
 }

@@ -80,6 +80,7 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
     const { statistics, bodies, audit, secretScan, jobs, changes } = parts
     return {
       kind: 'postgres',
+      place: database,
       ...{ writer, reader, queries, totals, statistics, bodies, audit, secretScan, jobs, changes },
       processes: {
         get count() {
