@@ -112,7 +112,7 @@ async function openShared(config: Config, { world, log, endCalls }: OpenEnginePa
   const secretsOpened = Promise.withResolvers<SharedSecrets>()
   try {
     const engine = await openPostgresEngine({
-      database: addressOfUrl(databaseUrl!.reveal()),
+      database: addressOfUrl(databaseUrl!),
       address: `${hostname()} ${host}:${port}`,
       version,
       folder: path,

@@ -45,7 +45,7 @@ interface Child {
   started: PromiseWithResolvers<boolean>
 }
 
-export class Processes {
+export class ProcessGroup {
   readonly #options: ProcessesOptions
   readonly #children: readonly Child[]
   readonly #ended = Promise.withResolvers<boolean>()

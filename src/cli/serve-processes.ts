@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import { listenText } from '../http/server/text-server.ts'
 import { MetricsSum } from '../management/metrics/metrics-sum.ts'
-import { Processes } from './processes.ts'
+import { ProcessGroup } from './processes.ts'
 
 /** A process that is busy for longer is shown with its last figures. */
 const METRICS_MS_MAX = 2_000
@@ -23,14 +23,14 @@ export async function serveProcesses(
   say: (line: string) => void,
   command: readonly string[] = [process.execPath, ...process.execArgv, process.argv[1]!, 'serve'],
 ): Promise<void> {
-  // Processes of one gateway share their port, so none of them would notice that another program uses it.
+  // ProcessGroup of one gateway share their port, so none of them would notice that another program uses it.
   if (config.port === 0) throw new ConfigError('Several processes need a fixed port: set PORT.')
   listenOrFail(config, () => Bun.listen({ hostname: config.host, port: config.port, socket: { data() {} } })).stop(true)
   const metrics = openMetricsSum(config)
   const memoryBytes = (config.memoryBytesMax ?? memoryBytesMax()) / config.processes
   const memory = { WEIR_MEMORY_MB: String(Math.max(1, Math.floor(memoryBytes / MEGABYTE))) }
   const env = { ...config.env, ...memory, ...(metrics && { METRICS_HOST: '127.0.0.1', METRICS_PORT: '0' }) }
-  const processes = new Processes({
+  const processes = new ProcessGroup({
     count: config.processes,
     command,
     env,

@@ -5,6 +5,7 @@
 // statement fails. If the statement was a COMMIT, it is not known whether it has succeeded.
 
 import { SQL } from 'bun'
+import type { Secret } from '../../base/secrets/secret.ts'
 import type { SqlValue, Statement, Steps } from '../engine/steps.ts'
 
 export type PostgresAddress =
@@ -12,7 +13,8 @@ export type PostgresAddress =
   | { readonly socket: string; readonly username: string; readonly database: string }
 
 /** The address in a URL. With `?host=/run/postgresql` it is the unix socket in that folder. */
-export function addressOfUrl(url: string): PostgresAddress {
+export function addressOfUrl(secret: Secret): PostgresAddress {
+  const url = secret.reveal()
   const { searchParams, port, username, pathname } = new URL(url)
   const folder = searchParams.get('host')
   if (!folder?.startsWith('/')) return { url }
