@@ -23,7 +23,7 @@ export async function serveProcesses(
   say: (line: string) => void,
   command: readonly string[] = [process.execPath, ...process.execArgv, process.argv[1]!, 'serve'],
 ): Promise<void> {
-  // ProcessGroup of one gateway share their port, so none of them would notice that another program uses it.
+  // Processes of one gateway share their port, so none of them would notice that another program uses it.
   if (config.port === 0) throw new ConfigError('Several processes need a fixed port: set PORT.')
   listenOrFail(config, () => Bun.listen({ hostname: config.host, port: config.port, socket: { data() {} } })).stop(true)
   const metrics = openMetricsSum(config)
