@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import { listenText } from '../http/server/text-server.ts'
 import { MetricsSum } from '../management/metrics/metrics-sum.ts'
-import { Processes } from './processes.ts'
+import { ProcessGroup } from './processes.ts'
 
 /** A process that is busy for longer is shown with its last figures. */
 const METRICS_MS_MAX = 2_000
@@ -30,7 +30,7 @@ export async function serveProcesses(
   const memoryBytes = (config.memoryBytesMax ?? memoryBytesMax()) / config.processes
   const memory = { WEIR_MEMORY_MB: String(Math.max(1, Math.floor(memoryBytes / MEGABYTE))) }
   const env = { ...config.env, ...memory, ...(metrics && { METRICS_HOST: '127.0.0.1', METRICS_PORT: '0' }) }
-  const processes = new Processes({
+  const processes = new ProcessGroup({
     count: config.processes,
     command,
     env,
