@@ -10,7 +10,7 @@ export interface ListeningProcess {
   readonly metricsUrl: string | null
 }
 
-export interface ProcessesOptions {
+export interface ProcessGroupOptions {
   readonly count: number
   readonly command: readonly string[]
   /** The environment of all processes. Each also gets its number, from 1 on, as WEIR_PROCESS. */
@@ -46,13 +46,13 @@ interface Child {
 }
 
 export class ProcessGroup {
-  readonly #options: ProcessesOptions
+  readonly #options: ProcessGroupOptions
   readonly #children: readonly Child[]
   readonly #ended = Promise.withResolvers<boolean>()
   #isStopping = false
   #areAllWell = true
 
-  constructor(options: ProcessesOptions) {
+  constructor(options: ProcessGroupOptions) {
     this.#options = options
     this.#children = Array.from({ length: options.count }, (_, at) => ({
       number: at + 1,

@@ -26,7 +26,7 @@ export function openPostgresReader(pool: Pick<PostgresPool, 'read' | 'readPoint'
     people: bindReads(peopleReads, runSteps),
     close: () => {},
   }
-  return reads as unknown as Reader
+  return reads
 }
 
 function refuse(fault: unknown): never {
