@@ -22,7 +22,7 @@ export interface ConnectOptions {
 /** Refuses a folder without data. Otherwise a wrong folder would get new, empty data, and its audit would pass. */
 function dataConfig(createsData: boolean): Config {
   const config = readConfig(process.env)
-  refuseMovedData(config.dataFolder)
+  if (config.databaseUrl === undefined) refuseMovedData(config.dataFolder)
   if (!hasData(config.dataFolder) && (!createsData || process.env.WEIR_DATA === undefined)) {
     throw new Problem(
       `There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`,

@@ -26,7 +26,7 @@ export async function migrateTo(input: CommandFields, write: Say): Promise<void>
   const config = readConfig(process.env)
   const isBack = input.target === 'sqlite'
   const folder = resolve(typeof input.folder === 'string' ? input.folder : config.dataFolder)
-  const address = addressOf(isBack || input.target === 'postgres' ? config.env.WEIR_DATABASE_URL : String(input.target))
+  const address = addressOf(isBack || input.target === 'postgres' ? config.databaseUrl?.reveal() : String(input.target))
   const target = await probe(address)
   const say: Say = input.json === true ? () => {} : write
   if (input.check === true) {

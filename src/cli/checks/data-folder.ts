@@ -8,6 +8,7 @@ import type { Config } from '../../config.ts'
 import { checkRules } from '../../management/services/rule-check.ts'
 import { controlSocketOf, databaseOf, FolderError, restoreNoteOf } from '../../store/engine/folder.ts'
 import { hasDatabase, inspectFolder } from '../../store/engine/folder-inspection.ts'
+import { refuseMovedData } from '../../store/engine/moved-folder.ts'
 import { LiveRules } from '../../store/rules/live-rules.ts'
 import type { RulesReader } from '../../store/rules/rules-reader.ts'
 import { missingSecretText } from '../../store/secrets/secret-check.ts'
@@ -34,6 +35,8 @@ export async function checkFolder(config: Config, catalogue: Catalogue): Promise
       problem('WEIR_DATA', `A restore to ${folder} was interrupted.`, 'Run it again: weir restore <backup folder>'),
     ]
   }
+  if (config.databaseUrl === undefined)
+    troubles.push(...catchFolderError('WEIR_DATA', () => refuseMovedData(folder))[0])
   const rings = checkSecrets(folder, config.env, troubles)
   if (!existsSync(folder)) return [...troubles, ...checkParent(folder)]
   troubles.push(...checkWritable(folder), ...checkFolderMode(folder))

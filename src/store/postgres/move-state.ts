@@ -32,7 +32,9 @@ const findServer = postgresQuery<{ version: bigint; encoding: string; place: str
   `SELECT CAST(current_setting('server_version_num') AS BIGINT) AS version, current_setting('server_encoding') AS encoding,
      current_database() || coalesce(' on ' || host(inet_server_addr()), '') AS place`,
 )
-const hasSchemaInfo = postgresQuery<{ has: boolean }>("SELECT to_regclass('public.schema_info') IS NOT NULL AS has")
+// A process that starts reads this first, and says why it does not start.
+const noteForStart = postgresQuery('UPDATE schema_info SET state = $1')
+const infoState = (state: MoveState): string => (state === 'ready' ? 'ready' : 'moving')
 
 const VERSION_MIN = 150_000n
 
@@ -40,20 +42,14 @@ export const findMoveState = (): Steps<MoveStateRow | undefined> => find.get()
 
 export function* writeMoveState(id: string, state: MoveState): Steps<void> {
   yield* write.run(id, state)
-  yield* noteInSchemaInfo(state)
+  yield* noteForStart.run(infoState(state))
 }
 
 /** Returns false where the state is not `from`, or belongs to another move. */
 export function* advanceMoveState(id: string, from: MoveState, to: MoveState): Steps<boolean> {
   if ((yield* advance.run(id, from, to)) === 0) return false
-  yield* noteInSchemaInfo(to)
+  yield* noteForStart.run(infoState(to))
   return true
-}
-
-/** A process that starts reads the state of schema_info, and says why it does not start. */
-function* noteInSchemaInfo(state: MoveState): Steps<void> {
-  const { has } = (yield* hasSchemaInfo.get())!
-  if (has) yield* postgresQuery('UPDATE schema_info SET state = $1').run(state === 'ready' ? 'ready' : 'moving')
 }
 
 export interface MoveTarget {

@@ -85,7 +85,7 @@ export async function moveToPostgres({ folder, pool, onProgress, onStage }: Move
     const cleaner = new TextCleaner()
     const files = openFiles(folder)
     const copied = await pool
-      .transact(copyAll({ files, target, id, cleaner, report: onProgress ?? (() => {}) }))
+      .transact(copyAll({ files, id, cleaner, report: onProgress ?? (() => {}) }))
       .finally(() => files.forEach(db => db.close()))
     onStage?.('copied')
     await requireCleanCopy(pool)
@@ -166,15 +166,13 @@ const openFiles = (folder: string): ReadonlyMap<MovedFile, Database> =>
 
 interface CopyParts {
   readonly files: ReadonlyMap<MovedFile, Database>
-  readonly target: MoveTarget
   readonly id: string
   readonly cleaner: TextCleaner
   report(progress: MoveProgress): void
 }
 
-function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<Pick<MoveReport, 'rows' | 'tables'>> {
+function* copyAll({ files, id, cleaner, report }: CopyParts): Steps<Pick<MoveReport, 'rows' | 'tables'>> {
   yield* createSchemaSteps()
-  const files = yield* withoutStatistics(parts.files)
   const plan = yield* planMove(files, 'to PostgreSQL')
   if (plan.problems.length > 0) throw new MoveError(`The data cannot be moved: ${plan.problems.join('; ')}.`)
   const { tables } = plan
@@ -214,12 +212,6 @@ function* copyAll({ target, id, cleaner, report, ...parts }: CopyParts): Steps<P
   yield* compareFigures(files)
   yield* writeMoveState(id, 'copied')
   return { tables: tables.length, rows: counts.reduce((sum, count) => sum + count, 0) }
-}
-
-/** Leaves out the statistics where PostgreSQL has none: they can be made again from the records. */
-export function* withoutStatistics<Value>(files: ReadonlyMap<MovedFile, Value>): Steps<ReadonlyMap<MovedFile, Value>> {
-  const schema = yield* postgresQuery("SELECT 1 FROM pg_namespace WHERE nspname = 'stats'").get()
-  return schema === undefined ? new Map([...files].filter(([file]) => file !== 'stats.db')) : files
 }
 
 export const countRows = (db: Database, { name }: Pick<MovedTable, 'name'>): number =>
