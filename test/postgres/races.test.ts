@@ -55,6 +55,11 @@ describe.skipIf(!hasPostgres)('operations at the same time', () => {
     await operations.run('createKey', { ...key, ...about, credit, creditRef: id }, by)
   }
   const one = async <Row>(sql: string): Promise<Row> => (await pool.transact(postgresQuery<Row>(sql).get()))!
+  const untilWaiting = async (lock: string): Promise<void> => {
+    const waiting = `SELECT count(*) AS n FROM pg_locks WHERE NOT granted AND locktype IN (${lock})`
+    while ((await one<{ n: bigint }>(waiting)).n === 0n) await Bun.sleep(5)
+  }
+
   const noDeadlock = async (): Promise<void> => {
     // The counter is written when a connection is idle or ends.
     await pool.transact(postgresQuery('SELECT pg_stat_force_next_flush()').get())
@@ -178,8 +183,7 @@ describe.skipIf(!hasPostgres)('operations at the same time', () => {
     const during = async <T>(change: string, operation: () => Promise<T>): Promise<T> => {
       await batch.runScript(`BEGIN; UPDATE account SET ${change} WHERE id = 11`)
       const result = operation()
-      const waiting = "SELECT count(*) AS n FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')"
-      while ((await one<{ n: bigint }>(waiting)).n === 0n) await Bun.sleep(5)
+      await untilWaiting("'transactionid', 'tuple'")
       await batch.runScript('COMMIT')
       return result
     }
@@ -201,6 +205,32 @@ describe.skipIf(!hasPostgres)('operations at the same time', () => {
     expect(await during('held = 1300', () => people!.run('setAccount', { id: 11, creditLimit: '0' }, by))).toEqual({
       done: 'balance_too_low',
     })
+  })
+
+  test('settle a call although the webhook that it is told to is being removed', async () => {
+    await createAccount(11, '1000000000')
+    await operations.run('setAlert', { accountId: 11, threshold: '900000000', scope: null }, by)
+    const webhook = { accountId: 11, scope: null, url: 'https://h/x', origin: 'https://h', events: 'balance.low' }
+    const secret = Buffer.alloc(50).toString('base64')
+    await operations.run('createWebhook', { ...webhook, id: 90, secret, author: 'a' }, by)
+    const writer = await openWriter()
+    await writer.run('hold', holdOf(1, 11, '500000000'))
+    const remover = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    await remover.runScript('BEGIN; DELETE FROM webhook WHERE id = 90')
+    const settled = writer.run('settle', { record: recordOf(1, 11), cost: '400000000' })
+    await untilWaiting("'transactionid', 'tuple'")
+    await remover.runScript('COMMIT')
+    expect(await settled).toEqual({ done: 'settled', charged: '400000000', shortfall: '0' })
+    expect(await one('SELECT count(*) AS n FROM webhook_delivery')).toEqual({ n: 0n })
+  })
+
+  test('of many accounts wait for those of one account', async () => {
+    const call = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    await call.runScript('BEGIN; SELECT pg_advisory_xact_lock_shared(7311580426)')
+    const swept = operations.run('forgetKept', { nowMs: 5 })
+    await untilWaiting("'advisory'")
+    await call.runScript('COMMIT')
+    expect(await swept).toEqual({ done: 'forgotten', count: 0 })
   })
 
   test('keep the bounds of each account', async () => {
