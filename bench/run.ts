@@ -13,6 +13,7 @@ import { measureManagement } from './measures/management.ts'
 import type { Measure, Section } from './measures/measure.ts'
 import { measurePlain } from './measures/plain.ts'
 import { measurePrompt } from './measures/prompt.ts'
+import { measureShared } from './measures/shared.ts'
 import { measureSlow } from './measures/slow.ts'
 import { measureStart } from './measures/start.ts'
 import { measureStatistics } from './measures/statistics.ts'
@@ -42,6 +43,7 @@ const measures: Readonly<Record<string, Measure>> = {
   ledger: measureLedger,
   statistics: measureStatistics,
   idle: measureIdle,
+  shared: measureShared,
 }
 
 const RESULTS = join(import.meta.dir, 'RESULTS.md')

@@ -47,6 +47,8 @@ export interface Setting {
   readonly bench: Workbench
   readonly home: WeirHome
   readonly upstream: Upstream
+  /** The cores of the subject, as taskset takes them; by default one of its own. */
+  readonly cores?: string
 }
 
 export async function startSubject(name: SubjectName, setting: Setting): Promise<Subject> {
@@ -58,11 +60,12 @@ export async function startSubject(name: SubjectName, setting: Setting): Promise
 }
 
 /** The process alone; whether it listens already is another question. */
-export function launch(name: SubjectName, { bench, home, upstream }: Setting, port: number): Child {
+export function launch(name: SubjectName, { bench, home, upstream, cores }: Setting, port: number): Child {
   const url = `http://127.0.0.1:${upstream.port}`
   if (name === 'weir') {
     const env = { ...home.env, ...providersAt(url), PORT: String(port) }
-    return bench.start({ name, core: SUBJECT_CORE, command: [join(home.program, 'bin', 'weir'), 'serve'], env })
+    const command = [join(home.program, 'bin', 'weir'), 'serve']
+    return bench.start({ name, core: cores ?? SUBJECT_CORE, command, env })
   }
   if (name === 'bun-proxy') {
     const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'bun-proxy.ts')]

@@ -19,8 +19,15 @@ export interface WeirHome {
   readonly keys: readonly string[]
 }
 
-export function makeWeirHome(bench: Workbench, program = root, data = 'data'): WeirHome {
+/** `more`: further environment variables of the gateway. */
+export function makeWeirHome(
+  bench: Workbench,
+  program = root,
+  data = 'data',
+  more: Readonly<Record<string, string>> = {},
+): WeirHome {
   const env = {
+    ...more,
     WEIR_DATA: join(bench.folder, data),
     WEIR_LOCAL_SERVERS: 'off',
     WEIR_DRAIN_SECONDS: '2',

@@ -19,7 +19,8 @@ const LISTEN_MS_MAX = 10_000
 
 export interface Command {
   readonly name: string
-  readonly core: number
+  /** One core, or several as taskset takes them. */
+  readonly core: number | string
   readonly command: readonly string[]
   /** Beside PATH and HOME: a subject sees nothing else of our environment. */
   readonly env: Readonly<Record<string, string>>
