@@ -7,8 +7,8 @@
 --   left     the data is in SQLite
 CREATE TABLE move_state (
   one BIGINT PRIMARY KEY CHECK (one = 1),
-  id TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('copied', 'ready', 'leaving', 'left')),
+  id TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL CHECK (state IN ('copied', 'ready', 'leaving', 'left')),
   changed_ms BIGINT NOT NULL
 );
 
