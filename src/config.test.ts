@@ -64,13 +64,15 @@ test('the URL of the database is read, and an invalid one is refused without sho
 })
 
 test('the address of Redis is a secret, and an invalid one is refused without showing it', () => {
-  const config = readConfig({ WEIR_REDIS_URL: 'rediss://default:hush@redis.example.com:6380/2' })
+  const database = { WEIR_DATABASE_URL: 'postgres://db/weir' }
+  const config = readConfig({ ...database, WEIR_REDIS_URL: 'rediss://default:hush@redis.example.com:6380/2' })
   expect(config.redisUrl!.reveal()).toContain('hush')
   expect(JSON.stringify({ ...config, env: {} })).not.toContain('hush')
-  expect(readConfig({ WEIR_REDIS_URL: 'redis+unix:///run/redis/redis.sock' }).redisUrl).toBeDefined()
+  expect(readConfig({ ...database, WEIR_REDIS_URL: 'redis+unix:///run/redis/redis.sock' }).redisUrl).toBeDefined()
   for (const url of ['hush', 'redis.example.com:hush', 'http://:hush@host', 'redis://', 'redis+unix://', 'rediss:']) {
-    expect(() => readConfig({ WEIR_REDIS_URL: url })).toThrow(/^WEIR_REDIS_URL must be (?!.*hush)/)
+    expect(() => readConfig({ ...database, WEIR_REDIS_URL: url })).toThrow(/^WEIR_REDIS_URL must be (?!.*hush)/)
   }
+  expect(() => readConfig({ WEIR_REDIS_URL: 'redis://host' })).toThrow('set WEIR_DATABASE_URL')
 })
 
 test('metrics have their own host, and none without a port', () => {

@@ -10,18 +10,22 @@ const works = { revoked: false, disabled: false, expiresMs: null, untilMs: null 
 
 function setUp() {
   const activeCalls = new ActiveCalls(() => 0)
+  const nodes: ReturnType<ActiveCalls['add']>[] = []
   const call = (keyId: number, text: string): Exchange => {
     const caller = { keyId, digest: Buffer.from(text), expiresMs: null, untilMs: null }
-    const exchange = { caller, lifetime: { stop: new Stop<StopReason>() } } as unknown as Exchange
-    activeCalls.add(exchange)
+    const lifetime = { stop: new Stop<StopReason>() }
+    const exchange = { startedMs: 0, caller, attempt: {}, lifetime } as unknown as Exchange
+    nodes.push(activeCalls.add(exchange))
     return exchange
   }
   const keyEnds = new KeyRevocations({ activeCalls, graceMs: 0, dateMs: () => 1_000 })
-  return { call, keyEnds }
+  /** Without calls, the timer of active calls ends. */
+  const end = (): void => nodes.forEach(node => activeCalls.remove(node))
+  return { call, keyEnds, end }
 }
 
 test('the calls of keys that were revoked, disabled or have expired end, and no others', async () => {
-  const { call, keyEnds } = setUp()
+  const { call, keyEnds, end } = setUp()
   const states: Readonly<Record<string, typeof works | object>> = {
     revoked: { revoked: true },
     disabled: { disabled: true },
@@ -37,11 +41,13 @@ test('the calls of keys that were revoked, disabled or have expired end, and no 
   await new Promise(resolve => setTimeout(resolve, 0)) // after the timers of the grace of 0 ms
   const isEnded = [...calls, renewed].map(({ lifetime }) => lifetime.stop.reason?.outcome === 'revoked')
   expect(isEnded).toEqual([true, true, true, true, false, false, false])
+  end()
 })
 
 test('a call whose digest is not found runs on: its key has a new digest after a rotation of the pepper', async () => {
-  const { call, keyEnds } = setUp()
+  const { call, keyEnds, end } = setUp()
   const exchange = call(1, 'x')
   await keyEnds.checkAgain(() => undefined)
   expect(exchange.lifetime.stop.reason).toBeUndefined()
+  end()
 })
