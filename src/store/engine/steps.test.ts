@@ -60,8 +60,10 @@ const sources = readdirSync(store, { recursive: true, encoding: 'utf8' })
 
 /** Functions and methods that return steps. */
 const STEPS = /function\* (\w+)[<(]|const (\w+) = \([^=]*\): Steps<|^ {2,4}\*#?(\w+)\(/gm
-/** Where a call of steps may stand: they are run, passed on as steps, or defined. */
-const USED = /(?:yield\* |=> |return |runSteps\(|transact\(|dryRun\(|function\* |^ +\*#?)(?:this\.#|[\w.]+\.)?$/m
+/** Where the type checker does not notice that steps are not run: as a statement, and as a condition. */
+const LEFT_OUT = /(?:^ *(?:await |void )?|(?:if|while) \(!?|[!&|] ?)(?:this\.#|[\w.]+\.)?$/
+/** A function, a method or its type. */
+const DEFINITION = /^ *\*?#?\w+\(.*\)(?:: .*| \{)$/
 
 /** Calls in a file that create steps and do not use them. */
 function unusedSteps(text: string, shared: ReadonlySet<string>): readonly string[] {
@@ -73,9 +75,11 @@ function unusedSteps(text: string, shared: ReadonlySet<string>): readonly string
   const asked = queries.map(name => String.raw`\b${name}\.(?:get|all|run)\(`)
   if (calls.length + asked.length === 0) return []
   const found = [...text.matchAll(new RegExp([...calls, ...asked].join('|'), 'g'))]
-  return found
-    .filter(({ index }) => !USED.test(text.slice(text.lastIndexOf('\n', index) + 1, index)))
-    .map(({ index, 0: call }) => `${text.slice(text.lastIndexOf('\n', index) + 1, index).trim()}${call}`)
+  return found.flatMap(({ index, 0: call }) => {
+    const lineStart = text.lastIndexOf('\n', index) + 1
+    const [line, before] = [text.slice(lineStart).split('\n', 1)[0]!, text.slice(lineStart, index)]
+    return LEFT_OUT.test(before) && !DEFINITION.test(line) ? [`${before.trim()}${call}`] : []
+  })
 }
 
 const shared = new Set(sources.flatMap(({ text }) => Array.from(text.matchAll(STEPS), ([, a, b, c]) => (a ?? b ?? c)!)))
