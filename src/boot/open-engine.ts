@@ -3,47 +3,23 @@
 // Without WEIR_DATABASE_URL the data is in SQLite files of the data folder. With it, the data is in PostgreSQL, and the
 // folder only has the lock and the control socket of the process, and the secrets if they are not in the environment.
 
-import { hostname } from 'node:os'
-import { resolve } from 'node:path'
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'
 import type { Log } from '../base/log.ts'
-import { describeFault } from '../base/log.ts'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
-import {
-  bodiesOf,
-  controlSocketOf,
-  createFolder,
-  databaseOf,
-  openFolder,
-  statisticsOf,
-} from '../store/engine/folder.ts'
+import { openFolder } from '../store/engine/folder.ts'
 import type { FolderLock } from '../store/engine/lock.ts'
 import { lockFolder } from '../store/engine/lock.ts'
 import { openSqliteEngine } from '../store/engine/sqlite-engine.ts'
 import type { StoreEngine } from '../store/engine/store-engine.ts'
-import { PostgresAudit } from '../store/postgres/audit.ts'
-import { PostgresChanges } from '../store/postgres/changes.ts'
-import type { EngineContext, EngineParts } from '../store/postgres/engine.ts'
-import { openPostgresEngine } from '../store/postgres/engine.ts'
-import { PostgresJobs } from '../store/postgres/jobs.ts'
-import { addressOfUrl } from '../store/postgres/pools.ts'
-import { openSharedSecrets } from '../store/postgres/shared-secrets.ts'
-import { PostgresStatistics } from '../store/postgres/statistics.ts'
-import { BodyStore } from '../store/records/bodies.ts'
-import { secretKinds } from '../store/secrets/secret-kinds.ts'
-import { SecretScan } from '../store/secrets/secret-scan.ts'
 import type { Runtime } from './runtime.ts'
 
 const { version } = packageJson
 
 /** The auditor skips records that are younger than this and checks them in a later pass. */
-const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
-
-const CHANGES_MS_MAX = 2_000
-const STATISTICS_MS_MAX = 60_000
+export const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
 
 export interface OpenedEngine {
   readonly engine: StoreEngine
@@ -51,7 +27,7 @@ export interface OpenedEngine {
   readonly lock: FolderLock
 }
 
-interface OpenEngineParts {
+export interface OpenEngineParts {
   readonly world: Runtime
   readonly log: Log
   /** Opens the database even if data was encrypted with secrets that are lost. */
@@ -61,15 +37,20 @@ interface OpenEngineParts {
 }
 
 export async function openEngine(config: Config, parts: OpenEngineParts): Promise<OpenedEngine> {
-  const open = config.databaseUrl === undefined ? openEmbedded : openShared
   const { log } = parts
-  const opened = await open(config, parts)
+  const opened = await (config.databaseUrl === undefined ? openEmbedded(config, parts) : openLater(config, parts))
   for (const file of opened.folder.closedFiles)
     log.warn('other users could read this secret file; its permissions are now restricted', { file })
   return opened
 }
 
-function lockOrFail(path: string): FolderLock {
+/** Most gateways never need the code for PostgreSQL, so it is loaded only then. */
+async function openLater(config: Config, parts: OpenEngineParts): Promise<OpenedEngine> {
+  const { openShared } = await import('./open-shared.ts')
+  return openShared(config, parts)
+}
+
+export function lockOrFail(path: string): FolderLock {
   const lock = lockFolder(path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${path}.`)
   return lock
@@ -101,114 +82,5 @@ async function openEmbedded(
   } catch (fault) {
     lock.release()
     throw fault
-  }
-}
-
-async function openShared(config: Config, { world, log, endCalls }: OpenEngineParts): Promise<OpenedEngine> {
-  const { databaseUrl, dataFolder, processFolder, responsesBytesMax, host, port } = config
-  createFolder(dataFolder)
-  const path = createFolder(processFolder)
-  const lock = lockOrFail(path)
-  const secretsOpened = Promise.withResolvers<SharedSecrets>()
-  try {
-    const engine = await openPostgresEngine({
-      database: addressOfUrl(databaseUrl!),
-      address: `${hostname()} ${host}:${port}`,
-      version,
-      folder: path,
-      responsesBytesMax,
-      async openParts(context) {
-        const { secrets, ...parts } = await openParts(config, { context, world, log })
-        secretsOpened.resolve(secrets)
-        return parts
-      },
-      onFenced() {
-        log.error('this process did not answer for too long, and others have ended its calls: it begins anew')
-        return endCalls()
-      },
-      onRecovered: calls => log.warn('calls of processes that have died were ended', { calls }),
-    })
-    return { engine, folder: sharedFolder(path, await secretsOpened.promise), lock }
-  } catch (fault) {
-    lock.release()
-    throw fault
-  }
-}
-
-type SharedSecrets = Awaited<ReturnType<typeof openSharedSecrets>>
-
-interface SharedParts {
-  readonly context: EngineContext
-  readonly world: Runtime
-  readonly log: Log
-}
-
-async function openParts(
-  config: Config,
-  { context, world, log }: SharedParts,
-): Promise<EngineParts & { readonly secrets: SharedSecrets }> {
-  const { address, openPool, owner, reader, writer } = context
-  const scan = new SecretScan(address)
-  const by = { actor: `weir ${version}` }
-  const secrets = await openSharedSecrets({
-    reader,
-    writer,
-    scan,
-    folder: resolve(config.dataFolder),
-    env: config.env,
-    by,
-  })
-  for (const kind of secrets.rotated)
-    log.info('a secret has changed since the last start', { kind, mark: secrets.secrets[kind].newestFingerprint })
-  const jobs = new PostgresJobs(openPool({ connections: 1, deadlineMs: bounds.settleMsMax }), owner)
-  const changes = new PostgresChanges(openPool({ connections: 1, deadlineMs: CHANGES_MS_MAX }), {
-    onError: fault => log.warn('changes of the configuration could not be read', { fault: describeFault(fault) }),
-  })
-  await changes.start()
-  const statistics = new PostgresStatistics({
-    pool: { address, connections: 1, deadlineMs: STATISTICS_MS_MAX },
-    jobs,
-    onError: detail => log.warn('statistics could not be updated yet', { detail }),
-  })
-  const bodies = new BodyStore({
-    place: address,
-    encryption: secrets.secrets.encryption,
-    days: config.bodiesDays,
-    dateMs: world.clock.dateMs,
-    onError: detail => log.warn('bodies were not stored', { detail }),
-  })
-  const audit = new PostgresAudit(openPool({ connections: 1, deadlineMs: STATISTICS_MS_MAX }), AUDIT_LAG_MS)
-  return {
-    secrets,
-    statistics,
-    bodies,
-    audit,
-    secretScan: scan,
-    jobs,
-    changes,
-    isCurrent: () => changes.isCurrent,
-    async close() {
-      await audit.close()
-      await statistics.close()
-      scan.close()
-      await bodies.close()
-      await changes.close()
-      await jobs.close()
-    },
-  }
-}
-
-/** The secrets cannot be rotated by a command, which would reach one process only. */
-function sharedFolder(path: string, { secrets, closedFiles }: SharedSecrets): DataFolder {
-  return {
-    path,
-    database: databaseOf(path),
-    bodies: bodiesOf(path),
-    statistics: statisticsOf(path),
-    socket: controlSocketOf(path),
-    secrets,
-    closedFiles,
-    fromEnvironment: new Set(secretKinds),
-    lacksDatabase: false,
   }
 }
