@@ -56,7 +56,7 @@ interface OpenEngineParts {
   readonly log: Log
   /** Opens the database even if data was encrypted with secrets that are lost. */
   readonly ignoresLostSecrets: boolean
-  /** Ends all active calls. It resolves when none is left. */
+  /** Ends all calls that are active now. It resolves when they are over. */
   endCalls(): Promise<void>
 }
 
@@ -127,6 +127,7 @@ async function openShared(config: Config, { world, log, endCalls }: OpenEnginePa
         return endCalls()
       },
       onRecovered: calls => log.warn('calls of processes that have died were ended', { calls }),
+      onUnrecovered: calls => log.error('calls of processes that have died cannot be ended yet', { calls }),
     })
     return { engine, folder: sharedFolder(path, await secretsOpened.promise), lock }
   } catch (fault) {
