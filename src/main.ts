@@ -298,10 +298,9 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const listening = { answeredSeconds, messageBytesMax: Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax) }
   const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  const endCalls = (): Promise<void> => {
+  // Not until there is no call at all: new ones arrive meanwhile, and are refused.
+  const endCalls = (): Promise<void> =>
     underWay.endAll({ outcome: 'gateway_fault', refusal: new Refusal('storage_away', 'this process was fenced') })
-    return underWay.whenIdle()
-  }
   store.connect({ endCalls, keyEnds, state: () => watch.state({ url, metricsUrl }) })
   drain.connect({
     windowMs: config.drainMs,

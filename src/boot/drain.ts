@@ -63,7 +63,7 @@ export class Drain {
 
   #endRest(): void {
     const refusal = new Refusal('draining', 'the drain window is over')
-    this.#parts!.activeCalls.endAll({ outcome: 'drained', refusal })
+    void this.#parts!.activeCalls.endAll({ outcome: 'drained', refusal })
   }
 
   async #run(parts: DrainParts, delayMs: number): Promise<void> {

@@ -32,7 +32,7 @@ export interface OpenEngineParts {
   readonly log: Log
   /** Opens the database even if data was encrypted with secrets that are lost. */
   readonly ignoresLostSecrets: boolean
-  /** Ends all active calls. It resolves when none is left. */
+  /** Ends all calls that are active now. It resolves when they are over. */
   endCalls(): Promise<void>
 }
 

@@ -53,6 +53,7 @@ export async function openShared(config: Config, { world, log, endCalls }: OpenE
         return endCalls()
       },
       onRecovered: calls => log.warn('calls of processes that have died were ended', { calls }),
+      onUnrecovered: calls => log.error('calls of processes that have died cannot be ended yet', { calls }),
     })
     return { engine, folder: sharedFolder(path, await secretsOpened.promise), lock }
   } catch (fault) {

@@ -345,7 +345,7 @@ interface GatewayListeners {
   priceRows(rows: readonly PriceRow[]): void
   /** Ends the calls of a key that is revoked or expires. */
   keyEnds: KeyLifetime & Pick<KeyRevocations, 'checkAgain'>
-  /** Ends all active calls. It resolves when none is left. */
+  /** Ends all calls that are active now. It resolves when they are over. */
   endCalls(): Promise<void>
   /** The state of the gateway. */
   state(): Promise<GatewayState> | undefined

@@ -27,7 +27,7 @@ import type { Caller, CallLifetime, Exchange, Hold, Permit, Route, StopReason } 
 import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
-import type { IdempotencyCheck } from './lifetime/idempotency.ts'
+import type { IdempotencyCheck, StoredAnswer } from './lifetime/idempotency.ts'
 import { RepeatedRequest, readClaim } from './lifetime/idempotency.ts'
 import type { AnswerLease } from './reply/memory-budget.ts'
 import type { Replies } from './reply/reply.ts'
@@ -235,14 +235,17 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         replies.answer(exchange, stages.forward(hold, exchange)).catch(fault => replies.refuse(exchange, fault)),
       )
     } catch (fault) {
-      const stored =
-        fault instanceof RepeatedRequest
-          ? await stages.idempotency.storedAnswer(fault, exchange.caller!.accountId)
-          : undefined
-      if (stored !== undefined) return await replies.replay(exchange, stored)
+      const stored = await findStoredAnswer(exchange, fault)
+      if (stored !== undefined && !(stored instanceof Error)) return await replies.replay(exchange, stored)
       timings.fail(limitReason(fault))
-      return await replies.refuse(exchange, fault)
+      return await replies.refuse(exchange, stored ?? fault)
     }
+  }
+
+  /** The answer of an earlier call with the same idempotency key, or why it cannot be read. */
+  function findStoredAnswer({ caller }: Exchange, fault: unknown): Promise<StoredAnswer | Error | undefined> {
+    if (!(fault instanceof RepeatedRequest)) return Promise.resolve(undefined)
+    return stages.idempotency.storedAnswer(fault, caller!.accountId).catch((problem: Error) => problem)
   }
 }
 

@@ -36,6 +36,7 @@ import { errorDialectOf, findPathGroup } from './endpoints.ts'
 import { buildRefuseEarly } from './overload-refusal.ts'
 import type { RefusalParts } from './refusal-response.ts'
 import { writeRefusal } from './refusal-response.ts'
+import { mintOrRefusal, NO_ID } from './request-ids.ts'
 import type { ResponseSockets } from './responses-socket/response-sockets.ts'
 import { buildVersionPrefix } from './version-prefix.ts'
 
@@ -150,7 +151,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   return async function answerArrival(arrival) {
     if (!groupsByPath.has(arrival.path)) arrival.path = withVersion(arrival.path)
     const group = groupsByPath.get(arrival.path) ?? findPathGroup(arrival.path)
-    const context = buildContext(parts.mintId(), group)
+    const id = mintOrRefusal(parts.mintId)
+    const context = buildContext(id instanceof Refusal ? NO_ID : id, group)
     const cors = group.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
       const allowed = preflight(arrival.headers, { ...cors, ...context.headers })
@@ -158,7 +160,10 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     }
     let response: Response
     try {
-      if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
+      const isProbe = arrival.path.startsWith('/health/')
+      // Probes need no id: the process is alive.
+      if (id instanceof Refusal && !isProbe) throw id
+      if (!parts.start.isOpen && !isProbe) await waitForStart(arrival)
       response = await answerRequest(group, arrival, context)
     } catch (fault) {
       const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))

@@ -302,7 +302,7 @@ export class LedgerRun {
       () => this.#count('zombie wrote'),
       () => this.#count('zombie refused'),
     )
-    const recovered = await recoverDeadCalls(this.#pool, this.#writer)
+    const { ended: recovered } = await recoverDeadCalls(this.#pool, this.#writer)
     this.#count('crash')
     this.#same('recovered calls', recovered, this.#books.recover())
   }

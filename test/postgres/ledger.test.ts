@@ -259,6 +259,53 @@ describe.skipIf(!hasPostgres)('the ledger on PostgreSQL', () => {
     expect(await postgresFaults(pool)).toEqual([])
   })
 
+  test('a hold that may exist is not refused as one that cannot exist, because the disk is full by now', async () => {
+    await createAccount(11, '1000')
+    const real = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    const faults = [new Error('the connection is lost'), Object.assign(new Error('disk full'), { errno: '53100' })]
+    const failing = {
+      async runAlone(statement: Statement): Promise<unknown> {
+        if (faults.length !== 1) await real.runAlone(statement)
+        throw faults.shift()!
+      },
+    }
+    const writer = new LedgerWriter(failing, { owner: await join(), onFenced: noFence, retryMs: 1, waitedMs: noWait })
+    // After `storage_full` nobody would settle it.
+    await expect(writer.run('hold', holdOf(1, 11, '100'))).rejects.toMatchObject({ code: 'storage_away' })
+    expect((await accountRow(11)).held).toBe(100n)
+  })
+
+  test('stores large answers of idempotent calls, few at a time and beside the JSON', async () => {
+    await createAccount(11, '1000')
+    const sent: Statement[] = []
+    const real = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    const seen = {
+      runAlone(statement: Statement): Promise<unknown> {
+        sent.push(statement)
+        return real.runAlone(statement)
+      },
+    }
+    const writer = new LedgerWriter(seen, { owner: await join(), onFenced: noFence, retryMs: 1, waitedMs: noWait })
+    const calls = newCalls(4)
+    const claimOf = (call: number) => ({ name: `n${call}`, fingerprint: '1'.repeat(64) })
+    await Promise.all(calls.map(id => writer.run('hold', holdOf(id, 11, '10', { idempotency: claimOf(id) }))))
+    sent.length = 0
+    const sealedOf = (call: number): string => Buffer.alloc(2_250_000, `${call}+/`).toString('base64')
+    await Promise.all([
+      ...calls.map(id =>
+        writer.run('settle', { record: recordOf(id, 11), cost: '5', idempotency: { sealed: sealedOf(id) } }),
+      ),
+      writer.run('record', { record: recordOf(1, 11) }),
+    ])
+    expect(sent).toHaveLength(3)
+    // The JSON is read many times by each batch.
+    for (const { values } of sent) expect(String(values[4]).length).toBeLessThan(10_000)
+    const stored = await rows<{ call_id: bigint; sealed: Uint8Array }>('SELECT call_id, sealed FROM kept_answer')
+    expect(stored).toHaveLength(4)
+    for (const { call_id, sealed } of stored)
+      expect(Buffer.from(sealed).toString('base64') === sealedOf(Number(call_id))).toBe(true)
+  })
+
   test('one wrong operation fails alone, after few more batches', async () => {
     await createAccount(11, '10000')
     const lossy = await lossyPool()

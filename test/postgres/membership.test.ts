@@ -46,6 +46,15 @@ describe.skipIf(!hasPostgres)('processes', () => {
   const makeOld = (member: Membership): Promise<number> =>
     change('UPDATE process SET since_ms = since_ms - 15000 WHERE slot = $1', member)
 
+  const createAccount = async (): Promise<void> => {
+    const operations = new PostgresOperations(pool, { slot: 1 })
+    const key = { id: 1_011, accountId: 11, existing: false, digest: '1'.repeat(64), credit: '1000000' as const }
+    const about = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, creditRef: 11 }
+    await operations.run('createKey', { ...key, ...about }, { actor: 'test' })
+  }
+  const writerOf = (owner: Membership): LedgerWriter =>
+    new LedgerWriter(pool, { owner, onFenced() {}, waitedMs: noWait })
+
   test('have slots of their own, which are used again with a later epoch and later ids', async () => {
     const members = await Promise.all([join(), join(), join()])
     expect(members.map(({ slot }) => slot).toSorted()).toEqual([1, 2, 3])
@@ -140,13 +149,8 @@ describe.skipIf(!hasPostgres)('processes', () => {
   })
 
   test('end the calls of a dead one at their last checkpoint, once, and leave its tasks', async () => {
-    const operations = new PostgresOperations(pool, { slot: 1 })
-    const key = { id: 1_011, accountId: 11, existing: false, digest: '1'.repeat(64), credit: '1000000' as const }
-    const about = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, creditRef: 11 }
-    await operations.run('createKey', { ...key, ...about }, { actor: 'test' })
+    await createAccount()
     const [dead, one, other] = [await join(), await join(), await join()]
-    const writerOf = (owner: Membership): LedgerWriter =>
-      new LedgerWriter(pool, { owner, onFenced() {}, waitedMs: noWait })
     const writer = writerOf(dead)
     const usage = { inputTokens: 4, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 9, reasoningTokens: 0 }
     const idempotency = { name: 'a', fingerprint: '1'.repeat(64) }
@@ -166,10 +170,10 @@ describe.skipIf(!hasPostgres)('processes', () => {
 
     await makeOld(one)
     await endLease(dead)
-    expect(await recoverDeadCalls(pool, writerOf(one))).toBe(0)
+    expect(await recoverDeadCalls(pool, writerOf(one))).toEqual({ ended: 0, failed: 0 })
     expect(await one.fenceDead()).toBe(1)
     const counts = await Promise.all([recoverDeadCalls(pool, writerOf(one)), recoverDeadCalls(pool, alive)])
-    expect(counts[0]! + counts[1]!).toBe(3 + many.length)
+    expect(counts[0]!.ended + counts[1]!.ended).toBe(3 + many.length)
 
     const records = postgresQuery(
       `SELECT call_id, cost, held, outcome, rule, usage_source, output_tokens, status FROM record WHERE call_id < 100
@@ -191,6 +195,21 @@ describe.skipIf(!hasPostgres)('processes', () => {
     expect(await postgresFaults(pool)).toEqual([])
     // Whoever has made the task live on settles it.
     expect(await alive.run('settle', { record: recordOf(4, 11), cost: '40' })).toMatchObject({ charged: '40' })
+  })
+
+  test('end all calls of a dead one that can be ended, also if one of them cannot', async () => {
+    await createAccount()
+    const [one, dead] = [await join(), await join()]
+    const calls = Array.from({ length: 410 }, (_, at) => 100 + at)
+    const writer = writerOf(dead)
+    await Promise.all(calls.map(call => writer.run('hold', holdOf(call, 11, '10'))))
+    await pool.runScript("UPDATE hold SET draft = '{' WHERE call_id IN (100, 101, 399)")
+    await makeOld(one)
+    await endLease(dead)
+    await one.fenceDead()
+    expect(await recoverDeadCalls(pool, writerOf(one))).toEqual({ ended: 407, failed: 3 })
+    const left = await pool.transact(postgresQuery('SELECT call_id FROM hold ORDER BY call_id').all())
+    expect(left).toEqual([{ call_id: 100n }, { call_id: 101n }, { call_id: 399n }])
   })
 
   test('that begin on the folder of a dead one fence it at once', async () => {

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import { ActiveCalls } from './active-calls.ts'
@@ -23,5 +24,32 @@ test('a call that does not end does not keep its gate lease for ever', () => {
   expect(checkAt(bounds.callMsMax)).toEqual(['too_long', 0])
   expect(checkAt(bounds.callMsMax + 60_000)).toEqual(['too_long', 1])
   activeCalls.remove(node)
+  activeCalls.check()
+})
+
+test('whoever ends all calls does not wait for calls that begin later', async () => {
+  const activeCalls = new ActiveCalls(() => 0)
+  const begin = () => {
+    const exchange = { startedMs: 0, attempt: {}, lifetime: { stop: new Stop<StopReason>() } } as unknown as Exchange
+    return { exchange, node: activeCalls.add(exchange) }
+  }
+  const reason = { outcome: 'gateway_fault', refusal: new Refusal('storage_away', 'test') } as const
+  await activeCalls.endAll(reason)
+  const [first, second] = [begin(), begin()]
+  let isOver = false
+  const ended = activeCalls.endAll(reason).then(() => (isOver = true))
+  const later = begin()
+  expect([first, second, later].map(({ exchange }) => exchange.lifetime.stop.reason?.outcome)).toEqual([
+    'gateway_fault',
+    'gateway_fault',
+    undefined,
+  ])
+  activeCalls.remove(first.node)
+  await Promise.resolve()
+  expect(isOver).toBe(false)
+  activeCalls.remove(second.node)
+  await ended
+  expect(activeCalls.size).toBe(1)
+  activeCalls.remove(later.node)
   activeCalls.check()
 })

@@ -16,6 +16,7 @@ export class ActiveCalls {
   readonly #onCheck: (exchange: Exchange, nowMs: number) => void
   readonly #exchanges = new LinkedList<Exchange>()
   #onIdle: (() => void)[] = []
+  #ended: { readonly calls: Set<Exchange>; readonly resolve: () => void }[] = []
   #timer: ReturnType<typeof setInterval> | undefined
 
   /** `look` is called with every call from time to time. */
@@ -35,6 +36,8 @@ export class ActiveCalls {
 
   remove(node: ListNode<Exchange>): void {
     this.#exchanges.remove(node)
+    for (const { calls, resolve } of this.#ended) if (calls.delete(node.value) && calls.size === 0) resolve()
+    if (this.#ended.length > 0) this.#ended = this.#ended.filter(({ calls }) => calls.size > 0)
     if (this.#exchanges.size > 0 || this.#onIdle.length === 0) return
     for (const wake of this.#onIdle.splice(0)) wake()
   }
@@ -43,9 +46,14 @@ export class ActiveCalls {
     return this.#exchanges.size === 0 ? Promise.resolve() : new Promise(resolve => this.#onIdle.push(resolve))
   }
 
-  /** Each call ends with an error in its dialect and is settled. */
-  endAll(reason: StopReason): void {
-    for (const exchange of this.#exchanges) exchange.lifetime.stop.stop(reason)
+  /** Each call of this moment ends with an error in its dialect and is settled. Resolves when they are over. */
+  endAll(reason: StopReason): Promise<void> {
+    const calls = new Set(this.#exchanges)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (calls.size === 0) resolve()
+    else this.#ended.push({ calls, resolve })
+    for (const exchange of calls) exchange.lifetime.stop.stop(reason)
+    return promise
   }
 
   /** Whoever has active calls. All calls of a key text have the same caller as long as its row is cached. */

@@ -27,6 +27,7 @@ import type { Json } from '../../protocols/request/json-type.ts'
 import type { LargeBodyReader } from '../../protocols/request/large-json.ts'
 import type { RefusalParts } from '../refusal-response.ts'
 import { writeRefusal } from '../refusal-response.ts'
+import { mintOrRefusal, NO_ID } from '../request-ids.ts'
 import type { CreateMessage } from './create-message.ts'
 import { buildBody, inputItems, joinItems, peekStreamId, readMessage } from './create-message.ts'
 import { EventSink } from './event-sink.ts'
@@ -284,8 +285,10 @@ export class ResponseSocket implements WebSocketOwner {
 
   async #run(waiting: WaitingMessage): Promise<void> {
     const { stream, lease } = waiting
+    const id = mintOrRefusal(this.#parts.mintId)
+    if (id instanceof Refusal) waiting.message = id
+    const callId = id instanceof Refusal ? NO_ID : id
     const message = waiting.message as CreateMessage | Refusal
-    const callId = this.#parts.mintId()
     const requestId = textId('req', callId)
     const previous = this.#previousItems(message)
     const ingress = new MessageIngress({
@@ -333,6 +336,7 @@ export class ResponseSocket implements WebSocketOwner {
     const { drain, runCall } = this.#parts
     if (drain.isClosed) return Promise.reject(new Refusal('draining', 'a message'))
     if (this.#isExpired) return Promise.reject(new Refusal('socket_expired', 'a message'))
+    if (message instanceof Refusal && ingress.callId === NO_ID) return Promise.reject(message)
     if (message instanceof Refusal || !message.warmsUp) return runCall(ingress, protocol)
     return this.#warmUp(ingress)
   }
@@ -440,7 +444,8 @@ export class ResponseSocket implements WebSocketOwner {
   }
 
   async #refuse(refusal: Refusal): Promise<void> {
-    const requestId = textId('req', this.#parts.mintId())
+    const id = mintOrRefusal(this.#parts.mintId)
+    const requestId = textId('req', id instanceof Refusal ? NO_ID : id)
     const answered = { stream: NO_STREAM, message: refusal, continues: false }
     await this.#write(this.#writeRefusal(refusal, requestId), answered)
     await this.#whenRoom()

@@ -30,7 +30,12 @@ export interface EncodedJob {
   readonly accountId?: number
   /** Its entry in the list of its kind, as JSON. */
   readonly json: string
+  /** The answer to store for its idempotency key, sealed, in base64. */
+  readonly answer?: string
 }
+
+/** How much a job adds to the size of its batch. */
+export const sizeOfJob = ({ json, answer = '' }: EncodedJob): number => json.length + answer.length
 
 export interface BatchOwner {
   readonly slot: number
@@ -77,9 +82,10 @@ export function encodeJob(job: BatchJob): EncodedJob {
       const entry = {
         row_of_record: { ...recordColumns(record), cost },
         ...(idempotency === 'release' && { claim: idempotency }),
-        ...(typeof idempotency === 'object' && { claim: 'finish', sealed: idempotency.sealed }),
+        ...(typeof idempotency === 'object' && { claim: 'finish' }),
       }
-      return { name, callId: record.callId, json: cleanJson(entry) }
+      const answer = typeof idempotency === 'object' ? idempotency.sealed : null
+      return { name, callId: record.callId, json: cleanJson(entry), ...(answer !== null && { answer }) }
     }
     case 'record': {
       const { record } = job.input
@@ -150,7 +156,8 @@ const lists = {
 const BATCH = {
   sqlite: '',
   postgres: `SELECT ledger_batch($1, $2, CAST(CAST($3 AS TEXT) AS BIGINT[]), CAST(CAST($4 AS TEXT) AS BIGINT[]),
-    CAST(CAST($5 AS TEXT) AS JSON), CAST($6 AS BIGINT)) AS told`,
+    CAST(CAST($5 AS TEXT) AS JSON), CAST(CAST($6 AS TEXT) AS BIGINT[]), CAST(CAST($7 AS TEXT) AS TEXT[]),
+    CAST($8 AS BIGINT)) AS told`,
 }
 
 /** `testMs` is the time of the batch, only for tests. */
@@ -166,13 +173,18 @@ export function batchStatement(
     ;(entries[lists[name]] ??= []).push(json)
   }
   const json = Object.entries(entries).map(([list, items]) => `"${list}":[${items!.join()}]`)
-  const calls = `{${jobs.map(({ callId }) => callId).join()}}`
-  return {
-    text: BATCH,
-    values: [slot, epoch, calls, `{${[...accounts].join()}}`, `{${json.join()}}`, testMs],
-    want: 'row',
-  }
+  const calls = jobs.map(({ callId }) => callId)
+  const answered = jobs.filter(({ answer }) => answer !== undefined)
+  const answers = answered.map(({ answer }) => `"${answer}"`)
+  const values = [
+    ...[slot, epoch, arrayText(calls), arrayText([...accounts]), `{${json.join()}}`],
+    ...[arrayText(answered.map(({ callId }) => callId)), arrayText(answers), testMs],
+  ]
+  return { text: BATCH, values, want: 'row' }
 }
+
+/** An array as PostgreSQL reads it. */
+const arrayText = (items: readonly (number | string)[]): string => `{${items.join()}}`
 
 type ToldResult = readonly [callId: number, done: string, ...facts: (string | number)[]]
 

@@ -12,7 +12,7 @@ import type { WaitMeasure } from '../engine/writer.ts'
 import { measureWait } from '../engine/writer.ts'
 import { sqlStateOf, storageAway } from './faults.ts'
 import type { BatchJob, BatchOwner, BatchResult, EncodedJob } from './ledger-batch.ts'
-import { batchStatement, encodeJob, readTold, resultOfJob } from './ledger-batch.ts'
+import { batchStatement, encodeJob, readTold, resultOfJob, sizeOfJob } from './ledger-batch.ts'
 import type { PostgresPool } from './pools.ts'
 
 export interface LedgerWriterOptions {
@@ -41,6 +41,11 @@ interface QueuedJob {
 
 const RETRY_MS = 1_000
 const TIMEOUT_CHECK_MS = 250
+/**
+ * A batch with more characters gets no further operations. An answer that is stored for an idempotency key has millions,
+ * and a batch with many of them would take longer than all of its calls may wait.
+ */
+const BATCH_CHARS_MAX = 4_000_000
 /** The writer is unhealthy when a batch takes longer than this, and for this long after a batch failed. */
 const UNHEALTHY_MS = 1_000
 
@@ -196,12 +201,15 @@ export class LedgerWriter {
     const batch: QueuedJob[] = []
     const rest: QueuedJob[] = []
     const calls = new Set<number>()
+    let chars = 0
     for (const queued of this.#queue) {
       const { callId } = queued.encoded
-      if (calls.has(callId) || batch.length >= bounds.ledgerBatchMax) rest.push(queued)
+      const isFull = batch.length >= bounds.ledgerBatchMax || chars > BATCH_CHARS_MAX
+      if (calls.has(callId) || isFull) rest.push(queued)
       else if (!queued.isAbandoned) batch.push(queued)
       else if (queued.isUnknown && queued.job.name === 'hold') batch.push(cancelOf(callId))
       else continue
+      if (!isFull && !calls.has(callId)) chars += sizeOfJob(queued.encoded)
       calls.add(callId)
     }
     this.#queue = rest
@@ -242,7 +250,11 @@ export class LedgerWriter {
       case 'full':
         this.#isFull = true
         this.#failedMs = performance.now()
-        for (const queued of batch) queued.reject(new Refusal('storage_full', detail, { retryAfterMs: 1_000 }))
+        // After `storage_full` the caller knows that nothing is reserved. An earlier try may have reserved something.
+        for (const queued of batch)
+          queued.reject(
+            queued.isUnknown ? storageAway(detail) : new Refusal('storage_full', detail, { retryAfterMs: 1_000 }),
+          )
         return
       case 'refused': {
         if (batch.length === 1) return batch[0]!.reject(storageAway(detail))

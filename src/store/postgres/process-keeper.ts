@@ -23,10 +23,12 @@ export interface ProcessOptions {
   readonly version: string
   /** How others may reach this process, for people. */
   readonly address: string
-  /** Ends all calls under way. It resolves when none is left. */
+  /** Ends all calls that are active now. It resolves when they are over. */
   readonly onFenced: () => Promise<void>
   /** Called after dead processes left calls, which were ended. */
   readonly onRecovered?: (calls: number) => void
+  /** Called when the number of calls of dead processes that cannot be ended has changed. */
+  readonly onUnrecovered?: (calls: number) => void
 }
 
 interface KeeperPools {
@@ -48,6 +50,7 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
   #member!: Membership
   #ledger!: LedgerWriter
   #count = 1
+  #unrecovered = 0
   #isFenced = false
   #isClosed = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -65,6 +68,8 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
   static async open(pools: KeeperPools, options: ProcessOptions): Promise<ProcessKeeper> {
     const keeper = new ProcessKeeper(pools, options)
     await keeper.#join()
+    // Before the first call: each process has its share of the limits.
+    keeper.#count = await keeper.#member.countAlive()
     await keeper.#recover()
     keeper.#plan()
     return keeper
@@ -156,9 +161,11 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
   }
 
   async #recover(): Promise<void> {
-    const calls = await recoverDeadCalls(this.#pools.lease, this.#ledger)
+    const { ended, failed } = await recoverDeadCalls(this.#pools.lease, this.#ledger)
     await recoverDeadJobs(this.#pools.lease)
-    if (calls > 0) this.#options.onRecovered?.(calls)
+    if (ended > 0) this.#options.onRecovered?.(ended)
+    if (failed !== this.#unrecovered) this.#options.onUnrecovered?.(failed)
+    this.#unrecovered = failed
   }
 
   /** The former process of the folder, if it used the same database. */

@@ -18,17 +18,25 @@ const findDeadHolds = postgresQuery<OpenHold & { readonly is_claimed: bigint }>(
   `SELECT h.call_id, h.account_id, h.key_id, h.used, h.draft, CAST(CASE WHEN i.call_id IS NULL THEN 0 ELSE 1 END AS BIGINT)
      AS is_claimed
    FROM process p
-     CROSS JOIN LATERAL (SELECT * FROM hold WHERE slot = p.slot AND epoch < p.epoch AND kind = 'call' LIMIT $1) h
+     CROSS JOIN LATERAL (SELECT * FROM hold WHERE slot = p.slot AND epoch < p.epoch AND kind = 'call' AND call_id > $2
+       ORDER BY call_id LIMIT $1) h
      LEFT JOIN LATERAL (SELECT call_id FROM idempotency WHERE call_id = h.call_id LIMIT 1) i ON true
-   LIMIT $1`,
+   ORDER BY h.call_id LIMIT $1`,
 )
 
-/** Ends all calls of dead processes and returns their number. */
-export async function recoverDeadCalls(pool: PostgresPool, writer: LedgerWriter): Promise<number> {
-  let count = 0
+export interface RecoveredCalls {
+  readonly ended: number
+  /** Those that could not be ended. They are tried again, and must not stop the others. */
+  readonly failed: number
+}
+
+/** Ends all calls of dead processes. */
+export async function recoverDeadCalls(pool: PostgresPool, writer: LedgerWriter): Promise<RecoveredCalls> {
+  let [ended, failed, after] = [0, 0, 0n]
   for (;;) {
-    const holds = await pool.transact(findDeadHolds.all(CALLS_PER_BATCH))
+    const holds = await pool.transact(findDeadHolds.all(CALLS_PER_BATCH, after))
     if (holds.length === 0) break
+    after = holds.at(-1)!.call_id
     const settles = holds.map(async hold => {
       const isKeyReleased = hold.is_claimed === 1n
       const cost = isKeyReleased ? '0' : (`${hold.used}` as const)
@@ -37,8 +45,11 @@ export async function recoverDeadCalls(pool: PostgresPool, writer: LedgerWriter)
       const result = await writer.run('settle', { record: recordOf(hold, isKeyReleased), cost, ...release })
       return result.done === 'settled' ? 1 : 0
     })
-    for (const settled of await Promise.all(settles)) count += settled
+    for (const settle of await Promise.allSettled(settles)) {
+      if (settle.status === 'rejected') failed++
+      else ended += settle.value
+    }
   }
   await recoverDeadJobs(pool)
-  return count
+  return { ended, failed }
 }

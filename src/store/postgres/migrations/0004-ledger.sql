@@ -41,7 +41,7 @@ CREATE TYPE ledger_settle AS (
   row_of_record public.record,
   -- What becomes of the idempotency key of the call: 'release', 'finish', or null.
   claim TEXT,
-  -- The answer to store for the key, sealed, in base64.
+  -- The answer to store for the key, sealed, in base64. Null in the JSON of a batch (see ledger_batch).
   sealed TEXT
 );
 
@@ -299,10 +299,14 @@ END $$;
 -- that in which its process has sent its operations. `accounts` are those of the holds. Returns a JSON array of the
 -- results that are not the usual ones, each as [call, result, …].
 --
+-- `answers` are the answers to store for idempotency keys, sealed, in base64, and `answered` are their calls. They may
+-- have megabytes, and the JSON is read many times, so they are not in it.
+--
 -- The settings: one plan for each statement, made once, that fits tables of every size. A plan that reads or hashes a
 -- whole table may look good while the table is small, and stays in use when it has grown.
 CREATE FUNCTION ledger_batch(
-  my_slot BIGINT, my_epoch BIGINT, calls BIGINT[], accounts BIGINT[], jobs JSON, test_ms BIGINT
+  my_slot BIGINT, my_epoch BIGINT, calls BIGINT[], accounts BIGINT[], jobs JSON, answered BIGINT[], answers TEXT[],
+  test_ms BIGINT
 ) RETURNS TEXT LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '3s'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -375,6 +379,7 @@ BEGIN
         LEFT JOIN LATERAL (SELECT amount FROM hold WHERE call_id = (s.row_of_record).call_id LIMIT 1) h ON true
       WHERE (s.row_of_record).call_id <> ALL (finished)
       ORDER BY coalesce((s.row_of_record).cost > h.amount, false), s.place LOOP
+    settle.sealed := answers[array_position(answered, (settle.row_of_record).call_id)];
     outcome := settle_one(settle, now_ms);
     revenue := revenue + outcome.charged + outcome.short;
     shortfalls := shortfalls + outcome.short;

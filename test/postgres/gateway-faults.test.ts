@@ -1,0 +1,99 @@
+// Two whole gateways on one PostgreSQL: one is taken for dead while it serves, has no ids, or finds the database away.
+
+import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
+import { postgresQuery } from '../../src/store/engine/steps.ts'
+import type { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { connect } from '../sockets/client.ts'
+import { closedGate } from '../support/closed-gate.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness, until } from '../support/gateway.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+import { postgresFaults } from './ledger-run.ts'
+
+tellMissingPostgres()
+
+const MODEL = 'openai/gpt-4o-mini'
+const secrets = {
+  WEIR_PEPPER: 'p'.repeat(32),
+  WEIR_JWT_SECRET: 'j'.repeat(32),
+  WEIR_ENCRYPTION_KEY: 'e'.repeat(32),
+}
+
+describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
+  let server: TestPostgres
+  let pool: PostgresPool
+  let gateways: Harness[] = []
+
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server.stop())
+  afterEach(async () => {
+    setSystemTime()
+    await Promise.all(gateways.splice(0).map(gateway => gateway.stop()))
+  })
+
+  async function start(count: number): Promise<Harness[]> {
+    pool = await server.open({ deadlineMs: 60_000 })
+    const folder = server.socket.slice(0, server.socket.lastIndexOf('/'))
+    const url = `postgres://weir@localhost/${server.lastDatabase}?host=${folder}`
+    for (let at = 0; at < count; at++)
+      gateways.push(await startHarness({ env: { WEIR_DATABASE_URL: url, ...secrets } }))
+    return gateways
+  }
+  const rows = <Row>(sql: string): Promise<Row[]> => pool.transact(postgresQuery<Row>(sql).all())
+  const untilRows = async (sql: string, count: number): Promise<void> => {
+    while ((await rows(sql)).length !== count) await Bun.sleep(20)
+  }
+
+  test('one that is taken for dead joins again although new calls arrive all the time', async () => {
+    const [zombie] = (await start(1)) as [Harness]
+    const key = await zombie.key()
+    const closed = closedGate()
+    zombie.upstream.planModel('gpt-4o-mini', closed.script)
+    const running = chat(zombie, key, { model: MODEL, messages: hello })
+    await until(() => closed.taken() === 1, 'the call is forwarded')
+    // Bodies that never end: there is always a call, and none of them gets to its hold.
+    const uploads: AbortController[] = []
+    const upload = (): void => {
+      const abort = new AbortController()
+      uploads.push(abort)
+      const body = new ReadableStream({ start: sink => sink.enqueue(Buffer.from('{')) })
+      const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+      const init = { method: 'POST', headers, body, signal: abort.signal }
+      fetch(`${zombie.url}/v1/chat/completions`, init).catch(() => {})
+    }
+    const timer = setInterval(upload, 100)
+    try {
+      await until(() => zombie.gateway.activeCalls > 3, 'bodies arrive')
+      await pool.runScript('UPDATE process SET is_dead = 1, epoch = epoch + 1')
+      expect((await running).status).toBe(503)
+      await untilRows('SELECT 1 FROM process WHERE is_dead = 0', 1)
+      expect(zombie.gateway.activeCalls).toBeGreaterThan(0)
+    } finally {
+      clearInterval(timer)
+      for (const abort of uploads) abort.abort()
+    }
+    zombie.upstream.planModel('gpt-4o-mini', undefined)
+    while ((await chat(zombie, key, { model: MODEL, messages: hello })).status !== 200) await Bun.sleep(20)
+    await untilRows('SELECT 1 FROM hold', 0)
+    expect(await postgresFaults(pool)).toEqual([])
+  })
+
+  test('one without ids says so, stays alive, and loses no message', async () => {
+    const [gateway] = (await start(1)) as [Harness]
+    const key = await gateway.key()
+    const socket = await connect(gateway, key)
+    // The clock is later than what the database has granted.
+    setSystemTime(Date.now() + 600_000)
+    expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200)
+    const refused = await chat(gateway, key, { model: MODEL, messages: hello })
+    expect(refused.status).toBe(503)
+    expect(await refused.json()).toMatchObject({ error: { code: 'storage_away' } })
+    expect((await socket.ask({ model: MODEL, input: 'Hello' })).at(-1)).toMatchObject({ type: 'error', status: 503 })
+    setSystemTime()
+    expect((await chat(gateway, key, { model: MODEL, messages: hello })).status).toBe(200)
+    socket.leave()
+  })
+})
