@@ -1,4 +1,5 @@
-// A whole gateway for one test: real sockets, a real SQLite file in a folder of its own, the fake upstream behind it.
+// A whole gateway for one test: real sockets, a real SQLite file in a folder of its own, the fake upstream behind it. With
+// WEIR_TEST_DATABASE=postgres it has a PostgreSQL database of its own instead.
 
 import type { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { startGateway } from '../../src/main.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { openDatabase } from './database.ts'
+import { harnessDatabases, onPostgres } from './harness-databases.ts'
 import type { Operator } from './operator.ts'
 import { operatorOf } from './operator.ts'
 
@@ -53,6 +55,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     HOST: '127.0.0.1',
     PORT: '0',
     WEIR_DATA: folder,
+    ...(onPostgres && { WEIR_DATABASE_URL: await (await harnessDatabases()).urlOf(folder) }),
     LOG_LEVEL: 'debug',
     WEIR_BALLAST_MB: '0',
     // Servers on the machine of the tests are not looked for.
@@ -104,7 +107,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     async stop() {
       await gateway.drain()
       await upstream.stop()
-      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true })
+      if (options.folder !== undefined) return
+      rmSync(folder, { recursive: true, force: true })
+      if (onPostgres) await (await harnessDatabases()).drop(folder)
     },
   }
 }

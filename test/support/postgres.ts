@@ -54,6 +54,8 @@ export interface TestServerOptions {
   readonly hba?: readonly string[]
   /** Takes encrypted connections over TCP. */
   readonly tls?: { readonly cert: string; readonly key: string }
+  /** Further settings of the server, such as `work_mem=1MB`. */
+  readonly settings?: readonly string[]
 }
 
 export interface TestPostgres {
@@ -80,7 +82,7 @@ export function freePort(): number {
   return listener.port
 }
 
-export async function startPostgres({ hba, tls }: TestServerOptions = {}): Promise<TestPostgres> {
+export async function startPostgres({ hba, tls, settings: more = [] }: TestServerOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-pg-'))
   if (owner !== undefined) chownSync(folder, owner.uid!, owner.gid!)
   const data = join(folder, 'data')
@@ -103,7 +105,7 @@ export async function startPostgres({ hba, tls }: TestServerOptions = {}): Promi
       : ['ssl=on', `ssl_cert_file=${own('cert.pem', tls.cert)}`, `ssl_key_file=${own('key.pem', tls.key)}`]
   const settings = [
     ...[`unix_socket_directories=${folder}`, `listen_addresses=${hba === undefined ? '' : '127.0.0.1'}`],
-    ...['fsync=off', 'shared_buffers=32MB', ...overTcp, ...encrypted],
+    ...['fsync=off', 'shared_buffers=32MB', ...overTcp, ...encrypted, ...more],
   ]
   const socket = join(folder, `.s.PGSQL.${port}`)
   const server = Bun.spawn(

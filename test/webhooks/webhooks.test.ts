@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { parseTextId } from '../../src/base/ids.ts'
-import { openWriter } from '../../src/store/engine/database.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -93,8 +93,7 @@ async function attempted(id: string, attempts: number): Promise<DeliveryRow> {
 
 /** Writes events for the account of the newest webhook, in one transaction. */
 function raiseEvents(times: number): void {
-  const db = openWriter(join(harness.folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may hold the lock
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readwrite: true, safeIntegers: true })
   const { id } = db.query('SELECT account_id AS id FROM webhook ORDER BY id DESC LIMIT 1').get() as { id: bigint }
   const raise = db.query("INSERT INTO event (name, account_id, data) VALUES ('balance.low', ?1, '{}')")
   db.transaction(() => {
@@ -384,8 +383,7 @@ const setDisabled = (id: string, disabled: boolean): Promise<Told> => ask('PATCH
 
 /** Fills the queue of a webhook up to its bound. */
 function fill(hookId: string): void {
-  const db = openWriter(join(harness.folder, 'weir.db'))
-  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may hold the lock
+  const db = openDatabase(join(harness.folder, 'weir.db'), { readwrite: true, safeIntegers: true })
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
   )
