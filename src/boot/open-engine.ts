@@ -22,6 +22,7 @@ import {
 } from '../store/engine/folder.ts'
 import type { FolderLock } from '../store/engine/lock.ts'
 import { lockFolder } from '../store/engine/lock.ts'
+import { refuseUnmovedData } from '../store/engine/moved-folder.ts'
 import { openSqliteEngine } from '../store/engine/sqlite-engine.ts'
 import type { StoreEngine } from '../store/engine/store-engine.ts'
 import { PostgresAudit } from '../store/postgres/audit.ts'
@@ -104,9 +105,13 @@ async function openEmbedded(
   }
 }
 
-async function openShared(config: Config, { world, log, endCalls }: OpenEngineParts): Promise<OpenedEngine> {
+async function openShared(
+  config: Config,
+  { world, log, ignoresLostSecrets, endCalls }: OpenEngineParts,
+): Promise<OpenedEngine> {
   const { databaseUrl, dataFolder, processFolder, responsesBytesMax, host, port } = config
   createFolder(dataFolder)
+  refuseUnmovedData(dataFolder)
   const path = createFolder(processFolder)
   const lock = lockOrFail(path)
   const secretsOpened = Promise.withResolvers<SharedSecrets>()
@@ -118,7 +123,7 @@ async function openShared(config: Config, { world, log, endCalls }: OpenEnginePa
       folder: path,
       responsesBytesMax,
       async openParts(context) {
-        const { secrets, ...parts } = await openParts(config, { context, world, log })
+        const { secrets, ...parts } = await openParts(config, { context, world, log, ignoresLostSecrets })
         secretsOpened.resolve(secrets)
         return parts
       },
@@ -137,15 +142,13 @@ async function openShared(config: Config, { world, log, endCalls }: OpenEnginePa
 
 type SharedSecrets = Awaited<ReturnType<typeof openSharedSecrets>>
 
-interface SharedParts {
+interface SharedParts extends Pick<OpenEngineParts, 'world' | 'log' | 'ignoresLostSecrets'> {
   readonly context: EngineContext
-  readonly world: Runtime
-  readonly log: Log
 }
 
 async function openParts(
   config: Config,
-  { context, world, log }: SharedParts,
+  { context, world, log, ignoresLostSecrets }: SharedParts,
 ): Promise<EngineParts & { readonly secrets: SharedSecrets }> {
   const { address, openPool, owner, reader, writer } = context
   const scan = new SecretScan(address)
@@ -157,6 +160,7 @@ async function openParts(
     folder: resolve(config.dataFolder),
     env: config.env,
     by,
+    ignoresLost: ignoresLostSecrets,
   })
   for (const kind of secrets.rotated)
     log.info('a secret has changed since the last start', { kind, mark: secrets.secrets[kind].newestFingerprint })

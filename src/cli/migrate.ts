@@ -11,7 +11,9 @@ export async function migrate({ json }: OutputOptions, say: (line: string) => vo
   const { databaseUrl } = readConfig(process.env)
   // An error and no note: a deployment that has lost the setting must not go on with empty SQLite files.
   if (databaseUrl === undefined) {
-    throw new Problem('WEIR_DATABASE_URL is not set. Without it the data is in files, which a start upgrades by itself.')
+    throw new Problem(
+      'WEIR_DATABASE_URL is not set. Without it the data is in files, which a start upgrades by itself.',
+    )
   }
   const { made } = await openDatabase(addressOfUrl(databaseUrl))
   if (json) return say(jsonText({ made }))

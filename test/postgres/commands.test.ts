@@ -80,11 +80,30 @@ describe.skipIf(!hasPostgres)('commands on PostgreSQL', () => {
     expect(await count(tables)).toBe(0)
   })
 
+  test('data in the data folder that was not moved is not forgotten', async () => {
+    expect((await weir(folder, 'keys create --tier pro')).code).toBe(0)
+    for (const command of ['serve', 'keys create --tier pro']) {
+      const { code, stderr } = await run(command)
+      expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining('Move it with "weir migrate-to')])
+    }
+    expect(await count(tables)).toBe(0)
+  })
+
+  test('a lost secret can be given up, after the new one is set', async () => {
+    await run('keys create --tier pro')
+    const lost = { WEIR_PEPPER: 'another-pepper-of-all-gateways-01234567' }
+    const refused = await run('keys list', lost)
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('weir rotate pepper --finish --force')])
+    expect(await run('rotate pepper --finish --force', lost)).toMatchObject({ code: 0 })
+    expect(await run('keys list', lost)).toMatchObject({ code: 0 })
+  })
+
   test('commands that are for files say what to do instead', async () => {
     await run('migrate')
     const messages: Record<string, string> = {
       'backup copy': 'back it up with pg_dump',
       'restore copy': 'restore it with pg_restore',
+      'rotate pepper': 'start them with WEIR_PEPPER=old,new, then with WEIR_PEPPER=new,old',
     }
     for (const [command, text] of Object.entries(messages)) {
       const { code, stderr } = await run(command)

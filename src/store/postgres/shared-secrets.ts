@@ -25,6 +25,8 @@ export interface SharedSecretsParts {
   readonly folder: string
   readonly env: EnvironmentVariables
   readonly by: AuditActor
+  /** Opens the data although some of it was made with secrets that are lost. */
+  readonly ignoresLost?: boolean
 }
 
 type NotedMarks = Readonly<Record<SecretKind, readonly SecretMark[]>>
@@ -70,11 +72,12 @@ function refuseMissing(noted: NotedMarks, kind: SecretKind, file: string): void 
 
 /** Throws when a secret is missing that the others use now, or that data needs; of `newKinds`, when any is missing. */
 async function refuseWrong(
-  { scan, folder }: SharedSecretsParts,
+  { scan, folder, ignoresLost }: SharedSecretsParts,
   noted: NotedMarks,
   secrets: GatewaySecrets,
   newKinds: readonly SecretKind[],
 ): Promise<void> {
+  if (ignoresLost) return
   for (const kind of secretKinds) {
     for (const mark of noted[kind].filter(row => secrets[kind].find(row.mark) === undefined)) {
       const isUsed = newKinds.includes(kind) || mark.replacedMs === null || (await hasUses(scan, kind, mark))
