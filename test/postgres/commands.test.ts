@@ -4,6 +4,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import packageJson from '../../package.json'
+import { runChecks } from '../../src/cli/checks/check.ts'
+import { collectFacts } from '../../src/cli/checks/doctor.ts'
+import { doctorChecks } from '../../src/cli/checks/doctor-checks.ts'
+import type { SharedFacts } from '../../src/cli/checks/shared.ts'
+import { readConfig } from '../../src/config.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { readSchemaMigrations } from '../../src/store/postgres/schema.ts'
@@ -12,9 +18,13 @@ import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+import { freePort, hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
 
 tellMissingPostgres()
+tellMissingRedis()
+
+const { version } = packageJson
 
 const secrets = {
   WEIR_PEPPER: 'pepper-of-all-gateways-0123456789012',
@@ -96,6 +106,95 @@ describe.skipIf(!hasPostgres)('commands on PostgreSQL', () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('weir rotate pepper --finish --force')])
     expect(await run('rotate pepper --finish --force', lost)).toMatchObject({ code: 0 })
     expect(await run('keys list', lost)).toMatchObject({ code: 0 })
+  })
+
+  describe('weir check', () => {
+    const check = async (more: Record<string, string> = {}) => {
+      const given = {
+        BUN_CONFIG_MAX_HTTP_REQUESTS: '20000',
+        WEIR_CALLS_MAX: '100',
+        PORT: '0',
+        WEIR_LOCAL_SERVERS: 'off',
+      }
+      const found = await runChecks({ WEIR_DATA: folder, ...given, ...env(), ...more })
+      return found.filter(({ about }) => about !== 'providers').map(({ weight, about, says }) => [weight, about, says])
+    }
+    const wrong = async (about: string, text: string, more: Record<string, string> = {}): Promise<void> =>
+      expect(await check(more)).toEqual([['problem', about, expect.stringContaining(text)]])
+
+    test('finds nothing wrong with an empty database, and leaves it empty', async () => {
+      expect(await check()).toEqual([])
+      expect(await count(tables)).toBe(0)
+      const without = await check({ WEIR_PEPPER: '' })
+      expect(without).toEqual([['note', 'secrets', expect.stringContaining('all gateways need the same')]])
+    })
+
+    test('says what a start would do, or why it would be refused', async () => {
+      await wrong('WEIR_DATABASE_URL', 'must be a URL', { WEIR_DATABASE_URL: 'nonsense', WEIR_PROCESSES: '2' })
+      await wrong('WEIR_PROCESSES', 'need a PostgreSQL database', { WEIR_DATABASE_URL: '', WEIR_PROCESSES: '2' })
+      const away = `postgres://weir@127.0.0.1:${freePort()}/weir`
+      await wrong('WEIR_DATABASE_URL', 'cannot be reached', { WEIR_DATABASE_URL: away })
+      await run('keys create --tier pro')
+      expect(await check()).toEqual([])
+      await pool.runScript('DELETE FROM schema_migration WHERE version = (SELECT max(version) FROM schema_migration)')
+      expect(await check()).toMatchObject([
+        ['note', 'WEIR_DATABASE_URL', expect.stringContaining('next start upgrades')],
+      ])
+      await pool.runScript('UPDATE schema_info SET min_version = 9999')
+      await wrong('WEIR_DATABASE_URL', 'a later version of Weir')
+      await pool.runScript('DROP TABLE schema_info')
+      await wrong('WEIR_DATABASE_URL', 'tables of another program')
+    })
+
+    test('finds secrets that are missing or other ones', async () => {
+      await run('keys create --tier pro')
+      await wrong('secrets', 'The pepper is missing', { WEIR_PEPPER: '' })
+      await wrong('secrets', 'does not fit the data', { WEIR_PEPPER: 'p'.repeat(40) })
+      expect(await check({ WEIR_PEPPER: `${secrets.WEIR_PEPPER},${'p'.repeat(40)}` })).toEqual([])
+    })
+
+    test.skipIf(!hasRedis)('finds a Redis that drops limits or is away', async () => {
+      const redis = await startRedis('--maxmemory', '10mb', '--maxmemory-policy', 'allkeys-lru')
+      await wrong('WEIR_REDIS_URL', 'needs the policy noeviction', { WEIR_REDIS_URL: redis.url })
+      await redis.stop()
+      const found = await check({ WEIR_REDIS_URL: `redis://127.0.0.1:${freePort()}` })
+      expect(found).toEqual([['note', 'WEIR_REDIS_URL', expect.stringContaining('each gateway has its share')]])
+    })
+  })
+
+  describe('weir doctor', () => {
+    const facts = () => collectFacts(readConfig({ WEIR_DATA: folder, WEIR_LOCAL_SERVERS: 'off', ...env() }), Date.now())
+    const ids = async (change: Partial<SharedFacts> = {}): Promise<readonly string[]> => {
+      const seen = await facts()
+      const changed = { ...seen, shared: { ...seen.shared!, ...change } }
+      return doctorChecks.filter(({ find }) => find(changed).length > 0).map(({ id }) => id)
+    }
+
+    test('finds no fault with a gateway elsewhere, and lists it', async () => {
+      harness = await startHarness({ env: env() })
+      await harness.key()
+      await pool.runScript(
+        "INSERT INTO person (id, email, name, role, created_ms) VALUES (1, 'o@example.com', 'O', 'owner', 0)",
+      )
+      expect(await ids()).toEqual([])
+      const { shared, books } = await facts()
+      expect(books).toMatchObject({ details: { hasOwner: true, frozenAccounts: 0 } })
+      expect(shared!.members).toMatchObject([{ version, hasRunOut: false }])
+      expect(Math.abs(shared!.aheadMs)).toBeLessThan(2_000)
+      expect((await run('doctor')).stdout).toContain(`Gateway 1: ${shared!.members[0]!.address}, version ${version}`)
+      const [member] = shared!.members
+      expect(await ids({ members: [{ ...member!, leaseAgeMs: 14_000 }] })).toEqual(['lease_late'])
+      expect(await ids({ members: [member!, { ...member!, version: '0.0.1' }] })).toEqual(['versions_differ'])
+      expect(await ids({ aheadMs: -3_000 })).toEqual(['clock_wrong'])
+    })
+
+    test('says that the database is empty, has no gateway, or is away', async () => {
+      expect(await ids()).toEqual(['shared_empty'])
+      await run('migrate')
+      expect(await ids()).toEqual(['not_running', 'set_up_open'])
+      url = `postgres://weir@127.0.0.1:${freePort()}/weir`
+      expect(await ids()).toContain('shared')
+    })
   })
 
   test('commands that are for files say what to do instead', async () => {
