@@ -109,7 +109,7 @@ export function readConfig(env: Environment): Config {
   const databaseUrl = parseDatabaseUrl(text('WEIR_DATABASE_URL', ''))
   if ((processes > 1 || processNumber > 0) && databaseUrl === undefined) {
     throw new ConfigError(
-      'Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set WEIR_PROCESSES to 1 to use SQLite.',
+      'WEIR_PROCESSES: Several processes need a PostgreSQL database: set WEIR_DATABASE_URL, or set 1 to use SQLite.',
     )
   }
   if (text('WEIR_REDIS_URL', '') !== '' && text('WEIR_DATABASE_URL', '') === '') {

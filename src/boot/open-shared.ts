@@ -5,11 +5,11 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'
-import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Config } from '../config.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
 import { bodiesOf, controlSocketOf, createFolder, databaseOf, statisticsOf } from '../store/engine/folder.ts'
+import { refuseUnmovedData } from '../store/engine/moved-folder.ts'
 import { PostgresAudit } from '../store/postgres/audit.ts'
 import { PostgresChanges } from '../store/postgres/changes.ts'
 import type { EngineContext, EngineParts } from '../store/postgres/engine.ts'
@@ -23,15 +23,18 @@ import { secretKinds } from '../store/secrets/secret-kinds.ts'
 import { SecretScan } from '../store/secrets/secret-scan.ts'
 import type { OpenEngineParts, OpenedEngine } from './open-engine.ts'
 import { AUDIT_LAG_MS, lockOrFail } from './open-engine.ts'
-import type { Runtime } from './runtime.ts'
 
 const { version } = packageJson
 
 const CHANGES_MS_MAX = 2_000
 const STATISTICS_MS_MAX = 60_000
 
-export async function openShared(config: Config, { world, log, endCalls }: OpenEngineParts): Promise<OpenedEngine> {
+export async function openShared(
+  config: Config,
+  { world, log, ignoresLostSecrets, endCalls }: OpenEngineParts,
+): Promise<OpenedEngine> {
   const { databaseUrl, dataFolder, processFolder, responsesBytesMax, host, port } = config
+  refuseUnmovedData(dataFolder)
   createFolder(dataFolder)
   const path = createFolder(processFolder)
   const lock = lockOrFail(path)
@@ -44,7 +47,7 @@ export async function openShared(config: Config, { world, log, endCalls }: OpenE
       folder: path,
       responsesBytesMax,
       async openParts(context) {
-        const { secrets, ...parts } = await openParts(config, { context, world, log })
+        const { secrets, ...parts } = await openParts(config, { context, world, log, ignoresLostSecrets })
         secretsOpened.resolve(secrets)
         return parts
       },
@@ -64,15 +67,13 @@ export async function openShared(config: Config, { world, log, endCalls }: OpenE
 
 type SharedSecrets = Awaited<ReturnType<typeof openSharedSecrets>>
 
-interface SharedParts {
+interface SharedParts extends Pick<OpenEngineParts, 'world' | 'log' | 'ignoresLostSecrets'> {
   readonly context: EngineContext
-  readonly world: Runtime
-  readonly log: Log
 }
 
 async function openParts(
   config: Config,
-  { context, world, log }: SharedParts,
+  { context, world, log, ignoresLostSecrets }: SharedParts,
 ): Promise<EngineParts & { readonly secrets: SharedSecrets }> {
   const { address, openPool, owner, reader, writer } = context
   const scan = new SecretScan(address)
@@ -83,6 +84,7 @@ async function openParts(
     scan,
     folder: resolve(config.dataFolder),
     env: config.env,
+    ignoresLost: ignoresLostSecrets,
     by,
   })
   for (const kind of secrets.rotated)

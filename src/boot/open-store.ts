@@ -323,6 +323,7 @@ function openRotation(config: Config, { folder, engine, world, log, keys, finder
     bodies,
     scan,
     jobs,
+    isShared: engine.kind === 'postgres',
     carriedDays: config.responsesDays,
     dateMs: world.clock.dateMs,
     pause: world.pause,

@@ -1,5 +1,7 @@
-// Sends the operator's requests: to the running gateway, or to the data folder if no gateway runs.
+// Sends the operator's requests: to the gateway that runs on the data folder, or else to the data itself: the files of
+// the folder, or the PostgreSQL database. Other gateways may use that database at the same time.
 
+import type { Secret } from '../base/secrets/secret.ts'
 import type { Store } from '../boot/open-store.ts'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
@@ -22,13 +24,22 @@ export interface ConnectOptions {
 /** Refuses a folder without data. Otherwise a wrong folder would get new, empty data, and its audit would pass. */
 function dataConfig(createsData: boolean): Config {
   const config = readConfig(process.env)
-  if (config.databaseUrl === undefined) refuseMovedData(config.dataFolder)
+  if (config.databaseUrl !== undefined) return config
+  refuseMovedData(config.dataFolder)
   if (!hasData(config.dataFolder) && (!createsData || process.env.WEIR_DATA === undefined)) {
     throw new Problem(
       `There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`,
     )
   }
   return config
+}
+
+/** The same for a PostgreSQL database. A start creates its tables. */
+async function refuseEmptyDatabase(url: Secret): Promise<void> {
+  const { inspectPostgres } = await import('../store/postgres/connect.ts')
+  const { addressOfUrl } = await import('../store/postgres/pools.ts')
+  if ((await inspectPostgres(addressOfUrl(url))).state !== undefined) return
+  throw new Problem('The database in WEIR_DATABASE_URL is empty. Start Weir once, or correct WEIR_DATABASE_URL.')
 }
 
 /** Runs a command with a function that sends requests. Without a gateway, the data stays open until the command ends. */
@@ -42,6 +53,7 @@ export async function withConnection<T>(
     const answer = store === undefined ? await sendControlRequest(controlSocketOf(config.dataFolder), asked) : undefined
     if (answer !== undefined) return answer
     if (store === undefined) {
+      if (config.databaseUrl !== undefined && !createsData) await refuseEmptyDatabase(config.databaseUrl)
       const { openStore } = await import('../boot/open-store.ts')
       const open = () => openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets })
       store = await duringMigration(config.dataFolder, open)

@@ -22,6 +22,12 @@ export async function restore(input: CommandFields, write: Say): Promise<void> {
   const say: Say = input.json === true ? () => {} : write
   const backup = resolve(String(input.folder))
   const config = readConfig(process.env)
+  if (config.databaseUrl !== undefined) {
+    throw new Problem(
+      'The data is in PostgreSQL: restore it with pg_restore or with the tools of your provider, and start all gateways ' +
+        'with the secrets that belong to it.',
+    )
+  }
   const during = openProgress(input.progress === true)
 
   const report = await during({ label: 'auditing the backup' }, () =>

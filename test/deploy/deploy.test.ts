@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cliCommands } from '../../src/cli/commands/commands.ts'
 import { readConfig } from '../../src/config.ts'
 import { renderChart } from '../support/helm.ts'
 
@@ -87,7 +88,9 @@ describe('the Helm chart', () => {
   test('migrates the database before new pods start', () => {
     const { metadata, spec } = others['migrate-job.yaml']
     expect(metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade')
-    expect(spec.template.spec.containers[0].args).toEqual(['migrate'])
+    const { args } = spec.template.spec.containers[0]
+    expect(args).toEqual(['migrate'])
+    expect(Object.keys(cliCommands)).toContain(args.join(' '))
   })
 
   test('gives pods few rights', () => {

@@ -13,6 +13,7 @@ import { checkMachine } from './machine.ts'
 import { checkProviders } from './providers.ts'
 import type { ProcessEnvironment } from './settings.ts'
 import { checkSettings, checkUnknownVariables } from './settings.ts'
+import { checkRedisServer } from './shared.ts'
 
 /** A path that no gateway knows. Any reply to it proves that a gateway is running. */
 const UNKNOWN_PATH = '/nothing'
@@ -31,6 +32,7 @@ export async function runChecks(env: ProcessEnvironment): Promise<readonly Check
     ...providers.findings,
     ...(await checkAddresses(config, providers.catalogue)),
     ...(await checkFolder(config, providers.catalogue)),
+    ...(await checkRedisServer(config)),
     ...checkMachine(config, env, isRunning),
   ]
 }

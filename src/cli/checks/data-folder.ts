@@ -5,12 +5,9 @@ import { dirname, join, resolve } from 'node:path'
 import { Seal } from '../../base/secrets/seal.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { Config } from '../../config.ts'
-import { checkRules } from '../../management/services/rule-check.ts'
 import { controlSocketOf, databaseOf, FolderError, restoreNoteOf } from '../../store/engine/folder.ts'
 import { hasDatabase, inspectFolder } from '../../store/engine/folder-inspection.ts'
 import { refuseMovedData } from '../../store/engine/moved-folder.ts'
-import { LiveRules } from '../../store/rules/live-rules.ts'
-import type { RulesReader } from '../../store/rules/rules-reader.ts'
 import { missingSecretText } from '../../store/secrets/secret-check.ts'
 import { readSecretFile, readSecretVariable, secretSources } from '../../store/secrets/secret-files.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
@@ -18,25 +15,32 @@ import { secretKinds } from '../../store/secrets/secret-kinds.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
+import { checkPostgres } from './shared.ts'
+import { checkStoredRules } from './stored-rules.ts'
 
 /** Environment variables that only the data folder reads, so that `weir check` does not call them unknown. */
 export const secretVariables: readonly string[] = Object.values(secretSources).map(({ variable }) => variable)
 
 const GROUP_AND_OTHERS = 0o077
 
-type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
+export type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
 export async function checkFolder(config: Config, catalogue: Catalogue): Promise<readonly CheckFinding[]> {
   const folder = resolve(config.dataFolder)
   const [pathTroubles] = catchFolderError('WEIR_DATA', () => void controlSocketOf(folder))
   const troubles: CheckFinding[] = [...pathTroubles]
+  const { databaseUrl } = config
+  if (databaseUrl !== undefined) {
+    const rings = checkSecrets(folder, config.env, troubles)
+    const inFolder = existsSync(folder) ? [...checkWritable(folder), ...checkFolderMode(folder)] : checkParent(folder)
+    return [...troubles, ...inFolder, ...(await checkPostgres({ databaseUrl, folder, rings, catalogue }))]
+  }
   if (existsSync(restoreNoteOf(folder))) {
     return [
       problem('WEIR_DATA', `A restore to ${folder} was interrupted.`, 'Run it again: weir restore <backup folder>'),
     ]
   }
-  if (config.databaseUrl === undefined)
-    troubles.push(...catchFolderError('WEIR_DATA', () => refuseMovedData(folder))[0])
+  troubles.push(...catchFolderError('WEIR_DATA', () => refuseMovedData(folder))[0])
   const rings = checkSecrets(folder, config.env, troubles)
   if (!existsSync(folder)) return [...troubles, ...checkParent(folder)]
   troubles.push(...checkWritable(folder), ...checkFolderMode(folder))
@@ -138,25 +142,3 @@ const missingSecrets = (folder: string, rings: SecretRings): readonly CheckFindi
         `Restore the file, or set ${variable}.`,
       ),
     )
-
-async function checkStoredRules(
-  reader: RulesReader,
-  seal: Seal,
-  catalogue: Catalogue,
-): Promise<readonly CheckFinding[]> {
-  const troubles: CheckFinding[] = []
-  const onTrouble = (detail: string): void => void troubles.push(problem('rules', detail, 'weir channels set'))
-  const rules = new LiveRules({ reader, seal, onError: onTrouble })
-  await rules.reload()
-  catalogue.configure(rules.current)
-  catalogue.setRules(rules.current.channels)
-  const { problem: unusable = rules.problem, notes } = checkRules(rules.current, catalogue)
-  if (unusable !== undefined) troubles.push(problem('rules', unusable, ''))
-  return [
-    ...troubles,
-    ...Array.from(catalogue.problems, ([id, why]) =>
-      problem(id, `Its stored configuration cannot be used: ${why}`, ''),
-    ),
-    ...notes.map(text => note('rules', `A rule refers to something that does not exist: ${text}`, '')),
-  ]
-}

@@ -5,6 +5,7 @@ import { DAY_MS, MINUTE_MS } from '../../base/time.ts'
 import type { ChannelState, GatewayState } from '../../management/metrics/gateway-state.ts'
 import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
 import type { CheckFinding, Severity } from './findings.ts'
+import type { SharedFacts } from './shared.ts'
 
 export interface DoctorFacts {
   readonly dateMs: number
@@ -16,6 +17,8 @@ export interface DoctorFacts {
   readonly readyStatus: number | undefined
   /** Facts from the database, or the reason why it cannot be read. */
   readonly books: LedgerFacts | string | undefined
+  /** Set if the data is in PostgreSQL. */
+  readonly shared: SharedFacts | undefined
   readonly lastBackupMs: number | undefined
   readonly logBytes: number
   readonly isMetricsReachable: boolean
@@ -43,6 +46,9 @@ const MEGABYTE = 1024 * 1024
 const LOG_BYTES_MAX = 256 * MEGABYTE
 const LATE_MS_MAX = 100
 const AUDITS_MISSED_MAX = 10
+/** A lease is renewed every 3 seconds, and lasts 15. */
+const LEASE_AGE_MS_MAX = 9_000
+const CLOCK_MS_MAX = 2_000
 /** Above this share of all calls, upstream errors are worth reporting. */
 const FAILING_SHARE = 0.05
 
@@ -54,6 +60,9 @@ const when = (isTrue: boolean, symptom: () => Symptom): readonly Symptom[] => (i
 /** Errors that the gateway itself causes. */
 const gatewayCodes = ['gateway_fault', 'settle_failed', 'storage_away', 'storage_full'] as const satisfies ErrorCode[]
 const isGatewayError = (code: string): boolean => (gatewayCodes as readonly string[]).includes(code)
+
+const inSeconds = (aheadMs: number): string =>
+  `${Math.abs(Math.round(aheadMs / 1_000))} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`
 
 const inMinutes = (ms: number): string => `${Math.max(1, Math.ceil(ms / MINUTE_MS))} min`
 
@@ -72,11 +81,63 @@ export const doctorChecks: readonly DoctorCheck[] = [
   {
     id: 'no_data',
     weight: 'problem',
-    find: ({ hasData, folder }) =>
-      when(!hasData, () => ({
+    find: ({ hasData, folder, shared }) =>
+      when(shared === undefined && !hasData, () => ({
         says: `There is no data of Weir in ${folder}.`,
         remedy: 'Start the gateway once (weir serve), or set WEIR_DATA to the folder that has its data.',
       })),
+  },
+  {
+    id: 'shared_empty',
+    weight: 'problem',
+    find: ({ shared }) =>
+      when(shared?.isEmpty === true, () => ({
+        says: 'The database in WEIR_DATABASE_URL is empty.',
+        remedy: 'Start a gateway (weir serve), or correct WEIR_DATABASE_URL.',
+      })),
+  },
+  {
+    id: 'shared',
+    weight: 'problem',
+    find: ({ shared }) => (shared?.findings ?? []).filter(({ weight }) => weight === 'problem'),
+  },
+  {
+    id: 'shared_unsure',
+    weight: 'note',
+    find: ({ shared }) => (shared?.findings ?? []).filter(({ weight }) => weight === 'note'),
+  },
+  {
+    id: 'lease_late',
+    weight: 'problem',
+    find: ({ shared }) =>
+      (shared?.members ?? [])
+        .filter(({ leaseAgeMs }) => leaseAgeMs > LEASE_AGE_MS_MAX)
+        .map(({ slot, address, leaseAgeMs }) => ({
+          about: `gateway ${slot}`,
+          says: `${address} has not renewed its lease for ${Math.round(leaseAgeMs / 1_000)} s. Soon others end its calls.`,
+          remedy:
+            'If it was killed, nothing is to be done. Otherwise look at its log, and at its network to PostgreSQL.',
+        })),
+  },
+  {
+    id: 'clock_wrong',
+    weight: 'problem',
+    find: ({ shared }) =>
+      when(Math.abs(shared?.aheadMs ?? 0) > CLOCK_MS_MAX, () => ({
+        says: `The clock of this machine is ${inSeconds(shared!.aheadMs)} that of the PostgreSQL server.`,
+        remedy: 'Let both machines set their clocks (NTP). A gateway whose clock is 15 s ahead takes no calls.',
+      })),
+  },
+  {
+    id: 'versions_differ',
+    weight: 'note',
+    find: ({ shared }) => {
+      const versions = [...new Set((shared?.members ?? []).map(({ version }) => version))].toSorted()
+      return when(versions.length > 1, () => ({
+        says: `The gateways have different versions: ${versions.join(', ')}.`,
+        remedy: 'That is right while a new version is deployed. Otherwise start the older ones again.',
+      }))
+    },
   },
   {
     id: 'database_unreadable',
@@ -103,8 +164,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
   {
     id: 'not_running',
     weight: 'problem',
-    find: ({ state, hasData, folder }) =>
-      when(state === undefined && hasData, () => ({
+    find: ({ state, hasData, folder, shared }) =>
+      when(state === undefined && hasData && (shared?.members.length ?? 0) === 0, () => ({
         says: `No gateway runs on ${folder}.`,
         remedy: 'weir serve',
       })),
@@ -303,9 +364,9 @@ export const doctorChecks: readonly DoctorCheck[] = [
   {
     id: 'backup_old',
     weight: 'problem',
-    find: ({ lastBackupMs, hasData, dateMs }) => {
+    find: ({ lastBackupMs, hasData, dateMs, shared }) => {
       const isOld = lastBackupMs === undefined || dateMs - lastBackupMs > BACKUP_DAYS_MAX * DAY_MS
-      return when(hasData && isOld, () => ({
+      return when(hasData && isOld && shared === undefined, () => ({
         says:
           lastBackupMs === undefined
             ? 'This data has never been backed up.'

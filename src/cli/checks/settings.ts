@@ -40,6 +40,9 @@ export function checkSettings(env: ProcessEnvironment): SettingsCheckResult {
       const name = fault instanceof ConfigError ? /^[A-Z][A-Z_]+/.exec(fault.message)?.[0] : undefined
       if (name === undefined || remaining[name] === undefined) throw fault
       delete remaining[name]
+      // Without the database, a start would say of these that it is missing.
+      if (name === 'WEIR_DATABASE_URL')
+        for (const other of ['WEIR_PROCESSES', 'WEIR_REDIS_URL']) delete remaining[other]
       troubles.push(problem(name, (fault as Error).message, `Correct ${name}, or remove it. ${EXAMPLE}`))
     }
   }

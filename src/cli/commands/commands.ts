@@ -82,7 +82,7 @@ export const cliCommands: Readonly<Record<string, CliCommand>> = {
 
 /** The order of the commands in `weir help`, by their first word. */
 export const commandGroups: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version', 'completion']],
+  ['Running the gateway', ['serve', 'setup', 'migrate', 'check', 'doctor', 'version', 'completion']],
   ['People and service tokens', ['users', 'token', 'tokens']],
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],

@@ -1,4 +1,4 @@
-// Commands about the gateway itself: check, doctor, version.
+// Commands about the gateway itself: migrate, check, doctor, version.
 
 import packageJson from '../../../package.json'
 import type { OutputOptions } from '../checks/findings.ts'
@@ -10,6 +10,15 @@ import { defineOwnCommand, printLine } from './command.ts'
 const outputOf = ({ json }: CommandFields): OutputOptions => ({ json: json === true })
 
 export const systemRows: Readonly<Record<string, CliCommand>> = {
+  'migrate': defineOwnCommand(
+    {
+      usage: 'migrate',
+      description:
+        'create or upgrade the tables in the PostgreSQL database; a start does it, too; the only setting that it ' +
+        'needs is WEIR_DATABASE_URL',
+    },
+    async input => (await import('../migrate.ts')).migrate(outputOf(input), printLine),
+  ),
   'check': defineOwnCommand(
     {
       usage: 'check',

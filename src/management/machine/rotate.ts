@@ -44,6 +44,12 @@ const goesOn: Readonly<Record<SecretKind, string>> = {
 async function rotate(rotation: Rotating, kind: SecretKind): Promise<MachineAnswer> {
   const result = await rotation.rotate(kind, byOperator)
   const { variable } = secretSources[kind]
+  if (result.done === 'shared') {
+    throw refused(
+      `All gateways need the same secrets: start them with ${variable}=old,new, then with ${variable}=new,old, and when ` +
+        `weir rotate ${kind} --status shows that nothing uses the old one, with the new one alone.`,
+    )
+  }
   if (result.done === 'from_environment') {
     throw refused(
       `This secret comes from ${variable}. Put the new one before it, separated by a comma (${variable}=new,old), and ` +

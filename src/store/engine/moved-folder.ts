@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { syncToDisk } from './database.ts'
-import { bodiesOf, databaseOf, FolderError, STATISTICS_FILE } from './folder.ts'
+import { bodiesOf, databaseOf, FolderError, hasData, STATISTICS_FILE } from './folder.ts'
 
 /** The ledger is the first: whether it is there decides whether the folder can be used. */
 export const dataFilesOf = (folder: string): readonly string[] => [
@@ -55,6 +55,15 @@ export function refuseMovedData(folder: string): void {
   throw new FolderError(
     `The data of ${folder} was moved to ${place}: set WEIR_DATABASE_URL to use it there, or move it back with ` +
       `"weir migrate-to sqlite". The files that end with .moved are the state before the move.`,
+  )
+}
+
+/** Throws where the folder has data that would not be used, because the gateway uses another database. */
+export function refuseUnmovedData(folder: string): void {
+  if (!hasData(folder)) return
+  throw new FolderError(
+    `WEIR_DATABASE_URL is set, and ${folder} has data that is not in PostgreSQL. Move it with "weir migrate-to ` +
+      'postgres", or set WEIR_DATA to another folder.',
   )
 }
 

@@ -5,6 +5,9 @@ import { idAtMs } from '../../base/ids.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time.ts'
 import { openReader, readMigrations } from '../engine/database.ts'
 import { schemaVersion } from '../engine/schema-check.ts'
+import { sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import { OPERATOR_ID_MAX } from './operator-accounts.ts'
 
 export interface LedgerFacts {
@@ -34,48 +37,45 @@ const HOLD_MS_MAX = 2 * HOUR_MS
 const RECORDS_MAX = 200_000
 const NAMES_MAX = 20
 
+const countOldHolds = query<{ n: bigint }>(`SELECT count(*) AS n FROM hold WHERE kind = 'call' AND call_id < ?1`)
+const countFrozen = query<{ n: bigint }>('SELECT count(*) AS n FROM account WHERE frozen_ms IS NOT NULL AND id > ?1')
+const countOwners = query<{ n: bigint }>(`SELECT count(*) AS n FROM person WHERE role = 'owner'`)
+const countErrors = query<{ code: string; count: bigint }>(
+  `SELECT error AS code, count(*) AS count
+   FROM (SELECT error FROM record WHERE call_id >= ?1 ORDER BY call_id DESC LIMIT ?2) latest
+   WHERE error IS NOT NULL GROUP BY error ORDER BY count DESC, code`,
+)
+const countCalls = query<{ n: bigint }>(
+  'SELECT count(*) AS n FROM (SELECT 1 FROM record WHERE call_id >= ?1 LIMIT ?2) latest',
+)
+const findUnpriced = query<{ name: string }>(
+  `SELECT DISTINCT coalesce(asked, provider || '/' || model) AS name
+   FROM (SELECT * FROM record WHERE call_id >= ?1 ORDER BY call_id DESC LIMIT ?2) latest
+   WHERE error = 'price_unknown' AND asked IS NOT NULL ORDER BY name LIMIT ?3`,
+)
+
 export function inspectLedger(path: string, dateMs: number): LedgerFacts {
   const db = openReader(path)
   try {
     const [schema, schemaKnown] = [schemaVersion(db), readMigrations().length]
     if (schema !== schemaKnown) return { schema, schemaKnown }
-    const readNumber = (sql: string, ...values: number[]): bigint =>
-      (db.query<{ n: bigint }, number[]>(sql).get(...values) ?? { n: 0n }).n
-    const hourAgoId = idAtMs(dateMs - HOUR_MS)
-    const errors = db
-      .query<{ code: string; count: bigint }, [number, number]>(
-        `SELECT error AS code, count(*) AS count
-         FROM (SELECT error FROM record WHERE call_id >= ?1 ORDER BY call_id DESC LIMIT ?2)
-         WHERE error IS NOT NULL GROUP BY error ORDER BY count DESC, code`,
-      )
-      .all(hourAgoId, RECORDS_MAX)
-    const unpriced = db
-      .query<{ asked: string }, [number, number, number]>(
-        `SELECT DISTINCT coalesce(asked, provider || '/' || model) AS asked
-         FROM (SELECT * FROM record WHERE call_id >= ?1 ORDER BY call_id DESC LIMIT ?2)
-         WHERE error = 'price_unknown' AND asked IS NOT NULL ORDER BY asked LIMIT ?3`,
-      )
-      .all(idAtMs(dateMs - DAY_MS), RECORDS_MAX, NAMES_MAX)
-    const seen: LedgerInspection = {
-      oldHolds: Number(
-        readNumber(`SELECT count(*) AS n FROM hold WHERE kind = 'call' AND call_id < ?1`, idAtMs(dateMs - HOLD_MS_MAX)),
-      ),
-      frozenAccounts: Number(
-        readNumber('SELECT count(*) AS n FROM account WHERE frozen_ms IS NOT NULL AND id > ?1', OPERATOR_ID_MAX),
-      ),
-      hasOwner: readNumber(`SELECT count(*) AS n FROM person WHERE role = 'owner'`) > 0n,
-      errors: errors.map(({ code, count }) => ({ code, count: Number(count) })),
-      calls: Number(
-        readNumber(
-          'SELECT count(*) AS n FROM (SELECT 1 FROM record WHERE call_id >= ?1 LIMIT ?2)',
-          hourAgoId,
-          RECORDS_MAX,
-        ),
-      ),
-      unpriced: unpriced.map(({ asked }) => asked),
-    }
-    return { schema, schemaKnown, details: seen }
+    return { schema, schemaKnown, details: sqliteSteps(db)(inspectTables(dateMs)) }
   } finally {
     db.close()
+  }
+}
+
+/** Reads tables that have the newest schema. */
+export function* inspectTables(dateMs: number): Steps<LedgerInspection> {
+  const hourAgoId = idAtMs(dateMs - HOUR_MS)
+  const errors = yield* countErrors.all(hourAgoId, RECORDS_MAX)
+  const unpriced = yield* findUnpriced.all(idAtMs(dateMs - DAY_MS), RECORDS_MAX, NAMES_MAX)
+  return {
+    oldHolds: Number((yield* countOldHolds.get(idAtMs(dateMs - HOLD_MS_MAX)))!.n),
+    frozenAccounts: Number((yield* countFrozen.get(OPERATOR_ID_MAX))!.n),
+    hasOwner: (yield* countOwners.get())!.n > 0n,
+    errors: errors.map(({ code, count }) => ({ code, count: Number(count) })),
+    calls: Number((yield* countCalls.get(hourAgoId, RECORDS_MAX))!.n),
+    unpriced: unpriced.map(({ name }) => name),
   }
 }

@@ -5,8 +5,8 @@ import { postgresQuery } from '../engine/steps.ts'
 import { sqlStateOf } from './faults.ts'
 import type { PostgresAddress } from './pools.ts'
 import { DeadlineError, PostgresPool } from './pools.ts'
-import type { SchemaInfo } from './schema.ts'
-import { createSchema } from './schema.ts'
+import type { SchemaInfo, SchemaInspection } from './schema.ts'
+import { createSchema, inspectSchema } from './schema.ts'
 
 const VERSION_MIN = 15
 /** A database that is started together with Weir needs some time. */
@@ -30,18 +30,42 @@ const inspect = postgresQuery<ServerRow>(
      current_setting('default_transaction_read_only') AS read_only`,
 )
 
+const findRights = postgresQuery<{ creates: bigint }>(
+  `SELECT CAST(CAST(has_schema_privilege('public', 'CREATE') AS INT) AS BIGINT) AS creates`,
+)
+
 /** Connects, checks the server and brings the schema up to date. */
 export async function openDatabase(address: PostgresAddress, waitMs = WAIT_MS): Promise<SchemaInfo> {
   checkServer(await withPool(address, CONNECT_MS_MAX, pool => untilAnswered(pool, address, waitMs)))
   const info = await withPool(address, MIGRATE_MS_MAX, pool =>
     createSchema(pool).catch(fault => refuseMigration(fault)),
   )
-  if (info.state === 'moving') {
-    throw new StoreError(
-      'The database has the data of a move that was not finished. Run weir migrate-to again, or create an empty database.',
-    )
-  }
+  refuseMoving(info)
   return info
+}
+
+/** Connects and checks the server and the schema as a start does, and changes nothing. */
+export async function inspectPostgres(address: PostgresAddress, waitMs = 0): Promise<SchemaInspection> {
+  return await withPool(address, CONNECT_MS_MAX, async pool => {
+    checkServer(await untilAnswered(pool, address, waitMs))
+    const [schema, rights] = await pool
+      .read(
+        (function* () {
+          return [yield* inspectSchema(), (yield* findRights.get())!] as const
+        })(),
+      )
+      .catch(fault => refuseMigration(fault))
+    refuseMoving(schema)
+    if (schema.missing.length > 0 && rights.creates === 0n) throw new StoreError(mayNotCreate(''))
+    return schema
+  })
+}
+
+function refuseMoving({ state }: Pick<SchemaInspection, 'state'>): void {
+  if (state !== 'moving') return
+  throw new StoreError(
+    'The database has the data of a move that was not finished. Run weir migrate-to again, or create an empty database.',
+  )
 }
 
 async function withPool<T>(
@@ -141,13 +165,14 @@ export function checkServer({ version, encoding, is_standby: isStandby, read_onl
   }
 }
 
+const mayNotCreate = (detail: string): string =>
+  `The user of WEIR_DATABASE_URL may not create the tables of Weir${detail}. Make it the owner of the database.`
+
 function refuseMigration(fault: unknown): never {
   if (fault instanceof StoreError) throw fault
   const { message = 'unknown error' } = fault as { message?: string }
   if (sqlStateOf(fault) === '42501') {
-    throw new StoreError(
-      `The user of WEIR_DATABASE_URL may not create the tables of Weir (${message}). Make it the owner of the database.`,
-    )
+    throw new StoreError(mayNotCreate(` (${message})`))
   }
   throw new StoreError(`The tables of Weir cannot be created in the database: ${message}.`)
 }

@@ -39,9 +39,18 @@ export interface SchemaInfo {
   /** Tells this database from others. */
   readonly mark: string
   readonly state: 'moving' | 'ready'
+  /** The names of the migrations that were made. */
+  readonly made: readonly string[]
 }
 
-interface InfoRow extends SchemaInfo {
+export interface SchemaInspection {
+  /** Undefined where the database is empty. */
+  readonly state: SchemaInfo['state'] | undefined
+  /** The migrations that a start would make. */
+  readonly missing: readonly SchemaMigration[]
+}
+
+interface InfoRow extends Pick<SchemaInfo, 'mark' | 'state'> {
   readonly min_version: bigint
 }
 
@@ -64,20 +73,27 @@ export const createSchema = (pool: PostgresPool, migrations = readSchemaMigratio
 /** The same as a part of a transaction. */
 export function* createSchemaSteps(migrations = readSchemaMigrations()): Steps<SchemaInfo> {
   yield* lock.get()
+  const { missing } = yield* inspectSchema(migrations)
+  for (const { sql } of missing) yield { text: { sqlite: '', postgres: sql }, values: [], want: 'changes' }
+  for (const { version, name } of missing) yield* noteDone.run(version, name)
+  yield* raiseMin.run(MIN_VERSION)
+  const { mark, state } = (yield* findInfo.get())!
+  return { mark, state, made: missing.map(({ name }) => name) }
+}
+
+/** Only reads. Throws a StoreError where the database is not one of this Weir. */
+export function* inspectSchema(migrations = readSchemaMigrations()): Steps<SchemaInspection> {
   const { info: infoTable, others } = (yield* findTables.get())!
   if (infoTable === null && others > 0n) {
     throw new StoreError(
       'The database in WEIR_DATABASE_URL has tables of another program. Create an empty database for Weir.',
     )
   }
-  if (infoTable !== null) checkVersion((yield* findInfo.get())!, migrations)
-  const done = new Set(infoTable === null ? [] : (yield* findDone.all()).map(({ version }) => Number(version)))
-  const missing = migrations.filter(({ version }) => !done.has(version))
-  for (const { sql } of missing) yield { text: { sqlite: '', postgres: sql }, values: [], want: 'changes' }
-  for (const { version, name } of missing) yield* noteDone.run(version, name)
-  yield* raiseMin.run(MIN_VERSION)
-  const { mark, state } = (yield* findInfo.get())!
-  return { mark, state }
+  if (infoTable === null) return { state: undefined, missing: migrations }
+  const info = (yield* findInfo.get())!
+  checkVersion(info, migrations)
+  const done = new Set((yield* findDone.all()).map(({ version }) => Number(version)))
+  return { state: info.state, missing: migrations.filter(({ version }) => !done.has(version)) }
 }
 
 function checkVersion({ min_version }: InfoRow, migrations: readonly SchemaMigration[]): void {

@@ -5,6 +5,8 @@
 // Only the first process of a new database creates secrets. When two of them do that at the same time, each finds the
 // marks of the other one and is refused; the one that is started again first wins.
 
+import { join } from 'node:path'
+import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { AuditActor } from '../audit-log/audited-operations.ts'
 import type { GatewaySecrets } from '../engine/folder.ts'
 import { FolderError } from '../engine/folder-error.ts'
@@ -25,6 +27,8 @@ export interface SharedSecretsParts {
   readonly folder: string
   readonly env: EnvironmentVariables
   readonly by: AuditActor
+  /** Opens the data although some of it was made with secrets that are lost. */
+  readonly ignoresLost?: boolean
 }
 
 type NotedMarks = Readonly<Record<SecretKind, readonly SecretMark[]>>
@@ -60,27 +64,65 @@ async function readMarks(reader: Pick<Reader, 'secretMarks'>): Promise<NotedMark
 }
 
 function refuseMissing(noted: NotedMarks, kind: SecretKind, file: string): void {
-  if (noted[kind].length === 0) return
+  if (noted[kind].length > 0) throw new FolderError(missingText(kind, file))
+}
+
+function missingText(kind: SecretKind, file: string): string {
   const { name, variable, file: ofOther } = secretSources[kind]
-  throw new FolderError(
+  return (
     `${name[0]!.toUpperCase()}${name.slice(1)} is missing: the database was made with one, and all gateways need the ` +
-      `same. Set ${variable}, or copy the file ${ofOther} from the data folder of another gateway to ${file}.`,
+    `same. Set ${variable}, or copy the file ${ofOther} from the data folder of another gateway to ${file}.`
   )
+}
+
+/** Why a start with these secrets would be refused, without creating or noting any. */
+export async function findSecretProblems(
+  { reader, scan, folder }: Pick<SharedSecretsParts, 'reader' | 'scan' | 'folder'>,
+  rings: Readonly<Record<SecretKind, SecretRing | undefined>>,
+): Promise<readonly string[]> {
+  const noted = await readMarks(reader)
+  const problems: string[] = []
+  for (const kind of secretKinds.filter(each => noted[each].length > 0)) {
+    const ring = rings[kind]
+    if (ring === undefined) problems.push(missingText(kind, join(folder, secretSources[kind].file)))
+    else problems.push(...(await wrongTexts({ scan, folder }, { kind, ring, noted: noted[kind], isNew: false })))
+  }
+  return problems
 }
 
 /** Throws when a secret is missing that the others use now, or that data needs; of `newKinds`, when any is missing. */
 async function refuseWrong(
-  { scan, folder }: SharedSecretsParts,
+  { scan, folder, ignoresLost }: SharedSecretsParts,
   noted: NotedMarks,
   secrets: GatewaySecrets,
   newKinds: readonly SecretKind[],
 ): Promise<void> {
+  if (ignoresLost) return
   for (const kind of secretKinds) {
-    for (const mark of noted[kind].filter(row => secrets[kind].find(row.mark) === undefined)) {
-      const isUsed = newKinds.includes(kind) || mark.replacedMs === null || (await hasUses(scan, kind, mark))
-      if (isUsed) throw new FolderError(missingSecretText({ kind, mark: mark.mark, needed: true }, folder))
-    }
+    const wrong = { kind, ring: secrets[kind], noted: noted[kind], isNew: newKinds.includes(kind) }
+    const [text] = await wrongTexts({ scan, folder }, wrong)
+    if (text !== undefined) throw new FolderError(text)
   }
+}
+
+interface NotedKind {
+  readonly kind: SecretKind
+  readonly ring: SecretRing
+  readonly noted: readonly SecretMark[]
+  /** Then no noted mark may be missing. */
+  readonly isNew: boolean
+}
+
+async function wrongTexts(
+  { scan, folder }: Pick<SharedSecretsParts, 'scan' | 'folder'>,
+  { kind, ring, noted, isNew }: NotedKind,
+): Promise<readonly string[]> {
+  const texts: string[] = []
+  for (const mark of noted.filter(row => ring.find(row.mark) === undefined)) {
+    const isUsed = isNew || mark.replacedMs === null || (await hasUses(scan, kind, mark))
+    if (isUsed) texts.push(missingSecretText({ kind, mark: mark.mark, needed: true }, folder))
+  }
+  return texts
 }
 
 function hasUses(scan: SecretScanner, kind: SecretKind, { mark, isFirst }: SecretMark): Promise<boolean> {

@@ -25,6 +25,7 @@ test.each(['pepper', 'jwt', 'encryption'] as const)(
       folder,
       writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
       scan: new SecretScan({ path: folder.database }),
+      isShared: false,
       jobs: { isOurs: async () => true },
       bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
       readMarks: async () => [],

@@ -19,6 +19,8 @@ export interface RotationParts {
   readonly folder: Pick<DataFolder, 'path' | 'bodies' | 'secrets' | 'fromEnvironment'>
   readonly scan: SecretScanner
   readonly jobs: Pick<Jobs, 'isOurs'>
+  /** Other processes need the same secrets, so this one cannot replace them. */
+  readonly isShared: boolean
   readonly writer: Pick<StoreWriter, 'run'>
   readonly bodies: Pick<BodyStorage, 'reseal' | 'renewSecrets'>
   /** The noted marks of a kind, oldest first. */
@@ -58,6 +60,7 @@ export interface RotationStatus {
 export type RotationResult =
   | { readonly done: 'rotated'; readonly mark: string; readonly older: number }
   | { readonly done: 'from_environment' }
+  | { readonly done: 'shared' }
   | { readonly done: 'too_many' }
 
 export interface RotationFinishResult {
@@ -106,6 +109,7 @@ export class Rotation {
   async rotate(kind: SecretKind, by: AuditActor): Promise<RotationResult> {
     const { folder, writer } = this.#parts
     const ring = folder.secrets[kind]
+    if (this.#parts.isShared) return { done: 'shared' }
     if (folder.fromEnvironment.has(kind)) return { done: 'from_environment' }
     if (ring.all.length >= bounds.secretsMax) return { done: 'too_many' }
     const before = ring.all
