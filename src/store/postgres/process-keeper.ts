@@ -66,6 +66,7 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
     const keeper = new ProcessKeeper(pools, options)
     await keeper.#join()
     await keeper.#recover()
+    keeper.#count = await keeper.#member.countAlive()
     keeper.#plan()
     return keeper
   }
