@@ -63,7 +63,9 @@ export class DayUsageWriter {
 
   async #writeAll(): Promise<void> {
     const { limits, writer, nowMs, dateMs } = this.#parts
-    for (const debt of limits.takeDayUsage(nowMs(), dateMs())) this.#waiting.set(debt.name, debt)
+    for (const debt of limits.takeDayUsage(nowMs(), dateMs())) {
+      this.#waiting.set(debt.name, mergeDebts(this.#waiting.get(debt.name), debt))
+    }
     const rows = [...this.#waiting.values()]
     for (let from = 0; from < rows.length; from += BATCH_ROWS) {
       const batch = rows.slice(from, from + BATCH_ROWS)
@@ -72,3 +74,7 @@ export class DayUsageWriter {
     }
   }
 }
+
+/** The later of two debts of one name; of two increases the sum. */
+const mergeDebts = (waiting: LimitDebt | undefined, debt: LimitDebt): LimitDebt =>
+  waiting === undefined || !debt.isIncrease ? debt : { ...debt, paidMs: debt.paidMs + waiting.paidMs - waiting.notedMs }

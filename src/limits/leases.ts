@@ -35,8 +35,8 @@ export const joinLeases = (one: LimitLease, other: LimitLease): LimitLease => ({
 export interface LimitLeasesParts {
   /** Returns the latest time so far, so that time never goes back. */
   advance(nowMs: number): number
-  /** The use of a rule has changed. */
-  onUse(owner: LimitOwner, rule: LimitRule): void
+  /** The use of a rule was corrected by so many units. */
+  onUse(owner: LimitOwner, rule: LimitRule, units: number): void
 }
 
 export class LimitLeases {
@@ -91,15 +91,17 @@ export class LimitLeases {
     const clockMs = this.#parts.advance(nowMs)
     owner.refill(clockMs)
     const currentRule = owner.rules[at]!
-    if (tokens >= taken.count) owner.take(at, tokens - taken.count)
+    let units = (tokens - taken.count) * rule.unitsEach
+    if (units >= 0) owner.take(at, tokens - taken.count)
     else if (currentRule.amount === rule.amount) {
       const ticks = Math.floor(clockMs / rule.tickMs) - Math.floor(sinceMs / rule.tickMs)
       const refunded = owner.counters[2 * at + 1]!
       const refund = refundOf(currentRule, taken, { count: tokens, ticks, given: refunded })
       owner.counters[2 * at]! -= refund
       owner.counters[2 * at + 1] = refundedWith(refunded, refund)
-    }
-    this.#parts.onUse(owner, currentRule)
+      units = -refund
+    } else units = 0
+    this.#parts.onUse(owner, currentRule, units)
   }
 }
 

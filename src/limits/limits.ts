@@ -49,6 +49,9 @@ export interface LimitPlans {
   readonly rest: LimitPlan
 }
 
+/** Hears of each use of a day limit: the time in which the whole limit refills it. Negative for a refund. */
+type DayUseListener = (name: string, ms: number) => void
+
 /** The retry time for concurrency: it is unknown when an active call ends. */
 export const CONCURRENCY_WAIT_MS = 1_000
 /** A key that calls too many different models waits until some of them are forgotten. */
@@ -61,12 +64,15 @@ export class Limits {
   #unsaved: LimitOwner[] = []
   #clockMs = 0
 
+  readonly #onDayUse: DayUseListener | undefined
+
   /** `restored`: the saved use of day limits, as the time at which each is refilled, by name. */
-  constructor(restored: ReadonlyMap<string, number> = new Map()) {
+  constructor(restored: ReadonlyMap<string, number> = new Map(), onDayUse?: DayUseListener) {
     this.#owners = new LimitOwners(restored)
+    this.#onDayUse = onDayUse
     this.#leases = new LimitLeases({
       advance: nowMs => this.#advance(nowMs),
-      onUse: (owner, rule) => rule.isOfDay && this.#markUnsaved(owner),
+      onUse: (owner, rule, units) => rule.isOfDay && this.#noteDayUse(owner, rule, units),
     })
   }
 
@@ -210,7 +216,7 @@ export class Limits {
       const owner = owners[index]!
       for (const at of shape.ruleIndexes[index]!) {
         const rule = owner.rules[at]!
-        if (rule.isOfDay && owner.isSaved) this.#markUnsaved(owner)
+        if (rule.isOfDay) this.#noteDayUse(owner, rule, rule.countOf(tokens) * rule.unitsEach)
         if (!rule.countsTokens && !rule.countsConcurrency) owner.take(at, 1)
       }
     }
@@ -218,7 +224,8 @@ export class Limits {
     return { admitted: true, quotas: tightest(owners, shape.ruleIndexes), lease }
   }
 
-  #markUnsaved(owner: LimitOwner): void {
+  #noteDayUse(owner: LimitOwner, rule: LimitRule, units: number): void {
+    this.#onDayUse?.(owner.savedName(rule), (units / rule.whole.amount) * rule.tickMs)
     if (!owner.isSaved) return
     owner.isSaved = false
     this.#unsaved.push(owner)

@@ -4,6 +4,9 @@
 //
 // Each process also counts its own calls while Redis counts them, so that it knows what it has used of its share when
 // Redis goes away. At the beginning and at the end of an outage, a limit may admit at most one more burst.
+//
+// What each process has used of day limits is added to what is saved for all. A process that starts, and a Redis that was
+// empty, begin with the sum.
 
 import { bounds } from '../base/bounds.ts'
 import { remainingOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
@@ -44,8 +47,6 @@ const REFUSED_KEYS_MAX = 10_000
 interface CallLimit {
   readonly owner: LimitOwner
   readonly rule: LimitRule
-  /** The name under which the use of a day limit is saved. */
-  readonly name: string
   readonly key: string
   /** How much the call takes. 0 if the limit has counted the call before. */
   readonly count: number
@@ -71,7 +72,7 @@ export class SharedLimits implements LimitCounter {
   readonly #own: Limits
   readonly #leases = new LinkedList<SharedLease>()
   readonly #refused = new Map<number, RefusedKey>()
-  /** When each day limit that was used is refilled, as Redis said it last, by name. */
+  /** What this process has used of each day limit since it was last saved: the time of its refill, by name. */
   #dayUse = new Map<string, number>()
   #rows: readonly LimitRow[] = []
   #processes = 1
@@ -80,7 +81,9 @@ export class SharedLimits implements LimitCounter {
   constructor(parts: SharedLimitsParts) {
     this.#parts = parts
     this.#redis = parts.redis
-    this.#own = new Limits(parts.restored)
+    this.#own = new Limits(parts.restored, (name, ms) => {
+      this.#dayUse.set(name, (this.#dayUse.get(name) ?? 0) + ms)
+    })
   }
 
   setRules(rows: readonly LimitRow[]): void {
@@ -132,15 +135,13 @@ export class SharedLimits implements LimitCounter {
     return limits?.map(quotaOf) ?? this.#own.quotasOfKey(who, nowMs)
   }
 
+  /** What this process has used since the last call of this method. */
   takeDayUsage(nowMs: number, dateMs: number): readonly LimitDebt[] {
-    const own = this.#own.takeDayUsage(nowMs, dateMs)
-    if (!this.#redis?.isUp) return own
-    const notedMs = Math.ceil(dateMs)
+    this.#own.takeDayUsage(nowMs, dateMs)
     const use = this.#dayUse
     this.#dayUse = new Map()
-    return Array.from(use, ([name, refilledMs]) => {
-      return { name, paidMs: notedMs + Math.max(0, Math.ceil(refilledMs - nowMs)), notedMs }
-    })
+    const notedMs = Math.ceil(dateMs)
+    return Array.from(use, ([name, ms]) => ({ name, paidMs: notedMs + Math.ceil(ms), notedMs, isIncrease: true }))
   }
 
   get size(): { readonly owners: number; readonly leases: number } {
@@ -199,9 +200,6 @@ export class SharedLimits implements LimitCounter {
     if (reply === undefined) void this.#fill(redis)
     if (reply === undefined || reply === 'failed') return this.#admitAway(redis, subject, { counted, nowMs })
     const read = readLimits(limits, reply)
-    for (const { rule, name, used } of read) {
-      if (rule.isOfDay) this.#dayUse.set(name, nowMs + resetMsOf(rule.whole, used))
-    }
     if (!reply.isAdmitted) {
       this.#rememberRefusal(subject, read, nowMs)
       return refusalBy(read.filter(({ isNew }) => isNew))!
@@ -348,7 +346,7 @@ function limitOf(
 ): CallLimit {
   const name = owner.savedName(rule)
   const count = !isNew ? 0 : rule.countsTokens ? Math.min(tokens, rule.whole.amount) : 1
-  return { owner, rule, name, key: redis.keyOf(`${kindOf(rule)}:${name}`), count, isNew }
+  return { owner, rule, key: redis.keyOf(`${kindOf(rule)}:${name}`), count, isNew }
 }
 
 /** A rule may get another resource or window. Its use is another then. */

@@ -7,10 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { systemClock } from '../../src/base/clock.ts'
-import { spansMs } from '../../src/base/collections/gcra.ts'
+import { RateMeter, rateOf, spansMs } from '../../src/base/collections/gcra.ts'
 import { DayUsageWriter, restoreDayUsage } from '../../src/limits/day-usage.ts'
+import type { LimitAdmission } from '../../src/limits/limits.ts'
 import { Limits } from '../../src/limits/limits.ts'
+import { SharedLimits } from '../../src/limits/shared-limits.ts'
+import { bindReads } from '../../src/store/engine/reads.ts'
+import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import type { LimitDebt } from '../../src/store/ledger/limit-debts.ts'
+import { vaultReads } from '../../src/store/vault/vault-reader.ts'
+import type { TestBooks } from '../support/books.ts'
+import { openTestBooks } from '../support/books.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
 
@@ -126,6 +133,73 @@ describe('the stored usage of a day', () => {
     notes = [debt('b', 2)]
     await writer.close()
     expect(batches.at(-1)).toEqual([debt('a'), debt('b', 2)])
+    const increase = (paidMs: number): LimitDebt => ({ ...debt('c', paidMs), isIncrease: true })
+    fails = true
+    for (const paidMs of [5, 3]) {
+      notes = [increase(paidMs)]
+      await writer.write()
+    }
+    fails = false
+    await writer.write()
+    expect(batches.at(-1)).toEqual([increase(8)])
+  })
+})
+
+describe('several processes', () => {
+  const step = fc.record({
+    afterS: fc.nat(20_000),
+    /** Which process gets the calls, and how many. */
+    at: fc.nat(2),
+    tries: fc.nat(40),
+    restarts: fc.boolean(),
+  })
+  const NOTED_MS = 10_000
+
+  let books: TestBooks
+  beforeAll(() => {
+    books = openTestBooks({ sync: false })
+  })
+  afterAll(() => books.close())
+
+  test('save all that they have used together, and restart with it', () => {
+    const reader = bindReads(vaultReads, sqliteSteps(books.db))
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 400 }), fc.array(step, { maxLength: 30 }), (amount, steps) => {
+        books.db.run('DELETE FROM limit_debt')
+        const whole = new RateMeter(rateOf(amount, spansMs.day))
+        const open = (): SharedLimits => {
+          const restored = restoreDayUsage(reader.limitDebts(), { nowMs: books.nowMs, dateMs: books.nowMs })
+          const loadDebts = async (): Promise<readonly LimitDebt[]> => reader.limitDebts()
+          const parts = { processes: () => 3, restored, loadDebts, dateMs: () => books.nowMs, onTrouble() {} }
+          const limits = new SharedLimits(parts)
+          limits.setRules([row(1, { ...requests(amount, 'day'), per: ['key'] })])
+          return limits
+        }
+        const processes = [open(), open(), open()]
+        for (const { afterS, at, tries, restarts } of steps) {
+          books.nowMs += afterS * 1_000
+          const limits = processes[at]!
+          whole.refill(books.nowMs)
+          for (let call = 0; call < tries; call++) {
+            if ((limits.admit(subject(), books.nowMs) as LimitAdmission).admitted) whole.add(1)
+          }
+          books.nowMs += NOTED_MS
+          whole.refill(books.nowMs)
+          books.run.noteDebts({ debts: limits.takeDayUsage(books.nowMs, books.nowMs) })
+          const savedMs = Math.max(0, ...reader.limitDebts().map(({ paidMs }) => paidMs - books.nowMs))
+          expect(savedMs).toBeGreaterThanOrEqual(whole.resetMs - 1_000)
+          expect(savedMs).toBeLessThanOrEqual(whole.resetMs + NOTED_MS + 2_000)
+          if (restarts) processes[at] = open()
+        }
+        // After a restart of all, they admit together what is left of the limit.
+        let count = 0
+        for (const limits of [open(), open(), open()]) {
+          while ((limits.admit(subject(), books.nowMs) as LimitAdmission).admitted) count++
+        }
+        expect(count).toBeLessThanOrEqual(Math.max(3, whole.remaining))
+      }),
+      { numRuns: 50 },
+    )
   })
 })
 

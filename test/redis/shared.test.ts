@@ -12,7 +12,7 @@ import type { LimitDebt } from '../../src/store/ledger/limit-debts.ts'
 import type { RedisConnection } from '../../src/store/redis/client.ts'
 import { LimitCounters } from '../../src/store/redis/limit-counters.ts'
 import type { LimitRow } from '../../src/store/rules/rules.ts'
-import { concurrency, requests, row, subject } from '../limits/rows.ts'
+import { concurrency, leaseOf, requests, row, subject, tokens } from '../limits/rows.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
 
@@ -197,17 +197,20 @@ describe.if(hasRedis)('with Redis', () => {
     expect(await admitted(processes, subject({ keyId: 2 }), 20)).toBe(10)
   })
 
-  test('day limits are saved as Redis counts them, for all processes', async () => {
-    const { processes } = await openProcesses(2, [row(7, { ...requests(10, 'day'), per: ['key'] })])
+  test('each process adds what it has used of day limits to what is saved, as much as Redis has counted', async () => {
+    const { processes } = await openProcesses(3, [row(7, { ...tokens(1_000, 'day'), per: ['key'] })])
     const [one, other] = processes as [TestProcess, TestProcess]
-    expect(await admitted([other, one], subject(), 4)).toBe(4)
-    // The fourth call was sent to the first process, which knows of all four.
-    const [debt] = one.limits.takeDayUsage(nowMs, 5_000)
-    expect(debt).toMatchObject({ name: '7 1', notedMs: 5_000 })
-    const usedMs = (4 / 10) * 86_400_000
-    expect(debt!.paidMs - 5_000).toBeGreaterThan(usedMs - 60_000)
-    expect(debt!.paidMs - 5_000).toBeLessThanOrEqual(usedMs)
-    expect(one.limits.takeDayUsage(nowMs, 6_000)).toEqual([])
+    const lease = leaseOf(await one.limits.admit(subject({ tokens: 400 }), nowMs)) // more than its share
+    await other.limits.admit(subject({ tokens: 100 }), nowMs)
+    const saved = ({ limits }: TestProcess): readonly LimitDebt[] => limits.takeDayUsage(nowMs, 5_000)
+    const debt = (used: number): LimitDebt => {
+      return { name: '7 1', paidMs: 5_000 + (used / 1_000) * 86_400_000, notedMs: 5_000, isIncrease: true }
+    }
+    const shareOfOne = 333
+    expect([saved(one), saved(other)]).toEqual([[debt(shareOfOne)], [debt(100)]])
+    expect([saved(one), saved(other)]).toEqual([[], []])
+    lease.correct(450, nowMs)
+    expect(saved(one)).toEqual([debt(450 - shareOfOne)])
   })
 
   describe('concurrent calls', () => {

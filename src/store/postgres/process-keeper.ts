@@ -71,6 +71,7 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
     // Before the first call: each process has its share of the limits.
     keeper.#count = await keeper.#member.countAlive()
     await keeper.#recover()
+    keeper.#count = await keeper.#member.countAlive()
     keeper.#plan()
     return keeper
   }

@@ -51,8 +51,8 @@ export function vaultOperations(options: VaultOptions = {}): VaultOperationRunne
       ...referenceOperations(rows.references),
       ...taskOperations,
       learnFactors,
-      *noteDebts(input) {
-        yield* debts.save(input.debts)
+      *noteDebts(input, { nowMs }) {
+        yield* debts.save(input.debts, nowMs())
         return { done: 'noted' }
       },
       *forgetKept({ nowMs }) {
