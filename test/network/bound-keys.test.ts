@@ -222,10 +222,10 @@ test('requests are signed in one place, and everything that is sent has passed i
   expect(filesWith(/\bsignRequest\b/)).toEqual(['upstreams/request-signature.ts', 'upstreams/signing.ts'])
   expect(filesWith(/\.signs\b/)).toEqual(['upstreams/signing.ts'])
   expect(filesWith(/\bBun\.connect\b/)).toEqual(['http/client/dialer.ts'])
-  // The remaining ones carry no key of an upstream: to the control socket in the data folder, and from the command line
-  // to a gateway that the operator names.
+  // The remaining ones carry no key of an upstream: to the control socket in the data folder, from the command line to a
+  // gateway that the operator names, and from a parent to the metrics of its processes.
   expect(filesWith(/(?:await|return|=) fetch\(/)).toEqual([
-    ...['cli/checks/doctor.ts', 'cli/remote.ts', 'http/server/control-socket.ts'],
+    ...['cli/checks/doctor.ts', 'cli/remote.ts', 'cli/serve-processes.ts', 'http/server/control-socket.ts'],
   ])
   // Each of these is a kind of request above.
   expect(filesWith(/\bfinishRequest\(/)).toEqual([
