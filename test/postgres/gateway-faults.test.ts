@@ -23,7 +23,7 @@ const secrets = {
 describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
   let server: TestPostgres
   let pool: PostgresPool
-  let gateways: Harness[] = []
+  const gateways: Harness[] = []
 
   beforeAll(async () => {
     server = await startPostgres()
