@@ -4,6 +4,7 @@
 // mostly wait for processes that they start and kill; the other begins at the opposite end of the list.
 
 import { join } from 'node:path'
+import { missing as missingPostgres } from '../test/support/postgres-programs.ts'
 import { check } from './check.ts'
 
 const root = join(import.meta.dir, '..')
@@ -19,8 +20,34 @@ const others = [...new Set(tests.map(path => path.split('/')[0]!))].filter(
 )
 const folders = [...waiting, ...others.sort(), ...long].map(name => `./test/${name}`)
 
+/** Tests of whole gateways, which run a second time with the data of the gateways in PostgreSQL. */
+const onPostgres: Group = {
+  paths: [
+    'ledger/exactly-once',
+    'ledger/unsettled',
+    'webhooks/webhooks',
+    'webhooks/management',
+    'races/gateway',
+    'forwarding/idempotency',
+    'forwarding/money',
+    'management/accounts',
+    'management/codes',
+    'management/keys',
+    'management/ledger',
+    'management/mass-assignment',
+    'management/service-tokens',
+    'management/tiers',
+  ].map(name => `./test/${name}.test.ts`),
+  env: { WEIR_TEST_DATABASE: 'postgres' },
+}
+
 /** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
 const HUNG_MS = 120_000
+
+interface Group {
+  readonly paths: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
 
 interface Ran {
   readonly report: string
@@ -28,12 +55,12 @@ interface Ran {
 }
 
 /** bun test writes its report to stderr. A report of a folder is printed as a whole, so that two do not mix. */
-async function run(paths: readonly string[]): Promise<Ran> {
+async function run({ paths, env }: Group): Promise<Ran> {
   const child = Bun.spawn([process.execPath, 'test', '--timeout', String(HUNG_MS), ...paths], {
     cwd: root,
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { ...process.env, NO_COLOR: '1' },
+    env: { ...process.env, NO_COLOR: '1', ...env },
   })
   const [output, report, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   process.stdout.write(output)
@@ -41,22 +68,24 @@ async function run(paths: readonly string[]): Promise<Ran> {
   return { report, exitCode }
 }
 
-/** Runs one folder after the other until none is left. `next` returns undefined then. */
-async function runEach(next: () => string | undefined): Promise<Ran[]> {
+/** Runs one group after the other until none is left. `next` returns undefined then. */
+async function runEach(next: () => Group | undefined): Promise<Ran[]> {
   const ran: Ran[] = []
-  for (let folder = next(); folder !== undefined; folder = next()) ran.push(await run([folder]))
+  for (let group = next(); group !== undefined; group = next()) ran.push(await run(group))
   return ran
 }
 
 async function runAll(): Promise<Ran[]> {
-  const left = [...folders, './tools', './src']
+  const alone = [...folders, './tools', './src'].map((folder): Group => ({ paths: [folder] }))
+  const left = missingPostgres === undefined ? [onPostgres, ...alone] : alone
+  if (missingPostgres !== undefined) console.warn(`NOT TESTED with gateways on PostgreSQL: ${missingPostgres}.`)
   const both = await Promise.all([runEach(() => left.shift()), runEach(() => left.pop())])
   return both.flat()
 }
 
 const paths = process.argv.slice(2)
 const checked = paths.length > 0 || (await check())
-const ran = paths.length > 0 ? [await run(paths)] : await runAll()
+const ran = paths.length > 0 ? [await run({ paths })] : await runAll()
 
 const countIn = (report: string, word: string): number =>
   Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)

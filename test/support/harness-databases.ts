@@ -200,7 +200,8 @@ class PostgresAsSqlite {
     return ask({
       address: this.#address,
       session: this.#session,
-      sql: sql.replaceAll(/\?(\d+)/g, '$$$1'),
+      // PostgreSQL writes names in lower case if they are not quoted.
+      sql: sql.replaceAll(/\?(\d+)/g, '$$$1').replaceAll(/ AS ([a-z]+[A-Z]\w*)/g, ' AS "$1"'),
       values: values.flat(),
     })
   }

@@ -2,43 +2,15 @@
 // can be started, tests that need one are skipped and say so; with `CI` set they fail instead.
 
 import { expect, test } from 'bun:test'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, userInfo } from 'node:os'
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
 import type { PoolOptions, PostgresAddress } from '../../src/store/postgres/pools.ts'
 import { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { missing, owner, programs } from './postgres-programs.ts'
 
-const VERSIONS = '/usr/lib/postgresql'
-const VERSION_MIN = 15
 const START_MS_MAX = 60_000
-
-/** The folder with the programs of the newest installed version. */
-function findPrograms(): string | undefined {
-  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : []
-  const newest = Math.max(...versions.filter(version => version >= VERSION_MIN))
-  const folder = join(VERSIONS, String(newest), 'bin')
-  return existsSync(join(folder, 'postgres')) ? folder : undefined
-}
-
-/** The server refuses to run as root, so root starts it as the user of the package. */
-const isRoot = userInfo().uid === 0
-
-function idOf(option: '-u' | '-g'): number | undefined {
-  const { exitCode, stdout } = Bun.spawnSync(['id', option, 'postgres'])
-  return exitCode === 0 ? Number(stdout.toString()) : undefined
-}
-
-const programs = findPrograms()
-const owner = isRoot ? { uid: idOf('-u'), gid: idOf('-g') } : undefined
-
-/** Why no server can be started; undefined where one can. */
-const missing =
-  programs === undefined
-    ? `PostgreSQL ${VERSION_MIN} or later is not installed in ${VERSIONS}`
-    : owner !== undefined && owner.uid === undefined
-      ? 'root cannot run PostgreSQL, and there is no user postgres'
-      : undefined
 
 export const hasPostgres = missing === undefined
 
