@@ -7,6 +7,7 @@ import { sqliteSteps } from '../../src/store/engine/sqlite-steps.ts'
 import type { SqlValue, Steps } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { PostgresQueries } from '../../src/store/postgres/queries.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
 import type { FilterValue, ListQuery, Page, Scope } from '../../src/store/queries/paging.ts'
 import { stepQueries } from '../../src/store/queries/queries.ts'
@@ -196,6 +197,15 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
           await compare(() => stepQueries.budgets({ id, of, scope, nowMs: books.nowMs }))
     for (const after of ['', 'x', 'y']) await compare(() => stepQueries.codeBatches({ after, limit: 1 }))
     expect(await compare(() => stepQueries.checkAuditLog({}))).toMatchObject({ brokenAt: null })
+  })
+
+  test('a cursor that is none of ours is a mistake of the caller', async () => {
+    const queries = new PostgresQueries(pool)
+    const cursorOf = (...pair: unknown[]): string => Buffer.from(JSON.stringify(pair)).toString('base64url')
+    const ask = { scope: null, filters: {}, sort: 'changed', descending: false, limit: 2 }
+    for (const after of [cursorOf('x', 'y'), cursorOf(1, 2), cursorOf('\0', '\ud800')])
+      await expect(queries.query('routes', { ...ask, after })).rejects.toMatchObject({ code: 'field_invalid' })
+    expect(await queries.query('routes', { ...ask, after: cursorOf(1, 'y') })).toHaveProperty('rows')
   })
 
   test('the trial balance and the statements are the same', async () => {

@@ -8,6 +8,7 @@ import type { Steps } from '../../src/store/engine/steps.ts'
 import { accountReads } from '../../src/store/ledger/account-reader.ts'
 import { peopleReads } from '../../src/store/people/people-reader.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { openPostgresReader } from '../../src/store/postgres/reader.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
 import { buildRulesReads } from '../../src/store/rules/rules-reader.ts'
 import { vaultReads } from '../../src/store/vault/vault-reader.ts'
@@ -19,6 +20,19 @@ import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/post
 import { runRandomOperations } from './random-rows.ts'
 
 tellMissingPostgres()
+
+test('more reads than the database can answer are refused, and do not reach it', async () => {
+  const asked: (() => void)[] = []
+  const ask = (): Promise<never> => new Promise(resolve => asked.push(resolve as () => void))
+  const reader = openPostgresReader({ readPoint: ask, read: ask })
+  const reads = Array.from({ length: 2_064 }, async () => await reader.ping())
+  for (const read of reads) read.catch(() => {})
+  await expect((async () => await reader.ping())()).rejects.toMatchObject({ code: 'overloaded' })
+  expect(asked).toHaveLength(64)
+  for (const answer of asked.splice(0)) answer()
+  await Promise.all(reads.slice(0, 64))
+  expect(asked).toHaveLength(64)
+})
 
 describe.skipIf(!hasPostgres)('on both databases', () => {
   let books: TestBooks

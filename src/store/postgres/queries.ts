@@ -6,7 +6,7 @@ import type { Steps } from '../engine/steps.ts'
 import type { QueryRunner } from '../engine/store-engine.ts'
 import type { QueryInput, QueryName, QueryResult } from '../queries/queries.ts'
 import { stepQueries } from '../queries/queries.ts'
-import { refusalOf, storageAway } from './faults.ts'
+import { refusalOf, sqlStateOf, storageAway } from './faults.ts'
 import { Lane } from './lane.ts'
 import type { PostgresPool } from './pools.ts'
 
@@ -16,6 +16,18 @@ export const QUERIES_AT_ONCE = 2
 const QUEUE_WAIT_FACTOR = 2
 
 const overloaded = (): Refusal => new Refusal('overloaded', 'too many queries are waiting', { retryAfterMs: 1_000 })
+
+/** Whether a query continues after a cursor. Its text comes from the caller; all other values were checked before. */
+const hasCursor = (input: unknown): boolean => (input as { readonly after?: unknown } | undefined)?.after !== undefined
+
+/** A value does not have the type of its column. SQLite compares it all the same. */
+const isWrongValue = (fault: unknown): boolean => /^(22|42883$|42804$)/.test(sqlStateOf(fault) ?? '')
+
+const wrongCursor = (fault: unknown): Refusal =>
+  new Refusal('field_invalid', (fault as Error).message, {
+    param: 'after',
+    hint: '"after" must be the "next" of the previous page.',
+  })
 
 type AnyQuery = (input: unknown) => Steps<unknown>
 
@@ -36,7 +48,7 @@ export class PostgresQueries implements QueryRunner {
     try {
       return (await this.#lane.run(() => this.#pool.read(steps(input)))) as QueryResult<Name>
     } catch (fault) {
-      throw refusalOf(fault)
+      throw hasCursor(input) && isWrongValue(fault) ? wrongCursor(fault) : refusalOf(fault)
     }
   }
 

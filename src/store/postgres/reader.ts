@@ -1,5 +1,6 @@
 // The reads of calls and of the management interface on PostgreSQL. Their functions return promises.
 
+import { Refusal } from '../../base/errors.ts'
 import type { Reader } from '../engine/reader.ts'
 import { callReads, keySnapshotReads } from '../engine/reader.ts'
 import { bindReads } from '../engine/reads.ts'
@@ -10,12 +11,28 @@ import { buildRulesReads } from '../rules/rules-reader.ts'
 import { vaultReads } from '../vault/vault-reader.ts'
 import { webhookReads } from '../webhooks/webhook-reader.ts'
 import { refusalOf } from './faults.ts'
+import { Lane } from './lane.ts'
 import type { PostgresPool } from './pools.ts'
+
+/**
+ * More reads wait, for a short time and in a limited number. Anybody can make the gateway read, by keys that do not
+ * exist. If all of these reads were sent, none would be answered before its deadline, which closes the connections.
+ */
+const READS_AT_ONCE = 64
+const READS_WAITING_MAX = 2_000
+const WAIT_MS_MAX = 1_000
+
+const overloaded = (): Refusal => new Refusal('overloaded', 'too many reads are waiting', { retryAfterMs: 1_000 })
 
 /** The pool stays open when the reader is closed. */
 export function openPostgresReader(pool: Pick<PostgresPool, 'read' | 'readPoint'>): Reader {
-  const runSteps = <T>(steps: Steps<T>): Promise<T> => pool.readPoint(steps).catch(refuse)
-  const runTogether = <T>(steps: Steps<T>): Promise<T> => pool.read(steps).catch(refuse)
+  const lane = new Lane({ atOnce: READS_AT_ONCE, waitMsMax: WAIT_MS_MAX, late: overloaded })
+  const inTurn = async <T>(read: () => Promise<T>): Promise<T> => {
+    if (lane.waitingCount >= READS_WAITING_MAX) throw overloaded()
+    return await lane.run(read).catch(refuse)
+  }
+  const runSteps = <T>(steps: Steps<T>): Promise<T> => inTurn(() => pool.readPoint(steps))
+  const runTogether = <T>(steps: Steps<T>): Promise<T> => inTurn(() => pool.read(steps))
   const reads = {
     ...bindReads(callReads, runSteps),
     ...bindReads(keySnapshotReads, runTogether),
