@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgres)('commands on PostgreSQL', () => {
 
   test('data in the data folder that was not moved is not forgotten', async () => {
     expect((await weir(folder, 'keys create --tier pro')).code).toBe(0)
-    for (const command of ['serve', 'keys create --tier pro']) {
+    for (const command of ['serve', 'keys create --tier pro', 'keys list']) {
       const { code, stderr } = await run(command)
       expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining('Move it with "weir migrate-to')])
     }

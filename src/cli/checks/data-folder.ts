@@ -14,6 +14,7 @@ import { secretKinds } from '../../store/secrets/secret-kinds.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
+import type { SecretRings } from './shared.ts'
 import { checkPostgres } from './shared.ts'
 import { checkStoredRules } from './stored-rules.ts'
 
@@ -21,8 +22,6 @@ import { checkStoredRules } from './stored-rules.ts'
 export const secretVariables: readonly string[] = Object.values(secretSources).map(({ variable }) => variable)
 
 const GROUP_AND_OTHERS = 0o077
-
-export type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
 export async function checkFolder(config: Config, catalogue: Catalogue): Promise<readonly CheckFinding[]> {
   const folder = resolve(config.dataFolder)

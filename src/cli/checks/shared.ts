@@ -3,6 +3,7 @@
 
 import { Seal } from '../../base/secrets/seal.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
+import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { Config } from '../../config.ts'
 import { StoreError } from '../../store/engine/database.ts'
 import { FolderError } from '../../store/engine/folder.ts'
@@ -17,9 +18,9 @@ import { addressOfUrl, PostgresPool } from '../../store/postgres/pools.ts'
 import { openPostgresReader } from '../../store/postgres/reader.ts'
 import { findSecretProblems } from '../../store/postgres/shared-secrets.ts'
 import { checkRedis, RedisUnusable } from '../../store/redis/check.ts'
+import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
 import { SecretScan } from '../../store/secrets/secret-scan.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { SecretRings } from './data-folder.ts'
 import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
 import { checkStoredRules } from './stored-rules.ts'
@@ -27,6 +28,9 @@ import { checkStoredRules } from './stored-rules.ts'
 const DATABASE = 'WEIR_DATABASE_URL'
 const REDIS = 'WEIR_REDIS_URL'
 const READ_MS_MAX = 10_000
+
+/** The secrets that exist and can be read. */
+export type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
 export interface PostgresCheckInput {
   readonly databaseUrl: Secret
