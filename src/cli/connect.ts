@@ -8,7 +8,7 @@ import { readConfig } from '../config.ts'
 import type { ControlHandler } from '../http/server/control-socket.ts'
 import { sendControlRequest } from '../http/server/control-socket.ts'
 import { controlSocketOf, hasData } from '../store/engine/folder.ts'
-import { refuseMovedData } from '../store/engine/moved-folder.ts'
+import { refuseMovedData, refuseUnmovedData } from '../store/engine/moved-folder.ts'
 import { duringMigration } from './data-upgrade.ts'
 import { Problem } from './problem.ts'
 
@@ -24,7 +24,10 @@ export interface ConnectOptions {
 /** Refuses a folder without data. Otherwise a wrong folder would get new, empty data, and its audit would pass. */
 function dataConfig(createsData: boolean): Config {
   const config = readConfig(process.env)
-  if (config.databaseUrl !== undefined) return config
+  if (config.databaseUrl !== undefined) {
+    refuseUnmovedData(config.dataFolder)
+    return config
+  }
   refuseMovedData(config.dataFolder)
   if (!hasData(config.dataFolder) && (!createsData || process.env.WEIR_DATA === undefined)) {
     throw new Problem(

@@ -350,7 +350,8 @@ test('base_url and base_url_unsure are reported as weir check finds them', async
   expect(diagnoseAddresses([{ weight: 'note', ...found, remedy: '' }])).toHaveLength(before)
 })
 
-test('every check of weir doctor is named in this file', async () => {
-  const text = await Bun.file(import.meta.path).text()
+test('every check of weir doctor is named in this file, or in that of commands on PostgreSQL', async () => {
+  const files = [import.meta.path, join(import.meta.dir, '../postgres/commands.test.ts')]
+  const text = (await Promise.all(files.map(path => Bun.file(path).text()))).join('')
   for (const { id } of doctorChecks) expect(text).toMatch(new RegExp(`\\b${id}\\b`))
 })

@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgres)('commands on PostgreSQL', () => {
 
   test('data in the data folder that was not moved is not forgotten', async () => {
     expect((await weir(folder, 'keys create --tier pro')).code).toBe(0)
-    for (const command of ['serve', 'keys create --tier pro']) {
+    for (const command of ['serve', 'keys create --tier pro', 'keys list']) {
       const { code, stderr } = await run(command)
       expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining('Move it with "weir migrate-to')])
     }
@@ -186,6 +186,8 @@ describe.skipIf(!hasPostgres)('commands on PostgreSQL', () => {
       expect(await ids({ members: [{ ...member!, leaseAgeMs: 14_000 }] })).toEqual(['lease_late'])
       expect(await ids({ members: [member!, { ...member!, version: '0.0.1' }] })).toEqual(['versions_differ'])
       expect(await ids({ aheadMs: -3_000 })).toEqual(['clock_wrong'])
+      const away = { weight: 'note', about: 'WEIR_REDIS_URL', says: 'It is away.', remedy: '' } as const
+      expect(await ids({ findings: [away] })).toEqual(['shared_unsure'])
     })
 
     test('says that the database is empty, has no gateway, or is away', async () => {

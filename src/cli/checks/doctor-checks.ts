@@ -125,7 +125,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: ({ shared }) =>
       when(Math.abs(shared?.aheadMs ?? 0) > CLOCK_MS_MAX, () => ({
         says: `The clock of this machine is ${inSeconds(shared!.aheadMs)} that of the PostgreSQL server.`,
-        remedy: 'Let both machines set their clocks (NTP). A gateway whose clock is 15 s ahead takes no calls.',
+        remedy: 'Let both machines set their clocks (NTP). A gateway whose clock is 25 s ahead takes no calls.',
       })),
   },
   {

@@ -29,7 +29,7 @@ const DATABASE = 'WEIR_DATABASE_URL'
 const REDIS = 'WEIR_REDIS_URL'
 const READ_MS_MAX = 10_000
 
-/** The secrets that could be read. */
+/** The secrets that exist and can be read. */
 export type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
 export interface PostgresCheckInput {

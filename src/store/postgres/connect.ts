@@ -64,7 +64,8 @@ export async function inspectPostgres(address: PostgresAddress, waitMs = 0): Pro
 function refuseMoving({ state }: Pick<SchemaInspection, 'state'>): void {
   if (state !== 'moving') return
   throw new StoreError(
-    'The database has the data of a move that was not finished. Run weir migrate-to again, or create an empty database.',
+    'The database has data that was moved away, or the data of a move that was not finished. Run weir migrate-to again, ' +
+      'or create an empty database.',
   )
 }
 
