@@ -116,7 +116,7 @@ export function buildCalls(parts: CallParts) {
     unsettledMax: runtime.unsettledMax,
   })
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
-  const { limits, closeLimits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
+  const { limits, closeLimits, limitRate, refuseUnread, lookAtLimits, countExplanation, dayNotes } = buildLimits(parts)
   const queryUpstream = buildQueryUpstream(upstreams.send, deadlines)
   const references = new ReferenceCheck({ references: vault.references, catalogue })
   const { targets, channelPicker, waitQueues, channels, standing } = buildChoice(parts)
@@ -186,7 +186,7 @@ export function buildCalls(parts: CallParts) {
     dateMs,
     accounts: store.reader.accounts,
     checkLimits: lookAtLimits,
-    countExplanation: buildExplanationLimit({ limits, nowMs }),
+    countExplanation,
   })
   const countCall = buildCountCall({
     targets,
@@ -263,7 +263,8 @@ function buildLimits({ store, limitProcesses: processes, runtime, log, limitDebt
   const { nowMs, dateMs } = runtime.clock
   const { writer } = store
   const restored = restoreDayUsage(limitDebts, { nowMs: nowMs(), dateMs: dateMs() })
-  const { limits, close } = openLimits({ processes, restored, log, dateMs })
+  const { limits, explanationLimits, attemptCounters, close } = openLimits({ processes, restored, log, dateMs })
+  store.connect({ attemptCounters })
   store.rules.subscribe(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
   const onTrouble = (fault: unknown): void =>
     log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
@@ -276,6 +277,7 @@ function buildLimits({ store, limitProcesses: processes, runtime, log, limitDebt
     limitRate: buildLimitRate(parts),
     refuseUnread: buildRefuseUnread(parts),
     lookAtLimits: buildCheckLimits(parts),
+    countExplanation: buildExplanationLimit({ ...parts, explanationLimits }),
   }
 }
 

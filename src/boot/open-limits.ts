@@ -35,11 +35,18 @@ export interface OpenLimitsParts {
 
 export interface OpenLimits {
   readonly limits: LimitCounter
+  /** How often a key may ask for explanations. */
+  readonly explanationLimits: LimitCounter
+  /** Counts attempts to sign in and the like for all processes. Undefined without Redis. */
+  readonly attemptCounters: LimitCounters | undefined
   close(): Promise<void>
 }
 
 export function openLimits({ processes, restored, log, dateMs }: OpenLimitsParts): OpenLimits {
-  if (processes === undefined) return { limits: new Limits(restored), close: async () => {} }
+  if (processes === undefined) {
+    const limits = new Limits(restored)
+    return { limits, explanationLimits: new Limits(), attemptCounters: undefined, close: async () => {} }
+  }
   const { redisUrl, namespace, process, count, loadDebts } = processes
   const connection =
     redisUrl &&
@@ -50,13 +57,20 @@ export function openLimits({ processes, restored, log, dateMs }: OpenLimitsParts
         else log.warn('Redis is away: each process has its share of every limit', { reason })
       },
     })
-  const redis = connection && new LimitCounters({ connection, namespace, process })
+  const countersOf = (name: string): LimitCounters | undefined =>
+    connection && new LimitCounters({ connection, namespace: name, process })
+  const [redis, explanations, attemptCounters] = ['', ':explanations', ':attempts'].map(part =>
+    countersOf(namespace + part),
+  )
   const onTrouble = (fault: unknown): void =>
     log.warn('Redis could not be filled with the use of day limits', { fault: describeFault(fault) })
+  const parts = { processes: count, dateMs, onTrouble }
   return {
-    limits: new SharedLimits({ processes: count, restored, redis, loadDebts, dateMs, onTrouble }),
+    limits: new SharedLimits({ ...parts, restored, redis, loadDebts }),
+    explanationLimits: new SharedLimits({ ...parts, redis: explanations, loadDebts: async () => [] }),
+    attemptCounters,
     async close() {
-      await redis?.close()
+      for (const counters of [redis, explanations, attemptCounters]) await counters?.close()
       connection?.close()
     },
   }

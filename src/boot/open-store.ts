@@ -35,6 +35,7 @@ import type { DataFolder } from '../store/engine/folder.ts'
 import type { StoreEngine } from '../store/engine/store-engine.ts'
 import { buildPasswordHasher } from '../store/people/password-hash.ts'
 import { RecordDeleter } from '../store/records/record-deleter.ts'
+import type { LimitCounters } from '../store/redis/limit-counters.ts'
 import { LiveRules } from '../store/rules/live-rules.ts'
 import type { Rules } from '../store/rules/rules.ts'
 import { Rotation } from '../store/secrets/rotation.ts'
@@ -100,6 +101,7 @@ export async function openStore(
     endCalls: async () => {},
     running: undefined,
     state: () => undefined,
+    attemptCounters: undefined,
   }
   const endCalls = (): Promise<void> => listeners.endCalls()
   const { engine, folder, lock } = await openEngine(config, { world, log, ignoresLostSecrets, endCalls })
@@ -159,6 +161,12 @@ async function buildStore(config: Config, { folder, world, log, engine, lock, li
     seal,
     log,
     nowMs: world.clock.nowMs,
+    attemptSharing: {
+      processes: () => engine.processes.count,
+      get counters() {
+        return listeners.attemptCounters
+      },
+    },
     site,
     ownership: new FileOwnership(),
     secureCookies: config.secureCookies,
@@ -352,6 +360,8 @@ interface GatewayListeners {
   state(): Promise<GatewayState> | undefined
   /** What only a running gateway can answer. */
   running: LiveGateway | undefined
+  /** Counts attempts for all processes. */
+  attemptCounters: LimitCounters | undefined
 }
 
 interface RuleParts extends Pick<StoreEngine, 'reader'> {

@@ -8,78 +8,76 @@ import { SignInLimits } from './sign-in-limits.ts'
 
 function limitsAt(nowMs = 1_000_000) {
   const clock = { nowMs }
-  const limits = new SignInLimits(() => clock.nowMs)
-  const trySignIn = (name: string, network: string, isKnown = false): (() => void) | undefined => {
-    try {
-      return limits.countOrRefuse({ name, network, isKnown })
-    } catch {
-      return undefined
-    }
-  }
-  const count = (times: number, attempt: () => unknown): number =>
-    Array.from({ length: times }, attempt).filter(result => result !== undefined).length
+  const limits = new SignInLimits({ nowMs: () => clock.nowMs })
+  const trySignIn = (name: string, network: string, isKnown = false): Promise<(() => void) | undefined> =>
+    limits.countOrRefuse({ name, network, isKnown }).catch(() => undefined)
+  const count = async (times: number, attempt: () => Promise<unknown>): Promise<number> =>
+    (await Promise.all(Array.from({ length: times }, attempt))).filter(result => result !== undefined).length
   return { clock, trySignIn, count }
 }
 
 describe('attempts are counted', () => {
-  test('for one name from one address, and the limit refills', () => {
+  test('for one name from one address, and the limit refills', async () => {
     const { clock, trySignIn, count } = limitsAt()
-    expect(count(30, () => trySignIn('a', 'here'))).toBe(10)
+    expect(await count(30, () => trySignIn('a', 'here'))).toBe(10)
     clock.nowMs += 60_000
-    expect(count(30, () => trySignIn('a', 'here'))).toBe(1)
+    expect(await count(30, () => trySignIn('a', 'here'))).toBe(1)
     clock.nowMs += 600_000
-    expect(count(30, () => trySignIn('a', 'here'))).toBe(10)
+    expect(await count(30, () => trySignIn('a', 'here'))).toBe(10)
   })
 
-  test('for one address, whatever names it tries', () => {
+  test('for one address, whatever names it tries', async () => {
     const { trySignIn, count } = limitsAt()
     let name = 0
-    expect(count(100, () => trySignIn(`name ${name++}`, 'here'))).toBe(50)
+    expect(await count(100, () => trySignIn(`name ${name++}`, 'here'))).toBe(50)
   })
 
-  test('for one name, from any number of addresses', () => {
+  test('for one name, from any number of addresses', async () => {
     const { trySignIn, count } = limitsAt()
     let network = 0
-    expect(count(1_000, () => trySignIn('a', `place ${network++}`))).toBe(30)
+    expect(await count(1_000, () => trySignIn('a', `place ${network++}`))).toBe(30)
   })
 
-  test('only if they fail', () => {
+  test('only if they fail', async () => {
     const { trySignIn, count } = limitsAt()
-    for (let index = 0; index < 1_000; index++) trySignIn('a', 'here')!()
-    expect(count(30, () => trySignIn('a', 'here'))).toBe(10)
+    for (let index = 0; index < 1_000; index++) (await trySignIn('a', 'here'))!()
+    expect(await count(30, () => trySignIn('a', 'here'))).toBe(10)
   })
 })
 
-test('a person at a known address is not locked out by attempts from other addresses', () => {
+test('a person at a known address is not locked out by attempts from other addresses', async () => {
   const { trySignIn, count } = limitsAt()
   let network = 0
-  expect(count(10_000, () => trySignIn('a', `place ${network++}`))).toBe(30)
-  expect(trySignIn('a', 'home', false)).toBeUndefined()
-  expect(trySignIn('a', 'home', true)).toBeDefined()
-  expect(count(30, () => trySignIn('a', 'home', true))).toBe(9)
+  expect(await count(10_000, () => trySignIn('a', `place ${network++}`))).toBe(30)
+  expect(await trySignIn('a', 'home', false)).toBeUndefined()
+  expect(await trySignIn('a', 'home', true)).toBeDefined()
+  expect(await count(30, () => trySignIn('a', 'home', true))).toBe(9)
 })
 
-test('a person at a known address is not locked out by attempts for other names from the same address', () => {
+test('a person at a known address is not locked out by attempts for other names from the same address', async () => {
   const { trySignIn, count } = limitsAt()
   let name = 0
-  expect(count(100, () => trySignIn(`name ${name++}`, 'home'))).toBe(50)
-  expect(trySignIn('a', 'home', false)).toBeUndefined()
-  expect(count(30, () => trySignIn('a', 'home', true))).toBe(10)
+  expect(await count(100, () => trySignIn(`name ${name++}`, 'home'))).toBe(50)
+  expect(await trySignIn('a', 'home', false)).toBeUndefined()
+  expect(await count(30, () => trySignIn('a', 'home', true))).toBe(10)
 })
 
-test('known names from one address have a limit together, above which all names are refused', () => {
+test('known names from one address have a limit together, above which all names are refused', async () => {
   const { clock, trySignIn, count } = limitsAt()
   let attempt = 0
-  expect(count(4_000, () => trySignIn(`name ${Math.floor(attempt++ / 20)}`, 'office', true))).toBe(200)
-  expect([trySignIn('boss', 'office', true), trySignIn('nobody', 'office', false)]).toEqual([undefined, undefined])
-  expect(trySignIn('boss', 'home', true)).toBeDefined()
+  expect(await count(4_000, () => trySignIn(`name ${Math.floor(attempt++ / 20)}`, 'office', true))).toBe(200)
+  expect([await trySignIn('boss', 'office', true), await trySignIn('nobody', 'office', false)]).toEqual([
+    undefined,
+    undefined,
+  ])
+  expect(await trySignIn('boss', 'home', true)).toBeDefined()
   clock.nowMs += 3_000
-  expect(count(10, () => trySignIn('boss', 'office', true))).toBe(1)
-  for (let index = 0; index < 1_000; index++) trySignIn('right', 'elsewhere', true)!()
+  expect(await count(10, () => trySignIn('boss', 'office', true))).toBe(1)
+  for (let index = 0; index < 1_000; index++) (await trySignIn('right', 'elsewhere', true))!()
 })
 
 test('attempts are remembered for a bounded number of names, the latest ones', () => {
-  const counter = new AttemptCounter(rateOf(1, 60_000), () => 1_000_000)
+  const counter = new AttemptCounter('x', rateOf(1, 60_000), { nowMs: () => 1_000_000 })
   for (let index = 0; index <= bounds.attemptCountersMax; index++) counter.count(`name ${index}`)
   expect(counter.waitMs('name 0')).toBe(0)
   expect(counter.waitMs('name 1')).toBe(60_000)

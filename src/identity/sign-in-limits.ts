@@ -8,8 +8,8 @@
 // attempts together have a wider limit, because hundreds of people may share one address. Above it, all names are refused.
 
 import { rateOf } from '../base/collections/gcra.ts'
-import type { RefundAttempt } from './attempt-limits.ts'
-import { AttemptCounter, refuseDuringWait } from './attempt-limits.ts'
+import type { AttemptParts, RefundAttempt } from './attempt-limits.ts'
+import { AttemptCounter, countAttempt } from './attempt-limits.ts'
 
 const TEN_MINUTES_MS = 600_000
 
@@ -34,21 +34,23 @@ export class SignInLimits {
   readonly #byName
   readonly #byPair
 
-  constructor(nowMs: () => number) {
-    this.#byAddress = new AttemptCounter(ADDRESS_RATE, nowMs)
-    this.#byKnownAddress = new AttemptCounter(KNOWN_RATE, nowMs)
-    this.#byName = new AttemptCounter(NAME_RATE, nowMs)
-    this.#byPair = new AttemptCounter(PAIR_RATE, nowMs)
+  constructor(parts: AttemptParts) {
+    this.#byAddress = new AttemptCounter('sign-in-address', ADDRESS_RATE, parts)
+    this.#byKnownAddress = new AttemptCounter('sign-in-known-address', KNOWN_RATE, parts)
+    this.#byName = new AttemptCounter('sign-in-name', NAME_RATE, parts)
+    this.#byPair = new AttemptCounter('sign-in-name-and-address', PAIR_RATE, parts)
   }
 
   /** Counts an attempt, or throws. Call the returned function if the attempt succeeded. */
-  countOrRefuse({ name, network, isKnown }: SignInAttempt): RefundAttempt {
-    const pair = `${name}\n${network}`
-    const othersWaitMs = isKnown ? 0 : Math.max(this.#byAddress.waitMs(network), this.#byName.waitMs(name))
-    refuseDuringWait(Math.max(this.#byPair.waitMs(pair), this.#byKnownAddress.waitMs(network), othersWaitMs))
-    const refunds = [this.#byPair.count(pair)]
-    if (isKnown) refunds.push(this.#byKnownAddress.count(network))
-    else refunds.push(this.#byAddress.count(network), this.#byName.count(name))
-    return () => refunds.forEach(refund => refund())
+  countOrRefuse({ name, network, isKnown }: SignInAttempt): Promise<RefundAttempt> {
+    const others = [
+      { counter: this.#byAddress, name: network },
+      { counter: this.#byName, name },
+    ]
+    return countAttempt([
+      { counter: this.#byPair, name: `${name}\n${network}` },
+      { counter: this.#byKnownAddress, name: network, isOnlyChecked: !isKnown },
+      ...(isKnown ? [] : others),
+    ])
   }
 }

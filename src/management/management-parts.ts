@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/secrets/seal.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { Auditor } from '../billing/auditor.ts'
+import type { AttemptSharing } from '../identity/attempt-limits.ts'
 import type { PasswordHasher } from '../identity/password-hasher.ts'
 import type { BackupReport } from '../store/engine/backup.ts'
 import type { PriceVersion, Reader } from '../store/engine/reader.ts'
@@ -72,6 +73,7 @@ export interface ManagementParts {
   readonly log: Log
   readonly secureCookies: boolean
   nowMs(): number
+  readonly attemptSharing: AttemptSharing
   readonly statisticsAggregator: Pick<StatisticsStore, 'ready' | 'progress'>
   readonly auditor: Pick<Auditor, 'state' | 'findings'>
 }

@@ -9,7 +9,6 @@ import { joinLeases, noLimitLease } from '../limits/leases.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
 import type { LimitAdmission, LimitRefusal, Quota } from '../limits/limits.ts'
-import { Limits } from '../limits/limits.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Caller, Permit } from './exchange.ts'
 import type { ModelNames } from './route/targets.ts'
@@ -100,12 +99,14 @@ export function buildCheckLimits({ limits, nowMs }: LimitRateParts): LimitRate {
 }
 
 /** Explanations have a limit of their own; each also counts as one request in every limit per minute. */
-export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) => Promise<void> {
-  const limits = new Limits()
+export function buildExplanationLimit({
+  explanationLimits,
+  ...parts
+}: LimitRateParts & { readonly explanationLimits: Pick<LimitCounter, 'admit'> }): (caller: Caller) => Promise<void> {
   const limitRate = buildLimitRate(parts)
   return async function countExplanation(caller) {
     const qpm = Math.min(caller.qpm, bounds.explainedPerMinuteMax)
-    const admission = limits.admit({ ...limitedKeyOf(caller), qpm, ...requestDemand }, parts.nowMs())
+    const admission = await explanationLimits.admit({ ...limitedKeyOf(caller), qpm, ...requestDemand }, parts.nowMs())
     if (!admission.admitted) {
       throw new Refusal('explained_too_often', `key ${caller.keyId}`, { retryAfterMs: admission.retryAfterMs })
     }

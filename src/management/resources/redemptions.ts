@@ -28,8 +28,8 @@ const reasons = {
 const again = (): Refusal =>
   new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
 
-export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts): readonly WebEndpoint[] {
-  const tries = new AttemptCounter(rateOf(bounds.codeAttemptsPerMinuteMax, spansMs.minute), nowMs)
+export function redemptionEndpoints({ writer, pepper, ...parts }: ManagementParts): readonly WebEndpoint[] {
+  const tries = new AttemptCounter('code', rateOf(bounds.codeAttemptsPerMinuteMax, spansMs.minute), parts)
   return [
     endpoint({
       method: 'POST',
@@ -42,7 +42,7 @@ export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts):
       status: 201,
       async run({ params: { account }, body, actor, address, scope, by }) {
         const names = actor === operator ? [] : [shareOf(actor), `address ${networkOf(address)}`]
-        const undoAttempt = tries.countOrRefuse(...names)
+        const undoAttempt = await tries.countOrRefuse(...names)
         const because = (reason: keyof typeof reasons) => (): Refusal =>
           actor === operator ? refusal('code_unusable', reasons[reason], 'code') : unusable()
         const code = parseCode(body.code)

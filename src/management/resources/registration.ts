@@ -35,7 +35,7 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
   ): Promise<InvitationRow> {
     const row = await reader.people.invitation(digestOpaqueToken(secret), dateMs())
     if (row?.kind === kind) return row
-    signing.countWrongToken(visit)
+    await signing.countWrongToken(visit)
     throw invalid()
   }
 
@@ -99,7 +99,7 @@ function registrationEndpoint({ writer, dateMs, mintId, site }: ManagementParts,
           param: 'email',
         })
       }
-      signing.register(visit)
+      await signing.register(visit)
       const hash = await signing.hash(body.password, body.email)
       const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
       const account = { id: mintId(), tier, credit: moneyText(parseUsd(startingCredit)!), creditRef: mintId() }

@@ -59,7 +59,7 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SignInSer
       body: z.strictObject({ code }),
       answer: RecoveryCodes,
       async run({ body, actor: { personId }, by }) {
-        const undoGuess = signing.guessCode(personId)
+        const undoGuess = await signing.guessCode(personId)
         const sealed = await reader.people.pendingTotp(personId)
         if (sealed === undefined) throw resourceUnknown()
         const step = totpStepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())

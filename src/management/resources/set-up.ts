@@ -35,7 +35,7 @@ export function setUpEndpoints(parts: ManagementParts, signing: SignInService): 
       async run({ body, by, ...visit }) {
         if (await reader.people.hasOwner()) throw isDone()
         if (!(await isSetUpToken(parts, body.token))) {
-          signing.countWrongToken(visit)
+          await signing.countWrongToken(visit)
           throw refused()
         }
         const owner = { email: body.email, name: body.name, password: await signing.hash(body.password, body.email) }

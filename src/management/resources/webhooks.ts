@@ -301,8 +301,8 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 /** The regular deliverer does not send the test event before this time. */
 const TEST_DUE_MS = 2 * bounds.webhookMsMax
 
-function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): readonly WebEndpoint[] {
-  const tries = new AttemptCounter(rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), nowMs)
+function testEndpoints({ writer, webhooks, dateMs, ...parts }: ManagementParts): readonly WebEndpoint[] {
+  const tries = new AttemptCounter('webhook-test', rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), parts)
   return [
     endpoint({
       method: 'POST',
@@ -318,7 +318,7 @@ function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): re
         error: z.string().nullable(),
       }),
       async run({ params: { webhook: id }, actor, scope, by }) {
-        if (actor !== operator) tries.countOrRefuse(shareOf(actor))
+        if (actor !== operator) await tries.countOrRefuse(shareOf(actor))
         const dueMs = dateMs() + TEST_DUE_MS
         const made = requireDone(await writer.run('testWebhook', { id, scope, dueMs }, by), {
           unknown: resourceUnknown,

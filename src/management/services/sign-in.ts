@@ -5,6 +5,7 @@ import { rateOf } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
+import type { RefundAttempt } from '../../identity/attempt-limits.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { digestOpaqueToken } from '../../identity/opaque-token.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
@@ -40,11 +41,11 @@ export interface SignInService {
    * Counts a wrong token; throws if the network has tried too many. It is called after the look-up, which is cheap, so
    * that others behind the same address cannot stop somebody with a right token.
    */
-  countWrongToken(visit: ClientInfo): void
+  countWrongToken(visit: ClientInfo): Promise<void>
   /** Counts an attempt of a person to enter a code. The returned function undoes the count. */
-  guessCode(personId: number): () => void
+  guessCode(personId: number): Promise<RefundAttempt>
   /** Counts a registration. The returned function undoes the count. */
-  register(visit: ClientInfo): () => void
+  register(visit: ClientInfo): Promise<RefundAttempt>
   /** Returns the hash of a password; throws if the password is too weak. */
   hash(password: string, email: string): Promise<string>
 }
@@ -52,15 +53,15 @@ export interface SignInService {
 export function buildSignInService(parts: ManagementParts): SignInService {
   const { reader, writer, passwords, seal, dateMs } = parts
   const sessions = buildSessions(parts)
-  const limits = new SignInLimits(parts.nowMs)
-  const guesses = new AttemptCounter(TOKEN_GUESSES, parts.nowMs)
-  const registrations = new AttemptCounter(REGISTRATIONS, parts.nowMs)
+  const limits = new SignInLimits(parts)
+  const guesses = new AttemptCounter('guess', TOKEN_GUESSES, parts)
+  const registrations = new AttemptCounter('registration', REGISTRATIONS, parts)
 
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
   async function tryPassword(name: string, password: string, visit: ClientInfo, row: SignInRow | undefined) {
     const network = networkOf(visit.address)
     const isKnown = await reader.people.hasSignedIn(name, network)
-    const undo = limits.countOrRefuse({ name, network, isKnown })
+    const undo = await limits.countOrRefuse({ name, network, isKnown })
     try {
       return { isRight: await passwords.matches(new Secret(password), row?.password), undo }
     } catch (fault) {
@@ -108,7 +109,9 @@ export function buildSignInService(parts: ManagementParts): SignInService {
       return row
     },
 
-    countWrongToken: visit => void guesses.countOrRefuse(networkOf(visit.address)),
+    async countWrongToken(visit) {
+      await guesses.countOrRefuse(networkOf(visit.address))
+    },
     guessCode: personId => guesses.countOrRefuse(actorSubject(personId)),
     register: visit => registrations.countOrRefuse(networkOf(visit.address)),
 

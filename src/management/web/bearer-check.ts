@@ -3,6 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
+import type { AttemptParts } from '../../identity/attempt-limits.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { keyPrefix } from '../../identity/key-format.ts'
 import { digestServiceToken, parseServiceToken, serviceTokenPrefix } from '../../identity/service-token-format.ts'
@@ -21,9 +22,8 @@ export interface BearerRequest {
   address(): string
 }
 
-export interface BearerCheckParts extends SessionCheckParts {
+export interface BearerCheckParts extends SessionCheckParts, AttemptParts {
   readonly writer: Pick<StoreWriter, 'run'>
-  nowMs(): number
 }
 
 /** Throws if the request has no valid token. */
@@ -55,8 +55,8 @@ export function buildBearerCheck(parts: BearerCheckParts): CheckBearer {
   }
 }
 
-function buildServiceTokenCheck({ reader, dateMs, nowMs, ...parts }: BearerCheckParts) {
-  const attempts = new AttemptCounter(ADDRESS_RATE, nowMs)
+function buildServiceTokenCheck({ reader, dateMs, ...parts }: BearerCheckParts) {
+  const attempts = new AttemptCounter('service-token', ADDRESS_RATE, parts)
   const noteUse = buildNoteUse(parts)
   return async function checkServiceToken(sent: string, request: BearerRequest): Promise<Actor> {
     if (hasSessionCookie(request.header('cookie'))) {
@@ -68,7 +68,7 @@ function buildServiceTokenCheck({ reader, dateMs, nowMs, ...parts }: BearerCheck
       // Only an unknown text is a guess, and only guesses wait. Somebody behind the same address must not stop programs
       // with a valid token, and neither must a token that has ended. A look-up is as cheap as the refusal without it.
       const network = networkOf(request.address())
-      attempts.countOrRefuse(network)
+      await attempts.countOrRefuse(network)
       throw invalid('unknown', 'This service token does not exist.')
     }
     const problem = problemOf(row, dateMs())

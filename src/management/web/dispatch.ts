@@ -53,7 +53,7 @@ const SETUP = '/api/auth/setup'
 export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   const table = buildWebEndpoints(parts)
   const paths: readonly EndpointPath[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
-  const shares = new RequestShares(parts.nowMs)
+  const shares = new RequestShares(parts)
   return async function answerWeb(ask) {
     // Requests without an actor have limits of their own, such as those of signing in. The operator has none.
     const isLimited = ask.actor !== undefined && ask.actor !== operator

@@ -26,7 +26,7 @@ function running(shares: RequestShares, actors: readonly Actor[], isRead = true)
 const many = (make: (id: number) => Actor): readonly Actor[] => Array.from({ length: 1_000 }, (_, at) => make(100 + at))
 
 test('a thousand tokens of the site have one share for each person who made them, and that person has another', () => {
-  const shares = new RequestShares(() => 0)
+  const shares = new RequestShares({ nowMs: () => 0 })
   expect(
     running(
       shares,
@@ -38,7 +38,7 @@ test('a thousand tokens of the site have one share for each person who made them
 })
 
 test('a thousand tokens of an account have one share, and other accounts have their own', () => {
-  const shares = new RequestShares(() => 0)
+  const shares = new RequestShares({ nowMs: () => 0 })
   expect(
     running(
       shares,
@@ -49,7 +49,7 @@ test('a thousand tokens of an account have one share, and other accounts have th
 })
 
 test('a thousand tokens of an account write no more often than one', () => {
-  const shares = new RequestShares(() => 0)
+  const shares = new RequestShares({ nowMs: () => 0 })
   let writes = 0
   for (const actor of many(id => inAccount(id, 5))) {
     try {

@@ -1,10 +1,11 @@
 // Limits the management requests of one person, of the service tokens that one person has made, and of the service tokens
 // of one account: how many may run at once, so that one cannot keep others waiting, and how often those who are not staff
-// may write, because every change stays in the audit log.
+// may write, because every change stays in the audit log. Each of several processes has its share of the latter.
 
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { AttemptParts } from '../../identity/attempt-limits.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import type { Actor } from '../actor.ts'
 import { isAtLeast, shareOf } from '../actor.ts'
@@ -15,8 +16,8 @@ export class RequestShares {
   readonly #writes: AttemptCounter
   readonly #running = new Map<string, number>()
 
-  constructor(nowMs: () => number) {
-    this.#writes = new AttemptCounter(rateOf(bounds.personWritesPerMinuteMax, spansMs.minute), nowMs)
+  constructor(parts: AttemptParts) {
+    this.#writes = new AttemptCounter('write', rateOf(bounds.personWritesPerMinuteMax, spansMs.minute), parts)
   }
 
   /** Refuses if the actor has too many requests. The caller runs the returned function when the request is answered. */
@@ -26,7 +27,7 @@ export class RequestShares {
     const max = isStaff ? bounds.staffRequestsMax : bounds.personRequestsMax
     const before = this.#running.get(name) ?? 0
     if (before >= max) throw new Refusal('concurrency_exceeded', name, { retryAfterMs: 1_000 })
-    if (!isRead && !isStaff) this.#writes.countOrRefuse(name)
+    if (!isRead && !isStaff) this.#writes.countHereOrRefuse(name)
     this.#running.set(name, before + 1)
     return () => {
       const left = this.#running.get(name)! - 1
