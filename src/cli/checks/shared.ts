@@ -11,7 +11,7 @@ import { refuseUnmovedData } from '../../store/engine/moved-folder.ts'
 import type { LedgerInspection } from '../../store/ledger/ledger-inspection.ts'
 import { inspectTables } from '../../store/ledger/ledger-inspection.ts'
 import { inspectPostgres } from '../../store/postgres/connect.ts'
-import type { MemberRow } from '../../store/postgres/member-list.ts'
+import type { LiveProcess } from '../../store/postgres/member-list.ts'
 import { readMembers } from '../../store/postgres/member-list.ts'
 import type { PostgresAddress } from '../../store/postgres/pools.ts'
 import { addressOfUrl, PostgresPool } from '../../store/postgres/pools.ts'
@@ -106,7 +106,7 @@ export interface SharedFacts {
   readonly isEmpty: boolean
   /** Undefined if the tables cannot be read. */
   readonly books: LedgerInspection | undefined
-  readonly members: readonly MemberRow[]
+  readonly members: readonly LiveProcess[]
   /** How far the clock of this machine is ahead of that of the database. */
   readonly aheadMs: number
 }

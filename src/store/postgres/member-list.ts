@@ -4,7 +4,7 @@ import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
 import { LEASE_MS } from './membership.ts'
 
-export interface MemberRow {
+export interface LiveProcess {
   readonly slot: number
   readonly version: string
   /** The machine, and where the process listens. */
@@ -28,7 +28,7 @@ const findAlive = postgresQuery<ProcessRow>(
 )
 
 /** `nowMs`: the time of the database. */
-export function* readMembers(): Steps<{ readonly nowMs: number; readonly members: readonly MemberRow[] }> {
+export function* readMembers(): Steps<{ readonly nowMs: number; readonly members: readonly LiveProcess[] }> {
   const rows = yield* findAlive.all()
   const nowMs = Number((yield* findNow.get())!.now_ms)
   const members = rows.map(({ slot, version, address, expires_ms: expiresMs }) => ({
