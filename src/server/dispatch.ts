@@ -63,6 +63,9 @@ export interface DispatchParts extends RefusalParts {
   nowMs(): number
 }
 
+/** The id of requests that get none. */
+const NO_ID = 0
+
 export type AnswerRequest = (arrival: Arrival) => Promise<Response>
 
 export function buildDispatch(parts: DispatchParts): AnswerRequest {
@@ -147,10 +150,20 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     throw new Refusal('upgrade_refused', 'no valid handshake', { hint: 'Its handshake is not valid.' })
   }
 
+  /** A process that has been without its database for long has no ids left: it answers health checks only. */
+  function mintCallId(): { readonly callId: number; readonly refusal?: unknown } {
+    try {
+      return { callId: parts.mintId() }
+    } catch (refusal) {
+      return { callId: NO_ID, refusal }
+    }
+  }
+
   return async function answerArrival(arrival) {
     if (!groupsByPath.has(arrival.path)) arrival.path = withVersion(arrival.path)
     const group = groupsByPath.get(arrival.path) ?? findPathGroup(arrival.path)
-    const context = buildContext(parts.mintId(), group)
+    const { callId, refusal } = mintCallId()
+    const context = buildContext(callId, group)
     const cors = group.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
       const allowed = preflight(arrival.headers, { ...cors, ...context.headers })
@@ -158,7 +171,9 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     }
     let response: Response
     try {
-      if (!parts.start.isOpen && !arrival.path.startsWith('/health/')) await waitForStart(arrival)
+      const isHealthCheck = arrival.path.startsWith('/health/')
+      if (refusal !== undefined && !isHealthCheck) throw refusal
+      if (!parts.start.isOpen && !isHealthCheck) await waitForStart(arrival)
       response = await answerRequest(group, arrival, context)
     } catch (fault) {
       const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))

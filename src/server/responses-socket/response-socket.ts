@@ -73,6 +73,9 @@ interface WaitingMessage {
 /** The stream of messages without a stream id. No stream id is empty. */
 const NO_STREAM = ''
 
+/** The id of messages that get none. */
+const NO_ID = 0
+
 const notText = new Refusal('json_invalid', 'binary', { hint: 'Messages must be text, not binary.' })
 
 /** The call is ended by the gateway, so that its caller does not pay as one that leaves. */
@@ -284,8 +287,11 @@ export class ResponseSocket implements WebSocketOwner {
 
   async #run(waiting: WaitingMessage): Promise<void> {
     const { stream, lease } = waiting
+    const callId = this.#mintId()
+    if (callId === NO_ID && !(waiting.message instanceof Refusal)) {
+      waiting.message = new Refusal('storage_away', 'there are no ids')
+    }
     const message = waiting.message as CreateMessage | Refusal
-    const callId = this.#parts.mintId()
     const requestId = textId('req', callId)
     const previous = this.#previousItems(message)
     const ingress = new MessageIngress({
@@ -326,6 +332,15 @@ export class ResponseSocket implements WebSocketOwner {
       this.#running.delete(stream)
       this.#startWaiting()
       this.closeIfOver()
+    }
+  }
+
+  /** A process that has been without its database for long has no ids left. */
+  #mintId(): number {
+    try {
+      return this.#parts.mintId()
+    } catch {
+      return NO_ID
     }
   }
 
@@ -440,7 +455,7 @@ export class ResponseSocket implements WebSocketOwner {
   }
 
   async #refuse(refusal: Refusal): Promise<void> {
-    const requestId = textId('req', this.#parts.mintId())
+    const requestId = textId('req', this.#mintId())
     const answered = { stream: NO_STREAM, message: refusal, continues: false }
     await this.#write(this.#writeRefusal(refusal, requestId), answered)
     await this.#whenRoom()
