@@ -3,6 +3,7 @@
 import { bounds } from '../base/bounds.ts'
 import type { CallSummary } from '../base/call-summary.ts'
 import type { Deadlines } from '../base/deadlines.ts'
+import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Price } from '../base/money/price.ts'
@@ -170,7 +171,13 @@ export function buildCalls(parts: CallParts) {
     disconnects: notifyEnd({ disconnects, channelPicker, learning }),
     activeCalls,
     gate,
-    settler: settling,
+    settler: {
+      checkUnsettled() {
+        // Such calls would only wait for a hold that fails.
+        if (!store.engine.processes.isAlive) throw new Refusal('storage_away', 'the lease of this process has run out')
+        settling.checkUnsettled()
+      },
+    },
     nowMs,
     dateMs,
     onEnd: summarizeCalls(parts),

@@ -76,7 +76,7 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
     secretScan,
     jobs: jobsOfOnlyProcess,
     changes: noChanges,
-    processes: { count: 1, mayServe: true, name: 'only', databaseName: 'sqlite' },
+    processes: { count: 1, mayServe: true, isAlive: true, name: 'only', databaseName: 'sqlite' },
     mintId: buildIdMinter(dateMs, start.lastId),
     async close() {
       await auditing.close()

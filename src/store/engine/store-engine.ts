@@ -87,6 +87,8 @@ export interface Processes {
   readonly count: number
   /** Whether this process may take calls: no other process can have taken it for dead, and its configuration is current. */
   readonly mayServe: boolean
+  /** Whether no other process can have taken this one for dead. If not, it can write nothing of calls. */
+  readonly isAlive: boolean
   /** The name of this process. No other process that uses the database has or had it. */
   readonly name: string
   /** The name of the database, which no other database has. */

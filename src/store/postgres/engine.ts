@@ -89,6 +89,9 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
         get mayServe() {
           return joined.mayServe && parts.isCurrent()
         },
+        get isAlive() {
+          return joined.mayServe
+        },
         get name() {
           return `${joined.owner.slot}.${joined.owner.epoch}`
         },
