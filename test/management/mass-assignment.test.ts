@@ -95,12 +95,15 @@ function allRows(folder: string): string {
   const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
   const contents = (tables as { name: string }[]).map(({ name }) => {
     const rows = db.query('SELECT * FROM '.concat(name)).all() as Record<string, unknown>[]
-    const stableRows = rows.map(({ seen_ms: _, last_seen_ms: __, used_ms: ___, ...row }) => row)
-    return [name, stableRows]
+    const stableRows = rows.map(({ seen_ms: _, last_seen_ms: __, used_ms: ___, ...row }) => textOf(row))
+    return [name, stableRows.sort()]
   })
   db.close()
-  return JSON.stringify(contents, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return JSON.stringify(contents)
 }
+
+const textOf = (row: object): string =>
+  JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 
 const allowedActors = (endpoint: WebEndpoint): readonly ActorName[] =>
   actorNames.filter(actor => expectedRows.get(nameOf(endpoint))![actor] === 'may')

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
+import { onPostgres } from '../support/harness-databases.ts'
 import type { Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
@@ -149,9 +150,9 @@ describe('the audit log', () => {
   test.each(damages)('with a row %s is not valid', async (_, sql) => {
     const db = openDatabase(join(harness.folder, 'weir.db'))
     const copy = db.query('SELECT * FROM audit').all() as Record<string, unknown>[]
-    db.run('DROP TRIGGER IF EXISTS audit_is_final')
-    db.run('DROP TRIGGER IF EXISTS audit_is_kept')
-    db.run(sql)
+    const ofTable = onPostgres ? ' ON audit' : ''
+    for (const name of ['audit_is_final', 'audit_is_kept']) db.run(`DROP TRIGGER IF EXISTS ${name}${ofTable}`)
+    for (const statement of sql.split(';')) db.run(statement)
     expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBe(2)
     db.run('DELETE FROM audit')
     for (const row of copy) {
