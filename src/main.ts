@@ -30,8 +30,8 @@ import { buildPublishModels } from './boot/publish-models.ts'
 import type { Runtime } from './boot/runtime.ts'
 import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { StartGate } from './boot/start-gate.ts'
-import { inStartTurn } from './boot/start-turn.ts'
 import { openMetrics } from './boot/start-metrics.ts'
+import { inStartTurn } from './boot/start-turn.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildListModels } from './features/channel-tests/list-models.ts'
@@ -321,9 +321,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     },
   })
   try {
-    await inStartTurn(store.jobs, () =>
-      applyConfigFile(config, store, { log, onCreatedByFile: world.onCreatedByFile }),
-    )
+    await inStartTurn(store.jobs, () => applyConfigFile(config, store, { log, onCreatedByFile: world.onCreatedByFile }))
   } catch (fault) {
     start.fail()
     await drain.begin(0)
