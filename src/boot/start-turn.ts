@@ -12,7 +12,7 @@ export async function inStartTurn<T>(jobs: Pick<Jobs, 'isOurs' | 'giveBack'>, wo
   const endMs = performance.now() + WAIT_MS_MAX
   while (!(await jobs.isOurs('start'))) {
     if (performance.now() > endMs) throw new ConfigError('Another process that is starting does not get ready.')
-    await Bun.sleep(ASK_AGAIN_MS)
+    await new Promise(resolve => setTimeout(resolve, ASK_AGAIN_MS))
   }
   try {
     return await work()
