@@ -31,6 +31,7 @@ import type { Runtime } from './boot/runtime.ts'
 import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { StartGate } from './boot/start-gate.ts'
 import { openMetrics } from './boot/start-metrics.ts'
+import { inStartTurn } from './boot/start-turn.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildListModels } from './features/channel-tests/list-models.ts'
@@ -101,13 +102,15 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
     applyRules(store, catalogue, log)
-    const prices = await openPriceBook({
-      shipped: catalogue.prices(),
-      rows: await store.reader.prices(),
-      writer: store.writer,
-      author: `weir ${version}`,
-      isVariant: catalogue.isVariant,
-    })
+    const prices = await inStartTurn(store.jobs, async () =>
+      openPriceBook({
+        shipped: catalogue.prices(),
+        rows: await store.reader.prices(),
+        writer: store.writer,
+        author: `weir ${version}`,
+        isVariant: catalogue.isVariant,
+      }),
+    )
     opened.push(listenControl(store.folder.socket, store.manage))
     return await openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
@@ -318,7 +321,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     },
   })
   try {
-    await applyConfigFile(config, store, { log, onCreatedByFile: world.onCreatedByFile })
+    await inStartTurn(store.jobs, () => applyConfigFile(config, store, { log, onCreatedByFile: world.onCreatedByFile }))
   } catch (fault) {
     start.fail()
     await drain.begin(0)

@@ -1,6 +1,9 @@
 // Two whole gateways on one PostgreSQL: one is taken for dead while it serves, has no ids, or finds the database away.
 
 import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { connect } from '../sockets/client.ts'
@@ -20,6 +23,9 @@ const secrets = {
   WEIR_ENCRYPTION_KEY: 'e'.repeat(32),
 }
 
+const urlOf = ({ socket, lastDatabase }: TestPostgres): string =>
+  `postgres://weir@localhost/${lastDatabase}?host=${dirname(socket)}`
+
 describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
   let server: TestPostgres
   let pool: PostgresPool
@@ -36,10 +42,8 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
 
   async function start(count: number): Promise<Harness[]> {
     pool = await server.open({ deadlineMs: 60_000 })
-    const folder = server.socket.slice(0, server.socket.lastIndexOf('/'))
-    const url = `postgres://weir@localhost/${server.lastDatabase}?host=${folder}`
-    for (let at = 0; at < count; at++)
-      gateways.push(await startHarness({ env: { WEIR_DATABASE_URL: url, ...secrets } }))
+    const env = { WEIR_DATABASE_URL: urlOf(server), ...secrets }
+    for (let at = 0; at < count; at++) gateways.push(await startHarness({ env }))
     return gateways
   }
   const rows = <Row>(sql: string): Promise<Row[]> => pool.transact(postgresQuery<Row>(sql).all())
@@ -79,6 +83,23 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     while ((await chat(zombie, key, { model: MODEL, messages: hello })).status !== 200) await Bun.sleep(20)
     await untilRows('SELECT 1 FROM hold', 0)
     expect(await postgresFaults(pool)).toEqual([])
+  })
+
+  test('several that start at once with a configuration file create everything once', async () => {
+    pool = await server.open({ deadlineMs: 60_000 })
+    const folder = mkdtempSync(join(tmpdir(), 'weir-start-'))
+    const file = join(folder, 'weir.yaml')
+    const about = 'accounts: [{name: acme}]\nkeys: [{account: acme, name: ci, tier: free}]\n'
+    writeFileSync(file, `${about}limits: [{resource: tokens, span: day, amount: 5, account: acme}]\n`)
+    const env = { WEIR_DATABASE_URL: urlOf(server), WEIR_CONFIG: file, ...secrets }
+    const started = await Promise.allSettled([1, 2, 3].map(() => startHarness({ env })))
+    gateways = started.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
+    rmSync(folder, { recursive: true })
+    expect(started.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+    expect(await rows("SELECT name FROM account WHERE kind = 'prepaid'")).toHaveLength(1)
+    expect(await rows('SELECT 1 FROM api_key')).toHaveLength(1)
+    expect(await rows('SELECT 1 FROM limit_rule')).toHaveLength(1)
+    expect(await rows('SELECT model FROM price GROUP BY model HAVING count(*) > 1')).toEqual([])
   })
 
   test('one without ids says so, stays alive, and loses no message', async () => {

@@ -117,7 +117,10 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     let isAway = true
     const member = await join()
     const jobs = new PostgresJobs(
-      { transact: steps => (isAway ? Promise.reject(new Error('away')) : pool.transact(steps)) },
+      {
+        transact: steps => (isAway ? Promise.reject(new Error('away')) : pool.transact(steps)),
+        readPoint: steps => pool.readPoint(steps),
+      },
       () => member,
     )
     expect(await jobs.isOurs('audit')).toBe(false)

@@ -73,6 +73,22 @@ const responseIdOf = (path: string): string =>
 
 export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
   const { responses, background, previousResponses, upstreams } = parts
+  const waits = new Map<string, Promise<void>>()
+
+  /** All callers that wait for a response look for it together: one caller can send many requests. */
+  function whenOverElsewhere(stored: StoredResponse): Promise<void> {
+    const name = `${stored.accountId}/${stored.id}`
+    let wait = waits.get(name)
+    if (wait === undefined) {
+      wait = lookUntilOver(stored).finally(() => waits.delete(name))
+      waits.set(name, wait)
+    }
+    return wait
+  }
+
+  async function lookUntilOver(stored: StoredResponse): Promise<void> {
+    while (await background.isElsewhere(stored)) await pause()
+  }
 
   async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
     const id = responseIdOf(path)
@@ -119,7 +135,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
       if (run?.exchange.call?.stream) return run.streamEvents(after, { 'content-type': SSE_TYPE })
       await run?.ended
       // The events of a response that another process makes are stored at its end.
-      while (isElsewhere && (await background.isElsewhere(stored))) await pause()
+      if (isElsewhere) await whenOverElsewhere(stored)
       const events = run === undefined && !isElsewhere ? stored : await find(ask)
       return new Response(eventsOf(events, after), { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
     },

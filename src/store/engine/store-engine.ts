@@ -39,6 +39,8 @@ export type JobName =
   | 'statistics'
   | 'housekeeping'
   | 'audit'
+  /** What a start creates: versions of prices, and what the configuration file describes. */
+  | 'start'
   | 'reseal'
   /** The deliveries of a webhook. */
   | `webhook ${number}`

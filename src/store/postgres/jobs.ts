@@ -32,7 +32,7 @@ const failResponses = postgresQuery(
 type JobOwner = Pick<Membership, 'slot' | 'epoch' | 'isAlive'>
 
 export class PostgresJobs implements Jobs {
-  readonly #pool: Pick<PostgresPool, 'transact'>
+  readonly #pool: Pick<PostgresPool, 'transact' | 'readPoint'>
   readonly #owner: () => JobOwner
   readonly #held = new Set<JobName>()
   /** Whose jobs are held. */
@@ -40,7 +40,7 @@ export class PostgresJobs implements Jobs {
   #isClosed = false
 
   /** `owner` returns another slot and epoch after this process was fenced and has joined again: it has lost its jobs. */
-  constructor(pool: Pick<PostgresPool, 'transact'>, owner: () => JobOwner) {
+  constructor(pool: Pick<PostgresPool, 'transact' | 'readPoint'>, owner: () => JobOwner) {
     this.#pool = pool
     this.#owner = owner
   }
@@ -59,7 +59,7 @@ export class PostgresJobs implements Jobs {
   }
 
   async isElsewhere(job: JobName): Promise<boolean> {
-    return (await this.#pool.transact(findOther.get(...this.#valuesOf(job)))) !== undefined
+    return (await this.#pool.readPoint(findOther.get(...this.#valuesOf(job)))) !== undefined
   }
 
   /** A lease that cannot be deleted now stays one of this process, which can take it again. */
