@@ -29,7 +29,7 @@ const urlOf = ({ socket, lastDatabase }: TestPostgres): string =>
 describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
   let server: TestPostgres
   let pool: PostgresPool
-  const gateways: Harness[] = []
+  let gateways: Harness[] = []
 
   beforeAll(async () => {
     server = await startPostgres()
