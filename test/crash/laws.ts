@@ -15,7 +15,8 @@ const OPERATOR = 'operator'
 const REVENUE = 1
 const SHORTFALL = 3
 
-const STORAGE_AWAY = /The ledger does not answer at the moment|The gateway could not write this call to its ledger/
+const HIT =
+  /The ledger does not answer at the moment|The gateway could not write this call to its ledger|The gateway is shutting down/
 
 export const costOf = ({ input, cached, output }: Counts): bigint =>
   BigInt(input - cached) * INPUT + BigInt(cached) * CACHED + BigInt(output) * OUTPUT
@@ -144,7 +145,7 @@ const callLaws: Readonly<Record<string, Rule>> = {
     const isMeant =
       call.status === 402 || isBusy || isOver || (call.refused && (call.status === 502 || call.status === 503))
     // Of several gateways, the others go on: only what the fault has hit is told of it.
-    const isHit = call.kill !== undefined && STORAGE_AWAY.test(call.said ?? '')
+    const isHit = call.kill !== undefined && HIT.test(call.said ?? '')
     const fault = call.ended === 'error_event' || (call.ended === 'refused' && !isMeant)
     return fault && !isHit ? `was told ${call.status}: ${call.said ?? ''}` : undefined
   },
