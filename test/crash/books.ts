@@ -89,7 +89,7 @@ const RECORD_NUMBERS = ['callId', 'accountId', 'input', 'cached', 'output'] as c
 
 const TRANSFERS = `
   SELECT seq, ref AS call, kind, debit, credit, amount FROM transfer
-  WHERE seq > ?1 AND kind IN ('charge', 'shortfall') ORDER BY seq`
+  WHERE seq > ?1 AND kind IN ('charge', 'shortfall', 'refund') ORDER BY seq`
 
 const PAYMENTS = `SELECT reference FROM transfer WHERE seq > ?1 AND kind = 'top_up' AND amount = ?2`
 

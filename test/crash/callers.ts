@@ -2,7 +2,6 @@
 // the process of the harness, which is not killed.
 
 import type { Ending, EventLog } from './event-log.ts'
-import type { Gate } from './gate.ts'
 import type { CallPlan } from './plan.ts'
 import { planCall } from './plan.ts'
 
@@ -12,7 +11,14 @@ export interface CallersOptions {
   readonly keys: readonly string[]
   readonly model: string
   readonly log: EventLog
-  readonly gate: Gate
+  readonly gate: CallersGate
+  /** After which endings a call with an idempotency key is sent again. */
+  readonly again?: readonly Ending[]
+}
+
+/** `tries`: how often the call was sent before. */
+export interface CallersGate {
+  pass(tries: number): Promise<string | undefined>
 }
 
 const TRIES_MAX = 5
@@ -44,16 +50,16 @@ export class Callers {
   }
 
   async #callOnAndOn(): Promise<void> {
-    const { gate, seed } = this.#options
+    const { gate, seed, again = ['broken'] } = this.#options
     for (;;) {
       const plan = planCall(seed, this.#sent++)
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const url = await gate.pass()
+        const url = await gate.pass(tries)
         if (url === undefined) return
         this.#underWay++
         const how = await call(url, plan, this.#options)
         this.#underWay--
-        if (how !== 'broken' || !plan.named) break
+        if (!again.includes(how) || !plan.named) break
       }
     }
   }

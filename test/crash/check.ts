@@ -1,7 +1,6 @@
 // Compares the event log with the database since the last check, and counts which phase of calls each kill hit.
 
-import type { Books, RecordRow, Transfer } from './books.ts'
-import { readBooks } from './books.ts'
+import type { Books, Position, RecordRow, Transfer } from './books.ts'
 import { followEventLog } from './event-log.ts'
 import type { ObservedCall } from './history.ts'
 import { History } from './history.ts'
@@ -25,7 +24,8 @@ export interface Verdict {
 }
 
 export interface CheckOptions {
-  readonly database: string
+  /** Reads one state of the database. */
+  read(after: Position): Books | Promise<Books>
   readonly log: string
   readonly checkpointMs: number
 }
@@ -54,10 +54,18 @@ export class Checker {
     this.#readOn = followEventLog(options.log)
   }
 
+  /** Takes what is in the ledger now as given. */
+  async begin(): Promise<void> {
+    const { records, lastSeq, recordsInAll, transfersInAll } = await this.#options.read(this.#after)
+    this.#after = { call: records.at(-1)?.callId ?? 0, seq: lastSeq }
+    this.#recordsInAll = recordsInAll
+    this.#transfersInAll = transfersInAll
+  }
+
   /** Checks everything since the last check. The gateway must have recovered, and no call may be active. */
-  look(): Verdict {
+  async look(): Promise<Verdict> {
     for (const event of this.#readOn()) this.#history.take(event)
-    const books = readBooks(this.#options.database, this.#after)
+    const books = await this.#options.read(this.#after)
     const violations = [...this.#history.faults, ...judgeBooks(books), ...this.#judgeGrowth(books)]
     violations.push(...this.#judgePayments(books))
     const cases = this.#casesOf(books)
@@ -127,9 +135,11 @@ export class Checker {
       const ownRecords = records.get(call.tag) ?? []
       const ownTransfers = ownRecords.flatMap(record => transfers.get(record.callId) ?? [])
       const [charged, shortfall] = [sumOf(ownTransfers, 'charge'), sumOf(ownTransfers, 'shortfall')]
+      const refunded = sumOf(ownTransfers, 'refund')
       const chargedBefore = this.#chargedBefore.get(call.tag) ?? 0n
-      if (call.named) this.#chargedBefore.set(call.tag, chargedBefore + charged)
-      return { call, records: ownRecords, charged, shortfall, chargedBefore, checkpointMs: this.#options.checkpointMs }
+      if (call.named) this.#chargedBefore.set(call.tag, chargedBefore + charged - refunded)
+      const { checkpointMs } = this.#options
+      return { call, records: ownRecords, charged, refunded, shortfall, chargedBefore, checkpointMs }
     })
   }
 

@@ -40,6 +40,9 @@ export type Ending = 'whole' | 'refused' | 'error_event' | 'broken' | 'left'
 export type HarnessEvent =
   | { readonly kind: 'booked'; readonly reference: string }
   | { readonly kind: 'killed'; readonly when: 'load' | 'start'; readonly ms: number }
+  /** With several gateways: something has failed, which any call may notice until `calm`. */
+  | { readonly kind: 'fault'; readonly name: string; readonly ms: number }
+  | { readonly kind: 'calm' }
 
 export type Event = UpstreamEvent | CallerEvent | HarnessEvent
 

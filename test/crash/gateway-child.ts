@@ -55,6 +55,11 @@ export class GatewayChild {
     this.#process.kill('SIGKILL')
   }
 
+  /** SIGSTOP and SIGCONT: a process that does not run for a while. */
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void {
+    this.#process.kill(name)
+  }
+
   get ended(): Promise<number> {
     return this.#process.exited
   }

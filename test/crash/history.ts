@@ -37,6 +37,7 @@ export class History {
   /** References of payments that the gateway has acknowledged since the last check. */
   readonly booked: string[] = []
   kills = 0
+  #isFaulty = false
   /** Contradictions in the log itself. */
   readonly faults: string[] = []
 
@@ -51,6 +52,10 @@ export class History {
         return void this.booked.push(event.reference)
       case 'killed':
         return this.#killed(event.ms)
+      case 'fault':
+        return this.#failed(event.ms)
+      case 'calm':
+        return void (this.#isFaulty = false)
       case 'sent':
         return this.#sent(event)
       default:
@@ -60,7 +65,8 @@ export class History {
 
   /** A repeated call starts a new history; its first try was checked before. */
   #sent({ kind, ms, ...sent }: Sent): void {
-    const call = { ...sent, sentMs: ms, upstreamRequests: 0, refused: false, chars: 0 }
+    const call: ObservedCall = { ...sent, sentMs: ms, upstreamRequests: 0, refused: false, chars: 0 }
+    if (this.#isFaulty) call.kill = this.kills
     this.calls.set(call.tag, call)
     this.#underWay.set(call.tag, call)
   }
@@ -74,7 +80,17 @@ export class History {
     this.#underWay.clear()
   }
 
-  #about(event: Exclude<Event, { kind: 'booked' | 'killed' | 'sent' }>): void {
+  /** The last fault counts: the call may have run on through those before it. */
+  #failed(ms: number): void {
+    this.kills++
+    this.#isFaulty = true
+    for (const call of this.#underWay.values()) {
+      call.kill ??= this.kills
+      call.killedMs = ms
+    }
+  }
+
+  #about(event: Exclude<Event, { kind: 'booked' | 'killed' | 'fault' | 'calm' | 'sent' }>): void {
     const call = this.calls.get(event.tag)
     if (call === undefined) return void this.faults.push(`the log tells of ${event.tag}, which nobody sent`)
     switch (event.kind) {

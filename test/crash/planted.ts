@@ -22,16 +22,15 @@ export interface Caught {
 
 export async function catchBug(bug: Bug, seed: number): Promise<Caught> {
   const startMs = performance.now()
-  const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
+  const { root, remove } = plantedCopy(bug.edits)
   try {
-    plant(bug.edits, root)
     const { violations, tries } = bug.by === 'kills' ? await byKills(bug, root, seed) : await byRaces(root, seed)
     const violation = violations.find(each => bug.expects.test(each))
     const seconds = (performance.now() - startMs) / 1_000
     if (violation !== undefined) return { bug: bug.name, after: tries, violation, seconds }
     return { bug: bug.name, after: undefined, violation: violations[0] ?? 'no violation', seconds }
   } finally {
-    rmSync(root, { recursive: true, force: true })
+    remove()
   }
 }
 
@@ -54,6 +53,13 @@ async function byRaces(root: string, seed: number): Promise<RunResult> {
   const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   if (output === '') throw new Error(`the races did not run: ${errors}`)
   return { violations: JSON.parse(output) as string[], tries: ROUNDS }
+}
+
+/** A copy of the gateway with a bug. */
+export function plantedCopy(edits: readonly Edit[]): { readonly root: string; remove(): void } {
+  const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
+  plant(edits, root)
+  return { root, remove: () => rmSync(root, { recursive: true, force: true }) }
 }
 
 /** Creates the copy and applies the edits. */

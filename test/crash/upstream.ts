@@ -25,7 +25,7 @@ export async function startUpstream(seed: number, log: EventLog): Promise<FakeUp
   return upstream
 }
 
-function answerByPlan(seed: number, log: EventLog): Script {
+export function answerByPlan(seed: number, log: EventLog): Script {
   return scripted(function* steps(request): Iterable<Step> {
     const body = readJson(request.body)
     const tag = isRecord(body) && typeof body.user === 'string' ? body.user : ''

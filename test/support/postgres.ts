@@ -28,6 +28,8 @@ export interface TestServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string }
   /** Further settings of the server, such as `work_mem=1MB`. */
   readonly settings?: readonly string[]
+  /** Writes to the disk at each commit, and takes more connections: for tests that kill the server. */
+  readonly durable?: boolean
 }
 
 export interface TestPostgres {
@@ -44,6 +46,10 @@ export interface TestPostgres {
   readonly socket: string
   /** The port on 127.0.0.1, with `hba`. */
   readonly port: number
+  /** Ends the server at once: SIGQUIT as an operator does it, SIGKILL as the kernel does. */
+  crash(signal: 'SIGQUIT' | 'SIGKILL'): Promise<void>
+  /** Starts the server again after a crash. */
+  startAgain(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -54,7 +60,12 @@ export function freePort(): number {
   return listener.port
 }
 
-export async function startPostgres({ hba, tls, settings: more = [] }: TestServerOptions = {}): Promise<TestPostgres> {
+export async function startPostgres({
+  hba,
+  tls,
+  durable = false,
+  settings: more = [],
+}: TestServerOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-pg-'))
   if (owner !== undefined) chownSync(folder, owner.uid!, owner.gid!)
   const data = join(folder, 'data')
@@ -77,13 +88,13 @@ export async function startPostgres({ hba, tls, settings: more = [] }: TestServe
       : ['ssl=on', `ssl_cert_file=${own('cert.pem', tls.cert)}`, `ssl_key_file=${own('key.pem', tls.key)}`]
   const settings = [
     ...[`unix_socket_directories=${folder}`, `listen_addresses=${hba === undefined ? '' : '127.0.0.1'}`],
-    ...['fsync=off', 'shared_buffers=32MB', ...overTcp, ...encrypted, ...more],
+    ...[durable ? 'max_connections=400' : 'fsync=off', 'shared_buffers=32MB', ...overTcp, ...encrypted, ...more],
   ]
   const socket = join(folder, `.s.PGSQL.${port}`)
-  const server = Bun.spawn(
-    [...command, join(programs!, 'postgres'), '-D', data, ...settings.flatMap(setting => ['-c', setting])],
-    { cwd: folder, stdout: 'ignore', stderr: 'ignore' },
-  )
+  const program = [join(programs!, 'postgres'), '-D', data, ...settings.flatMap(setting => ['-c', setting])]
+  const spawn = (): Subprocess =>
+    Bun.spawn([...command, ...program], { cwd: folder, stdout: 'ignore', stderr: 'ignore' })
+  let server = spawn()
   const pools: PostgresPool[] = []
   const addressOf = (database: string): PostgresAddress => ({
     socket,
@@ -95,7 +106,8 @@ export async function startPostgres({ hba, tls, settings: more = [] }: TestServe
     pools.push(pool)
     return pool
   }
-  await untilReady(server, openAgain('postgres', { connections: 1 }))
+  const asked = openAgain('postgres', { connections: 1 })
+  await untilReady(() => server, asked)
   let count = 0
   const closeAll = async (): Promise<void> => {
     await Promise.all(pools.splice(0).map(pool => pool.close()))
@@ -115,6 +127,19 @@ export async function startPostgres({ hba, tls, settings: more = [] }: TestServe
       return openAgain(database, options)
     },
     closeAll,
+    async crash(signal) {
+      server.kill(signal)
+      await server.exited
+    },
+    async startAgain() {
+      const pool = new PostgresPool({ address: addressOf('postgres'), connections: 1, deadlineMs: 10_000 })
+      // After a kill, backends of the old server may still be there: then the new one ends at once.
+      await untilReady(
+        () => (server.exitCode === null && server.signalCode === null ? server : (server = spawn())),
+        pool,
+      )
+      await pool.close()
+    },
     async stop() {
       await closeAll()
       server.kill('SIGINT')
@@ -124,13 +149,15 @@ export async function startPostgres({ hba, tls, settings: more = [] }: TestServe
   }
 }
 
-async function untilReady(server: Subprocess, pool: PostgresPool): Promise<void> {
+/** `server` returns the one that should answer. It may be another one each time. */
+async function untilReady(server: () => Subprocess, pool: PostgresPool): Promise<void> {
   const endMs = performance.now() + START_MS_MAX
   for (;;) {
+    const { exitCode } = server()
     try {
       return await pool.runScript('SELECT 1')
     } catch (fault) {
-      if (server.exitCode !== null || performance.now() > endMs) throw fault
+      if (exitCode !== null || performance.now() > endMs) throw fault
       await Bun.sleep(50)
     }
   }
