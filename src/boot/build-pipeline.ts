@@ -62,6 +62,7 @@ import type { LargeAnswers } from '../pipeline/settle/large-answers.ts'
 import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
+import { SharedAffinity } from '../routing/choice/shared-affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Catalogue, FoundProviders } from '../upstreams/catalogue.ts'
@@ -117,10 +118,11 @@ export function buildCalls(parts: CallParts) {
     unsettledMax: runtime.unsettledMax,
   })
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
-  const { limits, closeLimits, limitRate, refuseUnread, lookAtLimits, countExplanation, dayNotes } = buildLimits(parts)
+  const { limits, closeLimits, limitRate, refuseUnread, lookAtLimits, countExplanation, dayNotes, affinity } =
+    buildLimits(parts)
   const queryUpstream = buildQueryUpstream(upstreams.send, deadlines)
   const references = new ReferenceCheck({ references: vault.references, catalogue })
-  const { targets, channelPicker, waitQueues, channels, standing } = buildChoice(parts)
+  const { targets, channelPicker, waitQueues, channels, standing } = buildChoice(parts, affinity)
   const files = new FileService({
     files: vault.files,
     catalogue,
@@ -142,6 +144,7 @@ export function buildCalls(parts: CallParts) {
     route: buildRoute({ targets, prices, dateMs }),
     refreshModels: parts.refreshModels,
     previousResponses,
+    recallChannel: (route, exchange) => channelPicker.recall(route, exchange),
     hold: buildHold({ ledger, countTokens: counter.count, largeAnswers: parts.largeAnswers }),
     forward: buildForward({
       channelPicker,
@@ -265,12 +268,17 @@ const notifyEnd = ({ disconnects, channelPicker, learning }: EndListeners): Pipe
 
 const summarizeCalls = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(summarizeCall(exchange)))
 
-/** Builds the limits of calls and tokens. */
+/** Builds the limits of calls and tokens, and the rest of what processes share in Redis. */
 function buildLimits({ store, limitProcesses: processes, runtime, log, limitDebts }: CallParts) {
   const { nowMs, dateMs } = runtime.clock
   const { writer } = store
   const restored = restoreDayUsage(limitDebts, { nowMs: nowMs(), dateMs: dateMs() })
-  const { limits, explanationLimits, attemptCounters, close } = openLimits({ processes, restored, log, dateMs })
+  const { limits, explanationLimits, attemptCounters, connection, close } = openLimits({
+    processes,
+    restored,
+    log,
+    dateMs,
+  })
   store.connect({ attemptCounters })
   store.rules.subscribe(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
   const onTrouble = (fault: unknown): void =>
@@ -280,6 +288,7 @@ function buildLimits({ store, limitProcesses: processes, runtime, log, limitDebt
   return {
     limits,
     closeLimits: close,
+    affinity: connection && processes ? new SharedAffinity({ connection, ...processes }) : new Affinity(),
     dayNotes,
     limitRate: buildLimitRate(parts),
     refuseUnread: buildRefuseUnread(parts),
@@ -289,7 +298,7 @@ function buildLimits({ store, limitProcesses: processes, runtime, log, limitDebt
 }
 
 /** Builds the parts that choose a target and a channel for each attempt. */
-function buildChoice(parts: CallParts) {
+function buildChoice(parts: CallParts, affinity: Affinity) {
   const { catalogue, prices, store, runtime, log, deadlines, attemptsMax } = parts
   const { clock, random } = runtime
   const { raise } = store.webhooks
@@ -321,7 +330,7 @@ function buildChoice(parts: CallParts) {
     nowMs: clock.nowMs,
     pause: runtime.pause,
     waitQueues,
-    affinity: new Affinity(),
+    affinity,
     retries: new RetryBudget(),
   })
   store.rules.subscribe(rules => targets.setRules(rules))

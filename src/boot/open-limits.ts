@@ -39,13 +39,16 @@ export interface OpenLimits {
   readonly explanationLimits: LimitCounter
   /** Counts attempts to sign in and the like for all processes. Undefined without Redis. */
   readonly attemptCounters: LimitCounters | undefined
+  /** Undefined without Redis. */
+  readonly connection: RedisConnection | undefined
   close(): Promise<void>
 }
 
 export function openLimits({ processes, restored, log, dateMs }: OpenLimitsParts): OpenLimits {
   if (processes === undefined) {
     const limits = new Limits(restored)
-    return { limits, explanationLimits: new Limits(), attemptCounters: undefined, close: async () => {} }
+    const nothing = { attemptCounters: undefined, connection: undefined, close: async () => {} }
+    return { limits, explanationLimits: new Limits(), ...nothing }
   }
   const { redisUrl, namespace, process, count, loadDebts } = processes
   const connection =
@@ -69,6 +72,7 @@ export function openLimits({ processes, restored, log, dateMs }: OpenLimitsParts
     limits: new SharedLimits({ ...parts, restored, redis, loadDebts }),
     explanationLimits: new SharedLimits({ ...parts, redis: explanations, loadDebts: async () => [] }),
     attemptCounters,
+    connection,
     async close() {
       for (const counters of [redis, explanations, attemptCounters]) await counters?.close()
       connection?.close()

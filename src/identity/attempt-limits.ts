@@ -21,7 +21,7 @@ export interface AttemptSharing {
   readonly counters: LimitCounters | undefined
 }
 
-export interface AttemptLimitParts {
+export interface AttemptCounterParts {
   nowMs(): number
   /** Undefined for a gateway of one process. */
   readonly attemptSharing?: AttemptSharing | undefined
@@ -39,13 +39,13 @@ export interface AttemptLimit {
 export class AttemptCounter {
   readonly #kind: string
   readonly #rate: Rate
-  readonly #parts: AttemptLimitParts
+  readonly #parts: AttemptCounterParts
   readonly #meters = new Map<string, RateMeter>()
   #processes = 1
   #share: Rate
 
   /** `kind`: what is attempted. No two counters of a gateway have the same. */
-  constructor(kind: string, rate: Rate, parts: AttemptLimitParts) {
+  constructor(kind: string, rate: Rate, parts: AttemptCounterParts) {
     this.#kind = kind
     this.#rate = rate
     this.#share = rate

@@ -8,7 +8,7 @@
 // attempts together have a wider limit, because hundreds of people may share one address. Above it, all names are refused.
 
 import { rateOf } from '../base/collections/gcra.ts'
-import type { AttemptLimitParts, RefundAttempt } from './attempt-limits.ts'
+import type { AttemptCounterParts, RefundAttempt } from './attempt-limits.ts'
 import { AttemptCounter, countAttempt } from './attempt-limits.ts'
 
 const TEN_MINUTES_MS = 600_000
@@ -34,7 +34,7 @@ export class SignInLimits {
   readonly #byName
   readonly #byPair
 
-  constructor(parts: AttemptLimitParts) {
+  constructor(parts: AttemptCounterParts) {
     this.#byAddress = new AttemptCounter('sign-in-address', ADDRESS_RATE, parts)
     this.#byKnownAddress = new AttemptCounter('sign-in-known-address', KNOWN_RATE, parts)
     this.#byName = new AttemptCounter('sign-in-name', NAME_RATE, parts)

@@ -80,6 +80,8 @@ export interface Stages {
   refreshModels(code: ErrorCode): Promise<boolean>
   readonly previousResponses: PreviousResponseFinder
   readonly references: Pick<ReferenceCheck, 'narrow'>
+  /** Learns from other processes which channel has answered the conversation before. Never rejects. */
+  recallChannel?(route: Route, exchange: Exchange): Promise<void> | undefined
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -218,6 +220,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
       exchange.storage.createdReferences = createdReferencesOf(exchange)
       const holdSinceMs = nowMs()
+      const recalling = stages.recallChannel?.(exchange.route!, exchange) // while the hold is written
       let hold: Hold
       try {
         hold = await stages.hold(exchange.route!, exchange.call, exchange)
@@ -229,6 +232,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.hold = hold
       setRoute(exchange, hold.route)
       timings.add('deduct', holdSinceMs)
+      if (recalling !== undefined) await recalling
 
       if (!call.state?.background) return await replies.answer(exchange, stages.forward(hold, exchange))
       return await background.begin(exchange, () =>

@@ -3,7 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
-import type { AttemptLimitParts } from '../../identity/attempt-limits.ts'
+import type { AttemptCounterParts } from '../../identity/attempt-limits.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { keyPrefix } from '../../identity/key-format.ts'
 import { digestServiceToken, parseServiceToken, serviceTokenPrefix } from '../../identity/service-token-format.ts'
@@ -22,7 +22,7 @@ export interface BearerRequest {
   address(): string
 }
 
-export interface BearerCheckParts extends SessionCheckParts, AttemptLimitParts {
+export interface BearerCheckParts extends SessionCheckParts, AttemptCounterParts {
   readonly writer: Pick<StoreWriter, 'run'>
 }
 

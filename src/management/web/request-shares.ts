@@ -5,7 +5,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { AttemptLimitParts } from '../../identity/attempt-limits.ts'
+import type { AttemptCounterParts } from '../../identity/attempt-limits.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import type { Actor } from '../actor.ts'
 import { isAtLeast, shareOf } from '../actor.ts'
@@ -16,7 +16,7 @@ export class RequestShares {
   readonly #writes: AttemptCounter
   readonly #running = new Map<string, number>()
 
-  constructor(parts: AttemptLimitParts) {
+  constructor(parts: AttemptCounterParts) {
     this.#writes = new AttemptCounter('write', rateOf(bounds.personWritesPerMinuteMax, spansMs.minute), parts)
   }
 

@@ -66,6 +66,14 @@ export class ChannelPicker {
     exchange.routing.affinity = affinityOf(route, exchange)
   }
 
+  /** Learns what other processes know of the conversation of a call. Undefined where there is nothing to wait for. */
+  recall(route: Route, exchange: PickingCall): Promise<void> | undefined {
+    const { affinity, nowMs } = this.#parts
+    if (!affinity.isShared) return undefined
+    const conversation = affinityOf(route, exchange)
+    return conversation && affinity.recall(conversation.name, nowMs())
+  }
+
   /** What routing would choose, and from what. Nothing is begun. */
   explain(route: Route, exchange: PickingCall): ExplainedPick {
     const { affinity, nowMs: now, chance } = this.#parts

@@ -13,6 +13,12 @@ export interface AffinityTarget {
   readonly model: string
 }
 
+export interface AffinityTimes {
+  /** How long the call asks the provider to cache its prompt; undefined: the usual time. */
+  readonly ttlMs: number | undefined
+  readonly nowMs: number
+}
+
 interface Entry extends AffinityTarget {
   readonly ttlMs: number
   expiresMs: number
@@ -34,6 +40,14 @@ export class Affinity {
     return this.#young.size + this.#old.size
   }
 
+  /** Whether other processes may know more of a conversation, so that `recall` is worth its time. */
+  get isShared(): boolean {
+    return false
+  }
+
+  /** Learns what other processes know of a conversation. Never throws. */
+  async recall(_name: string, _nowMs: number): Promise<void> {}
+
   /** Reads an entry without renewing it. */
   peek(name: string, nowMs: number): AffinityTarget | undefined {
     const entry = this.#young.get(name) ?? this.#old.get(name)
@@ -50,14 +64,11 @@ export class Affinity {
     return entry
   }
 
-  /** `ttlMs`: how long the call asks the provider to cache its prompt; undefined: the usual time. */
-  set(
-    name: string,
-    { channelId, model }: AffinityTarget,
-    times: { readonly ttlMs: number | undefined; readonly nowMs: number },
-  ): void {
+  /** Returns how long the entry is valid. */
+  set(name: string, { channelId, model }: AffinityTarget, times: AffinityTimes): number {
     const ttlMs = Math.min(Math.max(times.ttlMs ?? TTL_MS, 0), bounds.affinityMsMax)
     this.#put(name, { channelId, model, ttlMs, expiresMs: times.nowMs + ttlMs })
+    return ttlMs
   }
 
   #put(name: string, entry: Entry): void {
