@@ -50,6 +50,20 @@ describe.skipIf(!hasPostgres)('a pool', () => {
     expect((await hasty.transact(count.get('a')))!.n).toBe(1n)
   })
 
+  test('loses the locks of a transaction in which the process was stopped', async () => {
+    const stopped = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 500 })
+    function* stop(): Steps<void> {
+      yield* insert.run('stopped')
+      // As a process that gets no CPU: the server waits in vain for its next statement.
+      Bun.sleepSync(2_000)
+      yield* insert.run('stopped, too')
+    }
+    await expect(stopped.transact(stop())).rejects.toThrow()
+    await pool.transact(insert.run('stopped'))
+    expect(await countOf('stopped')).toBe(1n)
+    expect((await stopped.transact(count.get('stopped')))!.n).toBe(1n)
+  })
+
   test('gives up a server that does not answer, and works again afterwards', async () => {
     const hasty = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 2_000 })
     function* hang(): Steps<void> {

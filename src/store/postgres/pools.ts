@@ -193,6 +193,8 @@ function connect({ address, connections, deadlineMs, settings }: PoolOptions): S
     connection: {
       application_name: 'weir',
       statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)),
+      // A process that is stopped or cut off in the middle of a transaction would keep its locks from all others.
+      idle_in_transaction_session_timeout: String(Math.ceil(deadlineMs)),
       // Not in a schema that has the name of the user.
       search_path: 'public',
       ...settings,
