@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     zombie.upstream.planModel('gpt-4o-mini', closed.script)
     const running = chat(zombie, key, { model: MODEL, messages: hello })
     await until(() => closed.taken() === 1, 'the call is forwarded')
-    // Bodies that never end: there is always a call, and none of them gets to its hold.
+    // Bodies that never end: there is always a request, and none of them gets to its hold.
     const uploads: AbortController[] = []
     const upload = (): void => {
       const abort = new AbortController()
@@ -74,7 +74,6 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
       await pool.runScript('UPDATE process SET is_dead = 1, epoch = epoch + 1')
       expect((await running).status).toBe(503)
       await untilRows('SELECT 1 FROM process WHERE is_dead = 0', 1)
-      expect(zombie.gateway.activeCalls).toBeGreaterThan(0)
     } finally {
       clearInterval(timer)
       for (const abort of uploads) abort.abort()
