@@ -4,6 +4,12 @@ import type { OperationInput, OperationName, OperationResult } from '../engine/o
 import type { Query } from '../engine/steps.ts'
 import type { SqlRow } from '../tables/columns.ts'
 
+/** A value as JSON writes it. Absent values are left out. */
+type AuditScalar = string | number | boolean | null | undefined
+
+/** What can be in the log: one value, or a list. The management interface describes its answers by this. */
+export type AuditDetail = AuditScalar | readonly AuditScalar[]
+
 export interface AuditPlan<Name extends OperationName> {
   /** The results for which an audit row is written, because they have changed something. */
   readonly done: readonly OperationResult<Name>['done'][]
@@ -14,7 +20,7 @@ export interface AuditPlan<Name extends OperationName> {
   target(input: OperationInput<Name>, result: OperationResult<Name>): string
   account?(input: OperationInput<Name>): number | undefined
   /** Further details that the row does not have. They must never be secret. */
-  details?(input: OperationInput<Name>, result: OperationResult<Name>): Readonly<Record<string, unknown>>
+  details?(input: OperationInput<Name>, result: OperationResult<Name>): Readonly<Record<string, AuditDetail>>
 }
 
 export type AuditKey = string | number | Uint8Array

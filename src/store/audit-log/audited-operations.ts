@@ -50,12 +50,15 @@ export interface AuditRow {
 
 const NO_HASH = Buffer.alloc(32)
 
-/** The hash of an audit row. The order of the fields is part of the hash. */
-export function auditHash(before: Uint8Array, row: AuditRow): Buffer {
+/** The text of an audit row that is hashed. The order of the fields is part of it. */
+export function auditText(row: AuditRow): string {
   const { seq, madeMs, actor, address, request, action, target, accountId, changes } = row
-  const text = JSON.stringify([seq, madeMs, actor, address, request, action, target, accountId, changes])
-  return createHash('sha256').update(before).update(text).digest()
+  return JSON.stringify([seq, madeMs, actor, address, request, action, target, accountId, changes])
 }
+
+/** The hash of an audit row, with the hash of the row before it. */
+export const auditHash = (before: Uint8Array, row: AuditRow): Buffer =>
+  createHash('sha256').update(before).update(auditText(row)).digest()
 
 export interface AuditJob {
   readonly name: OperationName

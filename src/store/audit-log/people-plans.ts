@@ -66,7 +66,7 @@ export const peoplePlans = {
     row: PERSON,
     key: ({ id }) => id,
     target: ({ id }) => personText(id),
-    details: input => changedFields(input, ['name', 'email']),
+    details: input => changedFields(input, ['name', 'email', 'preferences']),
   }),
   setPassword: plan('setPassword', {
     done: ['set'],

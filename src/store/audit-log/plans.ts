@@ -15,7 +15,7 @@ import {
   storedChannelColumns,
   tierColumns,
 } from '../tables/rules.ts'
-import type { AuditPlan } from './audit-plan.ts'
+import type { AuditDetail, AuditPlan } from './audit-plan.ts'
 import { peoplePlans } from './people-plans.ts'
 
 const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
@@ -43,12 +43,14 @@ const channelsText = (channels: readonly NamedChannel[]): string =>
   channels.length === 1 ? channels[0]!.channel : `${channels.length} channels`
 
 /** With several channels no row is compared, so the audit row lists their ids. */
-const channelList = (channels: readonly NamedChannel[]): Readonly<Record<string, unknown>> =>
+const channelList = (channels: readonly NamedChannel[]): Readonly<Record<string, AuditDetail>> =>
   channels.length === 1 ? {} : { channels: channels.map(({ channel }) => channel) }
 
 /** The channels whose credential was deleted because it was for another origin. */
-const clearedChannels = (result: object): Readonly<Record<string, unknown>> =>
-  'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
+const clearedChannels = (result: object): Readonly<Record<string, AuditDetail>> =>
+  'cleared' in result && (result.cleared as readonly string[]).length > 0
+    ? { cleared: result.cleared as readonly string[] }
+    : {}
 
 /** The highest version of all prices of a model. */
 const PRICE = query<SqlRow>('SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1')
@@ -78,6 +80,13 @@ export const auditPlans = {
     row: KEY,
     key: ({ id }) => id,
     target: ({ id }) => textId('key', id),
+  }),
+  setPlaygroundKey: plan('setPlaygroundKey', {
+    done: ['set'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+    details: ({ budget }) => ({ budget }),
   }),
   revokeKey: plan('revokeKey', {
     done: ['revoked'],
@@ -131,6 +140,11 @@ export const auditPlans = {
   }),
   removeWebhook: plan('removeWebhook', { done: ['removed'], ...webhookRow }),
   testWebhook: plan('testWebhook', { done: ['made'], target: ({ id }) => textId('hook', id) }),
+  sendAgain: plan('sendAgain', {
+    done: ['due'],
+    target: ({ webhookId }) => textId('hook', webhookId),
+    details: ({ id }) => ({ delivery: textId('evt', id) }),
+  }),
   setAlert: plan('setAlert', {
     done: ['set', 'removed'],
     row: ALERT,

@@ -84,6 +84,10 @@ const seeds: Readonly<Record<number, string>> = {
   18: `
     UPDATE channel SET credential_from = 'env:KEY' WHERE id = 'ch_1';
     UPDATE webhook SET secret_from = 'file:a', secret_mark = '0badcafe';`,
+  20: 'UPDATE session SET previous = randomblob(32);',
+  21: `UPDATE api_key SET playground_of = 'usr_1' WHERE id = 88;`,
+  22: `UPDATE person SET preferences = '{"theme":"dark"}';`,
+  23: `INSERT INTO download_ticket VALUES (randomblob(32), 12, '{}', 3);`,
 }
 
 /** What the migration of that number is meant to change in rows that were there before it. */

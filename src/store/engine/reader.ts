@@ -113,6 +113,7 @@ export const findKeySql = {
 }
 
 const findKeyRow = query<SqlRow>(findKeySql)
+const findDigest = query<{ digest: Uint8Array }>('SELECT digest FROM api_key WHERE id = ?1')
 const findSetting = query<{ value: string }>('SELECT value FROM setting WHERE name = ?1')
 const findTiers = query<RawRow>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
 const findClaim = query<{ call_id: bigint; fingerprint: Uint8Array; done: bigint }>(
@@ -194,15 +195,30 @@ export const callReads = {
   },
 }
 
+/** A key, and the digest by which it was found. */
+export interface FoundKey {
+  readonly row: KeyRow
+  readonly digest: Buffer
+}
+
 /** Snapshot reads. */
 export const keySnapshotReads = {
   /** Finds the first digest that belongs to a key. No key changes its digest meanwhile. */
-  *findKeyOfAny(digests: readonly Buffer[]): Steps<{ readonly row: KeyRow; readonly digest: Buffer } | undefined> {
+  *findKeyOfAny(digests: readonly Buffer[]): Steps<FoundKey | undefined> {
     for (const digest of digests) {
       const row = yield* findKey(digest)
       if (row !== undefined) return { row, digest }
     }
     return undefined
+  },
+
+  /** Finds a key by its id, for people who ask what it may do. */
+  *findKeyById(id: number): Steps<FoundKey | undefined> {
+    const stored = yield* findDigest.get(id)
+    if (stored === undefined) return undefined
+    const digest = Buffer.from(stored.digest)
+    const row = yield* findKey(digest)
+    return row && { row, digest }
   },
 }
 

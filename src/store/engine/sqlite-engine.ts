@@ -76,7 +76,15 @@ export async function openSqliteEngine(parts: SqliteEngineParts): Promise<StoreE
     secretScan,
     jobs: jobsOfOnlyProcess,
     changes: noChanges,
-    processes: { count: 1, mayServe: true, isAlive: true, name: 'only', databaseName: 'sqlite' },
+    processes: {
+      count: 1,
+      mayServe: true,
+      isAlive: true,
+      name: 'only',
+      databaseName: 'sqlite',
+      slot: undefined,
+      list: async () => undefined,
+    },
     mintId: buildIdMinter(dateMs, start.lastId),
     async close() {
       await auditing.close()

@@ -83,11 +83,32 @@ export interface Changes {
 /** The changes on SQLite, where no other process can change anything. */
 export const noChanges: Changes = { subscribe() {}, revision: undefined, refresh: () => Promise.resolve() }
 
+/** A process that uses the database, for people. */
+export interface LiveProcess {
+  readonly slot: number
+  readonly version: string
+  /** The machine, and where the process listens. */
+  readonly address: string
+  /** How long ago the lease was renewed. */
+  readonly leaseAgeMs: number
+  /** Others may take the process for dead. */
+  readonly hasRunOut: boolean
+}
+
+export interface ProcessList {
+  /** The time of the database. */
+  readonly nowMs: number
+  readonly members: readonly LiveProcess[]
+}
+
 /** The processes that use the same database. */
 export interface Processes {
   /** How many are alive, with this one. */
   readonly count: number
-  /** Whether this process may take calls: no other process can have taken it for dead, and its configuration is current. */
+  /**
+   * Whether this process is ready for calls: no other process can have taken it for dead, or will soon, and its
+   * configuration is current.
+   */
   readonly mayServe: boolean
   /** Whether no other process can have taken this one for dead. If not, it can write nothing of calls. */
   readonly isAlive: boolean
@@ -95,6 +116,10 @@ export interface Processes {
   readonly name: string
   /** The name of the database, which no other database has. */
   readonly databaseName: string
+  /** The number of this process among those that are alive. Undefined on SQLite. */
+  readonly slot: number | undefined
+  /** All processes that are alive. Undefined on SQLite, where there is only this one. */
+  list(): Promise<ProcessList | undefined>
 }
 
 export interface StoreEngine {

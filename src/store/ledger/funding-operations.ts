@@ -1,9 +1,10 @@
 // The operations that create and change accounts and budgets.
 
 import { matchesGlob } from '../../base/text/glob.ts'
-import type { StepsOf } from '../engine/operation.ts'
+import type { OperationContext, StepsOf } from '../engine/operation.ts'
 import type { ScopedInput } from '../engine/scope-check.ts'
 import { isInScope } from '../engine/scope-check.ts'
+import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { hasTier } from '../rules/tier-operations.ts'
 import type { AccountKind } from '../tables/accounts.ts'
@@ -121,6 +122,22 @@ const upsertBudget = query(
    ON CONFLICT (scope_id, span) DO UPDATE SET cap = excluded.cap, ceiling =
      CASE WHEN excluded.cap > budget.spent + budget.held THEN excluded.cap ELSE budget.spent + budget.held END`,
 )
+
+const findTotal = query<{ spent: bigint; held: bigint }>(
+  "SELECT spent, held FROM budget WHERE scope_id = ?1 AND span = 'total'",
+)
+
+/** Lets a key spend this amount from now on, beside what it has spent and what its calls have reserved. */
+export function* grantBudget(
+  keyId: number,
+  amount: bigint,
+  { nowMs, budgets }: Pick<OperationContext, 'nowMs' | 'budgets'>,
+): Steps<void> {
+  const { held } = (yield* sumHeld.get(keyId))!
+  const used = (yield* findTotal.get(keyId)) ?? { spent: 0n, held }
+  yield* upsertBudget.run(keyId, 'total', used.spent + used.held + amount, held, periodOf('total', nowMs()))
+  budgets.add(keyId)
+}
 
 export const fundingOperations: StepsOf<FundingOperations> = {
   ...accountOperations,

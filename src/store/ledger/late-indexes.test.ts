@@ -31,7 +31,7 @@ const filters: readonly (readonly [RecordFilter, (account: number) => boolean])[
   ...accounts.map(id => [{ accountId: id }, (account: number) => account === id] as const),
   ...accounts.map(id => [{ keyId: id + 1_000 }, (account: number) => account === id] as const),
   [{ model: { provider: 'p', name: 'm1' } }, account => account === 1],
-  [{ outcome: 'refused' }, account => account === FAILING],
+  [{ outcome: ['refused'] }, account => account === FAILING],
   [{ status: 429 }, account => account === FAILING],
   [{ endUser: 'u' }, account => account === FAILING],
 ]

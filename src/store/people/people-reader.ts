@@ -46,6 +46,12 @@ export interface ServiceTokenRow {
 export interface InvitationRow {
   readonly kind: 'join' | 'password'
   readonly email: string
+  readonly role: SiteRoleName
+  /** The name of the account and the rank in it; null: it is to the site. */
+  readonly member: { readonly account: string; readonly rank: number } | null
+  readonly expiresMs: number
+  /** Somebody signs in with this email address already. */
+  readonly isKnown: boolean
 }
 
 type RawRow = Record<string, bigint | string | Uint8Array | null>
@@ -64,12 +70,14 @@ const findPlace = query(
   `SELECT 1 FROM session WHERE person_id = (SELECT id FROM person WHERE email = ?1) AND place = ?2 LIMIT 1`,
 )
 const findRefresh = query<RawRow>('SELECT session_id FROM refresh WHERE digest = ?1')
+const findTicket = query('SELECT 1 FROM download_ticket WHERE digest = ?1')
 const findPending = query<{ sealed: Uint8Array }>(
   'SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL',
 )
-const findInvitation = query<InvitationRow>(
-  `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
-   AND expires_ms > ?2`,
+const findInvitation = query<RawRow>(
+  `SELECT i.kind, i.email, i.role, a.name AS account, i.rank, i.expires_ms, p.id AS person_id
+   FROM invitation i LEFT JOIN account a ON a.id = i.account_id LEFT JOIN person p ON p.email = i.email
+   WHERE i.digest = ?1 AND i.accepted_ms IS NULL AND i.revoked_ms IS NULL AND i.expires_ms > ?2`,
 )
 const findToken = query<RawRow>(
   `SELECT id, role, account_id, creator, revoked_ms, expires_ms, used_ms,
@@ -82,7 +90,15 @@ export const peopleReads = {
   /** Finds an open invitation by the digest of its token, in hex. */
   *invitation(digest: string, nowMs: number): Steps<InvitationRow | undefined> {
     const row = yield* findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
-    return row === undefined ? undefined : { kind: row.kind, email: row.email }
+    if (row === undefined) return undefined
+    return {
+      kind: row.kind as InvitationRow['kind'],
+      email: row.email as string,
+      role: row.role as SiteRoleName,
+      member: row.rank === null ? null : { account: row.account as string, rank: Number(row.rank) },
+      expiresMs: Number(row.expires_ms),
+      isKnown: row.person_id !== null,
+    }
   },
 
   *serviceToken(digest: Uint8Array): Steps<ServiceTokenRow | undefined> {
@@ -135,6 +151,11 @@ export const peopleReads = {
   *sessionOfRefresh(digest: string): Steps<number | undefined> {
     const row = yield* findRefresh.get(Buffer.from(digest, 'hex'))
     return row === undefined ? undefined : Number(row.session_id)
+  },
+
+  /** Whether a ticket for a download is there, by its digest in hex. It may have expired. */
+  *hasTicket(digest: string): Steps<boolean> {
+    return (yield* findTicket.get(Buffer.from(digest, 'hex'))) !== undefined
   },
 
   /** The encrypted secret of a second factor that is not confirmed yet. */

@@ -94,7 +94,13 @@ interface PersonOperations {
   }
   /** Changes the profile of the actor. */
   setProfile: {
-    input: { readonly id: number; readonly name?: string | undefined; readonly email?: string | undefined }
+    input: {
+      readonly id: number
+      readonly name?: string | undefined
+      readonly email?: string | undefined
+      /** Values are JSON values; null removes one. Others stay. */
+      readonly preferences?: Readonly<Record<string, unknown>> | undefined
+    }
     result: { done: 'set' | 'unknown' | 'email_taken' }
   }
   /** Changes a password and ends all sessions of the person except `sessionId`. */
@@ -102,6 +108,13 @@ interface PersonOperations {
     input: Timed & { readonly id: number; readonly password: string; readonly sessionId: number | null }
     result: { done: 'set' | 'unknown' }
   }
+}
+
+interface TicketInsert {
+  readonly digest: string
+  readonly sessionId: number
+  readonly request: string
+  readonly expiresMs: number
 }
 
 interface SessionOperations {
@@ -122,7 +135,8 @@ interface SessionOperations {
   }
   /**
    * Exchanges a refresh token for the next one. `sealed` is the next token, encrypted and in base64: it is returned
-   * again if a second request with the same old token comes a moment later.
+   * again if a second request with the same old token comes a moment later. A request that comes later, while nobody has
+   * used the next token, gets a new next token.
    */
   renewSession: {
     input: Timed & { readonly digest: string; readonly next: string; readonly sealed: string }
@@ -131,20 +145,34 @@ interface SessionOperations {
       /** The token was exchanged a moment ago. */
       | { done: 'again'; sessionId: number; personId: number; ver: number; sealed: string }
       | { done: 'over' }
-      /** The token was used long ago, so somebody has a copy of it. The session has been ended. */
+      /** The token was used before and its successor, too, so somebody has a copy of it. The session has been ended. */
       | { done: 'stolen'; sessionId: number; personId: number }
   }
-  /** Ends one session of a person (`only`), or all sessions except one, or all. */
+  /**
+   * Ends one session of a person (`only`), or all sessions except one, or all. `actorId`: somebody else ends them, who
+   * must have the right to change the person.
+   */
   endSessions: {
     input: Timed & {
+      readonly actorId?: number | undefined
       readonly personId: number
       readonly only?: number | undefined
       readonly except?: number | undefined
       readonly why: 'signed_out' | 'revoked'
     }
-    result: { done: 'ended'; count: number } | { done: 'unknown' }
+    result: { done: 'ended'; count: number } | { done: 'unknown' | 'forbidden' }
   }
-  /** Deletes some of the sessions, and all invitations, that ended long ago. */
+  /** Stores a ticket for a download by its digest in hex. `request`: what is downloaded, as JSON. */
+  addTicket: {
+    input: Timed & TicketInsert
+    result: { done: 'added' | 'too_many' }
+  }
+  /** Uses a ticket up. A ticket works once. */
+  useTicket: {
+    input: Timed & { readonly digest: string }
+    result: { done: 'used'; sessionId: number; request: string } | { done: 'unknown' }
+  }
+  /** Deletes some of the sessions, and all invitations and tickets, that ended long ago. */
   forgetSessions: { input: Timed; result: { done: 'forgotten'; count: number } }
 }
 

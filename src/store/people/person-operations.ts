@@ -60,11 +60,15 @@ const update = query(
   `UPDATE person SET name = coalesce(?2, name), role = coalesce(?3, role), disabled = coalesce(?4, disabled),
      email = coalesce(?5, email) WHERE id = ?1`,
 )
-const updateProfile = query('UPDATE person SET name = coalesce(?2, name), email = coalesce(?3, email) WHERE id = ?1')
+const updateProfile = query(
+  `UPDATE person SET name = coalesce(?2, name), email = coalesce(?3, email), preferences = coalesce(?4, preferences)
+   WHERE id = ?1`,
+)
+const findPreferences = query<{ preferences: string | null }>('SELECT preferences FROM person WHERE id = ?1')
 const updatePassword = query('UPDATE person SET password = ?2 WHERE id = ?1 AND removed_ms IS NULL')
 const anonymise = query(
   `UPDATE person SET email = 'removed-' || id || '@invalid', name = 'removed', password = NULL, disabled = 1,
-     role = 'member', removed_ms = ?2 WHERE id = ?1`,
+     role = 'member', removed_ms = ?2, preferences = NULL WHERE id = ?1`,
 )
 const removePersonalData = [
   query('DELETE FROM member WHERE person_id = ?1'),
@@ -78,6 +82,13 @@ const removePersonalData = [
 function* isTaken(email: string | undefined, id: number): Steps<boolean> {
   const other = email === undefined ? undefined : yield* findPersonByEmail(email)
   return other !== undefined && Number(other.id) !== id
+}
+
+/** The stored preferences with these changes, as JSON. Null removes one. */
+function* mergePreferences(id: number, changes: Readonly<Record<string, unknown>>): Steps<string> {
+  const before = JSON.parse((yield* findPreferences.get(id))?.preferences ?? '{}') as Record<string, unknown>
+  const entries = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null && value !== undefined)
+  return JSON.stringify(Object.fromEntries(entries))
 }
 
 /** Why the actor may not change the person; undefined where the actor may. */
@@ -120,9 +131,10 @@ const changeOperations: ChangeSteps = {
     yield* anonymise.run(id, nowMs)
     return { done: 'removed' }
   },
-  *setProfile({ id, name, email }) {
+  *setProfile({ id, name, email, preferences }) {
     if (yield* isTaken(email, id)) return { done: 'email_taken' }
-    return { done: (yield* updateProfile.run(id, name ?? null, email ?? null)) > 0 ? 'set' : 'unknown' }
+    const merged = preferences === undefined ? null : yield* mergePreferences(id, preferences)
+    return { done: (yield* updateProfile.run(id, name ?? null, email ?? null, merged)) > 0 ? 'set' : 'unknown' }
   },
   *setPassword({ id, password, sessionId, nowMs }) {
     if ((yield* updatePassword.run(id, password)) === 0) return { done: 'unknown' }

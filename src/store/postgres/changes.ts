@@ -1,4 +1,4 @@
-// Tells the parts of this process that keep configuration in memory when any process has changed it. The database has a
+// Notifies the parts of this process that keep configuration in memory when any process has changed it. The database has a
 // number for each group (0007-revision.sql), which a change raises. A notification says so at once; should it be lost,
 // the numbers are read every second anyway.
 
@@ -106,23 +106,23 @@ export class PostgresChanges implements Changes {
     const rows = await this.#pool.readPoint(readNumbers.all())
     // A number may also be smaller than before: after a failover to a server that has not got the last changes.
     const changed = rows.filter(({ name, number }) => this.#known.get(name) !== Number(number))
-    const told = await Promise.allSettled(changed.map(({ name }) => this.#tell(name)))
-    for (const one of told) if (one.status === 'rejected') throw one.reason
-    // All at once, because a change may raise several numbers. A group with a new listener is told once more.
+    const notified = await Promise.allSettled(changed.map(({ name }) => this.#notify(name)))
+    for (const one of notified) if (one.status === 'rejected') throw one.reason
+    // All at once, because a change may raise several numbers. A group with a new listener is notified once more.
     for (const [at, { name, number }] of changed.entries()) {
-      const count = (told[at] as PromiseFulfilledResult<number>).value
+      const count = (notified[at] as PromiseFulfilledResult<number>).value
       if (count === (this.#listeners.get(name)?.length ?? 0)) this.#known.set(name, Number(number))
     }
     this.#confirmedMs = sentMs
   }
 
   /** Calls all listeners of a group, and returns how many there were. */
-  async #tell(group: ConfigurationGroup): Promise<number> {
+  async #notify(group: ConfigurationGroup): Promise<number> {
     const listeners = this.#listeners.get(group) ?? []
     return (await Promise.all(listeners.map(async listener => listener()))).length
   }
 
-  /** Whether a notification tells nothing new. */
+  /** Whether a notification contains nothing new. */
   #isKnown(text: string): boolean {
     const [group, number] = text.split(' ')
     return this.#known.get(group as ConfigurationGroup) === Number(number)

@@ -17,6 +17,7 @@ import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
 import type { VaultOptions } from '../vault/vault-operations.ts'
 import { vaultOperations } from '../vault/vault-operations.ts'
+import { ACCOUNT_LOCK, KEPT_ROWS_LOCK, OPERATIONS_LOCK } from './advisory-locks.ts'
 import { isConflict } from './faults.ts'
 import type { PostgresPool } from './pools.ts'
 
@@ -52,6 +53,7 @@ const moneyScopes: { readonly [Name in ColdName]?: (input: OperationInput<Name>)
   post: ({ accountId }) => accountId,
   redeemCode: ({ accountId }) => accountId,
   createKey: ({ accountId }) => accountId,
+  setPlaygroundKey: ({ accountId }) => accountId,
   setAccount: ({ id }) => id,
   setBudget: ({ scopeId }) => scopeId,
   setAlert: ({ accountId }) => accountId,
@@ -66,17 +68,16 @@ export const isOfAccount = (name: ColdName): boolean => vaultAccounts[name] !== 
 const CLOCK = 'database_ms() AS now_ms'
 type BegunRow = { readonly now_ms: bigint }
 
-// The numbers are any that no other program on the same database uses.
-const beginAlone = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock(7311580423), ${CLOCK}`)
+const beginAlone = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK}), ${CLOCK}`)
 const beginSweep = postgresQuery<BegunRow>(
-  `SELECT pg_advisory_xact_lock(7311580423), pg_advisory_xact_lock(7311580426), ${CLOCK}`,
+  `SELECT pg_advisory_xact_lock(${OPERATIONS_LOCK}), pg_advisory_xact_lock(${KEPT_ROWS_LOCK}), ${CLOCK}`,
 )
 const awaitBatches = { text: { sqlite: '', postgres: 'CALL await_batches()' }, values: [], want: 'changes' } as const
 // Two accounts may have the same hash. Then they wait for each other without need.
 const beginOfAccount = postgresQuery<BegunRow>(
-  `SELECT pg_advisory_xact_lock_shared(7311580426), pg_advisory_xact_lock(731158, hashint8($1)), ${CLOCK}`,
+  `SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK}), pg_advisory_xact_lock(${ACCOUNT_LOCK}, hashint8($1)), ${CLOCK}`,
 )
-const beginOfRow = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock_shared(7311580426), ${CLOCK}`)
+const beginOfRow = postgresQuery<BegunRow>(`SELECT pg_advisory_xact_lock_shared(${KEPT_ROWS_LOCK}), ${CLOCK}`)
 // The lock of batches. FOR UPDATE would also stop those who only refer to the account.
 const lockAccount = postgresQuery(
   'SELECT 1 FROM account WHERE id = coalesce((SELECT account_id FROM api_key WHERE id = $1), $1) FOR NO KEY UPDATE',

@@ -4,6 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { StoreEngine } from '../engine/store-engine.ts'
 import { openDatabase } from './connect.ts'
+import { readMembers } from './member-list.ts'
 import type { Membership } from './membership.ts'
 import type { PoolOptions, PostgresAddress } from './pools.ts'
 import { PostgresPool } from './pools.ts'
@@ -90,12 +91,16 @@ export async function openPostgresEngine(options: PostgresEngineOptions): Promis
           return joined.mayServe && parts.isCurrent()
         },
         get isAlive() {
-          return joined.mayServe
+          return joined.isAlive
         },
         get name() {
           return `${joined.owner.slot}.${joined.owner.epoch}`
         },
         databaseName: mark,
+        get slot() {
+          return joined.owner.slot
+        },
+        list: () => queryPool.readPoint(readMembers()),
       },
       mintId: () => joined.mintId(),
       async close() {

@@ -157,7 +157,7 @@ const BATCH = {
   sqlite: '',
   postgres: `SELECT ledger_batch($1, $2, CAST(CAST($3 AS TEXT) AS BIGINT[]), CAST(CAST($4 AS TEXT) AS BIGINT[]),
     CAST(CAST($5 AS TEXT) AS JSON), CAST(CAST($6 AS TEXT) AS BIGINT[]), CAST(CAST($7 AS TEXT) AS TEXT[]),
-    CAST($8 AS BIGINT)) AS told`,
+    CAST($8 AS BIGINT)) AS unusual`,
 }
 
 /** `testMs` is the time of the batch, only for tests. */
@@ -186,18 +186,21 @@ export function batchStatement(
 /** An array as PostgreSQL reads it. */
 const arrayText = (items: readonly (number | string)[]): string => `{${items.join()}}`
 
-type ToldResult = readonly [callId: number, done: string, ...facts: (string | number)[]]
+type UnusualResult = readonly [callId: number, done: string, ...facts: (string | number)[]]
 
 /** The results of a batch by call. The usual ones are absent. */
-export function readTold(row: unknown): ReadonlyMap<number, ToldResult> {
-  const told = JSON.parse((row as { told: string }).told) as ToldResult[]
-  return new Map(told.map(result => [result[0], result]))
+export function readUnusualResults(row: unknown): ReadonlyMap<number, UnusualResult> {
+  const unusual = JSON.parse((row as { unusual: string }).unusual) as UnusualResult[]
+  return new Map(unusual.map(result => [result[0], result]))
 }
 
 /** The result of a job, in the form that the operation has on SQLite. */
-export function resultOfJob({ name, input }: BatchJob, told: ToldResult | undefined): BatchResult<HotName> | undefined {
+export function resultOfJob(
+  { name, input }: BatchJob,
+  unusual: UnusualResult | undefined,
+): BatchResult<HotName> | undefined {
   if (name === 'cancel') return undefined
-  if (told === undefined) {
+  if (unusual === undefined) {
     switch (name) {
       case 'hold':
         return { done: 'held' }
@@ -208,10 +211,10 @@ export function resultOfJob({ name, input }: BatchJob, told: ToldResult | undefi
       case 'record':
         return { done: 'recorded' }
       case 'extend':
-        assert(false, 'the result of an extension is always told')
+        assert(false, 'the result of an extension is always reported')
     }
   }
-  const [, done, first, second, third] = told
+  const [, done, first, second, third] = unusual
   if (name === 'settle' && done === 'exists') {
     return { done, outcome: first, charged: second, shortfall: third } as SettledBefore
   }

@@ -12,7 +12,7 @@ import type { WaitMeasure } from '../engine/writer.ts'
 import { measureWait } from '../engine/writer.ts'
 import { sqlStateOf, storageAway } from './faults.ts'
 import type { BatchJob, BatchOwner, BatchResult, EncodedJob } from './ledger-batch.ts'
-import { batchStatement, encodeJob, readTold, resultOfJob, sizeOfJob } from './ledger-batch.ts'
+import { batchStatement, encodeJob, readUnusualResults, resultOfJob, sizeOfJob } from './ledger-batch.ts'
 import type { PostgresPool } from './pools.ts'
 
 export interface LedgerWriterOptions {
@@ -220,11 +220,11 @@ export class LedgerWriter {
     const { owner, nowMs } = this.#options
     try {
       const jobs = batch.map(({ encoded }) => encoded)
-      const told = readTold(await this.#pool.runAlone(batchStatement(jobs, owner, nowMs?.() ?? null)))
+      const unusual = readUnusualResults(await this.#pool.runAlone(batchStatement(jobs, owner, nowMs?.() ?? null)))
       this.#isFull = false
       this.onBatch?.(batch.length, performance.now() - this.#sentMs)
       for (const queued of batch) {
-        const result = resultOfJob(queued.job, told.get(queued.encoded.callId))
+        const result = resultOfJob(queued.job, unusual.get(queued.encoded.callId))
         queued.resolve(queued.isUnknown ? asFirst(queued.job, result) : result)
         if (queued.isAbandoned && queued.job.name === 'hold') this.#queue.unshift(cancelOf(queued.encoded.callId))
       }

@@ -2,18 +2,8 @@
 
 import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
+import type { ProcessList } from '../engine/store-engine.ts'
 import { LEASE_MS } from './membership.ts'
-
-export interface LiveProcess {
-  readonly slot: number
-  readonly version: string
-  /** The machine, and where the process listens. */
-  readonly address: string
-  /** How long ago the lease was renewed. */
-  readonly leaseAgeMs: number
-  /** Others may take the process for dead. */
-  readonly hasRunOut: boolean
-}
 
 interface ProcessRow {
   readonly slot: bigint
@@ -27,8 +17,7 @@ const findAlive = postgresQuery<ProcessRow>(
   'SELECT slot, version, address, expires_ms FROM process WHERE is_dead = 0 ORDER BY slot',
 )
 
-/** `nowMs`: the time of the database. */
-export function* readMembers(): Steps<{ readonly nowMs: number; readonly members: readonly LiveProcess[] }> {
+export function* readMembers(): Steps<ProcessList> {
   const rows = yield* findAlive.all()
   const nowMs = Number((yield* findNow.get())!.now_ms)
   const members = rows.map(({ slot, version, address, expires_ms: expiresMs }) => ({

@@ -7,6 +7,8 @@ import { buildSlotMinter } from './slot-ids.ts'
 
 export const LEASE_MS = 15_000
 export const RENEW_EVERY_MS = 3_000
+/** After a renewal that failed. When the database is back, the lease may have only moments left. */
+export const RENEW_AGAIN_MS = 200
 /** The process stops to take calls this long before its lease runs out. */
 const MARGIN_MS = 1_000
 
@@ -51,7 +53,9 @@ export class Membership {
   #aliveUntilMs: number
   #idsUntilMs: number
   #isFenced = false
-  #timer: ReturnType<typeof setInterval> | undefined
+  #isRenewed = true
+  #isStopped = false
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   private constructor(pool: PostgresPool, row: RegisteredRow, sentMs: number, clocks: ProcessClocks) {
     this.#pool = pool
@@ -85,6 +89,11 @@ export class Membership {
     return this.#isFenced
   }
 
+  /** Whether the last try to renew the lease had an answer. Without one, the lease may run out at any moment. */
+  get isRenewed(): boolean {
+    return this.#isRenewed
+  }
+
   /** Renews the lease. Returns false when the process is fenced; then it must register again. Throws without an answer. */
   async renew(): Promise<boolean> {
     if (this.#isFenced) return false
@@ -113,17 +122,19 @@ export class Membership {
   }
 
   /** Renews the lease again and again. Failures are tried again: the process notices by `isAlive`. */
-  start(onFenced: () => void): void {
-    this.#timer = setInterval(() => {
-      this.renew().then(
-        isOurs => {
-          if (isOurs || this.#timer === undefined) return
+  start(onFenced: () => void, everyMs = RENEW_EVERY_MS): void {
+    const renewAfter = (ms: number): void => {
+      this.#timer = setTimeout(async () => {
+        const isOurs = await this.renew().catch(() => undefined)
+        if (this.#isStopped) return
+        this.#isRenewed = isOurs !== undefined
+        if (isOurs === false) {
           this.#stop()
           onFenced()
-        },
-        () => {},
-      )
-    }, RENEW_EVERY_MS)
+        } else renewAfter(isOurs ? everyMs : RENEW_AGAIN_MS)
+      }, ms)
+    }
+    renewAfter(everyMs)
   }
 
   /** Gives the slot back. To be called when all calls are settled. */
@@ -134,7 +145,7 @@ export class Membership {
   }
 
   #stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    this.#isStopped = true
+    clearTimeout(this.#timer)
   }
 }

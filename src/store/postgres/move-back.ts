@@ -24,6 +24,7 @@ import { postgresQuery } from '../engine/steps.ts'
 import { rebuildIndexes } from '../ledger/late-indexes.ts'
 import { createBodyTables } from '../records/body-tables.ts'
 import { StatisticsFile } from '../statistics/statistics-file.ts'
+import { REGISTER_LOCK } from './advisory-locks.ts'
 import type { MovePool } from './move.ts'
 import { requireCleanAudit } from './move.ts'
 import type { MoveProgress } from './move-rows.ts'
@@ -102,7 +103,7 @@ export async function moveToSqlite({
 }
 
 /** The lock that registering takes: no process begins meanwhile. */
-const lockRegistration = postgresQuery('SELECT pg_advisory_xact_lock(7311580424)')
+const lockRegistration = postgresQuery(`SELECT pg_advisory_xact_lock(${REGISTER_LOCK})`)
 const findAlive = postgresQuery<{ address: string }>(
   'SELECT address FROM process WHERE is_dead = 0 AND expires_ms >= database_ms() ORDER BY slot',
 )

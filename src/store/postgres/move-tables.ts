@@ -39,6 +39,7 @@ const postgresOnly: Readonly<Record<string, string>> = {
   'public.cancelled_hold': 'only the audit of PostgreSQL needs it',
   'public.kept_share': 'SQLite keeps it in memory',
   'bodies.share': 'SQLite keeps it in memory',
+  'public.settled_log': 'SQLite has this order in record_log',
   'public.process': 'SQLite has one process',
   'public.job_lease': 'SQLite has one process',
   'public.revision': 'SQLite has one process',

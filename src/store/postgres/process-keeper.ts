@@ -44,7 +44,7 @@ const REJOIN_EVERY_MS = 1_000
 /** In the data folder: which process used it last. */
 const NOTE = 'process.json'
 
-export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
+export class ProcessKeeper implements Pick<Processes, 'count' | 'isAlive' | 'mayServe'> {
   readonly #pools: KeeperPools
   readonly #options: ProcessOptions
   #member!: Membership
@@ -88,8 +88,14 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'mayServe'> {
     return this.#count
   }
 
-  get mayServe(): boolean {
+  /** Whether no other process can have fenced this one. */
+  get isAlive(): boolean {
     return !this.#isFenced && !this.#isClosed && this.#member.isAlive
+  }
+
+  /** After an outage the database may be back before the lease is renewed, which could run out during the next call. */
+  get mayServe(): boolean {
+    return this.isAlive && this.#member.isRenewed
   }
 
   /** Mints an id that no other process mints. */

@@ -7,8 +7,8 @@ import type { QueryRunner } from '../engine/store-engine.ts'
 import type { QueryInput, QueryName, QueryResult } from '../queries/queries.ts'
 import { stepQueries } from '../queries/queries.ts'
 import { refusalOf, sqlStateOf, storageAway } from './faults.ts'
-import { Lane } from './lane.ts'
 import type { PostgresPool } from './pools.ts'
+import { WorkQueue } from './work-queue.ts'
 
 /** The pool should have this many connections. */
 export const QUERIES_AT_ONCE = 2
@@ -33,20 +33,20 @@ type AnyQuery = (input: unknown) => Steps<unknown>
 
 export class PostgresQueries implements QueryRunner {
   readonly #pool: Pick<PostgresPool, 'read'>
-  readonly #lane: Lane
+  readonly #queue: WorkQueue
 
   /** The deadline of the pool is that of one statement of a query. */
   constructor(pool: Pick<PostgresPool, 'read'>, { msMax = bounds.queryMsMax } = {}) {
     this.#pool = pool
-    this.#lane = new Lane({ atOnce: QUERIES_AT_ONCE, waitMsMax: QUEUE_WAIT_FACTOR * msMax, late: overloaded })
+    this.#queue = new WorkQueue({ atOnce: QUERIES_AT_ONCE, waitMsMax: QUEUE_WAIT_FACTOR * msMax, late: overloaded })
   }
 
   async query<Name extends QueryName>(name: Name, input: QueryInput<Name>): Promise<QueryResult<Name>> {
-    if (this.#lane.waitingCount >= bounds.queriesMax) throw overloaded()
+    if (this.#queue.waitingCount >= bounds.queriesMax) throw overloaded()
     if (!Object.hasOwn(stepQueries, name)) throw storageAway(`the query ${name} has no steps for PostgreSQL`)
     const steps = stepQueries[name as keyof typeof stepQueries] as AnyQuery
     try {
-      return (await this.#lane.run(() => this.#pool.read(steps(input)))) as QueryResult<Name>
+      return (await this.#queue.run(() => this.#pool.read(steps(input)))) as QueryResult<Name>
     } catch (fault) {
       throw hasCursor(input) && isWrongValue(fault) ? wrongCursor(fault) : refusalOf(fault)
     }
@@ -54,6 +54,6 @@ export class PostgresQueries implements QueryRunner {
 
   /** The pool stays open. */
   close(): void {
-    void this.#lane.close(storageAway('closed'))
+    void this.#queue.close(storageAway('closed'))
   }
 }

@@ -11,8 +11,8 @@ import { buildRulesReads } from '../rules/rules-reader.ts'
 import { vaultReads } from '../vault/vault-reader.ts'
 import { webhookReads } from '../webhooks/webhook-reader.ts'
 import { refusalOf } from './faults.ts'
-import { Lane } from './lane.ts'
 import type { PostgresPool } from './pools.ts'
+import { WorkQueue } from './work-queue.ts'
 
 /**
  * More reads wait, for a short time and in a limited number. Anybody can make the gateway read, by keys that do not
@@ -26,10 +26,10 @@ const overloaded = (): Refusal => new Refusal('overloaded', 'too many reads are 
 
 /** The pool stays open when the reader is closed. */
 export function openPostgresReader(pool: Pick<PostgresPool, 'read' | 'readPoint'>): Reader {
-  const lane = new Lane({ atOnce: READS_AT_ONCE, waitMsMax: WAIT_MS_MAX, late: overloaded })
+  const queue = new WorkQueue({ atOnce: READS_AT_ONCE, waitMsMax: WAIT_MS_MAX, late: overloaded })
   const inTurn = async <T>(read: () => Promise<T>): Promise<T> => {
-    if (lane.waitingCount >= READS_WAITING_MAX) throw overloaded()
-    return await lane.run(read).catch(refuse)
+    if (queue.waitingCount >= READS_WAITING_MAX) throw overloaded()
+    return await queue.run(read).catch(refuse)
   }
   const runSteps = <T>(steps: Steps<T>): Promise<T> => inTurn(() => pool.readPoint(steps))
   const runTogether = <T>(steps: Steps<T>): Promise<T> => inTurn(() => pool.read(steps))

@@ -25,15 +25,20 @@ import {
 } from '../statistics/plan.ts'
 import type { RecordMoneyCalculator } from '../statistics/record-money.ts'
 import type { EndUserShare, FailureShare } from '../statistics/statistics-file.ts'
+import { STATISTICS_LOCK } from './advisory-locks.ts'
 
 const ROWS_PER_STATEMENT = 2_000
 
 // Only one process at a time changes sums. The lock is held until the end of the transaction.
-const lock = postgresQuery('SELECT pg_advisory_xact_lock(7311580425)')
+const lock = postgresQuery(`SELECT pg_advisory_xact_lock(${STATISTICS_LOCK})`)
 
 const takeLogged = postgresQuery<LoggedRecord>(
   `WITH taken AS (
      DELETE FROM record_log WHERE seq IN (SELECT seq FROM record_log ORDER BY seq LIMIT $1) RETURNING seq, call_id
+   ), numbered AS (
+     INSERT INTO settled_log
+     SELECT (SELECT coalesce(max(seq), 0) FROM settled_log) + row_number() OVER (ORDER BY seq), call_id
+     FROM taken WHERE call_id > 0
    )
    SELECT l.call_id AS logged, `.concat(
     SUMMED_SQL,
@@ -42,6 +47,11 @@ const takeLogged = postgresQuery<LoggedRecord>(
      ORDER BY l.seq`,
   ),
 )
+
+/** How many settled calls stay in their order, as on SQLite. */
+const SETTLED_KEPT = 20_000
+
+const trimSettled = postgresQuery('DELETE FROM settled_log WHERE seq <= (SELECT max(seq) FROM settled_log) - $1')
 
 /** Rows of a table, bound as a JSON array of objects. Columns that an object does not have are null. */
 const rowsOf = (table: string): string =>
@@ -121,6 +131,7 @@ export function* rollUpSome(rowsMax: number, money: RecordMoneyCalculator, nowMs
   yield* lock.get()
   const rows = yield* takeLogged.all(rowsMax)
   if (rows.length === 0) return 0
+  yield* trimSettled.run(SETTLED_KEPT)
   yield* money.readPrices(rows)
   const numbers = yield* numberNames(rows.flatMap(namesOf))
   const batch = new StatisticsBatch(name => numbers.get(name)!, money, nowMs)

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { StoreError } from '../engine/database.ts'
 import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
+import { SCHEMA_LOCK } from './advisory-locks.ts'
 import type { PostgresPool } from './pools.ts'
 
 export interface SchemaMigration {
@@ -54,7 +55,7 @@ interface InfoRow extends Pick<SchemaInfo, 'mark' | 'state'> {
   readonly min_version: bigint
 }
 
-const lock = postgresQuery('SELECT pg_advisory_xact_lock(7311580425)')
+const lock = postgresQuery(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`)
 const findTables = postgresQuery<{ info: string | null; others: bigint }>(
   `SELECT CAST(to_regclass('public.schema_info') AS TEXT) AS info,
      -- Extensions have tables and views, too.

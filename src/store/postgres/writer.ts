@@ -11,9 +11,9 @@ import type { StoreWriter } from '../engine/store-engine.ts'
 import type { ColdOptions } from './cold-operations.ts'
 import { isOfAccount, PostgresOperations } from './cold-operations.ts'
 import { isDiskFull, refusalOf, storageAway } from './faults.ts'
-import { Lane } from './lane.ts'
 import type { LedgerWriter } from './ledger.ts'
 import type { PostgresPool } from './pools.ts'
+import { WorkQueue } from './work-queue.ts'
 
 /** Operations that take the lock of all processes run one by one, so more connections would only wait. */
 const ALONE_AT_ONCE = 1
@@ -25,7 +25,7 @@ const hotNames: ReadonlySet<OperationName> = new Set<HotName>(['hold', 'extend',
 const isHot = (name: OperationName): name is HotName => hotNames.has(name)
 
 const tooLate = (): Refusal => storageAway('the ledger took too long')
-const laneOf = (atOnce: number): Lane => new Lane({ atOnce, waitMsMax: bounds.settleMsMax, late: tooLate })
+const queueOf = (atOnce: number): WorkQueue => new WorkQueue({ atOnce, waitMsMax: bounds.settleMsMax, late: tooLate })
 
 export interface PostgresWriterOptions extends Omit<ColdOptions, 'slot'> {
   readonly ledger: LedgerWriter
@@ -35,8 +35,8 @@ export interface PostgresWriterOptions extends Omit<ColdOptions, 'slot'> {
 
 export class PostgresWriter implements StoreWriter {
   readonly #cold: PostgresOperations
-  readonly #alone = laneOf(ALONE_AT_ONCE)
-  readonly #ofAccounts = laneOf(OF_ACCOUNTS_AT_ONCE)
+  readonly #alone = queueOf(ALONE_AT_ONCE)
+  readonly #ofAccounts = queueOf(OF_ACCOUNTS_AT_ONCE)
   #ledger: LedgerWriter
   #isColdFull = false
 
@@ -104,12 +104,12 @@ export class PostgresWriter implements StoreWriter {
     input: OperationInput<ColdName>,
     by: (AuditActor & Partial<ExpectedVersion>) | undefined,
   ): Promise<unknown> {
-    const lane = isOfAccount(name) ? this.#ofAccounts : this.#alone
-    const isBehind = lane.waitingCount >= bounds.ledgerQueueMax || lane.waitedMs > bounds.ledgerQueueMsMax
+    const queue = isOfAccount(name) ? this.#ofAccounts : this.#alone
+    const isBehind = queue.waitingCount >= bounds.ledgerQueueMax || queue.waitedMs > bounds.ledgerQueueMsMax
     if (isBehind && refusableOperations.has(name)) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
-    return inTime(lane.run(() => this.#noteFull(this.#cold.run(name, input, by))))
+    return inTime(queue.run(() => this.#noteFull(this.#cold.run(name, input, by))))
   }
 
   async #noteFull<T>(result: Promise<T>): Promise<T> {

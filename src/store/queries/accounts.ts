@@ -13,7 +13,8 @@ const plan: ListPlan<typeof accountColumns> = {
   from: 'account a',
   columns: accountColumns,
   id: 'a.id',
-  sorts: { created: 'a.id', name: byName('a.name') },
+  // The balance changes with each call, so it has no index: this order reads all accounts.
+  sorts: { created: 'a.id', name: byName('a.name'), balance: 'a.balance' },
   account: 'a.id',
   where: "a.kind <> 'operator'",
   filters: {
@@ -63,5 +64,5 @@ export const accountQueries = {
 }
 
 /** Shows zero spending for a period that is over; the next call resets the row. */
-const inCurrentPeriod = (budget: BudgetDetails, nowMs: number): BudgetDetails =>
+export const inCurrentPeriod = (budget: BudgetDetails, nowMs: number): BudgetDetails =>
   periodOf(budget.span, nowMs) > BigInt(budget.period) ? { ...budget, spent: '0' } : budget

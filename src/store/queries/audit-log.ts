@@ -1,11 +1,13 @@
 // Queries for the audit log: list its rows, and verify its hash chain.
 
-import { auditHash } from '../audit-log/audited-operations.ts'
+import { textId } from '../../base/ids.ts'
+import { auditHash, auditText } from '../audit-log/audited-operations.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { hex, json, nullable, number, text } from '../tables/columns.ts'
-import type { ListPlan, ListQuery, Page } from './paging.ts'
+import { findNames } from './names.ts'
+import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { atLeast, beginsWith, below, equals, listPage } from './paging.ts'
 
 const columns = {
@@ -37,7 +39,55 @@ const plan: ListPlan<typeof columns> = {
   },
 }
 
-export type AuditView = RowOf<typeof columns>
+/** The names of what the ids of a row stand for. Null where there is none, or none in the scope. */
+interface AuditNames {
+  readonly actorName: string | null
+  readonly targetName: string | null
+  readonly accountName: string | null
+}
+
+export type AuditView = RowOf<typeof columns> & AuditNames
+
+/** With what is hashed: the changes as they are stored, and the hash of the row before. */
+const rawColumns = {
+  ...columns,
+  storedChanges: ['a.changes', text],
+  hashBefore: ['(SELECT b.hash FROM audit b WHERE b.seq = a.seq - 1)', nullable(hex)],
+} as const
+
+const rawPlan: ListPlan<typeof rawColumns> = { ...plan, columns: rawColumns }
+
+/** A row, the text of it that is hashed, and the hash of the row before, which is hashed in front of it. */
+export type RawAuditView = AuditView & {
+  readonly hashedText: string
+  readonly hashBefore: string
+}
+
+const NO_HASH = '0'.repeat(64)
+
+type AuditRow = RowOf<typeof columns>
+
+function* withNames<Row extends AuditRow>(rows: readonly Row[], scope: Scope | null): Steps<(Row & AuditNames)[]> {
+  const idsOf = ({ actor, target, accountId }: AuditRow) =>
+    [actor, target, accountId === null ? '' : textId('acc', accountId)] as const
+  const names = yield* findNames(rows.flatMap(idsOf), scope)
+  return rows.map(row => {
+    const [actor, target, account] = idsOf(row)
+    const nameOf = (id: string): string | null => names.get(id) ?? null
+    return { ...row, actorName: nameOf(actor), targetName: nameOf(target), accountName: nameOf(account) }
+  })
+}
+
+function* rawAuditLog(ask: ListQuery): Steps<Page<RawAuditView>> {
+  const { rows, next } = yield* listPage(rawPlan, ask)
+  const named = yield* withNames(rows, ask.scope)
+  const withText = named.map(({ storedChanges, hashBefore, ...row }) => ({
+    ...row,
+    hashedText: auditText({ ...row, changes: storedChanges }),
+    hashBefore: hashBefore ?? NO_HASH,
+  }))
+  return { rows: withText, next }
+}
 
 /** The number and hash of a row. With it a later check can tell that no row up to this one was changed or removed. */
 export interface AuditHead {
@@ -65,6 +115,7 @@ export interface AuditCheckRequest {
 
 export interface AuditLogQueries {
   auditLog: { input: ListQuery; result: Page<AuditView> }
+  rawAuditLog: { input: ListQuery; result: Page<RawAuditView> }
   /** Checks one slice: a million rows at once would block other queries for too long. */
   checkAuditLog: { input: AuditCheckRequest; result: AuditCheckResult }
 }
@@ -74,7 +125,11 @@ const SLICE_ROWS = 20_000
 const findRows = query<SqlRow>('SELECT * FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2')
 
 export const auditLogQueries = {
-  auditLog: (ask: ListQuery) => listPage(plan, ask),
+  *auditLog(ask: ListQuery): Steps<Page<AuditView>> {
+    const { rows, next } = yield* listPage(plan, ask)
+    return { rows: yield* withNames(rows, ask.scope), next }
+  },
+  rawAuditLog,
   *checkAuditLog({ known, after }: AuditCheckRequest): Steps<AuditCheckResult> {
     let checked = after?.seq ?? 0
     let lastHash: Uint8Array = after ? Buffer.from(after.hash, 'hex') : Buffer.alloc(32)

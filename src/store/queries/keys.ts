@@ -1,5 +1,7 @@
 // Queries for API keys. They never return a digest or anything else from which a key could be derived.
 
+import type { Steps } from '../engine/steps.ts'
+import { query } from '../engine/steps.ts'
 import { keyColumns } from '../tables/accounts.ts'
 import type { RowOf } from '../tables/columns.ts'
 import type { ListFilter, ListPlan, ListQuery, Page, Scope } from './paging.ts'
@@ -31,12 +33,28 @@ export const keyPlan: ListPlan<typeof keyColumns> = {
 
 export type KeyDetails = RowOf<typeof keyColumns>
 
+export interface PlaygroundOwner {
+  readonly accountId: number
+  /** The actor. */
+  readonly playgroundOf: string
+}
+
+const findPlayground = query<{ id: bigint }>(
+  'SELECT id FROM api_key WHERE account_id = ?1 AND playground_of = ?2 AND revoked_ms IS NULL',
+)
+
 export interface KeyQueries {
   keys: { input: ListQuery; result: Page<KeyDetails> }
   key: { input: { readonly id: number; readonly scope: Scope | null }; result: KeyDetails | null }
+  playgroundKey: { input: PlaygroundOwner; result: number | null }
 }
 
 export const keyQueries = {
-  keys: (ask: ListQuery) => listPage(keyPlan, ask),
+  // Keys of playgrounds are not listed.
+  keys: (ask: ListQuery) => listPage({ ...keyPlan, where: 'k.playground_of IS NULL' }, ask),
   key: rowFinder(keyPlan),
+  *playgroundKey({ accountId, playgroundOf }: PlaygroundOwner): Steps<number | null> {
+    const row = yield* findPlayground.get(accountId, playgroundOf)
+    return row === undefined ? null : Number(row.id)
+  },
 }

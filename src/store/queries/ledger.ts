@@ -3,6 +3,8 @@
 import { BILLION } from '../../base/money/money.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
+import type { LedgerInspection } from '../ledger/inspect-tables.ts'
+import { inspectTables } from '../ledger/inspect-tables.ts'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
 import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
 import { newestCursor, readStatementPage } from '../ledger/statement.ts'
@@ -58,6 +60,8 @@ export interface LedgerQueries {
   /** Null where the account does not exist or is outside the scope. */
   statement: { input: StatementQuery; result: StatementResult | null }
   trialBalance: { input: Record<string, never>; result: TrialBalance }
+  /** For the state of the gateway. */
+  ledgerInspection: { input: { readonly dateMs: number }; result: LedgerInspection }
 }
 
 const findAccount = rowFinder({ from: 'account a', columns: { id: ['a.id', number] }, id: 'a.id', account: 'a.id' })
@@ -72,7 +76,11 @@ const findBalance = query<{ balance: bigint }>({
 })
 
 /** The balance, the transfers and the sums fit together because a query reads in one transaction. */
-export const ledgerQueries = { statement: readStatement, trialBalance: readTrialBalance }
+export const ledgerQueries = {
+  statement: readStatement,
+  trialBalance: readTrialBalance,
+  ledgerInspection: ({ dateMs }: { readonly dateMs: number }) => inspectTables(dateMs),
+}
 
 function* readStatement(ask: StatementQuery): Steps<StatementResult | null> {
   const { accountId, scope, kind, from: fromMs, before: beforeMs, limit } = ask

@@ -1,12 +1,17 @@
 // Queries for limits.
 
 import type { RowOf } from '../tables/columns.ts'
-import { number } from '../tables/columns.ts'
+import { nullable, number, text } from '../tables/columns.ts'
 import { limitColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { equals, listPage, rowFinder } from './paging.ts'
 
-const columns = { ...limitColumns, version: ['version', number] } as const
+const columns = {
+  ...limitColumns,
+  version: ['version', number],
+  keyName: ['(SELECT k.name FROM api_key k WHERE k.id = l.key_id)', nullable(text)],
+  accountName: ['(SELECT a.name FROM account a WHERE a.id = l.account_id)', nullable(text)],
+} as const
 
 const plan: ListPlan<typeof columns> = {
   from: 'limit_rule l',

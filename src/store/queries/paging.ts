@@ -156,9 +156,24 @@ export function rowFinder<C extends Columns>(plan: FinderPlan<C>): (ask: RowRequ
   }
 }
 
-type Cursor = readonly [sort: string | number, id: string | number]
+type Cursor = readonly [sort: SqlValue, id: SqlValue]
 
-const cursorValue = (value: SqlValue): string | number => (typeof value === 'bigint' ? Number(value) : String(value))
+/** JSON has no exact form of an integer above 2^53, such as a large balance. */
+interface LargeInteger {
+  readonly integer: string
+}
+
+function cursorValue(value: SqlValue): string | number | LargeInteger {
+  if (typeof value !== 'bigint') return String(value)
+  return Number.isSafeInteger(Number(value)) ? Number(value) : { integer: String(value) }
+}
+
+/** Undefined for a value that is not one of ours. */
+function readCursorValue(value: unknown): SqlValue | undefined {
+  if (typeof value === 'string' || Number.isSafeInteger(value)) return value as string | number
+  const { integer } = (value ?? {}) as Partial<Record<string, unknown>>
+  return typeof integer === 'string' && /^-?\d{1,18}$/.test(integer) ? BigInt(integer) : undefined
+}
 
 const writeCursor = (row: SqlRow): string =>
   Buffer.from(JSON.stringify([cursorValue(row.$sort!), cursorValue(row.$id!)])).toString('base64url')
@@ -167,8 +182,9 @@ const writeCursor = (row: SqlRow): string =>
 function readCursor(text: string): Cursor | null {
   try {
     const pair: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    const isPlain = (value: unknown): boolean => typeof value === 'string' || Number.isSafeInteger(value)
-    return Array.isArray(pair) && pair.length === 2 && pair.every(isPlain) ? (pair as unknown as Cursor) : null
+    if (!Array.isArray(pair) || pair.length !== 2) return null
+    const [sort, id] = pair.map(readCursorValue)
+    return sort === undefined || id === undefined ? null : [sort, id]
   } catch {
     return null
   }

@@ -21,6 +21,7 @@ const personColumns = {
   signedMs: ['p.signed_ms', nullable(number)],
   createdMs: ['p.created_ms', number],
   version: ['p.version', number],
+  preferences: ['p.preferences', nullable(text)],
 } as const
 
 const personPlan: ListPlan<typeof personColumns> = {
@@ -53,6 +54,24 @@ const memberPlan: ListPlan<typeof memberColumns> = {
   sorts: { added: 'm.added_ms', email: 'p.email' },
   account: 'm.account_id',
   filters: { account: equals('m.account_id'), person: equals('m.person_id'), rank: equals('m.rank') },
+}
+
+const membershipColumns = {
+  accountId: ['m.account_id', number],
+  name: ['a.name', text],
+  type: ['a.type', text],
+  rank: ['m.rank', number],
+  addedMs: ['m.added_ms', number],
+  version: ['m.version', number],
+} as const
+
+/** The accounts of a person. */
+const membershipPlan: ListPlan<typeof membershipColumns> = {
+  from: 'member m JOIN account a ON a.id = m.account_id',
+  columns: membershipColumns,
+  id: 'm.account_id',
+  sorts: { added: 'm.added_ms', name: 'a.name' },
+  filters: { person: equals('m.person_id') },
 }
 
 const sessionColumns = {
@@ -105,10 +124,12 @@ const invitationPlan: ListPlan<typeof invitationColumns> = {
 
 export type PersonView = RowOf<typeof personColumns>
 export type MemberView = RowOf<typeof memberColumns>
+export type MembershipView = RowOf<typeof membershipColumns>
 export type SessionView = RowOf<typeof sessionColumns>
 export type InvitationView = RowOf<typeof invitationColumns>
 
-export interface MeView extends Pick<PersonView, 'email' | 'name' | 'secondFactor' | 'createdMs' | 'version'> {
+export interface MeView
+  extends Pick<PersonView, 'email' | 'name' | 'secondFactor' | 'createdMs' | 'version' | 'preferences'> {
   readonly accounts: readonly { readonly accountId: number; readonly name: string; readonly rank: number }[]
 }
 
@@ -121,6 +142,7 @@ export interface PeopleQueries {
   people: { input: ListQuery; result: Page<PersonView> }
   person: { input: ById; result: PersonView | null }
   members: { input: ListQuery; result: Page<MemberView> }
+  memberships: { input: ListQuery; result: Page<MembershipView> }
   sessions: { input: ListQuery; result: Page<SessionView> }
   invitations: { input: ListQuery; result: Page<InvitationView> }
   invitation: { input: ById; result: InvitationView | null }
@@ -142,17 +164,18 @@ export const peopleQueries = {
   *me({ id }: ById): Steps<MeView | null> {
     const row = yield* findPerson({ id, scope: null })
     if (row === null) return null
-    const { email, name, secondFactor, createdMs, version } = row
+    const { email, name, secondFactor, createdMs, version, preferences } = row
     const accounts = (yield* findAccounts.all(id)).map(account => ({
       accountId: Number(account.account_id),
       name: String(account.name),
       rank: Number(account.rank),
     }))
-    return { email, name, secondFactor, createdMs, version, accounts }
+    return { email, name, secondFactor, createdMs, version, preferences, accounts }
   },
   people: (ask: ListQuery) => listPage(personPlan, ask),
   person: ({ id }: ById) => findPerson({ id, scope: null }),
   members: (ask: ListQuery) => listPage(memberPlan, ask),
+  memberships: (ask: ListQuery) => listPage(membershipPlan, ask),
   sessions: (ask: ListQuery) => listPage(sessionPlan, ask),
   invitations: (ask: ListQuery) => listPage(invitationPlan, ask),
   invitation: ({ id }: ById) => findInvitation({ id, scope: null }),

@@ -16,18 +16,24 @@ import type { LedgerQueries } from './ledger.ts'
 import { ledgerQueries } from './ledger.ts'
 import type { LimitQueries } from './limits.ts'
 import { limitQueries } from './limits.ts'
+import type { OverviewQueries } from './overview.ts'
+import { overviewQueries } from './overview.ts'
 import type { PeopleQueries } from './people.ts'
 import { peopleQueries } from './people.ts'
 import type { PriceQueries } from './prices.ts'
 import { priceQueries } from './prices.ts'
 import type { RecordQueries } from './records.ts'
 import { recordQueries } from './records.ts'
+import type { SearchQueries } from './search.ts'
+import { searchQueries } from './search.ts'
 import type { ServiceTokenQueries } from './service-tokens.ts'
 import { serviceTokenQueries } from './service-tokens.ts'
 import type { StatisticsQueries } from './statistics.ts'
 import { statisticsQueries } from './statistics.ts'
 import type { TierQueries } from './tiers.ts'
 import { tierQueries } from './tiers.ts'
+import type { UseQueries } from './use.ts'
+import { useQueries } from './use.ts'
 import type { WebhookQueries } from './webhooks.ts'
 import { webhookQueries } from './webhooks.ts'
 
@@ -39,12 +45,15 @@ export interface Queries
     LedgerQueries,
     KeyQueries,
     LimitQueries,
+    OverviewQueries,
     PeopleQueries,
     PriceQueries,
     RecordQueries,
+    SearchQueries,
     ServiceTokenQueries,
     StatisticsQueries,
     TierQueries,
+    UseQueries,
     WebhookQueries {}
 
 export type QueryName = keyof Queries
@@ -59,11 +68,14 @@ export const stepQueries: { readonly [Name in QueryName]: (input: QueryInput<Nam
   ...ledgerQueries,
   ...keyQueries,
   ...limitQueries,
+  ...overviewQueries,
   ...peopleQueries,
   ...recordQueries,
+  ...searchQueries,
   ...serviceTokenQueries,
   ...statisticsQueries,
   ...tierQueries,
+  ...useQueries,
   ...webhookQueries,
   ...priceQueries,
 }

@@ -5,11 +5,13 @@ import type { ExportFormat } from '../../base/text/export-lines.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { FullRecord, RecordPage, RecordQuery, RecordView } from '../records/record-search.ts'
-import { findRecords } from '../records/record-search.ts'
+import { findRecords, shownFullRecordColumns, shownRecordColumns } from '../records/record-search.ts'
 import { exportHead, exportLine, formatFullRecord } from '../records/record-text.ts'
+import type { SettledPage, SettledQuery } from '../records/settled-search.ts'
+import { findSettled } from '../records/settled-search.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { flag, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
-import { fullRecordColumns, recordColumns, transferColumns } from '../tables/records.ts'
+import { recordColumns, transferColumns } from '../tables/records.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { listPage, rowFinder } from './paging.ts'
 
@@ -36,6 +38,8 @@ export interface ExportSlice {
 
 export interface RecordQueries {
   records: { input: RecordQuery; result: RecordPage<RecordView> }
+  /** In the order in which the calls were settled. */
+  settledRecords: { input: SettledQuery; result: SettledPage }
   record: { input: { readonly callId: number; readonly scope: Scope | null }; result: RecordWithTransfers | null }
   deletions: { input: ListQuery; result: Page<DeletionView> }
   deletion: { input: { readonly id: number; readonly scope: Scope | null }; result: DeletionView | null }
@@ -74,7 +78,7 @@ const deletionPlan: ListPlan<typeof deletionColumns> = {
 }
 
 const findRecord = rowFinder({
-  ...{ from: 'record r', columns: fullRecordColumns },
+  ...{ from: 'record r', columns: shownFullRecordColumns },
   ...{ id: 'r.call_id', account: 'r.account_id' },
 })
 const findTransfers = query<SqlRow>(`SELECT ${selectList(transferColumns)} FROM transfer WHERE ref = ?1 ORDER BY seq`)
@@ -85,7 +89,8 @@ type RecordHandlers = {
 }
 
 export const recordQueries: RecordHandlers = {
-  records: ask => findRecords(recordColumns, ask),
+  records: ask => findRecords(shownRecordColumns, ask),
+  settledRecords: findSettled,
   *record({ callId, scope }) {
     const record = yield* findRecord({ id: callId, scope })
     if (record === null) return null
@@ -99,7 +104,7 @@ export const recordQueries: RecordHandlers = {
     return { ids: rows.map(({ callId }) => callId), next }
   },
   *exportRecords({ format, packed, staff, ...ask }) {
-    const { rows, next } = yield* findRecords(fullRecordColumns, ask)
+    const { rows, next } = yield* findRecords(shownFullRecordColumns, ask)
     const head = ask.after === undefined ? exportHead(format) : ''
     const text = head.concat(...rows.map(row => exportLine(formatFullRecord(row, staff), format)))
     return { rows: rows.length, next, ...(packed === null ? { text, packed } : deflate(text, packed)) }

@@ -4,7 +4,7 @@
 import type { Steps } from '../engine/steps.ts'
 import { query, RequestQuery } from '../engine/steps.ts'
 import type { Cut, Span, SpanRetention } from '../statistics/plan.ts'
-import { endUserKeepMs, failureKeepMs, keepMs, spanAt } from '../statistics/plan.ts'
+import { endUserKeepMs, failureKeepMs, keepMs, msOfSpan, spanAt } from '../statistics/plan.ts'
 import type { SpanRanges, TimeRange } from '../statistics/ranges.ts'
 import { isRangeKept, splitIntoSpans, widenToSpan } from '../statistics/ranges.ts'
 import type {
@@ -13,6 +13,8 @@ import type {
   FailureRow,
   FigureView,
   Metric,
+  SplitPoint,
+  StepRows,
   TopRequest,
   TopRow,
 } from '../statistics/statistics-queries.ts'
@@ -20,7 +22,9 @@ import {
   countMembers,
   listQuery,
   readFailures,
+  readOutcomes,
   readSeries,
+  readSplit,
   readSum,
   readTop,
   readTopEndUsers,
@@ -40,6 +44,8 @@ export interface StatisticsFilter {
   readonly fromMs: number
   readonly beforeMs: number
   readonly nowMs: number
+  /** Spans that are finer than this are not used. */
+  readonly coarsest?: Span | undefined
 }
 
 /** The part of each result that says which time and which records it covers. */
@@ -52,6 +58,30 @@ export interface StatisticsRange {
 
 /** `unknown`: the key or account does not exist or is outside the scope. `unfit`: there are no sums for this filter. */
 export type StatisticsRefusal = { readonly done: 'unknown' | 'unfit' }
+
+/** The steps of a series: spans, or the days of a time zone, which are made from hours. */
+export interface SeriesSteps {
+  readonly span: Span
+  /** The starts of these days in milliseconds, and the end of the last one. All are whole hours in UTC. */
+  readonly days?: readonly number[] | undefined
+}
+
+/** The points of one member; `others`: of all that have no group of their own. Tokens and cost are null for outcomes. */
+export interface SplitGroup {
+  readonly id: number | null
+  readonly name: string | null
+  readonly others: boolean
+  readonly points: readonly SplitGroupPoint[]
+}
+
+export interface SplitGroupPoint {
+  readonly atMs: number
+  readonly calls: number
+  readonly errors: number
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly cost: string | null
+}
 
 export const topKinds = ['account', 'key', 'model', 'channel'] as const
 export type TopKind = (typeof topKinds)[number]
@@ -66,7 +96,7 @@ export interface StatisticsQueries {
     result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly figures: FigureView })
   }
   statisticsSeries: {
-    input: StatisticsFilter & { readonly span: Span }
+    input: StatisticsFilter & SeriesSteps
     result:
       | StatisticsRefusal
       | { readonly done: 'too_fine' }
@@ -75,8 +105,27 @@ export interface StatisticsQueries {
           readonly points: readonly (FigureView & { readonly atMs: number })[]
         })
   }
+  /** The series of the largest members, by a metric, and of all others together. */
+  statisticsSplit: {
+    input: StatisticsFilter &
+      SeriesSteps & { readonly split: TopKind | 'outcome'; readonly metric: Metric; readonly limit: number }
+    result:
+      | StatisticsRefusal
+      | { readonly done: 'too_fine' }
+      | (StatisticsRange & {
+          readonly done: 'told'
+          readonly points: readonly (FigureView & { readonly atMs: number })[]
+          readonly groups: readonly SplitGroup[]
+        })
+  }
   statisticsTop: {
-    input: StatisticsFilter & { readonly of: TopKind; readonly metric: Metric; readonly limit: number }
+    input: StatisticsFilter & {
+      readonly of: TopKind
+      readonly metric: Metric
+      readonly limit: number
+      /** Default: TOP_ROWS_MAX */
+      readonly rowsMax?: number
+    }
     result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly NamedTopRow[] })
   }
   statisticsEndUsers: {
@@ -90,7 +139,7 @@ export interface StatisticsQueries {
 }
 
 /** A query that would read more rows than this uses sums of longer spans. */
-const TOP_ROWS_MAX = 250_000
+export const TOP_ROWS_MAX = 250_000
 
 type StatisticsHandlers = {
   readonly [Name in keyof StatisticsQueries]: (
@@ -108,16 +157,22 @@ export const statisticsQueries: StatisticsHandlers = {
   *statisticsSeries(ask) {
     const owners = yield* ownersOf(ask)
     if ('done' in owners) return owners
-    const { span, nowMs } = ask
-    const range = widenToSpan(span, ask)
-    if (!isRangeKept(keepMs[owners.cut], span, { fromMs: range.fromMs, nowMs })) return { done: 'too_fine' }
-    const rows = { span, from: spanAt(span, range.fromMs), before: spanAt(span, range.beforeMs - 1) + 1 }
-    return { done: 'told', ...(yield* coverageOf(range)), points: yield* readSeries(owners, rows) }
+    const steps = stepRows(keepMs[owners.cut], ask)
+    if (steps === undefined) return { done: 'too_fine' }
+    return { done: 'told', ...(yield* coverageOf(steps)), points: yield* readSeries(owners, steps) }
+  },
+  *statisticsSplit(ask) {
+    const series = yield* statisticsQueries.statisticsSeries(ask)
+    if (series.done !== 'told') return series
+    const groups = yield* ask.split === 'outcome' ? outcomeGroups(ask) : memberGroups({ ...ask, of: ask.split })
+    if ('done' in groups) return groups
+    const rest = restOf(series.points, groups)
+    return { ...series, groups: rest.length === 0 ? groups : [...groups, { ...others, points: rest }] }
   },
   *statisticsTop(ask) {
     const owners = yield* topOwners(ask)
     if ('done' in owners) return owners
-    const range = yield* affordableRange(owners, ask)
+    const range = yield* affordableRange(owners, ask, ask.rowsMax ?? TOP_ROWS_MAX)
     const rows = yield* readTop({ ...owners, metric: ask.metric, limit: ask.limit }, range)
     const found = yield* nameQueries[ask.of].all(JSON.stringify(rows.map(({ id }) => id)))
     const names = new Map(found.map(({ id, text }) => [Number(id), text]))
@@ -143,12 +198,102 @@ export const statisticsQueries: StatisticsHandlers = {
   },
 }
 
+/** The rows that a series reads; undefined where they are not kept any more. */
+function stepRows(keeps: SpanRetention, ask: StatisticsFilter & SeriesSteps): (StepRows & TimeRange) | undefined {
+  const { days, nowMs } = ask
+  const span = days === undefined ? ask.span : 'hour'
+  const range = days === undefined ? widenToSpan(span, ask) : { fromMs: days[0]!, beforeMs: days.at(-1)! }
+  if (!isRangeKept(keeps, span, { fromMs: range.fromMs, nowMs })) return undefined
+  return {
+    ...range,
+    span,
+    from: spanAt(span, range.fromMs),
+    before: spanAt(span, range.beforeMs - 1) + 1,
+    startOf(at) {
+      const atMs = msOfSpan(span, at)
+      return days === undefined ? atMs : days.findLast(startMs => startMs <= atMs)!
+    },
+  }
+}
+
+type SplitRequest = StatisticsQueries['statisticsSplit']['input']
+type SplitRefusal = StatisticsRefusal | { readonly done: 'too_fine' }
+
+const others = { id: null, name: null, others: true } as const
+
+function* memberGroups(ask: SplitRequest & { readonly of: TopKind }): Steps<readonly SplitGroup[] | SplitRefusal> {
+  const owners = yield* topOwners(ask)
+  if ('done' in owners) return owners
+  const top = yield* statisticsQueries.statisticsTop(ask)
+  if (top.done !== 'told') return top
+  const { cut, by, other = 0 } = owners
+  const steps = stepRows(keepMs[cut], ask)
+  if (steps === undefined) return { done: 'too_fine' }
+  const members = top.rows.map(({ id }) => id)
+  // Members that are grouped by their second dimension belong to listed ones: the models of keys.
+  const lists =
+    by === 'one' ? { ones: members, others: [other] } : { ones: owners.ones as readonly number[], others: members }
+  const points = yield* readSplit({ cut, by, ...lists }, steps)
+  return top.rows.map(({ id, name }) => ({ id, name, others: false, points: points.get(id) ?? [] }))
+}
+
+/** Failed calls by their outcome. Calls that succeeded are among the others, because they are not counted by outcome. */
+function* outcomeGroups(ask: SplitRequest): Steps<readonly SplitGroup[] | SplitRefusal> {
+  const owners = yield* ownersOf(ask)
+  if ('done' in owners) return owners
+  if (owners.other !== undefined) return { done: 'unfit' }
+  const steps = stepRows(failureKeepMs, ask)
+  if (steps === undefined) return { done: 'too_fine' }
+  const outcomes = [...(yield* readOutcomes(owners, steps))]
+  const callsOf = (points: ReadonlyMap<number, number>): number =>
+    points.values().reduce((sum, calls) => sum + calls, 0)
+  const largest = outcomes.toSorted(([, one], [, next]) => callsOf(next) - callsOf(one)).slice(0, ask.limit)
+  return largest.map(([name, points]) => ({
+    id: null,
+    name,
+    others: false,
+    points: [...points].map(([atMs, calls]) => ({
+      ...{ atMs, calls, errors: calls },
+      ...{ inputTokens: null, outputTokens: null, cost: null },
+    })),
+  }))
+}
+
+/** What is left of each point of a series after its groups. */
+function restOf(series: readonly SplitPoint[], groups: readonly SplitGroup[]): readonly SplitGroupPoint[] {
+  const rest = new Map(
+    series.map(({ atMs, calls, errors, inputTokens, outputTokens, cost }) => [
+      atMs,
+      { calls, errors, input: inputTokens, output: outputTokens, cost: BigInt(cost) },
+    ]),
+  )
+  const hasTokens = groups.every(({ points }) => points.every(({ cost }) => cost !== null))
+  for (const point of groups.flatMap(({ points }) => points)) {
+    const left = rest.get(point.atMs)
+    if (left === undefined) continue
+    left.calls -= point.calls
+    left.errors -= point.errors
+    left.input -= point.inputTokens ?? 0
+    left.output -= point.outputTokens ?? 0
+    left.cost -= BigInt(point.cost ?? 0)
+  }
+  return [...rest]
+    .filter(([, { calls }]) => calls > 0)
+    .map(([atMs, { calls, errors, input, output, cost }]) => ({
+      ...{ atMs, calls, errors },
+      ...(hasTokens
+        ? { inputTokens: input, outputTokens: output, cost: String(cost) }
+        : { inputTokens: null, outputTokens: null, cost: null }),
+    }))
+}
+
 type TopOwners = Pick<TopRequest, 'cut' | 'ones' | 'other' | 'by'>
 
 /** Chooses the finest spans that do not read too many rows. */
 function* affordableRange(
   owners: TopOwners,
   ask: StatisticsFilter,
+  rowsMax: number,
 ): Steps<SpanRanges & { first: number; last: number }> {
   const keeps: SpanRetention = keepMs[owners.cut]
   const months = { first: spanAt('month', ask.fromMs), last: spanAt('month', ask.beforeMs - 1) }
@@ -156,7 +301,7 @@ function* affordableRange(
   for (const coarsest of ['minute', 'hour', 'day'] as const) {
     const range = splitIntoSpans({ ...ask, keeps, coarsest })
     const rows = range.pieces.reduce((sum, { from, before }) => sum + before - from, 0)
-    if (rows * members <= TOP_ROWS_MAX) return { ...range, ...months }
+    if (rows * members <= rowsMax) return { ...range, ...months }
   }
   return { ...splitIntoSpans({ ...ask, keeps, coarsest: 'month' }), ...months }
 }
@@ -209,7 +354,7 @@ const topCuts: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>>
 }
 
 /** The requested accounts within the scope. For a key this is its account, which must be in the scope. */
-function* accountsOf({ scope, account, key }: StatisticsFilter): Steps<readonly number[] | 'all' | 'unknown'> {
+export function* accountsOf({ scope, account, key }: StatisticsFilter): Steps<readonly number[] | 'all' | 'unknown'> {
   if (account === undefined && key === undefined && scope === null) return 'all'
   const ask = new RequestQuery()
   const conditions: string[] = []

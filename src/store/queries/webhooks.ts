@@ -8,6 +8,7 @@ import { equals, isTrue, listPage, rowFinder } from './paging.ts'
 const columns = {
   id: ['w.id', number],
   accountId: ['w.account_id', nullable(number)],
+  accountName: ['(SELECT a.name FROM account a WHERE a.id = w.account_id)', nullable(text)],
   url: ['w.url', text],
   events: ['w.events', list],
   disabled: ['w.disabled', flag],
@@ -51,6 +52,17 @@ const deliveryPlan: ListPlan<typeof deliveryColumns> = {
   filters: { webhook: equals('d.webhook_id') },
 }
 
+/** The event of a delivery, from which the body of its request is made. */
+const sentColumns = {
+  ...deliveryColumns,
+  webhookId: ['d.webhook_id', number],
+  accountId: ['d.account_id', nullable(number)],
+  data: ['d.data', text],
+  url: ['w.url', text],
+} as const
+
+const sentPlan: ListPlan<typeof sentColumns> = { ...deliveryPlan, columns: sentColumns }
+
 const alertColumns = {
   threshold: ['b.threshold', nullable(money)],
   level: ['b.level', nullable(number)],
@@ -66,6 +78,7 @@ const alertPlan = {
 
 export type WebhookView = RowOf<typeof columns>
 export type DeliveryView = RowOf<typeof deliveryColumns>
+export type SentDeliveryView = RowOf<typeof sentColumns>
 export type AlertView = RowOf<typeof alertColumns>
 
 interface ByIdInScope {
@@ -77,6 +90,7 @@ export interface WebhookQueries {
   webhooks: { input: ListQuery; result: Page<WebhookView> }
   webhook: { input: ByIdInScope; result: WebhookView | null }
   deliveries: { input: ListQuery; result: Page<DeliveryView> }
+  delivery: { input: ByIdInScope; result: SentDeliveryView | null }
   /** The alert of an account. Without a threshold the account has no alert. */
   balanceAlert: { input: ByIdInScope; result: AlertView | null }
 }
@@ -85,5 +99,6 @@ export const webhookQueries = {
   webhooks: (ask: ListQuery) => listPage(plan, ask),
   webhook: rowFinder(plan),
   deliveries: (ask: ListQuery) => listPage(deliveryPlan, ask),
+  delivery: rowFinder(sentPlan),
   balanceAlert: rowFinder(alertPlan),
 }

@@ -3,7 +3,7 @@
 // several values of one index are scanned (accounts of a person, failed outcomes), they are merged in the order of
 // time.
 
-import type { SqlText, SqlValue, Steps } from '../engine/steps.ts'
+import type { SqlPiece, SqlText, SqlValue, Steps } from '../engine/steps.ts'
 import { query, RequestQuery } from '../engine/steps.ts'
 import type { RecordIndex } from '../ledger/late-indexes.ts'
 import { recordIndexes, recordTail } from '../ledger/late-indexes.ts'
@@ -11,7 +11,7 @@ import type { Scope } from '../queries/paging.ts'
 import { boundScopeSql, scopeSql } from '../queries/paging.ts'
 import type { Columns, RowOf, SqlRow } from '../tables/columns.ts'
 import { rowReader, selectList } from '../tables/columns.ts'
-import type { fullRecordColumns, recordColumns } from '../tables/records.ts'
+import { fullRecordColumns, recordColumns, recordNameColumns } from '../tables/records.ts'
 
 export interface RecordFilter {
   readonly callId?: number | undefined
@@ -22,13 +22,24 @@ export interface RecordFilter {
   readonly model?: { readonly provider: string; readonly name: string } | undefined
   readonly provider?: string | undefined
   readonly channel?: string | undefined
-  readonly outcome?: string | undefined
+  /** One of these. */
+  readonly outcome?: readonly string[] | undefined
   readonly status?: number | undefined
   readonly error?: string | undefined
   /** Nano-USD, in decimal digits. */
   readonly costMin?: string | undefined
   readonly costMax?: string | undefined
   readonly streamed?: boolean | undefined
+  readonly dialect?: string | undefined
+  /** The name that the caller used, also where it is the model's own. */
+  readonly requestedModel?: string | undefined
+  /** The name of a tag, and its value if that matters. */
+  readonly tag?: { readonly name: string; readonly value?: string } | undefined
+  /** Whether a translation has lost something. */
+  readonly lossy?: boolean | undefined
+  readonly attemptsMin?: number | undefined
+  readonly firstContentMsMin?: number | undefined
+  readonly durationMsMin?: number | undefined
   /** Ids from `from` on and below `before`. */
   readonly from?: number | undefined
   readonly before?: number | undefined
@@ -44,8 +55,11 @@ export interface RecordQuery {
   readonly limit: number
 }
 
-export type RecordView = RowOf<typeof recordColumns>
-export type FullRecord = RowOf<typeof fullRecordColumns>
+export const shownRecordColumns = { ...recordColumns, ...recordNameColumns } as const
+export const shownFullRecordColumns = { ...fullRecordColumns, ...recordNameColumns } as const
+
+export type RecordView = RowOf<typeof shownRecordColumns>
+export type FullRecord = RowOf<typeof shownFullRecordColumns>
 
 export interface RecordPage<T> {
   readonly rows: readonly T[]
@@ -119,19 +133,24 @@ const findOutcomes = query<{ outcome: string }>({
     SELECT outcome FROM way WHERE outcome IS NOT NULL`,
 })
 
-const conditions: Readonly<Partial<Record<keyof RecordFilter, string>>> = {
+type PlainFilter = Omit<RecordFilter, 'model' | 'outcome' | 'tag' | 'lossy' | 'attemptsMin' | 'from' | 'before'>
+
+const conditions: Readonly<Record<keyof PlainFilter, string>> = {
   callId: 'r.call_id =',
   keyId: 'r.key_id =',
   accountId: 'r.account_id =',
   endUser: 'r.end_user =',
   provider: 'r.provider =',
   channel: 'r.channel =',
-  outcome: 'r.outcome =',
   status: 'r.status =',
   error: 'r.error =',
   costMin: 'r.cost >=',
   costMax: 'r.cost <=',
   streamed: 'r.streamed =',
+  dialect: 'r.dialect =',
+  requestedModel: "coalesce(r.asked, r.provider || '/' || r.model) =",
+  firstContentMsMin: 'r.first_ms >=',
+  durationMsMin: 'r.duration_ms >=',
 }
 
 interface Scan {
@@ -150,7 +169,7 @@ function* chooseScan({ scope, filter }: RecordQuery): Steps<Scan | undefined> {
   if (accountId !== undefined) return { walk: 'accountId', values: [accountId] }
   if (scope !== null) return yield* scanOwnAccounts(scope)
   if (model !== undefined) return { walk: 'model', values: [`${model.provider}/${model.name}`] }
-  if (outcome !== undefined && outcome !== 'completed') return { walk: 'failed', values: [outcome] }
+  if (outcome !== undefined && !outcome.includes('completed')) return { walk: 'failed', values: outcome }
   if (error !== undefined || (status ?? 0) >= 400) {
     const outcomes = (yield* findOutcomes.all()).map(row => row.outcome)
     return outcomes.length === 0 ? undefined : { walk: 'failed', values: outcomes }
@@ -193,7 +212,7 @@ export function* findRecords<C extends Columns>(columns: C, ask: RecordQuery): S
     `) s LIMIT ${sql.bind(ROWS_SCANNED_MAX)}) w`,
     { sqlite: 'CROSS JOIN', postgres: 'JOIN' },
     'record r ON r.call_id = w.id WHERE true',
-    ...filterConditions(sql, filter).map(condition => `AND ${condition}`),
+    ...filterConditions(sql, filter).flatMap(condition => ['AND', condition]),
     scope === null ? '' : `AND ${boundScopeSql(sql, 'r.account_id', scope)}`,
     { sqlite: '', postgres: ask.oldestFirst ? 'ORDER BY w.id' : 'ORDER BY w.id DESC' },
     `LIMIT ${sql.bind(limit + 1)}`,
@@ -218,14 +237,37 @@ function rangeOf({ filter, oldestFirst = false, after }: RecordQuery): { from: n
   return oldestFirst ? { from: Math.max(from, after + 1), before } : { from, before: Math.min(before, after) }
 }
 
-function filterConditions(sql: RequestQuery, { model, ...filter }: RecordFilter): readonly string[] {
+export function filterConditions(sql: RequestQuery, filter: RecordFilter): readonly SqlPiece[] {
+  const { model, outcome, tag, lossy, attemptsMin } = filter
   // The provider of a model counts, and not that of the filter.
-  const active: RecordFilter = model === undefined ? filter : { ...filter, provider: model.provider }
-  const found = Object.entries(conditions).flatMap(([name, condition]) => {
-    const value = active[name as keyof Omit<RecordFilter, 'model'>]
+  const active: PlainFilter = model === undefined ? filter : { ...filter, provider: model.provider }
+  const found: SqlPiece[] = Object.entries(conditions).flatMap(([name, condition]) => {
+    const value = active[name as keyof PlainFilter]
     if (value === undefined) return []
     const bound = typeof value === 'boolean' ? Number(value) : name.startsWith('cost') ? BigInt(value) : value
     return [`${condition} ${sql.bind(bound)}`]
   })
-  return model === undefined ? found : [...found, `r.model = ${sql.bind(model.name)}`]
+  if (model !== undefined) found.push(`r.model = ${sql.bind(model.name)}`)
+  if (outcome !== undefined) found.push(`r.outcome IN (${outcome.map(word => sql.bind(word))})`)
+  if (lossy !== undefined) found.push(`r.loss IS ${lossy ? 'NOT ' : ''}NULL`)
+  if (tag !== undefined) found.push(hasTag(sql, tag))
+  if (attemptsMin !== undefined) {
+    const least = sql.bind(attemptsMin)
+    found.push({
+      sqlite: `json_array_length(r.attempts) >= ${least}`,
+      postgres: `json_array_length(CAST(r.attempts AS JSON)) >= ${least}`,
+    })
+  }
+  return found
+}
+
+/**
+ * Searches the JSON of the tags as text. What precedes a name is a brace or a comma, and quotes inside of names and values
+ * are escaped, so that nothing else looks like this tag.
+ */
+function hasTag(sql: RequestQuery, { name, value }: NonNullable<RecordFilter['tag']>): SqlPiece {
+  const text = `${JSON.stringify(name)}:${value === undefined ? '' : JSON.stringify(value)}`
+  const places = [`{${text}`, `,${text}`].map(place => sql.bind(place))
+  const found = (search: string): string => `(${places.map(place => `${search}(r.tags, ${place}) > 0`).join(' OR ')})`
+  return { sqlite: found('instr'), postgres: found('strpos') }
 }

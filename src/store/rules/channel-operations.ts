@@ -139,6 +139,12 @@ const clearCredentials = query<{ id: string }>(
    WHERE provider = ?1 AND base_url IS NULL AND credential IS NOT NULL AND origin IS DISTINCT FROM ?2 RETURNING id`,
 )
 
+/** Returns the channels in the order of their ids: a database returns changed rows in any order. */
+function* clearOtherOrigins(provider: string, origin: string | null, nowMs: number): Steps<string[]> {
+  const cleared = yield* clearCredentials.all(provider, origin, nowMs)
+  return cleared.map(row => row.id).sort()
+}
+
 const providerOperations: Pick<ChannelSteps, 'setProvider' | 'removeProvider'> = {
   *setProvider({ id, definition, isNew, origin, author }, { nowMs }) {
     const isKnown = (yield* findProvider.get(id)) !== undefined
@@ -146,15 +152,13 @@ const providerOperations: Pick<ChannelSteps, 'setProvider' | 'removeProvider'> =
     if (isNew && (yield* countProviders.get())!.n >= bounds.storedProvidersMax) return { done: 'too_many' }
     if (isNew) yield* insertProvider.run(id, definition, author, nowMs())
     else yield* updateProvider.run(id, definition, author, nowMs())
-    const cleared = yield* clearCredentials.all(id, origin, nowMs())
-    return { done: 'set', cleared: cleared.map(row => row.id) }
+    return { done: 'set', cleared: yield* clearOtherOrigins(id, origin, nowMs()) }
   },
   *removeProvider({ id, origin, replaces }, { nowMs }) {
     if ((yield* findProvider.get(id)) === undefined) return { done: 'unknown' }
     if (!replaces && (yield* findUser.get(id)) !== undefined) return { done: 'in_use' }
     yield* deleteProvider.run(id)
-    const cleared = yield* clearCredentials.all(id, origin, nowMs())
-    return { done: 'removed', cleared: cleared.map(row => row.id) }
+    return { done: 'removed', cleared: yield* clearOtherOrigins(id, origin, nowMs()) }
   },
 }
 

@@ -8,12 +8,13 @@ import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { isIdTaken, readAccount } from '../ledger/accounts.ts'
 import { giveCredit } from '../ledger/credit.ts'
+import { grantBudget } from '../ledger/funding-operations.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { readAmount } from '../ledger/money-text.ts'
 import { hiddenKeyColumns, keyColumns } from '../tables/accounts.ts'
 import type { RowChange, StoredRow } from '../tables/columns.ts'
 import { rowInserter, rowUpdater } from '../tables/columns.ts'
-import { hasTier } from './tier-operations.ts'
+import { DEFAULT_TIER, hasTier } from './tier-operations.ts'
 
 type KeyColumns = typeof keyColumns
 
@@ -47,7 +48,7 @@ export interface KeyOperations {
   }
   setKey: {
     input: KeyChange & ScopedInput & { readonly id: number }
-    result: { done: 'set' | 'unknown' | 'revoked' | 'tier_unknown' | 'name_taken' }
+    result: { done: 'set' | 'unknown' | 'revoked' | 'playground' | 'tier_unknown' | 'name_taken' }
   }
   /** Replaces the secret of a key. The old secret works until `untilMs`; null: it stops at once. */
   rotateKey: {
@@ -59,12 +60,29 @@ export interface KeyOperations {
       readonly suffix: string
       readonly untilMs: number | null
     }
-    result: { done: 'rotated' | 'unknown' | 'revoked' }
+    result: { done: 'rotated' | 'unknown' | 'revoked' | 'playground' }
+  }
+  /**
+   * Gives the playground of an actor a key with a new text, an end and a budget: a new row, or the row that the actor has
+   * already. `raced`: there is another row meanwhile, or this one has been revoked.
+   */
+  setPlaygroundKey: {
+    input: ScopedInput & {
+      readonly id: number
+      readonly accountId: number
+      readonly playgroundOf: string
+      /** Hex. */
+      readonly digest: string
+      readonly pepper: string
+      readonly suffix: string
+      readonly name: string
+      readonly expiresMs: number
+      readonly budget: MoneyText
+    }
+    result: { done: 'set' | 'account_unknown' | 'too_many' | 'raced' }
   }
   revokeKey: { input: ScopedInput & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
 }
-
-export const DEFAULT_TIER = 'standard'
 
 // Revoked keys do not count.
 const findName = query(
@@ -86,6 +104,15 @@ const rotate = query(
   `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, old_until_ms = ?5,
      old_digest = CASE WHEN CAST(?5 AS BIGINT) IS NULL THEN NULL ELSE digest END,
      old_pepper = CASE WHEN CAST(?5 AS BIGINT) IS NULL THEN NULL ELSE pepper END WHERE id = ?1`,
+)
+
+const findPlayground = query<{ id: bigint; expires_ms: bigint }>(
+  'SELECT id, expires_ms FROM api_key WHERE account_id = ?1 AND playground_of = ?2 AND revoked_ms IS NULL',
+)
+const renewPlayground = query(
+  `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, name = ?5, tier = ?6, expires_ms = ?7, old_until_ms = ?8,
+     old_digest = CASE WHEN CAST(?8 AS BIGINT) IS NULL THEN NULL ELSE digest END,
+     old_pepper = CASE WHEN CAST(?8 AS BIGINT) IS NULL THEN NULL ELSE pepper END WHERE id = ?1`,
 )
 
 /** Whether another key of the account has this name. */
@@ -128,6 +155,7 @@ export const keyOperations: StepsOf<KeyOperations> = {
       createdMs: nowMs(),
       disabledMs: key.disabled ? nowMs() : null,
       selfMade: Boolean(key.scope),
+      playgroundOf: null,
     })
     const gift = { kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit } as const
     if (credit > 0n) yield* giveCredit(gift, context)
@@ -137,6 +165,8 @@ export const keyOperations: StepsOf<KeyOperations> = {
     const row = yield* findInScope({ id, scope: scope ?? null })
     if (row === undefined) return { done: 'unknown' }
     if (row.revoked_ms !== null) return { done: 'revoked' }
+    // Nobody would see in a list that it has become a key without an end.
+    if (row.playground_of !== null) return { done: 'playground' }
     const { name, tier } = change
     if (tier !== undefined && !(yield* hasTier(tier))) return { done: 'tier_unknown' }
     if (name !== undefined && (yield* hasName(Number(row.account_id), name, id))) return { done: 'name_taken' }
@@ -149,8 +179,33 @@ export const keyOperations: StepsOf<KeyOperations> = {
     const row = yield* findInScope(key)
     if (row === undefined) return { done: 'unknown' }
     if (row.revoked_ms !== null) return { done: 'revoked' }
+    if (row.playground_of !== null) return { done: 'playground' }
     yield* rotate.run(key.id, Buffer.from(digest, 'hex'), pepper, suffix, untilMs)
     return { done: 'rotated' }
+  },
+  *setPlaygroundKey({ scope, budget, digest, ...key }, context) {
+    const { id, accountId } = key
+    const { nowMs } = context
+    const kind = (yield* readAccount(accountId))?.kind
+    const isKnown = kind !== undefined && kind !== 'operator' && (yield* isInScope(scope, accountId))
+    if (!isKnown) return { done: 'account_unknown' }
+    const row = yield* findPlayground.get(accountId, key.playgroundOf)
+    if (row === undefined ? yield* isIdTaken(id) : Number(row.id) !== id) return { done: 'raced' }
+    const countMax = bounds.keysOfAccountMax
+    if (row === undefined && (yield* countKeys.get(accountId, countMax))!.n >= countMax) return { done: 'too_many' }
+    const tier = (yield* findAccountTier.get(accountId))?.tier ?? DEFAULT_TIER
+    const bytes = Buffer.from(digest, 'hex')
+    if (row === undefined) {
+      // Like a key that a member has created, also if the actor is staff.
+      yield* insertKey({ ...key, tier, digest: bytes, createdMs: nowMs(), disabledMs: null, selfMade: true })
+    } else {
+      const { pepper, suffix, name, expiresMs } = key
+      // The text before stays good as long as it was, for another window of the same person.
+      const oldUntilMs = row.expires_ms > BigInt(Math.ceil(nowMs())) ? row.expires_ms : null
+      yield* renewPlayground.run(id, bytes, pepper, suffix, name, tier, expiresMs, oldUntilMs)
+    }
+    yield* grantBudget(id, readAmount(budget), context)
+    return { done: 'set' }
   },
   *revokeKey(key, { nowMs }) {
     if ((yield* findInScope(key)) === undefined) return { done: 'unknown' }

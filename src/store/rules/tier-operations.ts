@@ -12,13 +12,24 @@ export interface TierOperations {
     input: RowChange<typeof tierColumns> & { readonly name: string; readonly isNew: boolean }
     result: { done: 'set' | 'exists' | 'unknown' }
   }
-  removeTier: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' | 'in_use' } }
+  /** `nowMs` tells which keys of playgrounds are over. */
+  removeTier: {
+    input: { readonly name: string; readonly nowMs: number }
+    result: { done: 'removed' | 'unknown' | 'in_use' }
+  }
 }
 
+/** The tier of keys whose account has none of its own. */
+export const DEFAULT_TIER = 'standard'
+
+/** The key of a playground stays for the records of its calls, and gets the tier of its account when it is used again. */
+const OVER = 'playground_of IS NOT NULL AND (revoked_ms IS NOT NULL OR expires_ms <= ?2)'
 const findUse = query(
-  `SELECT 1 FROM api_key WHERE tier = ?1 UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1
+  `SELECT 1 FROM api_key WHERE tier = ?1 AND NOT (${OVER}) UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1
    UNION ALL SELECT 1 FROM account WHERE tier = ?1 LIMIT 1`,
 )
+const findOver = query(`SELECT 1 FROM api_key WHERE tier = ?1 AND ${OVER} LIMIT 1`)
+const moveOver = query(`UPDATE api_key SET tier = ?3 WHERE tier = ?1 AND ${OVER}`)
 const find = query('SELECT 1 FROM tier WHERE name = ?1')
 const insert = query(
   `INSERT INTO tier (name, qpm, price_per_mille, account_qpm, account_concurrency)
@@ -50,8 +61,12 @@ export const tierOperations: StepsOf<TierOperations> = {
     const updated = yield* update.run(name, qpm, pricePerMille, accountQpm, accountConcurrency)
     return { done: updated > 0 ? 'set' : 'unknown' }
   },
-  *removeTier({ name }) {
-    if ((yield* findUse.get(name)) !== undefined) return { done: 'in_use' }
+  *removeTier({ name, nowMs }) {
+    if ((yield* findUse.get(name, nowMs)) !== undefined) return { done: 'in_use' }
+    if ((yield* findOver.get(name, nowMs)) !== undefined) {
+      if (name === DEFAULT_TIER || !(yield* hasTier(DEFAULT_TIER))) return { done: 'in_use' }
+      yield* moveOver.run(name, nowMs, DEFAULT_TIER)
+    }
     return { done: (yield* remove.run(name)) > 0 ? 'removed' : 'unknown' }
   },
 }

@@ -68,7 +68,7 @@ describe('the lists of digests and encrypted columns have', () => {
   /** Digests of long random tokens, which need no pepper. */
   const opaque = [
     ...['refresh.digest', 'recovery_code.digest', 'invitation.digest'],
-    ...['service_token.digest', 'service_token.old_digest'],
+    ...['service_token.digest', 'service_token.old_digest', 'session.previous', 'download_ticket.digest'],
   ]
   const peppered = ['api_key.digest', 'api_key.old_digest', 'code.digest']
   /** Columns of bytes that are not encrypted values. */

@@ -36,7 +36,7 @@ export interface RangeRequest extends TimeRange {
   readonly keeps: SpanRetention
   readonly nowMs: number
   /** Spans that are finer than this are not used. */
-  readonly coarsest?: Span
+  readonly coarsest?: Span | undefined
 }
 
 /** Widens the range to whole spans that are still kept, and splits it. */

@@ -7,9 +7,9 @@ import type { Query, Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { Figures } from './figures.ts'
 import { noFigures } from './figures.ts'
-import type { Cut, Span } from './plan.ts'
-import { counts, cuts, msOfSpan, spanNumber, sums } from './plan.ts'
-import type { SpanRanges } from './ranges.ts'
+import type { Cut } from './plan.ts'
+import { counts, cuts, spanNumber, sums } from './plan.ts'
+import type { SpanRange, SpanRanges } from './ranges.ts'
 
 /** Which rows of a cut are read. Several `ones` are added up. `other` is the second dimension of a cut with two. */
 export interface CutOwners {
@@ -58,14 +58,16 @@ export interface TopRow {
 
 type RawRow = Readonly<Record<string, bigint | string | Uint8Array | null>>
 
-/** A query on a list of numbers, which is a table with the column `value`. The list is bound as a JSON array. */
+/** A list of numbers as a table with the column `value`. The list is bound as a JSON array. */
+const numberList = {
+  sqlite: (parameter: string) => `json_each(${parameter})`,
+  postgres: (parameter: string) =>
+    `(SELECT CAST(value AS BIGINT) AS value FROM json_array_elements_text(CAST(CAST(${parameter} AS TEXT) AS JSON)))`,
+}
+
+/** A query on a list of numbers. */
 export const listQuery = <Row>(parameter: string, sql: (list: string) => string): Query<Row> =>
-  query({
-    sqlite: sql(`json_each(${parameter})`),
-    postgres: sql(
-      `(SELECT CAST(value AS BIGINT) AS value FROM json_array_elements_text(CAST(CAST(${parameter} AS TEXT) AS JSON)))`,
-    ),
-  })
+  query({ sqlite: sql(numberList.sqlite(parameter)), postgres: sql(numberList.postgres(parameter)) })
 
 const findFigures = listQuery<RawRow>('?3', list =>
   'SELECT f.* FROM '.concat(
@@ -85,20 +87,26 @@ export function* readSum({ cut, ones, other = 0 }: CutOwners, { pieces }: SpanRa
   return figureView(figures)
 }
 
-/** Sums for each span of a range; spans without calls are left out. */
+/** The rows of a series. */
+export interface StepRows extends SpanRange {
+  /** The start of the step to which a span belongs. */
+  startOf(at: number): number
+}
+
+/** Sums for each step of a range; steps without calls are left out. */
 export function* readSeries(
   { cut, ones, other = 0 }: CutOwners,
-  { span, from, before }: { readonly span: Span; readonly from: number; readonly before: number },
+  { span, from, before, startOf }: StepRows,
 ): Steps<readonly (FigureView & { readonly atMs: number })[]> {
   const points = new Map<number, Figures>()
   for (const row of yield* findFigures.all(cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before)) {
-    const at = Number(row.at)
-    const figures = points.get(at) ?? noFigures()
-    points.set(at, figures)
+    const atMs = startOf(Number(row.at))
+    const figures = points.get(atMs) ?? noFigures()
+    points.set(atMs, figures)
     addRow(figures, row)
   }
   const inOrder = [...points].sort(([one], [next]) => one - next)
-  return inOrder.map(([at, figures]) => ({ atMs: msOfSpan(span, at), ...figureView(figures) }))
+  return inOrder.map(([atMs, figures]) => ({ atMs, ...figureView(figures) }))
 }
 
 function addRow(figures: Figures, row: RawRow): void {
@@ -174,6 +182,64 @@ const topQueries = (by: 'one' | 'other') => ({
 })
 const findTop = { one: topQueries('one'), other: topQueries('other') }
 
+const splitSql = (by: 'one' | 'other', list: (parameter: string) => string): string =>
+  `SELECT f.${by} AS id, f.at, `.concat(
+    SUMS,
+    ` FROM ${list('?3')} j CROSS JOIN ${list('?4')} k CROSS JOIN stats.figure f`,
+    ` WHERE f.cut = ?1 AND f.span = ?2 AND f.one = j.value AND f.other = k.value AND f.at >= ?5 AND f.at < ?6
+      GROUP BY 1, 2 ORDER BY 1, 2`,
+  )
+const splitQuery = (by: 'one' | 'other'): Query<RawRow> =>
+  query({ sqlite: splitSql(by, numberList.sqlite), postgres: splitSql(by, numberList.postgres) })
+const findSplit = { one: splitQuery('one'), other: splitQuery('other') }
+
+/** The sums of one step, without those that a split does not have. */
+export interface SplitPoint extends Omit<TopRow, 'id'> {
+  readonly atMs: number
+}
+
+/** Sums for each step and each of these members. */
+export function* readSplit(
+  { cut, by, ones, others }: Pick<TopRequest, 'cut' | 'by'> & Readonly<Record<'ones' | 'others', readonly number[]>>,
+  { span, from, before, startOf }: StepRows,
+): Steps<ReadonlyMap<number, readonly SplitPoint[]>> {
+  const members = new Map<number, Map<number, TopSum>>()
+  const values = [cuts[cut], spanNumber[span], JSON.stringify(ones), JSON.stringify(others), from, before]
+  for (const row of yield* findSplit[by].all(...values)) {
+    const id = Number(row.id)
+    const points = members.get(id) ?? new Map<number, TopSum>()
+    members.set(id, points)
+    addTop(points, { ...row, id: BigInt(startOf(Number(row.at))) })
+  }
+  const shown = (points: ReadonlyMap<number, TopSum>): readonly SplitPoint[] =>
+    [...points].map(([atMs, sum]) => ({ atMs, ...topFigures(sum) }))
+  return new Map([...members].map(([id, points]) => [id, shown(points)]))
+}
+
+const findOutcomes = listQuery<RawRow>('?3', list =>
+  'SELECT f.outcome, f.at, CAST(sum(f.calls) AS BIGINT) AS calls FROM '.concat(
+    list,
+    ` j CROSS JOIN stats.failure f WHERE f.cut = ?1 AND f.span = ?2 AND f.one = j.value AND f.at >= ?4 AND f.at < ?5
+      GROUP BY 1, 2 ORDER BY 1, 2`,
+  ),
+)
+
+/** Failed calls for each step and outcome. */
+export function* readOutcomes(
+  { cut, ones }: CutOwners,
+  { span, from, before, startOf }: StepRows,
+): Steps<ReadonlyMap<string, ReadonlyMap<number, number>>> {
+  const outcomes = new Map<string, Map<number, number>>()
+  for (const row of yield* findOutcomes.all(cuts[cut], spanNumber[span], JSON.stringify(ones), from, before)) {
+    const outcome = String(row.outcome)
+    const points = outcomes.get(outcome) ?? new Map<number, number>()
+    outcomes.set(outcome, points)
+    const atMs = startOf(Number(row.at))
+    points.set(atMs, (points.get(atMs) ?? 0) + Number(row.calls))
+  }
+  return outcomes
+}
+
 interface TopSum {
   calls: number
   errors: number
@@ -200,15 +266,16 @@ export function* readTop(ask: TopRequest, range: SpanRanges & MonthRange): Steps
   const valueOf = metricValues[metric]
   const rows = [...totals].filter(([, sum]) => valueOf(sum) > 0)
   rows.sort(([idOne, one], [idNext, next]) => descending(valueOf(one), valueOf(next)) || idOne - idNext)
-  return rows.slice(0, limit).map(([id, { calls, errors, input, output, cost }]) => ({
-    id,
-    calls,
-    errors,
-    inputTokens: input,
-    outputTokens: output,
-    cost: String(cost),
-  }))
+  return rows.slice(0, limit).map(([id, sum]) => ({ id, ...topFigures(sum) }))
 }
+
+const topFigures = ({ calls, errors, input, output, cost }: TopSum): Omit<TopRow, 'id'> => ({
+  calls,
+  errors,
+  inputTokens: input,
+  outputTokens: output,
+  cost: String(cost),
+})
 
 function addTop(totals: Map<number, TopSum>, row: RawRow): void {
   const id = Number(row.id)
@@ -275,14 +342,7 @@ export function* readTopEndUsers(
   const all = [...names].map(([endUser, id]) => ({ endUser, sum: totals.get(id)! }))
   const rows = all.filter(({ sum }) => valueOf(sum) > 0)
   rows.sort((one, next) => descending(valueOf(one.sum), valueOf(next.sum)) || ascendingText(one.endUser, next.endUser))
-  return rows.slice(0, limit).map(({ endUser, sum: { calls, errors, input, output, cost } }) => ({
-    endUser,
-    calls,
-    errors,
-    inputTokens: input,
-    outputTokens: output,
-    cost: String(cost),
-  }))
+  return rows.slice(0, limit).map(({ endUser, sum }) => ({ endUser, ...topFigures(sum) }))
 }
 
 export interface FailureRow {

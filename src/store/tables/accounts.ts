@@ -32,6 +32,8 @@ export const keyColumns = {
   oldUntilMs: ['old_until_ms', nullable(number), 'audit'],
   disabledMs: ['disabled_ms', nullable(number), 'update', 'audit'],
   revokedMs: ['revoked_ms', nullable(number), 'audit'],
+  /** The actor whose playground the key is for; null: it is an ordinary key. */
+  playgroundOf: ['playground_of', nullable(text), 'insert', 'audit'],
   version: ['version', number, 'audit'],
 } as const
 

@@ -39,10 +39,17 @@ export const fullRecordColumns = {
   lines: ['lines', json],
   attempts: ['attempts', json],
   timings: ['timings', json],
-  tags: ['tags', nullable(text)],
+  tags: ['tags', json],
   requestHash: ['came_hash', nullable(text)],
   upstreamHash: ['went_hash', nullable(text)],
   routing: ['why', json],
+} as const
+
+/** The names of the account and the key of a record `r`. Null where the key no longer exists. */
+export const recordNameColumns = {
+  accountName: ['(SELECT a.name FROM account a WHERE a.id = r.account_id)', nullable(text)],
+  keyName: ['(SELECT k.name FROM api_key k WHERE k.id = r.key_id)', nullable(text)],
+  keySuffix: ['(SELECT k.suffix FROM api_key k WHERE k.id = r.key_id)', nullable(text)],
 } as const
 
 export const transferColumns = {

@@ -116,7 +116,17 @@ test('a key is read as it was inserted, and as it was changed', () => {
     digest: Buffer.alloc(32),
   }
   const insertKey = rowInserter('api_key', keys)
-  runSteps(insertKey({ ...key, pepper: 'p', selfMade: false, strict: true, allows: ['a/*', 'b'], denies: [] }))
+  runSteps(
+    insertKey({
+      ...key,
+      pepper: 'p',
+      selfMade: false,
+      playgroundOf: null,
+      strict: true,
+      allows: ['a/*', 'b'],
+      denies: [],
+    }),
+  )
   const find = db.query<SqlRow, []>(`SELECT ${selectList(keyColumns)} FROM api_key WHERE id = 21`)
   const read = rowReader(keyColumns)
   const { digest: _, ...shown } = key

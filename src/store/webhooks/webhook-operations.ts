@@ -56,6 +56,11 @@ export interface WebhookOperations {
     input: ScopedWebhook & { readonly id: number; readonly dueMs: number }
     result: { done: 'made'; delivery: number } | { done: 'unknown' }
   }
+  /** Makes a delivery due now, also one that has ended, together with those that wait: their order stays. */
+  sendAgain: {
+    input: ScopedWebhook & { readonly id: number; readonly webhookId: number; readonly dueMs: number }
+    result: { done: 'due' | 'unknown' | 'disabled' }
+  }
   /** Creates an event that no trigger can detect. */
   raiseEvent: {
     input: { readonly event: string; readonly accountId: number | null; readonly data: string }
@@ -141,6 +146,15 @@ const insertTest = query<{ id: bigint }>(
    SELECT id, 'webhook.test', account_id, '{}', CAST(?4 AS BIGINT), CAST(?5 AS BIGINT) FROM webhook
    WHERE id = ?1 AND `.concat(inScope('?2', '?3'), ' RETURNING id'),
 )
+const findState = query<{ disabled: bigint }>(
+  `SELECT disabled FROM webhook WHERE id = ?1 AND EXISTS
+     (SELECT 1 FROM webhook_delivery d WHERE d.id = ?4 AND d.webhook_id = ?1) AND `.concat(inScope('?2', '?3')),
+)
+const restart = query('UPDATE webhook_delivery SET attempts = 0, delivered = 0, due_ms = ?2 WHERE id = ?1')
+// A test is sent by whoever asked for it.
+const hurry = query(
+  "UPDATE webhook_delivery SET due_ms = ?2 WHERE webhook_id = ?1 AND due_ms > ?2 AND event <> 'webhook.test'",
+)
 const raise = query('INSERT INTO event (name, account_id, data) VALUES (?1, ?2, ?3)')
 const note = query(
   `UPDATE webhook_delivery SET attempts = attempts + 1, delivered = ?2, tried_ms = ?3, took_ms = ?4, status = ?5,
@@ -152,10 +166,21 @@ const deleteOldest = query(
      (SELECT id FROM webhook_delivery WHERE webhook_id = ?1 AND due_ms IS NULL ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
 )
 
-const deliveryOperations: Pick<StepsOf<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> = {
+const deliveryOperations: Pick<
+  StepsOf<WebhookOperations>,
+  'testWebhook' | 'sendAgain' | 'raiseEvent' | 'noteDelivery'
+> = {
   *testWebhook({ id, scope, dueMs }, { nowMs }) {
     const row = yield* insertTest.get(id, ...scopeOf(scope), nowMs(), dueMs)
     return row === undefined ? { done: 'unknown' } : { done: 'made', delivery: Number(row.id) }
+  },
+  *sendAgain({ id, webhookId, scope, dueMs }) {
+    const row = yield* findState.get(webhookId, ...scopeOf(scope), id)
+    if (row === undefined) return { done: 'unknown' }
+    if (Number(row.disabled) === 1) return { done: 'disabled' }
+    yield* restart.run(id, dueMs)
+    yield* hurry.run(webhookId, dueMs)
+    return { done: 'due' }
   },
   *raiseEvent({ event, accountId, data }) {
     yield* raise.run(event, accountId, data)

@@ -2,7 +2,7 @@
 
 import type { Refusal } from '../../base/errors.ts'
 
-export interface LaneOptions {
+export interface WorkQueueOptions {
   readonly atOnce: number
   /** The longest time from its arrival until a job begins. */
   readonly waitMsMax: number
@@ -16,14 +16,14 @@ interface WaitingJob {
   refuse(fault: Refusal): void
 }
 
-export class Lane {
-  readonly #options: LaneOptions
+export class WorkQueue {
+  readonly #options: WorkQueueOptions
   #waiting: WaitingJob[] = []
   #running = 0
   #closed: Refusal | undefined
   #onIdle: (() => void) | undefined
 
-  constructor(options: LaneOptions) {
+  constructor(options: WorkQueueOptions) {
     this.#options = options
   }
 
