@@ -120,6 +120,9 @@ export const bounds = {
   /** Address ranges of one key. */
   keyAddressesMax: 100,
   keyNameCharsMax: 100,
+  /** How long the key of a playground works. */
+  playgroundKeyMsMax: 15 * 60_000,
+  playgroundBudgetUsdMax: 10,
   /** How long the old text of a key may stay valid beside the new one. */
   keyOverlapMsMax: 30 * 24 * 3_600_000,
   keysCachedMax: 10_000,
@@ -371,6 +374,9 @@ export const bounds = {
   exportsOfStaffMin: 4,
   exportStallMsMax: 30_000,
   exportRowsMax: 500,
+  /** Live streams of one process at the same time: of all, and of one person. */
+  liveStreamsMax: 100,
+  liveStreamsOfPersonMax: 8,
   /** Requests of one account to delete records that are not finished yet. */
   deletionsOpenMax: 50,
   managementBodyBytesMax: 1024 * 1024,
@@ -378,7 +384,15 @@ export const bounds = {
   managementJsonValuesMax: 100_000,
   /** A session token. The gateway's own tokens have about 300 characters. */
   tokenCharsMax: 2_000,
+  /** The logo of the site as a data: URL. Every start of a page has it, and each change of the settings is audited with it. */
+  logoCharsMax: 16_384,
+  howToPayCharsMax: 2_000,
+  supportUrlCharsMax: 500,
+  zoneCharsMax: 60,
   tokenSecondsMax: 600,
+  /** A ticket for a download works so long. A session has at most so many that are not used. */
+  ticketMsMax: 60_000,
+  ticketsOfSessionMax: 100,
   /** A session ends after a week without renewal, and in any case after a month. */
   sessionIdleMsMax: 7 * 24 * 3_600_000,
   sessionMsMax: 30 * 24 * 3_600_000,
@@ -386,7 +400,7 @@ export const bounds = {
   sessionsOfPersonMax: 50,
   /** How long ended sessions stay stored, to show who signed in from where. */
   endedSessionMsMax: 90 * 24 * 3_600_000,
-  /** How long a used refresh token is accepted again, because another window of the same browser may send it. */
+  /** How long a used refresh token gets the same next token again: another window of the same browser may send it. */
   refreshGraceMsMax: 10_000,
   /** Used refresh tokens of one session that are remembered. If one of them is sent again, the session ends. */
   usedRefreshTokensMax: 64,

@@ -160,12 +160,20 @@ export interface QuotaReport {
   readonly resetMs: number
 }
 
+/** A hint as a code, and the values in its sentence. */
+export interface Hint {
+  readonly code: string
+  readonly values: Readonly<Record<string, string | number>>
+}
+
 export interface RefusalExtras {
   readonly retryAfterMs?: number
   /** The field at fault, for the dialects that have a property for it. */
   readonly param?: string
   /** Added to the text of the row. Must not contain a secret, or anything about a channel or another caller. */
   readonly hint?: string
+  /** The hint as data, for a client that shows it in another language. */
+  readonly hintData?: Hint
   /** Further headers of the answer, such as Allow. */
   readonly headers?: Readonly<Record<string, string>>
   /** What is left of the limits that applied to the call. */
@@ -206,6 +214,7 @@ export interface ErrorReply {
   readonly message: string
   readonly requestId: string
   readonly param?: string
+  readonly hint?: Hint
   readonly upstream?: UpstreamError
   readonly retryAfterMs?: number
 }
@@ -215,7 +224,7 @@ export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
 
 export function buildErrorReply(refusal: Refusal, requestId: string): ErrorReply {
   const row = errorRows[refusal.code]
-  const { hint, param, upstream, retryAfterMs } = refusal.extras
+  const { hint, hintData, param, upstream, retryAfterMs } = refusal.extras
   const message = upstream?.message ?? row.message
   return {
     code: refusal.code,
@@ -224,6 +233,7 @@ export function buildErrorReply(refusal: Refusal, requestId: string): ErrorReply
     message: hint === undefined ? message : `${message} ${hint}`,
     requestId,
     ...(param !== undefined && { param }),
+    ...(hintData !== undefined && { hint: hintData }),
     ...(upstream !== undefined && { upstream }),
     ...(retryAfterMs !== undefined && { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
   }

@@ -131,15 +131,14 @@ function addInput([usage, source]: UsageAndSource, { estimate }: FinishedCall): 
   return input > 0 ? [{ ...usage, input }, 'estimated'] : [usage, source]
 }
 
-function reportedOrInput({ reported, estimate }: FinishedCall): UsageAndSource {
-  return reported === undefined ? [{ input: estimate().input, output: 0 }, 'estimated'] : [reported, 'reported']
-}
+const reportedOrNothing = ({ reported }: FinishedCall): UsageAndSource =>
+  reported === undefined ? nothing : [reported, 'reported']
 
 export const charges = {
   nothing: { text: 'nothing', charged: () => nothing },
   reported: {
     text: 'the reported usage; nothing if none was reported',
-    charged: ({ reported }) => (reported === undefined ? nothing : [reported, 'reported']),
+    charged: reportedOrNothing,
   },
   reported_output: {
     text: 'the reported usage if it contains output, else nothing; never an estimate',
@@ -162,7 +161,7 @@ export const charges = {
   },
   reported_or_waited: {
     text: 'the reported usage, else the estimated input; in addition, possible unseen reasoning',
-    charged: call => addHidden(addInput(reportedOrInput(call), call), call),
+    charged: call => addHidden(addInput(reportedOrNothing(call), call), call),
   },
   // The recovery after a crash applies this charge. It knows nothing else about the call.
   checkpoint: {

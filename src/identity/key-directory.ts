@@ -63,7 +63,8 @@ export class KeyDirectory {
 
   async #read(name: string, digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
     const changesBefore = this.#changes
-    const row = withRanges(await this.#parts.find(digest, key))
+    const found = await this.#parts.find(digest, key)
+    const row = found && withRanges(found)
     if (changesBefore !== this.#changes) return row
     if (row === undefined) {
       this.#unknown.delete(name)
@@ -89,8 +90,8 @@ export class KeyDirectory {
 }
 
 /** Parses the address ranges once, so that calls do not have to. */
-const withRanges = (row: KeyRow | undefined): KnownKey | undefined =>
-  row === undefined || row.addresses === null ? row : { ...row, ranges: new AddressRanges(row.addresses) }
+export const withRanges = (row: KeyRow): KnownKey =>
+  row.addresses === null ? row : { ...row, ranges: new AddressRanges(row.addresses) }
 
 /** Drops the oldest entries. The next call of a dropped key reads it again, which takes a few microseconds. */
 function trim(map: Map<string, unknown>, max: number): void {

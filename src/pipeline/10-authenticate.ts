@@ -6,10 +6,12 @@ import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { KeyCarriers } from '../identity/key-carriers.ts'
 import { findKey, hasKeyValue, hasServiceToken } from '../identity/key-carriers.ts'
 import type { KeyDirectory, KnownKey } from '../identity/key-directory.ts'
+import { withRanges } from '../identity/key-directory.ts'
 import { digestKey, parseKey } from '../identity/key-format.ts'
 import type { KeyUse } from '../identity/key-rights.ts'
 import { keyProblem } from '../identity/key-rights.ts'
 import type { GateVisitor } from '../limits/gate.ts'
+import type { FoundKey } from '../store/engine/reader.ts'
 import type { Caller } from './exchange.ts'
 
 export interface AuthenticateParts {
@@ -66,6 +68,25 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     if (recalled !== undefined) return checkKey(recalled, digest, bearer)
     return parts.keys.lookUp(digest, key).then(row => checkKey(row, digest, bearer))
   }
+}
+
+/** A key that somebody asks about, who does not have its text. */
+export interface CallerInQuestion {
+  readonly caller: Caller
+  /** Why a call of this key is refused at once. */
+  readonly problem: Refusal | undefined
+}
+
+/** The caller that a key is, for explanations only. Without an address, the key's list of addresses is not checked. */
+export function callerInQuestion(
+  { row, digest }: FoundKey,
+  use: Pick<KeyUse, 'endpoint'> & { readonly address: string | undefined },
+  dateMs: number,
+): CallerInQuestion {
+  const { address, endpoint } = use
+  const known = address === undefined ? row : withRanges(row)
+  const problem = keyProblem(known, { endpoint, address: () => address! }, dateMs)
+  return { caller: callerOf(row, digest), problem: problem && new Refusal(problem, `key ${row.id}`) }
 }
 
 const callerOf = (row: KnownKey, digest: Buffer): Caller =>

@@ -102,17 +102,25 @@ export function buildCheckLimits({ limits, nowMs }: LimitRateParts): LimitRate {
 export function buildExplanationLimit({
   explanationLimits,
   ...parts
-}: LimitRateParts & { readonly explanationLimits: Pick<LimitCounter, 'admit'> }): (caller: Caller) => Promise<void> {
+}: LimitRateParts & { readonly explanationLimits: Pick<LimitCounter, 'admit'> }): CountExplanation {
   const limitRate = buildLimitRate(parts)
-  return async function countExplanation(caller) {
-    const qpm = Math.min(caller.qpm, bounds.explainedPerMinuteMax)
-    const admission = await explanationLimits.admit({ ...limitedKeyOf(caller), qpm, ...requestDemand }, parts.nowMs())
+  return async function countExplanation(caller, isByCaller = true) {
+    const qpm = Math.min(isByCaller ? caller.qpm : Infinity, bounds.explainedPerMinuteMax)
+    // No key has the id of an account, so that what people ask is counted apart.
+    const who = { ...limitedKeyOf(caller), ...(!isByCaller && { keyId: caller.accountId }) }
+    const admission = await explanationLimits.admit({ ...who, qpm, ...requestDemand }, parts.nowMs())
     if (!admission.admitted) {
       throw new Refusal('explained_too_often', `key ${caller.keyId}`, { retryAfterMs: admission.retryAfterMs })
     }
-    await limitRate(caller, requestDemand)
+    if (isByCaller) await limitRate(caller, requestDemand)
   }
 }
+
+/**
+ * `isByCaller`: the request came with the key itself. What people ask about keys is counted together for an account, and
+ * the limits of the key count nothing.
+ */
+export type CountExplanation = (caller: Caller, isByCaller?: boolean) => Promise<void>
 
 /** The refusal of a call whose key has nothing left, before its body is read. */
 export type RefuseUnread = (caller: Caller) => Refusal | undefined

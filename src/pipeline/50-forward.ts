@@ -5,14 +5,14 @@ import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
 import type { AttemptResult, ChannelUse } from '../routing/health/health.ts'
 import { withoutCandidate } from './30-route.ts'
-import type { AttemptParts, ResponseLimits } from './attempt/attempt.ts'
+import type { AttemptHead, AttemptParts } from './attempt/attempt.ts'
 import { attempt } from './attempt/attempt.ts'
 import type { OpenedResponse } from './attempt/open-response.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
 import { releaseConversation } from './attempt/translation.ts'
 import type { Exchange, Hold } from './exchange.ts'
 import { newAttempt, runsTools } from './exchange.ts'
-import type { ChannelPicker, PickedChannel } from './route/channel-picker.ts'
+import type { ChannelPicker, NextPick, PickedChannel } from './route/channel-picker.ts'
 import { outcomeOf } from './settle/ending.ts'
 import { newMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
@@ -39,20 +39,22 @@ export function buildForward(parts: ForwardParts): Forward {
     if (attempts.length > 0) exchange.attempt = newAttempt(candidate)
     else exchange.attempt.candidate = candidate
     parts.reservations.begin(hold, exchange)
-    const responseLimits: ResponseLimits = {}
+    const responseHead: AttemptHead = {}
     const use = new CallChannelUse(channelUse, channelPicker, timings)
     try {
-      const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseLimits })
+      const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseHead })
       const nowMs = timings.nowMs()
       attempts.push({
         channelId: targetChannel.id,
         model: candidate.option.name,
         verdict: 'answered',
+        sinceMs,
         ms: nowMs - sinceMs,
+        status: responseHead.status,
       })
       const firstMs = exchange.attempt.firstContentMs ?? nowMs
       exchange.settlement.firstContentMs = firstMs
-      channelUse.noteAnswer({ firstContentMs: firstMs - sinceMs, upstreamLimits: responseLimits.limits }, nowMs)
+      channelUse.noteAnswer({ firstContentMs: firstMs - sinceMs, upstreamLimits: responseHead.limits }, nowMs)
       exchange.attempt.channelUse = use // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {
@@ -62,11 +64,13 @@ export function buildForward(parts: ForwardParts): Forward {
         channelId: targetChannel.id,
         model: candidate.option.name,
         verdict: failed?.verdict ?? 'broken',
+        sinceMs,
         ms: timings.nowMs() - sinceMs,
+        status: responseHead.status,
         retryAfterMs: result.retryAfterMs,
         isRetryable: failed?.didNoWork ?? false,
       })
-      use.end({ ...result, upstreamLimits: responseLimits.limits })
+      use.end({ ...result, upstreamLimits: responseHead.limits })
       throw fault
     }
   }
@@ -78,7 +82,7 @@ export function buildForward(parts: ForwardParts): Forward {
     for (let last: AttemptFailed | undefined; ; ) {
       exchange.lifetime.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
       const picking = channelPicker.next(route, exchange)
-      const picked = picking instanceof Promise ? await picking : picking
+      const picked = picking instanceof Promise ? await waiting(picking, exchange.timings) : picking
       if (picked === undefined || 'refusal' in picked) {
         throw finalRefusal(
           hold,
@@ -110,6 +114,15 @@ export function buildForward(parts: ForwardParts): Forward {
         route = others
       }
     }
+  }
+}
+
+async function waiting(picking: Promise<NextPick>, timings: Timings): Promise<NextPick> {
+  const sinceMs = timings.nowMs()
+  try {
+    return await picking
+  } finally {
+    timings.addSpan('wait', sinceMs)
   }
 }
 

@@ -5,8 +5,9 @@ import { formatUsd } from '../base/money/money.ts'
 import { inputTokens, outputTokens } from '../base/money/usage.ts'
 import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/ledger/hold-types.ts'
+import { attemptColumns, spanText } from '../store/records/call-times.ts'
 import { hashBody } from './attempt/body-hash.ts'
-import type { CallEnding, Exchange, FinishedAttempt, Permit } from './exchange.ts'
+import type { CallEnding, Exchange, Permit } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
 import { routeReasonText } from './route/route-reason.ts'
 import type { Cost } from './settle/call-cost.ts'
@@ -15,13 +16,16 @@ export interface CallRecordInput {
   readonly permit: Permit
   readonly ending: CallEnding
   readonly cost: Cost
+  /** When the computation of the cost began. It ends when the record is made. */
+  readonly costSinceMs: number
 }
 
-export function record(exchange: Exchange, { permit, ending, cost }: CallRecordInput): RecordRow {
+export function record(exchange: Exchange, { permit, ending, cost, costSinceMs }: CallRecordInput): RecordRow {
   const { timings, attempts, startedMs } = exchange
   const { firstContentMs } = exchange.settlement
   const draft = draftOf(exchange)
   const used = usageOf(cost)
+  const nowMs = timings.nowMs()
   // Each column by its name: copying whole objects takes longer, and every call has a record.
   return {
     dialect: draft.dialect,
@@ -51,10 +55,10 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
     accountId: permit.caller.accountId,
     channel: attempts.at(-1)?.channelId ?? null,
     routing: routeReasonText(exchange),
-    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
-    timings: JSON.stringify(timings.spent),
+    attempts: attempts.length === 0 ? null : attemptsText(exchange, costSinceMs),
+    timings: timelineText(exchange, costSinceMs, nowMs),
     firstContentMs: firstContentMs === undefined ? null : Math.round(firstContentMs - startedMs),
-    durationMs: Math.round(timings.nowMs() - startedMs),
+    durationMs: Math.round(nowMs - startedMs),
   }
 }
 
@@ -69,11 +73,35 @@ export const endColumns = (ending: CallEnding, cost: Cost): EndColumns => ({
   usageSource: cost.source,
 })
 
-const attemptColumns = ({ channelId, verdict, ms }: FinishedAttempt): readonly unknown[] => [
-  channelId,
-  verdict,
-  Math.round(ms),
-]
+/** The stages, then the forwarding from the first attempt to the end of the answer, then the cost. */
+function timelineText(
+  { timings, attempts, startedMs, settlement }: Exchange,
+  costSinceMs: number,
+  nowMs: number,
+): string {
+  let text = timings.spans
+  const since = attempts[0]?.sinceMs
+  if (since !== undefined) {
+    text += `,${spanText('forward', since - startedMs, (settlement.endedMs ?? costSinceMs) - since)}`
+  }
+  return `${text},${spanText('cost', costSinceMs - startedMs, nowMs - costSinceMs)}`
+}
+
+function attemptsText(
+  { attempts, attempt: { candidate }, startedMs, settlement }: Exchange,
+  costSinceMs: number,
+): string {
+  const { endedMs = costSinceMs, firstContentMs } = settlement
+  const recordModel = candidate === undefined ? '' : `${candidate.provider.id}/${candidate.model.id}`
+  const recorded = attempts.map(({ channelId, model = null, verdict, sinceMs, ms, status = null }) => {
+    const isAnswered = verdict === 'answered'
+    const firstMs = isAnswered && firstContentMs !== undefined ? firstContentMs - sinceMs : null
+    const spanMs = isAnswered ? endedMs - sinceMs : ms
+    const columns = { channel: channelId, model, atMs: sinceMs - startedMs, ms: spanMs, firstMs, status, verdict }
+    return attemptColumns(columns, recordModel)
+  })
+  return JSON.stringify(recorded)
+}
 
 /** What was billed, how many, and the price in USD per million. */
 const lineColumns = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, rateText(rate)]

@@ -169,7 +169,11 @@ export const newAttempt = (candidate?: Candidate): Attempt => ({
 })
 
 export interface FinishedAttempt extends TriedChannel {
+  readonly sinceMs: number
+  /** Until it failed, or until its answer had begun. */
   readonly ms: number
+  /** The HTTP status of the upstream, if it sent one. */
+  readonly status?: number | undefined
   /** How long the upstream asked to wait before the next request. */
   readonly retryAfterMs?: number | undefined
   /** The upstream did no work for this attempt, so that the same channel may be tried again. */

@@ -1,5 +1,6 @@
 // Runs the stages of one call in order, and catches errors in one place. Every path settles the call.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ListNode } from '../base/collections/linked-list.ts'
 import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode } from '../base/errors.ts'
@@ -120,8 +121,13 @@ export interface PipelineParts {
 
 const noBody = Buffer.alloc(0)
 
-/** How often a call is admitted again because the configuration has changed meanwhile. */
-const ADMITTED_AGAIN_MAX = 2
+/**
+ * How often a call is admitted again because the configuration has changed meanwhile. From the third time on it waits
+ * before, each time longer, 1.6 s in all: an operator's script may make many changes, one after the other.
+ */
+const ADMITTED_AGAIN_MAX = 12
+const ADMITTED_AT_ONCE = 2
+const PAUSE_MS = 30
 
 /** A call that was admitted, and could not be held because another process has changed the configuration. */
 interface EarlierAdmission {
@@ -150,7 +156,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const authenticated = stages.authenticate(ingress)
       const caller = authenticated instanceof Promise ? await authenticated : authenticated
       exchange.caller = caller
-      timings.pass(`tier=${caller.tier}`)
+      const readSinceMs = timings.pass(`tier=${caller.tier}`)
       const { requestType = 'json' } = protocol
       if (earlier === undefined) {
         exchange.lifetime.gateLease = enter(gate, caller, timings)
@@ -177,6 +183,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         demand = demandOf(call, stages.targets.namesOf(call.model, caller))
+        if (earlier === undefined) timings.addSpan('read', readSinceMs)
       } catch (fault) {
         await countRefused(stages.limitRate, caller, fault)
         throw fault
@@ -225,13 +232,14 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       try {
         hold = await stages.hold(exchange.route!, exchange.call, exchange)
       } catch (fault) {
+        timings.addSpan('hold', holdSinceMs)
         const count = (earlier?.count ?? 0) + 1
         await refreshConfiguration(stages, fault, exchange, count)
         return await runCall(ingress, protocol, { exchange, body, call, demand, count })
       }
       exchange.hold = hold
       setRoute(exchange, hold.route)
-      timings.add('deduct', holdSinceMs)
+      timings.addSpan('hold', holdSinceMs, timings.add('deduct', holdSinceMs))
       if (recalling !== undefined) await recalling
 
       if (!call.state?.background) return await replies.answer(exchange, stages.forward(hold, exchange))
@@ -263,6 +271,8 @@ async function refreshConfiguration(
   if (!(fault instanceof ConfigurationChanged)) throw fault
   const retry = { hint: 'The configuration of the gateway is changing. Try again.', retryAfterMs: 1_000 }
   if (count > ADMITTED_AGAIN_MAX) throw new Refusal('storage_away', `${fault.message} again and again`, retry)
+  const pauses = count - ADMITTED_AT_ONCE
+  if (pauses > 0) await lifetime.stop.race(sleep(pauses * PAUSE_MS))
   const refreshed = configuration.refresh().catch(() => {
     throw new Refusal('storage_away', `${fault.message}, and the change cannot be read`, retry)
   })
@@ -315,13 +325,14 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
   const { nowMs, dateMs } = parts
   const { options, routing, storage, settlement } = newCallParts()
   const lifetime = new IngressLifetime(ingress, parts)
+  const startedMs = nowMs()
   const exchange: Exchange = {
     callId: ingress.callId,
     requestId: ingress.requestId,
-    startedMs: nowMs(),
+    startedMs,
     createdMs: dateMs(),
     protocol,
-    timings: new Timings(nowMs),
+    timings: new Timings(nowMs, startedMs),
     options,
     routing,
     storage,

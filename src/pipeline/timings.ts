@@ -1,7 +1,9 @@
 // Writes the X-Pipeline-* headers: what each stage did and how long it took, in whole milliseconds. Their form is a
-// public contract. A stage that was not reached has no header.
+// public contract. A stage that was not reached has no header. The record of a call has its timeline as well.
 
 import { utf8HeaderValue } from '../http/header-text.ts'
+import type { TimelineStage } from '../store/records/call-times.ts'
+import { spanText } from '../store/records/call-times.ts'
 
 /** U+2192 as the bytes of its UTF-8 form. Everything else in these headers is printable ASCII. */
 const arrow = utf8HeaderValue('→')
@@ -25,6 +27,9 @@ const stageHeaders = {
   Adapter: 'X-Pipeline-Adapter',
 } as const satisfies Record<TimedStage, string>
 
+/** The same stages in the timeline. The adapter is there once per attempt. */
+const timelineNames = { Auth: 'auth', RateLimit: 'limit', Route: 'route' } as const
+
 export interface Breakdown {
   fwd: number
   cost: number
@@ -33,7 +38,6 @@ export interface Breakdown {
   bodies: number
 }
 
-const tenths = (ms: number): number => Math.round(ms * 10) / 10
 const wholeMs = (ms: number): number => Math.max(0, Math.round(ms))
 
 export class Timings {
@@ -42,13 +46,17 @@ export class Timings {
   #openStage: TimedStage | undefined
   #openedAtMs = 0
   readonly breakdown: Breakdown = { fwd: 0, cost: 0, deduct: 0, record: 0, bodies: 0 }
-  /** Milliseconds of each stage, for the record. */
-  readonly spent: Record<string, number> = {}
+  /** The spans of the stages so far, for the record. */
+  spans = ''
+  /** How long the last attempt took to write the upstream request. */
+  adaptMs = 0
+  readonly #startedMs: number
   /** The breakdown is written once forwarding has begun. */
   forwarding = false
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, startedMs = nowMs()) {
     this.nowMs = nowMs
+    this.#startedMs = startedMs
   }
 
   /** Begins a stage. It ends with pass(), or with fail() if the stage throws. */
@@ -57,8 +65,9 @@ export class Timings {
     this.#openedAtMs = this.nowMs()
   }
 
-  pass(note?: string): void {
-    this.#close('pass', note)
+  /** Returns the current time. */
+  pass(note?: string): number {
+    return this.#close('pass', note)
   }
 
   /** Fails the open stage, if there is one. The contract has a place for `reason` in X-Pipeline-RateLimit only. */
@@ -67,7 +76,6 @@ export class Timings {
   }
 
   report(stage: TimedStage, word: 'pass' | 'done' | 'fail', ms: number, note?: string): void {
-    this.spent[stage] = tenths(ms)
     this.#values[stage] = `${word} (${wholeMs(ms)}ms${note === undefined ? '' : `, ${note}`})`
   }
 
@@ -86,8 +94,13 @@ export class Timings {
   add(step: keyof Breakdown, sinceMs: number): number {
     const nowMs = this.nowMs()
     this.breakdown[step] += nowMs - sinceMs
-    this.spent[step] = tenths(this.breakdown[step])
     return nowMs
+  }
+
+  /** Adds a span to the timeline of the record. */
+  addSpan(stage: TimelineStage, sinceMs: number, untilMs = this.nowMs()): void {
+    const span = spanText(stage, sinceMs - this.#startedMs, untilMs - sinceMs)
+    this.spans = this.spans === '' ? span : `${this.spans},${span}`
   }
 
   breakdownText(): string {
@@ -116,9 +129,13 @@ export class Timings {
     if (this.#values.Auth?.startsWith('fail')) headers['X-Pipeline-Auth'] = this.#values.Auth
   }
 
-  #close(word: 'pass' | 'fail', note: string | undefined): void {
-    if (this.#openStage === undefined) return
-    this.report(this.#openStage, word, this.nowMs() - this.#openedAtMs, note)
+  #close(word: 'pass' | 'fail', note: string | undefined): number {
+    const nowMs = this.nowMs()
+    const stage = this.#openStage
+    if (stage === undefined) return nowMs
+    this.report(stage, word, nowMs - this.#openedAtMs, note)
+    if (stage !== 'Adapter') this.addSpan(timelineNames[stage], this.#openedAtMs, nowMs)
     this.#openStage = undefined
+    return nowMs
   }
 }

@@ -274,6 +274,9 @@ export function parsePrice(value: unknown, fail: FailPrice): Price {
   }
 }
 
+/** The JSON Schema of the list that parseIncluded() reads. */
+export const includedSchema = includedField.schema
+
 /** Reads the names of tools and fields in a provider file, which are those of a price. */
 export const parseIncluded = (value: unknown, what: string, fail: FailPrice): readonly string[] =>
   includedField.read(value) ?? fail(`${what} must be ${includedField.allowed}`, what)
@@ -308,7 +311,16 @@ export function canTokensBeFree({ rates, cases }: Price): boolean {
  * The canonical text of a price: equal prices have equal texts, and parsePrice() reads the text back as the same price.
  * Its rates are in USD, so a currency is marked as already converted.
  */
-export function priceText({ rates, cases, currency, source, included }: Price): string {
+export function priceText(price: Price): string {
+  const known = texts.get(price) ?? writePrice(price)
+  texts.set(price, known)
+  return known
+}
+
+/** The shipped prices are compared as texts at every change of the providers. */
+const texts = new WeakMap<Price, string>()
+
+function writePrice({ rates, cases, currency, source, included }: Price): string {
   return JSON.stringify({
     ...rateTexts(rates),
     ...(cases.length > 0 && { cases: cases.map(priceCase => caseText(priceCase)) }),

@@ -7,8 +7,8 @@ import type { Log } from '../../base/log.ts'
 import type { DryLedgerParts } from '../../billing/dry-ledger.ts'
 import { buildDryHold } from '../../billing/dry-ledger.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
-import type { KeyedRequest } from '../../pipeline/10-authenticate.ts'
-import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
+import type { Authenticate, CallerInQuestion } from '../../pipeline/10-authenticate.ts'
+import type { CountExplanation, LimitRate } from '../../pipeline/20-limit-rate.ts'
 import type { RouteRequest as RouteAsked } from '../../pipeline/30-route.ts'
 import { buildHold } from '../../pipeline/35-hold.ts'
 import { adapt } from '../../pipeline/40-adapt.ts'
@@ -17,7 +17,7 @@ import type { ResolveMedia } from '../../pipeline/attempt/media.ts'
 import { mediaUrls } from '../../pipeline/attempt/media.ts'
 import type { OpenedPlain } from '../../pipeline/attempt/open-response.ts'
 import { AttemptFailed } from '../../pipeline/attempt/open-response.ts'
-import type { Caller, Exchange, Permit, Route } from '../../pipeline/exchange.ts'
+import type { Exchange, Permit, Route } from '../../pipeline/exchange.ts'
 import { newAttempt } from '../../pipeline/exchange.ts'
 import type { Ingress, PipelineParts, RunCall } from '../../pipeline/pipeline.ts'
 import { buildPipeline } from '../../pipeline/pipeline.ts'
@@ -29,6 +29,7 @@ import type { TargetChannel, Targets } from '../../pipeline/route/targets.ts'
 import { logFault, refusalOf } from '../../pipeline/settle/ending.ts'
 import type { LargeAnswers } from '../../pipeline/settle/large-answers.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
+import type { Protocol } from '../../protocols/protocol.ts'
 import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { ReasoningStore } from '../../vault/reasoning.ts'
 import type { ExplanationNotes } from './explanation.ts'
@@ -40,7 +41,7 @@ export interface DryRunParts extends DryLedgerParts {
   /** Checks the limits without counting. */
   readonly checkLimits: LimitRate
   /** Counts one explanation of a key. Throws when there were too many. */
-  countExplanation(caller: Caller): Promise<void>
+  readonly countExplanation: CountExplanation
   readonly targets: Pick<Targets, 'explain'>
   readonly channelPicker: Pick<ChannelPicker, 'explain'>
   readonly countTokens: CountTokens
@@ -59,21 +60,63 @@ export function buildRunOrExplain(parts: DryRunParts): RunCall {
 }
 
 function buildDryRun(parts: DryRunParts): RunCall {
-  const { pipeline, accounts, dateMs, countTokens, largeAnswers } = parts
-  const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens, largeAnswers })
+  const runDry = buildDryPipeline(parts)
+  const { authenticate } = parts.pipeline.stages
   return function dryRun(ingress, protocol) {
     const notes: ExplanationNotes = { unusable: new Map() }
+    const authenticateAndCount: Authenticate = async bearer => {
+      const caller = await authenticate(bearer)
+      notes.tier = caller.tier
+      checkHeader(ingress)
+      await parts.countExplanation(caller)
+      notes.caller = caller
+      return caller
+    }
+    return runDry({ ingress, protocol, notes, authenticate: authenticateAndCount })
+  }
+}
+
+/** Explains a call of a key for a person who does not have its text. Returns the explanation as JSON text. */
+export type ExplainFor = (call: ExplainedCall, about: CallerInQuestion) => Promise<string>
+
+export interface ExplainedCall {
+  readonly ingress: Ingress
+  readonly protocol: Protocol
+  /** Whether the person may see channels and upstream requests. */
+  readonly showsRouting: boolean
+}
+
+export function buildExplainFor(parts: DryRunParts): ExplainFor {
+  const runDry = buildDryPipeline(parts)
+  return async function explainFor({ ingress, protocol, showsRouting }, { caller, problem }) {
+    await parts.countExplanation(caller, false)
+    const notes: ExplanationNotes = { unusable: new Map(), caller, showsRouting }
+    const authenticate: Authenticate = () => {
+      if (problem !== undefined) throw problem
+      return caller
+    }
+    const response = await runDry({ ingress, protocol, notes, authenticate })
+    // A call that is refused has an explanation, too. This is a fault, and it is in the log.
+    if (response.status !== 200) throw new Refusal('gateway_fault', 'the explanation failed')
+    return await response.text()
+  }
+}
+
+interface DryCall {
+  readonly ingress: Ingress
+  readonly protocol: Protocol
+  readonly notes: ExplanationNotes
+  readonly authenticate: Authenticate
+}
+
+function buildDryPipeline(parts: DryRunParts): (call: DryCall) => Promise<Response> {
+  const { pipeline, accounts, dateMs, countTokens, largeAnswers } = parts
+  const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens, largeAnswers })
+  return function runDry({ ingress, protocol, notes, authenticate }) {
     const answering = dryReplies(parts, notes)
     const stages = {
       ...pipeline.stages,
-      async authenticate(bearer: KeyedRequest) {
-        const caller = await pipeline.stages.authenticate(bearer)
-        notes.tier = caller.tier
-        checkHeader(ingress)
-        await parts.countExplanation(caller)
-        notes.caller = caller
-        return caller
-      },
+      authenticate,
       limitRate: parts.checkLimits,
       // Explanations have a limit of their own, and the explanation itself reports exhausted limits.
       refuseUnread: () => undefined,

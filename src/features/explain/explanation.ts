@@ -23,6 +23,8 @@ export interface ExplanationNotes {
   tier?: string
   /** Set where the key may get an explanation. */
   caller?: Caller
+  /** Whether the explanation shows channels. Undefined: the key decides. */
+  readonly showsRouting?: boolean
   /** Models that cannot serve the call, each with the code of its refusal. */
   readonly unusable: Map<string, string>
   /** The route as 30-route found it, and as it was before the hold. */
@@ -66,7 +68,7 @@ export function explanationOf(
     loss: route && lossesOf(exchange),
     ...(attempt.overrides && { overrides: attempt.overrides }),
     ...(notes.unfetched && { mediaToFetch: notes.unfetched }),
-    ...(caller?.explains && call && { routing: routingOf(exchange, notes, targets) }),
+    ...((notes.showsRouting ?? caller?.explains) && call && { routing: routingOf(exchange, notes, targets) }),
   }
 }
 

@@ -149,6 +149,7 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       channelId: channel.id,
       model: candidate.option.name,
       verdict,
+      sinceMs,
       ms: endedMs - sinceMs,
       isRetryable: failed?.mayRun === false,
     })

@@ -47,18 +47,19 @@ function timesFor({ provider, model }: Candidate, { timeouts }: Channel): Attemp
   return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
-/** What the headers of an answer said about the upstream's limits. */
-export interface ResponseLimits {
+/** The status of an upstream's answer, and what its headers say about the upstream's limits. */
+export interface AttemptHead {
+  status?: number
   limits?: readonly UpstreamLimit[] | undefined
 }
 
 interface AttemptInput extends AttemptContext {
-  readonly responseLimits: ResponseLimits
+  readonly responseHead: AttemptHead
 }
 
 /** Throws AttemptFailed where the channel delivered nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<OpenedResponse> {
-  const { hold, candidate, exchange, channel, responseLimits } = context
+  const { hold, candidate, exchange, channel, responseHead } = context
   const { timings } = exchange
   const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(candidate, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
@@ -73,8 +74,7 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
   exchange.attempt.translation = translation
   exchange.attempt.embeddings = embeddings
   exchange.attempt.reasoningOff = isReasoningOff(hold, exchange)
-  const adaptMs = timings.nowMs() - adaptSinceMs
-  timings.report('Adapter', 'fail', adaptMs)
+  const adaptMs = noteAdapted(timings, adaptSinceMs)
   timings.forwarding = true
   exchange.lifetime.memory ??= parts.memory?.open()
   exchange.lifetime.memory?.close() // returns the memory of the last attempt
@@ -84,7 +84,8 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     const sent = parts.send({ ...request, onSend }, watch.stop)
     hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
-    if (incoming.headIncludes('ratelimit')) responseLimits.limits = readUpstreamLimits(name => incoming.header(name))
+    responseHead.status = incoming.status
+    if (incoming.headIncludes('ratelimit')) responseHead.limits = readUpstreamLimits(name => incoming.header(name))
     const { reservations } = parts
     const opened = await openResponse({ hold, candidate, exchange, channel, incoming, watch, reservations })
     timings.report('Adapter', 'done', adaptMs)
@@ -127,7 +128,16 @@ function adaptCall(parts: AttemptParts, context: AttemptContext, sinceMs: number
   }
 }
 
+/** Until the answer has been opened, the adapter counts as failed. */
+function noteAdapted(timings: Timings, sinceMs: number): number {
+  const nowMs = timings.nowMs()
+  timings.adaptMs = nowMs - sinceMs
+  timings.addSpan('adapt', sinceMs, nowMs)
+  timings.report('Adapter', 'fail', timings.adaptMs)
+  return timings.adaptMs
+}
+
 function throwUnadapted(fault: unknown, timings: Timings, sinceMs: number): never {
-  timings.report('Adapter', 'fail', timings.nowMs() - sinceMs)
+  noteAdapted(timings, sinceMs)
   throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
 }

@@ -37,7 +37,7 @@ export function summarizeCall(exchange: Exchange): CallSummary {
 
 /** The time that the gateway itself added: all but the attempts, plus the time for writing the upstream request. */
 function addedMs({ attempts, timings }: Exchange, tookMs: number): number {
-  let addedMsTotal = tookMs + (timings.spent.Adapter ?? 0)
+  let addedMsTotal = tookMs + timings.adaptMs
   for (const { ms } of attempts) addedMsTotal -= ms
   return Math.max(0, addedMsTotal)
 }

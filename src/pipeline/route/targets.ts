@@ -170,6 +170,27 @@ export class Targets {
     return names
   }
 
+  /** Why no call of a key with these rights can use a name; undefined if one can. */
+  problemOf(asked: string, rights: KeyRights): ErrorCode | undefined {
+    const resolved = this.#resolve(asked)
+    if (typeof resolved === 'function') return resolved().code
+    let problem: ErrorCode = 'model_unknown'
+    for (const { model: name, names } of resolved.members) {
+      try {
+        checkModelAllowed(rights, { requested: asked, names })
+        const { provider, model } = this.#findModel(name)
+        this.#channelsFor(name, provider, rights.requires)
+        const isPriced = provider.free || model.free === true || this.#parts.prices.current(name) !== undefined
+        if (isPriced) return undefined
+        problem = 'price_unknown'
+      } catch (fault) {
+        if (!(fault instanceof Refusal)) throw fault
+        problem = fault.code
+      }
+    }
+    return problem
+  }
+
   #mayUse({ model, names }: NamedMember, rights: KeyRights, requested: string): boolean {
     try {
       checkModelAllowed(rights, { requested, names })

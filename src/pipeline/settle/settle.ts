@@ -174,7 +174,7 @@ function settlementOf(exchange: Exchange, ending: CallEnding, keeping: CallBodyS
   exchange.settlement.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
   permit.lease.correct(exchange.settlement.usedTokens, costSinceMs)
   const recordSinceMs = timings.add('cost', costSinceMs)
-  const row = record(exchange, { permit, ending, cost: price })
+  const row = record(exchange, { permit, ending, cost: price, costSinceMs })
   const extras = exchange.settlement.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
   timings.add('record', recordSinceMs)
   return { row, price: { amount: price.amount }, extras }

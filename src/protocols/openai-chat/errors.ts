@@ -45,6 +45,7 @@ export function writeError(error: ErrorReply): WrittenError {
       type: upstream?.type ?? types[error.kind],
       param: upstream?.param ?? error.param ?? null,
       code: upstream === undefined ? (codes[error.code] ?? error.code) : (upstream.code ?? null),
+      ...(error.hint !== undefined && { hint: error.hint }),
     },
     request_id: error.requestId,
   })
