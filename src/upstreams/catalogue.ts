@@ -34,6 +34,8 @@ export interface CatalogueParts {
   readonly privateHosts?: PrivateHosts
   /** The proxy of channels without a proxy of their own, except those with private hosts. */
   readonly proxy?: Secret | undefined
+  /** Reads a provider file; tests remember what they have read. */
+  readonly parse?: typeof parseProvider
   /** For signatures that need more than a key; by default the clock and the network of this machine. */
   readonly signing?: Pick<SigningParts, 'send' | 'dateMs'>
 }
@@ -205,10 +207,10 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
   }
 }
 
-function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, ProviderSource> {
+function readFiles({ files, builtInUrl, parse = parseProvider }: CatalogueParts): ReadonlyMap<string, ProviderSource> {
   const sources = new Map<string, ProviderSource>()
   for (const { name, text } of files) {
-    const provider = parseProvider(text, name)
+    const provider = parse(text, name)
     if (provider.builtIn && builtInUrl === undefined) continue
     // A later folder may replace a shipped provider.
     sources.set(provider.id, { provider, file: name, hasEnvironment: true })

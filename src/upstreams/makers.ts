@@ -23,13 +23,14 @@ export interface MadeModel {
 }
 
 const STARS_MAX = 2
-const TARGET = /^([a-z0-9][a-z0-9-]{0,39})?\/([\x21-\x7e]{1,200})$/
+/** The form of the maker's name that a pattern leads to. */
+export const MAKER_TARGET = /^([a-z0-9][a-z0-9-]{0,39})?\/([\x21-\x7e]{1,200})$/
 
 /** Throws an Error that says what is wrong with the pattern. */
 export function readMakerPattern(pattern: string, target: unknown): MakerPattern {
   const stars = pattern.split('*').length - 1
   if (pattern === '' || stars > STARS_MAX) throw new Error(`"${pattern}" may contain at most ${STARS_MAX} *`)
-  const [, maker = '', name] = TARGET.exec(String(target)) ?? []
+  const [, maker = '', name] = MAKER_TARGET.exec(String(target)) ?? []
   if (typeof target !== 'string' || name === undefined) throw new Error(`"${pattern}" must be text such as "maker/*"`)
   if (name.split('*').length - 1 > stars) throw new Error(`"${pattern}" does not give a * for "${target}"`)
   const escaped = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '(.*)')

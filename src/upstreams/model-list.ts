@@ -22,6 +22,28 @@ type Row = Readonly<Record<string, unknown>>
 const PATH = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/
 const isPath = (value: unknown): value is string => typeof value === 'string' && PATH.test(value)
 
+const PER_TOKENS: readonly unknown[] = [1, 1_000, 1_000_000]
+const pathSchema = { type: 'string', pattern: PATH.source }
+
+/** The JSON Schema of these fields. */
+export const modelListSchema: Readonly<Record<string, unknown>> = {
+  type: 'object',
+  properties: {
+    perTokens: { type: 'integer', enum: PER_TOKENS },
+    price: {
+      type: 'object',
+      properties: { input: pathSchema, output: pathSchema },
+      required: ['input', 'output'],
+      additionalProperties: pathSchema,
+    },
+    ignored: { type: 'array', items: pathSchema },
+    contextTokens: pathSchema,
+    outputTokensMax: pathSchema,
+  },
+  required: ['perTokens', 'price'],
+  additionalProperties: false,
+}
+
 /** Throws an Error that says what is wrong. */
 export function readModelListFields(value: unknown): ModelListFields {
   const fail = (problem: string): never => {
@@ -32,7 +54,7 @@ export function readModelListFields(value: unknown): ModelListFields {
   const { perTokens, price, ignored = [], contextTokens, outputTokensMax, ...unknown } = value
   const [extra] = Object.keys(unknown)
   if (extra !== undefined) fail(`has an unknown field "${extra}"`)
-  if (perTokens !== 1 && perTokens !== 1_000 && perTokens !== 1_000_000) fail('"perTokens" must be 1, 1000 or 1000000')
+  if (!PER_TOKENS.includes(perTokens)) fail('"perTokens" must be 1, 1000 or 1000000')
   if (!isObject(price) || !Object.values(price).every(isPath)) return fail('"price" must be an object of paths')
   if (price.input === undefined || price.output === undefined) fail('"price" must have "input" and "output"')
   if (!Array.isArray(ignored) || !ignored.every(isPath)) return fail('"ignored" must be a list of paths')

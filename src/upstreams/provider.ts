@@ -10,6 +10,20 @@ import type { MakerPattern } from './makers.ts'
 import { readMakerPattern } from './makers.ts'
 import type { ModelListFields } from './model-list.ts'
 import { readModelListFields } from './model-list.ts'
+import {
+  ANSWER_FIELD,
+  capabilityFields,
+  DIALECT_PATH,
+  localServerFields,
+  MAKERS_MAX,
+  modelFields,
+  PLAIN_PATH,
+  PROVIDER_ID,
+  providerFields,
+  TAG,
+  VISIBLE,
+  WEBSITE,
+} from './provider-schema.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isSigningMethod } from './signing.ts'
@@ -124,48 +138,10 @@ export class ProviderFileError extends Error {}
 
 type Json = Record<string, unknown>
 
-const PROVIDER_FIELDS = [
-  'id',
-  'name',
-  'website',
-  'baseUrl',
-  'keyEnv',
-  'baseUrlEnv',
-  'speaks',
-  'counts',
-  'sign',
-  'quirks',
-  'basePathAliases',
-  'can',
-  'traits',
-  'times',
-  'included',
-  'tags',
-  'makers',
-  'modelList',
-  'formerNames',
-  'openModels',
-  'free',
-  'keyless',
-  'localServer',
-  'builtIn',
-  'models',
-]
-const MODEL_FIELDS = [
-  'id',
-  'name',
-  'contextTokens',
-  'outputTokensMax',
-  'speaks',
-  'free',
-  'price',
-  'traits',
-  'times',
-  'billsWhenLeft',
-]
+const PROVIDER_FIELDS = Object.keys(providerFields)
+const MODEL_FIELDS = Object.keys(modelFields)
 
-/** Names are written into the X-Pipeline-Route header, so only visible ASCII is allowed. */
-const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
+const isVisible = (text: string): boolean => VISIBLE.test(text)
 
 export function parseProvider(text: string, file: string): Provider {
   const fail = (problem: string): never => {
@@ -201,9 +177,9 @@ function readProvider(json: Json, fail: Fail): Provider {
   const checkName = (text: string): string =>
     text.length <= 200 && !/\p{Cc}/u.test(text) ? text : fail('"name" must be one line of 200 characters at most')
   const checkWebsite = (text: string): string =>
-    /^https?:\/\/[\x21-\x7e]{1,500}$/.test(text) ? text : fail('"website" must be an http(s) address')
+    WEBSITE.test(text) ? text : fail('"website" must be an http(s) address')
   const id = string('id')
-  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be 1 to 40 lower-case letters, digits and dashes')
+  if (!PROVIDER_ID.test(id)) fail('"id" must be 1 to 40 lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
   checkAddress(baseUrl, fail)
   const free = flag('free')
@@ -253,14 +229,14 @@ function checkAddress(text: string, fail: Fail): void {
 }
 
 function parseLocalServer(json: Json, baseUrl: string, fail: Fail): LocalServer {
-  const known = ['ownedBy', 'answers']
+  const known = Object.keys(localServerFields)
   const { ownedBy, answers = {} } = readObject(json.localServer, { what: '"localServer"', known }, fail)
   if (ownedBy !== undefined && typeof ownedBy !== 'string') fail('"localServer.ownedBy" must be a string')
   const isObject = typeof answers === 'object' && answers !== null && !Array.isArray(answers)
   const entries = isObject ? Object.entries(answers as Json) : []
-  const isField = (field: unknown): boolean => typeof field === 'string' && /^\w+(\.\w+)*$/.test(field)
+  const isField = (field: unknown): boolean => typeof field === 'string' && ANSWER_FIELD.test(field)
   const isAnswer = ([path, fields]: [string, unknown]): boolean =>
-    /^(\/[\w.-]+)+$/.test(path) && Array.isArray(fields) && fields.length > 0 && fields.every(isField)
+    PLAIN_PATH.test(path) && Array.isArray(fields) && fields.length > 0 && fields.every(isField)
   if (!isObject || !entries.every(isAnswer)) {
     fail(
       '"localServer.answers" must be an object of paths and lists of fields, such as {"/api/tags": ["models.digest"]}',
@@ -278,14 +254,13 @@ function parseLocalServer(json: Json, baseUrl: string, fail: Fail): LocalServer 
 }
 
 function parseAliases(value: unknown, fail: Fail): readonly string[] {
-  const isPath = (path: unknown): boolean => typeof path === 'string' && /^(\/[\w.-]+)+$/.test(path)
+  const isPath = (path: unknown): boolean => typeof path === 'string' && PLAIN_PATH.test(path)
   if (Array.isArray(value) && value.every(isPath)) return value as readonly string[]
   return fail('"basePathAliases" must be a list of paths such as "/api", without a trailing slash')
 }
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
-  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'keepsThreads', 'billsWhenLeft']
-  const can = readObject(value, { what: '"can"', known }, fail)
+  const can = readObject(value, { what: '"can"', known: Object.keys(capabilityFields) }, fail)
   const flag = (name: string, byDefault: boolean): boolean => {
     const value = can[name] ?? byDefault
     return typeof value === 'boolean' ? value : fail(`"can.${name}" must be true or false`)
@@ -328,7 +303,7 @@ function parseQuirks(value: unknown, fail: Fail): readonly NamedQuirk[] {
   })
 }
 
-export const isTag = (text: unknown): boolean => typeof text === 'string' && /^[a-z0-9-]{1,40}$/.test(text)
+export const isTag = (text: unknown): boolean => typeof text === 'string' && TAG.test(text)
 
 function parseTags(value: unknown, fail: Fail): readonly string[] {
   const isList = Array.isArray(value) && value.every(isTag)
@@ -336,8 +311,6 @@ function parseTags(value: unknown, fail: Fail): readonly string[] {
     ? (value as string[])
     : fail('"tags" must be a list of words of at most 40 lower-case letters, digits and dashes')
 }
-
-const MAKERS_MAX = 200
 
 function parseMakers(value: unknown, fail: Fail): readonly MakerPattern[] {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -397,7 +370,7 @@ const PATH = 'a path below the base URL, such as /chat/completions'
 /** A path must stay below the base URL: no segment is empty or consists of dots. */
 const isPath = (path: unknown): boolean =>
   typeof path === 'string' &&
-  /^(\/[A-Za-z0-9._:{}-]+)+(\?[A-Za-z0-9=&._-]+)?$/.test(path) &&
+  DIALECT_PATH.test(path) &&
   !/\/\.+(?=[/?]|$)/.test(path) &&
   !/[{}]/.test(path.replace('{model}', ''))
 

@@ -42,6 +42,20 @@ const answerFields: readonly TimeoutField[] = [
   { name: 'totalSeconds', target: 'totalMs', secondsMax: CALL_SECONDS_MAX },
 ]
 
+const secondsSchemas = (fields: readonly TimeoutField[]): Readonly<Record<string, unknown>> => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    fields.map(({ name, secondsMax }) => [name, { type: 'integer', minimum: 1, maximum: secondsMax }]),
+  ),
+  additionalProperties: false,
+})
+
+/** The JSON Schemas of the timeouts of a provider and of a model. */
+export const timeoutSchemas = {
+  provider: secondsSchemas([...connectionFields, ...answerFields]),
+  model: secondsSchemas(answerFields),
+}
+
 type Fail = (problem: string) => never
 
 export interface TimeoutParts {

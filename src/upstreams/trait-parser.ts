@@ -1,35 +1,50 @@
 // Parses the traits of models in a provider file. Unknown names are refused, because a misspelt trait would otherwise be
-// ignored.
+// ignored. Each trait has its check and its JSON Schema in one place, so that the OpenAPI document says what is accepted.
 
 import type { ModelTraits } from '../base/money/model-traits.ts'
 import { efforts, modalities, thinkingModes } from '../base/money/model-traits.ts'
 
-/** Returns what a value must be, or undefined if it is valid. */
-type Check = (value: unknown) => string | undefined
+type JsonSchema = Readonly<Record<string, unknown>>
 
-const flag: Check = value => (typeof value === 'boolean' ? undefined : 'true or false')
+interface Trait {
+  /** Returns what a value must be, or undefined if it is valid. */
+  check(value: unknown): string | undefined
+  /** The values that `check` accepts. */
+  readonly schema: JsonSchema
+}
 
-const oneOf =
-  (words: readonly string[]): Check =>
-  value =>
-    words.includes(value as string) ? undefined : `one of ${words.join(', ')}`
+const flag: Trait = {
+  check: value => (typeof value === 'boolean' ? undefined : 'true or false'),
+  schema: { type: 'boolean' },
+}
 
-const someOf =
-  (words: readonly string[]): Check =>
-  value => {
+const oneOf = (words: readonly string[]): Trait => ({
+  check: value => (words.includes(value as string) ? undefined : `one of ${words.join(', ')}`),
+  schema: { type: 'string', enum: words },
+})
+
+const someOf = (words: readonly string[]): Trait => ({
+  check(value) {
     const isList = Array.isArray(value) && value.length > 0 && new Set(value).size === value.length
     return isList && value.every(word => words.includes(word as string)) ? undefined : `a list of ${words.join(', ')}`
-  }
+  },
+  schema: { type: 'array', items: { type: 'string', enum: words }, minItems: 1, uniqueItems: true },
+})
 
-const budget: Check = value =>
-  Number.isSafeInteger(value) && (value as number) >= 0 ? undefined : 'a number of tokens'
+const budget: Trait = {
+  check: value => (Number.isSafeInteger(value) && (value as number) >= 0 ? undefined : 'a number of tokens'),
+  schema: { type: 'integer', minimum: 0 },
+}
 
 const SPEED_MAX = 100_000
 
-const speed: Check = value =>
-  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= SPEED_MAX
-    ? undefined
-    : `a number of tokens from 1 to ${SPEED_MAX}`
+const speed: Trait = {
+  check: value =>
+    Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= SPEED_MAX
+      ? undefined
+      : `a number of tokens from 1 to ${SPEED_MAX}`,
+  schema: { type: 'integer', minimum: 1, maximum: SPEED_MAX },
+}
 
 const TOKENS_MAX = 1_000_000
 
@@ -60,6 +75,18 @@ function checkNumbers(value: Readonly<Record<string, unknown>>, { max, required 
   return `an object with these numbers above 0: ${limits.join(', ')}`
 }
 
+const numberSchemas = ({ max }: NumberFields): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(
+    Object.entries(max).map(([name, most]) => [name, { type: 'number', exclusiveMinimum: 0, maximum: most }]),
+  )
+
+const closed = (properties: JsonSchema, required: readonly string[] = []): JsonSchema => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  additionalProperties: false,
+})
+
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -76,7 +103,7 @@ const mediaNumbers: NumberFields = {
   required: [],
 }
 
-function mediaTokens(value: unknown): string | undefined {
+function checkMediaTokens(value: unknown): string | undefined {
   if (!isRecord(value)) return 'an object'
   const { image, ...numbers } = value
   const expectedImage = image === undefined ? undefined : checkImageRule(image)
@@ -85,8 +112,16 @@ function mediaTokens(value: unknown): string | undefined {
   return expected === undefined ? undefined : `${expected}; and an optional "image"`
 }
 
-/** The check of each trait. */
-const checks: Readonly<Record<keyof ModelTraits, Check>> = {
+const imageSchemas = Object.entries(imageRules).map(([kind, numbers]) =>
+  closed({ kind: { const: kind }, ...numberSchemas(numbers) }, ['kind', ...numbers.required]),
+)
+
+const mediaTokens: Trait = {
+  check: checkMediaTokens,
+  schema: closed({ image: { anyOf: imageSchemas }, ...numberSchemas(mediaNumbers) }),
+}
+
+const traitTable: Readonly<Record<keyof ModelTraits, Trait>> = {
   reads: someOf(modalities),
   thinking: oneOf(thinkingModes),
   hidesThinking: flag,
@@ -108,12 +143,17 @@ const checks: Readonly<Record<keyof ModelTraits, Check>> = {
   mediaTokens,
 }
 
+/** The JSON Schema of the traits of a model. */
+export const traitsSchema = closed(
+  Object.fromEntries(Object.entries(traitTable).map(([name, { schema }]) => [name, schema])),
+)
+
 /** `fail` throws an error that names the file and the model. */
 export function parseTraits(value: unknown, fail: (problem: string) => never): ModelTraits {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('"traits" must be an object')
   for (const [name, trait] of Object.entries(value)) {
-    if (!Object.hasOwn(checks, name)) fail(`"traits" has an unknown field "${name}"`)
-    const expected = checks[name as keyof ModelTraits](trait)
+    if (!Object.hasOwn(traitTable, name)) fail(`"traits" has an unknown field "${name}"`)
+    const expected = traitTable[name as keyof ModelTraits].check(trait)
     if (expected !== undefined) fail(`"traits.${name}" must be ${expected}`)
   }
   const traits = value as ModelTraits
