@@ -92,6 +92,9 @@ export const settersOf = (least: string): string =>
 export const isAtLeast = (role: SiteRole, least: SiteRole): boolean =>
   siteRoles.indexOf(role) >= siteRoles.indexOf(least)
 
+/** The site role with which one may read, or change, every account. */
+export const staffRoleFor = (isRead: boolean): 'support' | 'admin' => (isRead ? 'support' : 'admin')
+
 /** The accounts that the actor may reach; null: all accounts. Throws if the actor may not use the endpoint at all. */
 export function resolveScope(who: EndpointAccess, actor: Actor, isRead: boolean): Scope | null {
   if (actor.token !== undefined) refuseServiceToken(who)
@@ -100,6 +103,6 @@ export function resolveScope(who: EndpointAccess, actor: Actor, isRead: boolean)
     if (isAtLeast(actor.role, who.site)) return null
     throw new Refusal('role_too_low', `needs ${who.site}`)
   }
-  if (isAtLeast(actor.role, isRead ? 'support' : 'admin')) return null
+  if (isAtLeast(actor.role, staffRoleFor(isRead))) return null
   return { actorId: actorIdOf(actor), rank: rankOf(who.account) }
 }

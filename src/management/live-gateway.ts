@@ -1,7 +1,11 @@
 // What only a running gateway can do for the management interface: channel tests, health, model lists of upstreams.
 
+import type { ErrorCode } from '../base/errors.ts'
 import type { PriceBook } from '../billing/price-book.ts'
+import type { KeyRights } from '../identity/key-rights.ts'
+import type { Quota } from '../limits/limits.ts'
 import type { HealthSnapshot } from '../routing/health/health.ts'
+import type { FoundKey, KeyRow } from '../store/engine/reader.ts'
 
 /** The result of a real call on one channel. */
 export interface ChannelTestReport {
@@ -31,6 +35,20 @@ export interface ChannelTestReport {
   readonly fault: string | null
 }
 
+/** A call that somebody asks about, as the key would send it. */
+export interface CallInQuestion {
+  readonly key: FoundKey
+  readonly path: string
+  readonly body: object
+  /** In lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Undefined: the list of addresses of the key is not checked. */
+  readonly address: string | undefined
+  readonly requestId: string
+  /** Whether the answer shows channels and the upstream request. */
+  readonly showsRouting: boolean
+}
+
 export interface LiveGateway {
   readonly prices: PriceBook
   /** Undefined for a channel that has had no call. */
@@ -41,4 +59,10 @@ export interface LiveGateway {
   testChannel(channelId: string, model?: string): Promise<ChannelTestReport>
   /** The ids of the models that the upstream lists. Throws a Refusal if the upstream has no list. */
   listModels(channelId: string): Promise<readonly string[]>
+  /** What the call would do, as JSON text. Nothing is sent. Throws a Refusal if there is no call at the path. */
+  explain(call: CallInQuestion): Promise<string>
+  /** The limits that every call of a key counts in. The first is its own calls per minute. */
+  quotasOf(key: KeyRow): Promise<readonly Quota[]>
+  /** Why no call with these rights can use a model name; undefined if one can. */
+  modelProblem(name: string, rights: KeyRights): ErrorCode | undefined
 }

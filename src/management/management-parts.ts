@@ -8,7 +8,7 @@ import type { AttemptSharing } from '../identity/attempt-limits.ts'
 import type { PasswordHasher } from '../identity/password-hasher.ts'
 import type { BackupReport } from '../store/engine/backup.ts'
 import type { PriceVersion, Reader } from '../store/engine/reader.ts'
-import type { BodyStorage, QueryRunner, StatisticsStore, StoreWriter } from '../store/engine/store-engine.ts'
+import type { BodyStorage, Processes, QueryRunner, StatisticsStore, StoreWriter } from '../store/engine/store-engine.ts'
 import type { AuditReport } from '../store/ledger-audit/findings.ts'
 import type { RecordDeleter } from '../store/records/record-deleter.ts'
 import type { LiveRules } from '../store/rules/live-rules.ts'
@@ -31,9 +31,20 @@ export interface KeyLifetime {
   textReplaced(keyId: number, untilMs: number): void
 }
 
+/** What the management interface asks of the database as a whole. */
+export interface StorageFacts extends Pick<Processes, 'slot' | 'list'> {
+  readonly kind: 'sqlite' | 'postgres'
+  /** The data folder. */
+  readonly folder: string
+  /** Undefined: the data was never backed up, or another program does it, as on PostgreSQL. */
+  lastBackupMs(): number | undefined
+  /** The size of the log that is not merged into the database yet; 0 on PostgreSQL. */
+  logBytes(): number
+}
+
 export interface ManagementParts {
   readonly writer: Pick<StoreWriter, 'run'>
-  readonly reader: Pick<Reader, 'findKeyOfAny' | 'people' | 'setting'>
+  readonly reader: Pick<Reader, 'accounts' | 'findKeyById' | 'findKeyOfAny' | 'people' | 'setting'>
   readonly queryWorker: Pick<QueryRunner, 'query'>
   readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
   readonly bodies: Pick<BodyStorage, 'read'>
@@ -59,6 +70,7 @@ export interface ManagementParts {
   readonly rules: Pick<LiveRules, 'current' | 'problem' | 'reload' | 'sealProxy' | 'sealCredential'>
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
+  readonly storage: StorageFacts
   /** The state of the gateway; undefined if no gateway runs. */
   state(): Promise<GatewayState> | undefined
   /** Returns the text of a provider file. */
@@ -72,6 +84,10 @@ export interface ManagementParts {
   readonly ownership: FileOwnership
   readonly log: Log
   readonly secureCookies: boolean
+  /** The version of Weir. */
+  readonly version: string
+  /** The build of the console; null: it was not built. */
+  readonly consoleBuild: string | null
   nowMs(): number
   readonly attemptSharing: AttemptSharing
   readonly statisticsAggregator: Pick<StatisticsStore, 'ready' | 'progress'>

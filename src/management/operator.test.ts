@@ -12,9 +12,9 @@ test.each(['/api/web/keys', '/machine/fails'])(
   async path => {
     const operator = operatorWith(new Refusal('storage_away', 'the ledger took too long'))
     const answer = await operator({ method: 'POST', path })
-    const { error } = (await answer.json()) as { error: { code: string; hint: string } }
+    const { error } = (await answer.json()) as { error: { code: string; sentence: string } }
     expect([answer.status, error.code]).toEqual([503, 'storage_away'])
-    expect(error.hint).toBe(
+    expect(error.sentence).toBe(
       'The ledger does not answer at the moment. (storage_away: the ledger took too long) ' +
         'Check whether the change was made before you try again.',
     )

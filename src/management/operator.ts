@@ -42,12 +42,12 @@ export function buildOperator(answerWeb: HandleWebRequest, machine: MachineComma
   return request => answer(request).catch(errorResponse)
 }
 
-/** The error as people get it over HTTP. The hint also stands alone, because the command line prints one sentence. */
+/** The error as people get it over HTTP. Its last sentence also stands alone, because the command line prints only one. */
 function errorResponse(fault: unknown): Response {
   if (!(fault instanceof Refusal)) throw fault
   const { code, status, message, param } = buildErrorReply(fault, '')
   const isUncertain = status >= 500 && fault.extras.hint === undefined
   const warning = `${message} (${fault.message}) Check whether the change was made before you try again.`
-  const { hint = isUncertain ? warning : undefined } = fault.extras
-  return Response.json({ error: { code, message, param, hint } }, { status })
+  const sentence = fault.extras.hint ?? (isUncertain ? warning : undefined)
+  return Response.json({ error: { code, message, param, sentence } }, { status })
 }

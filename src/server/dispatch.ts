@@ -60,6 +60,8 @@ export interface DispatchParts extends RefusalParts {
   /** Whether the gateway is complete; `wait` throws if that takes too long. */
   readonly start: { readonly isOpen: boolean; wait(): Promise<void> }
   readonly sockets: Pick<ResponseSockets, 'open'>
+  /** The build of the console; null: it was not built. */
+  readonly consoleBuild: string | null
   mintId(): number
   nowMs(): number
 }
@@ -70,6 +72,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
   const byPath = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) byPath.set(endpoint.path, [...(byPath.get(endpoint.path) ?? []), endpoint])
   const groupsByPath = new Map(Array.from(byPath.keys(), path => [path, findPathGroup(path)]))
+  const buildHeader = parts.consoleBuild === null ? {} : { 'x-weir-build': parts.consoleBuild }
   const withVersion = buildVersionPrefix(parts.endpoints)
   const refuseEarly = buildRefuseEarly(parts)
   const wildcards = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
@@ -153,6 +156,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const group = groupsByPath.get(arrival.path) ?? findPathGroup(arrival.path)
     const id = mintOrRefusal(parts.mintId)
     const context = buildContext(id instanceof Refusal ? NO_ID : id, group)
+    if (group.tellsBuild) Object.assign(context.headers, buildHeader)
     const cors = group.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
       const allowed = preflight(arrival.headers, { ...cors, ...context.headers })

@@ -6,6 +6,7 @@ import type { FileService } from '../features/files/files.ts'
 import type { StoredResponseRequests } from '../features/stored-responses/requests.ts'
 import type { TaskService } from '../features/tasks/tasks.ts'
 import type { CountCall } from '../features/token-counts/token-counts.ts'
+import type { LoadStaticFiles } from '../http/server/static-files.ts'
 import type { Pages } from '../management/openapi/pages.ts'
 import type { ReportKey } from '../management/public/key-report.ts'
 import type { PublicData } from '../management/public/public-data.ts'
@@ -13,6 +14,7 @@ import type { HandleWebRequest } from '../management/web/dispatch.ts'
 import { tasks as taskProtocol } from '../protocols/ark-passthrough/tasks.ts'
 import type { ErrorDialectName } from '../protocols/protocols.ts'
 import { protocols } from '../protocols/protocols.ts'
+import { consoleEndpoints, consoleHeaders } from './console-endpoints.ts'
 import type { Endpoint, EndpointAuth, EndpointHandler, EndpointReply, EndpointRequest } from './endpoint.ts'
 import { listDialect, modelEndpoints } from './model-endpoints.ts'
 import { pageEndpoints } from './page-endpoints.ts'
@@ -30,6 +32,8 @@ export interface PathGroup {
   readonly negotiates?: boolean
   /** Whether browsers of other origins may call it. */
   readonly cors: boolean
+  /** Whether all answers tell the build of the console, so that open pages notice an upgrade. */
+  readonly tellsBuild?: boolean
   /** Headers of all answers, including refusals. */
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -53,8 +57,9 @@ export const pathGroups: readonly PathGroup[] = [
   { prefix: '/v1beta', auth: 'key', dialect: 'gemini', cors: true },
   { prefix: '/api/v3', auth: 'key', dialect: 'ark', cors: true },
   { prefix: '/api/public', auth: 'nobody', dialect: 'openai-chat', cors: true },
-  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false, headers: privateHeaders },
+  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false, headers: privateHeaders, tellsBuild: true },
   { prefix: '/api/auth', auth: 'nobody', dialect: 'openai-chat', cors: false, headers: privateHeaders },
+  { prefix: '/console', auth: 'nobody', dialect: 'openai-chat', cors: false, headers: consoleHeaders },
   { prefix: '', auth: 'nobody', dialect: 'openai-chat', cors: false },
 ]
 
@@ -68,6 +73,8 @@ export interface EndpointParts {
   readonly answerWeb: HandleWebRequest
   /** Built by the first request for one of them. */
   pages(): Promise<Pages>
+  /** The files of the web console; undefined: it is not served. */
+  readonly loadConsole: LoadStaticFiles | undefined
   isReady(): Promise<boolean>
   overloadLevel(): number
   ledgerState(): LedgerState
@@ -80,13 +87,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     () => ({ body: body() })
   const ownKey: EndpointHandler = async ({ caller }) => replyOrNotFound(caller && (await reportKey(caller)))
   return [
-    { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
-    { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
-    { ...responsesCall, method: 'POST', path: '/v1/responses', auth: 'key', sockets: true },
-    { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', kind: 'ark', call: protocols.ark },
-    { method: 'POST', path: '/api/v3/responses', auth: 'key', kind: 'ark', call: protocols['ark-responses'] },
-    ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
-    ...passthroughEndpoints,
+    ...callEndpoints,
     ...countEndpoints(countCall),
     ...responsesEndpoints(parts.responses),
 
@@ -94,7 +95,8 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 
     { method: 'GET', path: '/v1/key', auth: 'key', kind: 'own', answer: ownKey },
     ...modelEndpoints(publicData),
-    ...pageEndpoints(publicData, parts.pages),
+    ...pageEndpoints(publicData, parts.pages, parts.loadConsole !== undefined),
+    ...(parts.loadConsole === undefined ? [] : consoleEndpoints(parts.loadConsole)),
 
     ...managementEndpoints(parts.answerWeb),
 
@@ -103,6 +105,21 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   ]
 }
 
+const responsesCall = { kind: 'responses', call: protocols['openai-responses'] } as const
+const geminiCall = { method: 'POST', auth: 'key', kind: 'gemini', call: protocols.gemini } as const
+const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
+
+/** The calls that run through the ordinary pipeline. */
+export const callEndpoints: readonly Endpoint[] = [
+  { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
+  { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
+  { ...responsesCall, method: 'POST', path: '/v1/responses', auth: 'key', sockets: true },
+  { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', kind: 'ark', call: protocols.ark },
+  { method: 'POST', path: '/api/v3/responses', auth: 'key', kind: 'ark', call: protocols['ark-responses'] },
+  ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
+  ...passthroughEndpoints,
+]
+
 /** The management endpoints are a table of their own: management/resources/table.ts. */
 function managementEndpoints(answerWeb: HandleWebRequest): readonly Endpoint[] {
   // The body is limited before it is read, because under /api/auth the client is not authenticated yet.
@@ -110,10 +127,12 @@ function managementEndpoints(answerWeb: HandleWebRequest): readonly Endpoint[] {
     return await answerWeb({ ...ask, address: ask.address(), actor, readBody: () => readBody('json') })
   }
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-  return methods.flatMap((method): readonly Endpoint[] => [
+  const all = methods.flatMap((method): readonly Endpoint[] => [
     { method, path: '/api/web/*', auth: 'token', answer },
     { method, path: '/api/auth/*', auth: 'nobody', answer },
   ])
+  // A link cannot carry a token. What it carries instead is the ticket in its path.
+  return [{ method: 'GET', path: '/api/web/downloads/*', auth: 'nobody', answer }, ...all]
 }
 
 /** Endpoints of tasks and files, which are stored at an upstream and belong to an account. */
@@ -132,10 +151,6 @@ function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
     { ...ofFiles, counted: true, method: 'DELETE', path: `${filePath}/*`, answer: ask => files.delete(ask) },
   ]
 }
-
-const responsesCall = { kind: 'responses', call: protocols['openai-responses'] } as const
-const geminiCall = { method: 'POST', auth: 'key', kind: 'gemini', call: protocols.gemini } as const
-const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
 const replyOrNotFound = (body: string | undefined): EndpointReply | undefined =>
   body === undefined ? undefined : { body }

@@ -34,5 +34,8 @@ export function replyWithPage(page: CachedPage, ifNoneMatch: string | undefined)
   return isUnchanged ? { ...page, status: 304, body: '' } : { ...page, status: 200 }
 }
 
-const matchesEtag = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.split(',').some(entry => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag)
+/** Compares weakly, as If-None-Match does. */
+export const matchesEtag = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch.split(',').some(entry => entry.trim() === '*' || strong(entry.trim()) === strong(etag))
+
+const strong = (etag: string): string => etag.replace(/^W\//, '')

@@ -48,6 +48,8 @@ export interface ListenOptions {
   readonly port: number
   /** Whether other processes listen on the same port. The kernel spreads the connections. */
   readonly sharesPort?: boolean
+  /** How long a connection may not finish a request head, or be idle before its first request. */
+  readonly idleSeconds: number
   /** How long a caller may not read a complete answer, or be idle after it. */
   readonly answeredSeconds: number
   /** The largest message of a WebSocket. A larger one closes its connection with the code 1009. */
@@ -55,8 +57,6 @@ export interface ListenOptions {
   answer(arrival: Arrival): Promise<Response> | Response
 }
 
-/** For a connection that does not finish a request head, or is idle between two requests. */
-const IDLE_SECONDS = 10
 const HAND_OVER_MS = 2_000
 
 export function listen(options: ListenOptions): HttpServer {
@@ -64,7 +64,7 @@ export function listen(options: ListenOptions): HttpServer {
     hostname: options.host,
     port: options.port,
     reusePort: options.sharesPort ?? false,
-    idleTimeout: IDLE_SECONDS,
+    idleTimeout: options.idleSeconds,
     // Bun would refuse large bodies without an error message; body.ts refuses them in the caller's dialect.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: (request, server) => options.answer(new BunArrival(request, server, options.answeredSeconds)),

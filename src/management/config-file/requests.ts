@@ -29,8 +29,8 @@ export function buildClient(handle: ControlHandler): ManagementClient {
     const answer = await handle({ method, path, body, ...(query !== undefined && { query }) })
     const json = answer.status === 204 ? {} : ((await answer.json()) as Fields)
     if (answer.status < 400) return json
-    const { code, message, hint } = json.error as { code: string; message: string; hint?: string }
-    throw new RefusedRequest(hint ?? message, code)
+    const { code, message, sentence } = json.error as { code: string; message: string; sentence?: string }
+    throw new RefusedRequest(sentence ?? message, code)
   }
   return Object.assign((method: string, path: string, body?: unknown) => send(method, path, body), {
     get: (path: string, query: Record<string, unknown> = {}) =>

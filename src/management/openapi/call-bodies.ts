@@ -9,11 +9,27 @@ const model = text('The model: `<provider>/<model>`, its name alone, or a name t
 })
 const stream = flag('True: the answer comes as server-sent events.')
 const serviceTier = text('The service class, if the provider has several; each may have its own prices.')
-const anything = (description: string): JsonSchema => ({ description })
-const objects = (description: string): JsonSchema => listOf({ type: 'object' }, description)
-const anyText = (description: string): JsonSchema => ({ description, type: ['string', 'array'], items: {} })
+const string = { type: 'string' }
+/** An object whose fields are those of the dialect. */
+const part = openObject({})
+const wordOrObject = (description: string): JsonSchema => ({
+  ...openObject({}, [], description),
+  type: ['string', 'object'],
+})
+const objects = (description: string): JsonSchema => listOf(part, description)
+const textOr = (items: JsonSchema, description: string): JsonSchema => ({
+  description,
+  type: ['string', 'array'],
+  items,
+})
 
-const metadata = openObject({}, [], 'Strings by name; they are stored in the record of the call as its tags.')
+const metadata = {
+  description: 'Strings by name; they are stored in the record of the call as its tags.',
+  type: 'object',
+  additionalProperties: string,
+}
+/** A text, a list of tokens, or an object such as an image. */
+const textOrTokens = { ...openObject({}), type: ['string', 'integer', 'array', 'object'], items: { type: 'integer' } }
 
 const chatMessage = openObject(
   {
@@ -21,7 +37,7 @@ const chatMessage = openObject(
     content: {
       description: 'The content: a string, or a list of parts.',
       type: ['string', 'array', 'null'],
-      items: {},
+      items: part,
     },
   },
   ['role'],
@@ -37,11 +53,11 @@ const chatFields = {
   n: count('The number of answers.', { minimum: 1 }),
   service_tier: serviceTier,
   tools: objects('Functions that the model may call, and tools of the provider.'),
-  tool_choice: anything('Whether the model may or must call a tool, and which one.'),
+  tool_choice: wordOrObject('Whether the model may or must call a tool, and which one.'),
   response_format: openObject({ type: text('`text`, `json_object` or `json_schema`.') }),
   reasoning_effort: text('The reasoning effort of a reasoning model.'),
   temperature: { type: ['number', 'null'], description: 'From 0 to 2.' },
-  stop: anyText('The answer ends before one of these strings.'),
+  stop: textOr(string, 'The answer ends before one of these strings.'),
   user: text('The id of your end user; it is stored in the record.'),
   metadata,
 }
@@ -58,7 +74,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
       model,
       max_tokens: count('The largest number of tokens of the answer.', { minimum: 1 }),
       messages: { ...listOf(openObject({ role: text('`user` or `assistant`.') }, ['role'])), minItems: 1 },
-      system: anyText('The system prompt.'),
+      system: textOr(part, 'The system prompt.'),
       stream,
       tools: objects('Tools that the model may use.'),
       tool_choice: openObject({ type: text('`auto`, `any`, `tool` or `none`.') }),
@@ -72,7 +88,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     {
       model,
       messages: { ...listOf(openObject({ role: text('`user` or `assistant`.') }, ['role'])), minItems: 1 },
-      system: anyText('The system prompt.'),
+      system: textOr(part, 'The system prompt.'),
       tools: objects('Tools that the model may use.'),
     },
     ['model', 'messages'],
@@ -80,7 +96,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   ResponsesRequest: openObject(
     {
       model,
-      input: anyText('A string, or a list of items.'),
+      input: textOr(part, 'A string, or a list of items.'),
       instructions: { type: ['string', 'null'], description: 'Instructions for the model.' },
       stream,
       max_output_tokens: count('The largest number of tokens of the answer, including reasoning.'),
@@ -122,7 +138,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   CompletionsRequest: openObject(
     {
       model,
-      prompt: anyText('The text to continue.'),
+      prompt: textOr(textOrTokens, 'The text to continue.'),
       stream,
       max_tokens: count('The largest number of tokens of the answer.'),
       n: count('The number of answers.'),
@@ -132,7 +148,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   EmbeddingsRequest: openObject(
     {
       model,
-      input: anyText('A string, or a list of strings or tokens.'),
+      input: textOr(textOrTokens, 'A string, or a list of strings or tokens.'),
       dimensions: count('The number of dimensions of each vector.', { minimum: 1 }),
       encoding_format: text('`float` or `base64`.'),
     },
@@ -168,7 +184,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     {
       model,
       input: text('The text to speak.'),
-      voice: anything('The voice.'),
+      voice: wordOrObject('The voice.'),
       speed: { type: 'number', minimum: 0.25, maximum: 4, description: 'The speed of the speech.' },
       stream_format: text('`sse` for server-sent events; otherwise the answer is audio bytes.'),
     },
@@ -178,12 +194,12 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     {
       model,
       query: text('The query.'),
-      documents: listOf({}, 'The documents to rank.'),
+      documents: listOf(wordOrObject('A text, or an object with one.'), 'The documents to rank.'),
       top_n: count('The number of results.'),
     },
     ['model', 'query', 'documents'],
   ),
-  ModerationsRequest: openObject({ model, input: anyText('The text to check.') }, ['model', 'input']),
+  ModerationsRequest: openObject({ model, input: textOr(textOrTokens, 'The text to check.') }, ['model', 'input']),
   ContextRequest: openObject(
     {
       model,
@@ -195,9 +211,12 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   ContextChatRequest: openObject({ ...chatFields, context_id: text('The id that /api/v3/context/create returned.') }, [
     ...['model', 'messages', 'context_id'],
   ]),
-  TokenizationRequest: openObject({ model, text: anyText('A string, or a list of strings.') }, ['model', 'text']),
-  CompactRequest: openObject({ model, input: anyText('A string, or a list of items.') }, ['model']),
-  CountResponsesRequest: openObject({ model, input: anyText('A string, or a list of items.') }, ['model']),
+  TokenizationRequest: openObject({ model, text: textOr(string, 'A string, or a list of strings.') }, [
+    'model',
+    'text',
+  ]),
+  CompactRequest: openObject({ model, input: textOr(part, 'A string, or a list of items.') }, ['model']),
+  CountResponsesRequest: openObject({ model, input: textOr(part, 'A string, or a list of items.') }, ['model']),
   TaskRequest: openObject(
     {
       model,

@@ -1,6 +1,7 @@
 // Builds the OpenAPI 3.1 document of the whole interface from the endpoint rows, so that it matches the code.
 
 import { createHash } from 'node:crypto'
+import { assert } from '../../base/assert.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { WebEndpoint } from '../resources/endpoint.ts'
 import { callSchemas } from './call-bodies.ts'
@@ -8,7 +9,7 @@ import { describeCall } from './call-operations.ts'
 import { callRows } from './call-rows.ts'
 import { describeEndpoint } from './endpoint-operations.ts'
 import { errorSchemas, errorTable } from './error-answers.ts'
-import type { Operation } from './operation.ts'
+import type { Operation, OperationRoles } from './operation.ts'
 import { authErrors, operationErrors } from './operation-errors.ts'
 import { otherOperations } from './other-operations.ts'
 import { publicSchemas } from './public-schemas.ts'
@@ -27,11 +28,14 @@ export interface OpenApi {
   readonly 'x-weir-errors': typeof errorTable
 }
 
-export interface DocumentOperation extends Omit<Operation, 'method' | 'path' | 'tag' | 'auth' | 'who' | 'dialect'> {
+export interface DocumentOperation
+  extends Omit<Operation, 'method' | 'path' | 'tag' | 'auth' | 'who' | 'roles' | 'dialect'> {
   readonly tags: readonly [string]
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   /** Who may use the operation, in words. */
   readonly 'x-weir-who': string
+  /** The same as data; only in the management interface. */
+  readonly 'x-weir-roles'?: OperationRoles
 }
 
 const ABOUT = `A gateway for calls to large language models. One key, any dialect, every model; each call is limited,
@@ -41,7 +45,12 @@ Calls are made with an API key (\`wk-…\`). The management interface takes the 
 service token (\`wst-…\`), and no API key. Money is US dollars as decimal text. Times are UTC.
 
 Unknown fields are refused by name. Lists have pages: \`limit\`, \`after\`, \`sort\`. Resources that can be changed have
-an \`ETag\`. Send it as \`If-Match\`: if another change came in between, the answer is 412.`
+an \`ETag\`, and the same number as \`version\` in their rows. Send it as \`If-Match\`: if another change came in
+between, the answer is 412.
+
+\`x-weir-roles\` of a management operation is the least role that it needs: \`site\` for the whole site (null: none,
+\`member\`: everybody who is signed in), or \`account\` in the account of the request; one of both is enough. Its
+\`fields\` are the fields of the body that need a higher role for the site.`
 
 export interface DocumentParts {
   readonly endpoints: readonly WebEndpoint[]
@@ -74,7 +83,7 @@ export async function buildDocument({ endpoints, version, pause }: DocumentParts
       securitySchemes,
       headers,
       responses,
-      schemas: sorted({ ...errorSchemas, ...callSchemas, ...publicSchemas, ...Object.fromEntries(schemas.named) }),
+      schemas: sorted(union([errorSchemas, callSchemas, publicSchemas, Object.fromEntries(schemas.named)])),
     },
     'x-weir-errors': errorTable,
   }
@@ -155,6 +164,14 @@ const headers: Readonly<Record<string, object>> = {
 const sorted = <T>(named: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
+/** Two schemas of one name would hide one of them. */
+function union<T>(parts: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+  const all = parts.flatMap(part => Object.entries(part))
+  const named = Object.fromEntries(all)
+  assert(Object.keys(named).length === all.length, 'every schema must have a name of its own')
+  return named
+}
+
 interface SharedAnswers extends Pick<OpenApi, 'paths'> {
   readonly responses: Readonly<Record<string, object>>
 }
@@ -181,7 +198,7 @@ async function sharedAnswers(operations: readonly Operation[], pause: () => Prom
   }
   const paths: Record<string, Record<string, DocumentOperation>> = {}
   for (const operation of operations) {
-    const { method, path, tag, auth, who, dialect: _, responses: own, ...rest } = operation
+    const { method, path, tag, auth, who, roles, dialect: _, responses: own, ...rest } = operation
     const answers = Object.entries(own).map(([status, answer]) => {
       const isShared = uses.get(keyOf(answer))! > 1
       return [status, isShared ? { $ref: `#/components/responses/${nameOf(status, answer)}` } : answer] as const
@@ -193,6 +210,7 @@ async function sharedAnswers(operations: readonly Operation[], pause: () => Prom
         tags: [tagName(tag)],
         security: securityOf[auth],
         'x-weir-who': who,
+        ...(roles !== undefined && { 'x-weir-roles': roles }),
         responses: Object.fromEntries(answers),
       },
     }

@@ -1,11 +1,11 @@
 // Describes the management interface from its endpoint rows, with the same schemas that parse the requests.
 
 import type { ErrorCode } from '../../base/errors.ts'
-import type { EndpointAccess } from '../actor.ts'
-import { isForPeople, settersOf } from '../actor.ts'
+import { isForPeople, settersOf, staffRoleFor } from '../actor.ts'
 import type { WebEndpoint } from '../resources/endpoint.ts'
+import { isRead } from '../resources/endpoint.ts'
 import { describeErrors, describeOtherErrors } from './error-answers.ts'
-import type { Content, JsonSchema, OpenApiResponse, Operation, Parameter } from './operation.ts'
+import type { Content, JsonSchema, OpenApiResponse, Operation, OperationRoles, Parameter } from './operation.ts'
 import { headerRef, JSON_TYPE } from './operation.ts'
 import { authErrors, operationErrors } from './operation-errors.ts'
 import { sampleOf } from './samples.ts'
@@ -27,7 +27,8 @@ export function describeEndpoint(row: WebEndpoint, schemas: Schemas): Operation 
     summary,
     ...(reservedTexts.length > 0 && { description: reservedTexts.join(' ') }),
     auth: who === 'nobody' ? 'nobody' : isForPeople(who) ? 'session' : 'token',
-    who: whoText(who, method),
+    who: whoText(row),
+    roles: rolesOf(row),
     dialect: DIALECT,
     parameters: [...parametersOf(row, schemas), ...(isEdit(row) ? [ifMatch] : [])],
     ...(row.body && { requestBody: { required: true, content: { [JSON_TYPE]: bodyOf(row, schemas) } } }),
@@ -40,15 +41,24 @@ export function describeEndpoint(row: WebEndpoint, schemas: Schemas): Operation 
 }
 
 /** True if the endpoint changes or removes an existing resource. */
-const isEdit = ({ method, params }: WebEndpoint): boolean => method !== 'GET' && params !== undefined
+const isEdit = (row: WebEndpoint): boolean => !isRead(row) && row.params !== undefined
 
-function whoText(who: EndpointAccess, method: WebEndpoint['method']): string {
+function rolesOf(row: WebEndpoint): OperationRoles {
+  const { who, reserved } = row
+  const fields = reserved === undefined ? {} : { fields: reserved }
+  if (typeof who === 'string') return { site: who === 'nobody' ? null : 'member', account: null, ...fields }
+  if ('site' in who) return { site: who.site, account: null, ...fields }
+  return { site: staffRoleFor(isRead(row)), account: who.account, ...fields }
+}
+
+function whoText(row: WebEndpoint): string {
+  const { who } = row
   if (who === 'nobody') return 'everybody'
   if (who === 'person') return 'everybody who is signed in, but no service tokens'
   if (who === 'actor') return 'everybody who is signed in'
   if ('site' in who) return `${staff[who.site]}${who.onlyPeople ? ', but no service tokens' : ''}`
   const members = { viewer: 'members', developer: 'developers and managers', manager: 'managers' }[who.account]
-  return `${members} of the account; ${staff[method === 'GET' ? 'support' : 'admin']}`
+  return `${members} of the account; ${staff[staffRoleFor(isRead(row))]}`
 }
 
 const staff = { support: 'support, admins and owners', admin: 'admins and owners', owner: 'owners' } as const
@@ -101,7 +111,7 @@ function bodyOf({ body }: WebEndpoint, schemas: Schemas): Content {
 function answerOf(row: WebEndpoint, schemas: Schemas): OpenApiResponse {
   if (row.status === 204) return { description: 'Done.' }
   const schema = schemas.describe(row.answer, 'output')
-  const isList = row.query !== undefined && 'after' in row.query.shape
+  const isList = isListOf(row)
   const isOne = row.method !== 'DELETE' && (row.params !== undefined || row.status === 201)
   const headers = {
     ...(isList && { 'X-Weir-Clamped': headerRef('X-Weir-Clamped') }),
@@ -117,8 +127,9 @@ function answerOf(row: WebEndpoint, schemas: Schemas): OpenApiResponse {
 const asText: Content = { schema: { type: 'string' } }
 const formats: Readonly<Record<string, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson', json: JSON_TYPE }
 
-/** The content types of the answer: those of the query parameter `format`, else JSON. */
-function typesOf({ query }: WebEndpoint): readonly string[] {
+/** The content types of the answer: that of the row, those of the query parameter `format`, else JSON. */
+function typesOf({ query, contentType }: WebEndpoint): readonly string[] {
+  if (contentType !== undefined) return [contentType].flat()
   const { format } = (query?.shape ?? {}) as { format?: { unwrap?(): { options?: readonly string[] } } }
   const options = format?.unwrap?.().options
   return options?.map(option => formats[option] ?? 'text/plain') ?? [JSON_TYPE]
@@ -151,10 +162,17 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
 
 const verbs = { GET: 'get', POST: 'post', PUT: 'set', PATCH: 'update', DELETE: 'delete' } as const
 
+/** A list has pages. A stream continues after an event, and has none. */
+const isListOf = ({
+  method,
+  query,
+}: Pick<WebEndpoint, 'method'> & { readonly query?: WebEndpoint['query'] }): boolean =>
+  method === 'GET' && query !== undefined && 'after' in query.shape && 'limit' in query.shape
+
 /** `listTiers`, `getTier`, `createTier`, `updateTier`, `postKeyRotate`. */
 export function operationIdOf({ method, path, query, status }: WebEndpoint): string {
   const segments = path.split('/').slice(path.startsWith('/api/auth/') ? 2 : 3)
-  const isList = method === 'GET' && query !== undefined && 'after' in query.shape
+  const isList = isListOf({ method, query })
   const isNew = method === 'POST' && status === 201
   const verb = isList ? 'list' : isNew ? 'create' : verbs[method]
   const words = segments.flatMap((segment, at) => {

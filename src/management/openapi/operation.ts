@@ -1,6 +1,7 @@
 // The type of one OpenAPI operation, and helpers for its schemas and parameters.
 
 import type { ErrorDialectName } from '../../protocols/protocols.ts'
+import type { AccountRole, SiteRole } from '../actor.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -25,6 +26,19 @@ export interface OpenApiResponse {
   readonly 'x-weir-codes'?: readonly string[]
 }
 
+/**
+ * The least role that an operation needs, as data: for the site, or in the account that the request is about. One of both
+ * is enough. A person who may use it need not reach every row: see the operation.
+ */
+export interface OperationRoles {
+  /** Null: nobody need be signed in. `member`: everybody who is signed in. */
+  readonly site: SiteRole | null
+  /** Null: no role in an account is enough. */
+  readonly account: AccountRole | null
+  /** Fields of the body that need a higher role for the site, or the operator at the command line. */
+  readonly fields?: Readonly<Record<string, SiteRole | 'operator'>>
+}
+
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Contains `{name}` for each path parameter. */
@@ -37,6 +51,8 @@ export interface Operation {
   readonly auth: 'key' | 'session' | 'token' | 'nobody'
   /** Who may use the operation, in words. */
   readonly who: string
+  /** Who may use an operation of the management interface. */
+  readonly roles?: OperationRoles
   /** The dialect of its errors. */
   readonly dialect: ErrorDialectName
   readonly parameters: readonly Parameter[]

@@ -4,7 +4,17 @@ import type { ErrorCode } from '../../base/errors.ts'
 import type { ErrorDialectName } from '../../protocols/protocols.ts'
 import { describeErrors, describeOtherErrors } from './error-answers.ts'
 import type { JsonSchema, OpenApiResponse, Operation, Parameter } from './operation.ts'
-import { count, headerRef, JSON_TYPE, openObject, pathParameter, queryParameter, refTo, text } from './operation.ts'
+import {
+  count,
+  headerRef,
+  JSON_TYPE,
+  listOf,
+  openObject,
+  pathParameter,
+  queryParameter,
+  refTo,
+  text,
+} from './operation.ts'
 
 interface OtherRow {
   readonly path: string
@@ -68,7 +78,7 @@ const models: readonly OtherRow[] = [
     needsKey: true,
     parameters: pages,
     about: "List the models, in Google's form.",
-    schema: openObject({ models: { type: 'array', items: {} } }),
+    schema: openObject({ models: listOf(refTo('GeminiModelCard')), nextPageToken: { type: 'string' } }, ['models']),
   },
   {
     ...listed,
@@ -78,7 +88,7 @@ const models: readonly OtherRow[] = [
     dialect: 'gemini',
     needsKey: true,
     about: "Show a model, in Google's form.",
-    schema: openObject({ name: { type: 'string' } }),
+    schema: refTo('GeminiModelCard'),
   },
   {
     ...listed,
@@ -87,14 +97,14 @@ const models: readonly OtherRow[] = [
     dialect: 'ark',
     needsKey: true,
     about: "List the models, in Ark's form.",
-    schema: openObject({ data: { type: 'array', items: {} } }),
+    schema: openObject({ object: { const: 'list' }, data: listOf(refTo('ArkModelCard')) }, ['object', 'data']),
   },
   {
     ...listed,
     path: '/v1/key',
     id: 'getOwnKey',
     needsKey: true,
-    schema: refTo('KeyReport'),
+    schema: refTo('OwnKey'),
     about: 'Show the balance, limits and budgets of the key that is used.',
   },
 ]

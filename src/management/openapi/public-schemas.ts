@@ -30,6 +30,10 @@ const contextTokens = orNull(count('The context size: input and output tokens to
 const outputTokensMax = orNull(count('The largest number of output tokens; null: not known.'))
 const dialects = listOf({ type: 'string' }, 'The dialects in which the provider serves it without translation.')
 
+const money = { type: 'string', pattern: '^-?\\d+\\.\\d{2,}$' }
+const time = { type: 'string', format: 'date-time' }
+const patterns = orNull(listOf({ type: 'string' }))
+
 export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
   ModelCard: openObject(
     {
@@ -42,18 +46,84 @@ export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
     ['id', 'object', 'owned_by'],
   ),
   ModelList: openObject({ object: { const: 'list' }, data: listOf(refTo('ModelCard')) }, ['object', 'data']),
-  KeyReport: openObject(
+  GeminiModelCard: openObject(
+    {
+      name: text('`models/` and the name of the model in a call.'),
+      version: { type: 'string' },
+      displayName: { type: 'string' },
+      inputTokenLimit: { type: 'integer' },
+      outputTokenLimit: { type: 'integer' },
+      supportedGenerationMethods: listOf({ type: 'string' }),
+      thinking: { type: 'boolean' },
+    },
+    ['name', 'supportedGenerationMethods'],
+  ),
+  ArkModelCard: openObject(
+    {
+      id: text('The name of the model in a call.'),
+      name: { type: 'string' },
+      object: { const: 'model' },
+      created: { type: 'integer' },
+      domain: { type: 'string' },
+      task_type: listOf({ type: 'string' }),
+      token_limits: openObject({
+        context_window: { type: 'integer' },
+        max_output_token_length: { type: 'integer' },
+      }),
+    },
+    ['id', 'object'],
+  ),
+  OwnKey: openObject(
     {
       object: { const: 'key' },
       id: { type: 'string' },
       name: { type: 'string' },
       tier: { type: 'string' },
-      limits: openObject({}),
-      models: openObject({}),
-      account: openObject({ balance: { type: 'string' }, held: { type: 'string' } }),
-      budgets: listOf(openObject({})),
+      limits: closedObject({
+        requests_per_minute: { type: 'integer' },
+        remaining: { type: 'integer' },
+        others: listOf(
+          closedObject({
+            of: text('Whom the limit is for.'),
+            resource: { type: 'string', enum: ['requests', 'tokens', 'concurrency'] },
+            span: { type: ['string', 'null'], enum: ['minute', 'day', null] },
+            limit: { type: 'integer' },
+            remaining: { type: 'integer' },
+            resets_in_ms: { type: 'number' },
+          }),
+          'Other limits that apply to every model.',
+        ),
+      }),
+      expires_at: orNull(time),
+      models: closedObject({
+        allowed: patterns,
+        allowed_to_account: patterns,
+        denied: patterns,
+        required_tags: patterns,
+      }),
+      strict_cap: { type: 'boolean' },
+      keeps_bodies: { type: 'boolean' },
+      account: closedObject({
+        kind: { type: 'string', enum: ['prepaid', 'postpaid'] },
+        frozen: { type: 'boolean' },
+        balance: money,
+        held: money,
+        credit_limit: money,
+        available: { ...orNull(money), description: 'Null: only budgets stop a postpaid account.' },
+      }),
+      budgets: listOf(
+        closedObject({
+          scope: { type: 'string', enum: ['key', 'account'] },
+          span: { type: 'string', enum: ['day', 'month', 'total'] },
+          cap: money,
+          spent: money,
+          held: money,
+          left: money,
+          ends_at: orNull(time),
+        }),
+      ),
     },
-    ['object', 'id', 'tier', 'limits', 'account', 'budgets'],
+    ['object', 'id', 'tier', 'limits', 'models', 'account', 'budgets'],
   ),
   Readiness: openObject({ status: { type: 'string' }, overload: { type: 'integer' } }, ['status', 'overload']),
   PublicModel: closedObject({
@@ -107,6 +177,15 @@ export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
     name: { type: 'string' },
     notice: { type: ['string', 'null'], description: 'A notice of the operator for everybody.' },
     registration: flag('True: everybody may register.'),
+    logo: { type: ['string', 'null'], description: 'A PNG image as a data: URL.' },
+    accentHue: { type: ['integer', 'null'], description: 'The hue of the accent colour, in degrees.' },
+    supportUrl: { type: ['string', 'null'], description: 'Where people ask for help: https: or mailto:.' },
+    howToPay: {
+      anyOf: [closedObject({ en: { type: 'string' }, zh: { type: 'string' } }), { type: 'null' }],
+      description: 'How customers pay, as plain text in each language.',
+    },
+    defaultLanguage: { enum: ['en', 'zh', null], description: 'Null: the language of the browser.' },
+    reportingZone: { type: ['string', 'null'], description: 'The time zone in which days are shown.' },
     version: text('The version of Weir.'),
   }),
 }

@@ -30,8 +30,10 @@ const rows: readonly (readonly [tag: string, description: string])[] = [
   ['codes', 'Redemption codes that add money to an account.'],
   ['webhooks', 'URLs that receive events, such as a low balance.'],
   ['records', 'The records of calls.'],
+  ['live', 'Calls as they end, as a stream of events.'],
   ['statistics', 'Sums of calls, tokens, money and times.'],
   ['settings', 'The settings of the site.'],
+  ['gateway', 'The state of the gateway itself, and what is wrong with it.'],
   ['audit-log', 'Who changed what, when and from where; hash-chained.'],
 ]
 

@@ -8,6 +8,7 @@ import type { HealthState } from '../../routing/health/health.ts'
 import type { RouteRow, Rules } from '../../store/rules/rules.ts'
 import { noRules } from '../../store/rules/rules.ts'
 import { buildCatalogue } from '../../upstreams/catalogue.ts'
+import { siteDefaults, siteInfo } from '../services/site-settings.ts'
 import type { PublicData, PublicParts } from './public-data.ts'
 import { buildPublicData } from './public-data.ts'
 import { providerStatus } from './public-views.ts'
@@ -43,7 +44,7 @@ function open(overrides: PartOverrides = {}): { data: PublicData; prices: PriceB
   const shipped = catalogue.prices()
   const rows = findNewPrices(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
   const prices = buildPriceBook(shipped, rows)
-  const site = { name: 'Weir', notice: null, registration: false, version: '1' }
+  const site = siteInfo({ siteName: 'Weir', ...siteDefaults }, '1')
   const defaults = { rules: { current: noRules }, tiers: async () => [], standing: () => undefined, site: () => site }
   return { prices, data: buildPublicData({ catalogue, prices, ...defaults, ...overrides }) }
 }

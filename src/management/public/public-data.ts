@@ -14,6 +14,7 @@ import type { LiveRules } from '../../store/rules/live-rules.ts'
 import type { RouteRow } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
+import type { SiteInfo } from '../services/site-settings.ts'
 import type { OfferedModel, PublicTier } from './public-views.ts'
 import { multiplierText, providerStatus, publicModel, publicName, publicPrice, publicProvider } from './public-views.ts'
 
@@ -29,14 +30,6 @@ export interface PublicData {
   readonly listed: readonly ListedModel[]
   /** GET /v1/models/{id}; undefined for a model that callers cannot use. */
   modelById(id: string): string | undefined
-}
-
-export interface SiteInfo {
-  readonly name: string
-  readonly notice: string | null
-  /** True if everybody may register. */
-  readonly registration: boolean
-  readonly version: string
 }
 
 export interface PublicParts {

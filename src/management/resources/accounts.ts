@@ -7,15 +7,17 @@ import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { AccountDetails } from '../../store/queries/accounts.ts'
 import type { Scope } from '../../store/queries/paging.ts'
+import { KEYS_COUNTED_MAX } from '../../store/queries/use.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, managedBy, time, usd } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, time, usd, version } from './endpoint.ts'
 import { label, modelPatterns, tierName, yesNo } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
+import { shownUse, useFields, usesOf, withUse } from './use-fields.ts'
 
 const accountType = z.enum(['personal', 'team'])
 const kind = z
@@ -31,7 +33,7 @@ export const accountSettings = {
   denies: modelPatterns,
 }
 
-const Account = z
+export const Account = z
   .object({
     id: z.string(),
     name: z.string(),
@@ -48,9 +50,21 @@ const Account = z
     frozen: z.boolean(),
     frozenSince: time.nullable(),
     created: time,
+    version,
     managedBy,
   })
   .meta({ id: 'Account' })
+
+const ListedAccount = Account.extend({
+  use: z
+    .object({
+      ...useFields,
+      keys: z.number().meta({ description: `Keys that are not revoked; at most ${KEYS_COUNTED_MAX} are counted` }),
+    })
+    .meta({ id: 'AccountUse' })
+    .nullable()
+    .meta({ description: 'Null without `use=true`' }),
+}).meta({ id: 'ListedAccount' })
 
 const params = z.object({ account: idOf('acc') })
 const Change = z.strictObject({ ...accountSettings, frozen: z.boolean() }).partial()
@@ -64,7 +78,7 @@ const Wanted = z.strictObject({
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
 
-function shown({ frozenMs, createdMs, version: _, ...account }: AccountDetails): z.input<typeof Account> {
+export function shownAccount({ frozenMs, createdMs, ...account }: AccountDetails): z.input<typeof Account> {
   const { balance, creditLimit, held } = account
   const available = usdText(String(BigInt(balance) + BigInt(creditLimit) - BigInt(held)))
   return {
@@ -103,7 +117,7 @@ type Shown = (id: number, scope: Scope | null) => Promise<{ body: z.input<typeof
 function buildShow({ queryWorker }: ManagementParts): Shown {
   return async (id, scope) => {
     const account = requireFound(await queryWorker.query('account', { id, scope }))
-    return { body: shown(account), version: account.version }
+    return { body: shownAccount(account), version: account.version }
   }
 }
 
@@ -121,13 +135,22 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           type: accountType.optional(),
           kind: kind.optional(),
           frozen: yesNo.optional(),
+          use: withUse,
         },
-        ['created', 'name'],
+        ['created', 'name', 'balance'],
       ),
-      answer: listOf(Account),
-      async run({ query, scope }) {
+      answer: listOf(ListedAccount),
+      async run({ query: { use, ...query }, scope }) {
         const ask = buildListQuery(query, scope, '-created')
-        return listAnswer(await parts.queryWorker.query('accounts', ask), ask, shown)
+        const page = await parts.queryWorker.query('accounts', ask)
+        const uses = use === true ? await usesOf(parts, 'accountUse', page.rows) : new Map<number, never>()
+        return listAnswer(page, ask, account => {
+          const found = uses.get(account.id)
+          return {
+            ...shownAccount(account),
+            use: found === undefined ? null : { ...shownUse(found), keys: found.keys },
+          }
+        })
       },
     }),
     endpoint({

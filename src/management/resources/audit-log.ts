@@ -1,14 +1,16 @@
 // Endpoints for the audit log: who changed what, when and from where; and a check of its hash chain.
 
 import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { AuditCheckResult } from '../../store/queries/audit-log.ts'
 import { subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { formatChanges } from '../services/audit-changes.ts'
+import { Changes, formatChanges } from '../services/audit-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, timeInput } from './endpoint.ts'
+import { yesNo } from './fields.ts'
 import { buildListQuery, listAnswer } from './list-queries.ts'
 
 const AuditRow = z
@@ -16,15 +18,24 @@ const AuditRow = z
     seq: z.number(),
     made: time,
     actor: z.string(),
+    actorName: z.string().nullable().meta({ description: 'The name of the person or the service token' }),
     address: z.string().nullable(),
     request: z.string().nullable(),
     action: z.string(),
     target: z.string(),
+    targetName: z.string().nullable(),
     account: z.string().nullable(),
-    changes: z
-      .unknown()
-      .meta({ description: 'For each field the old and the new value, or other details of the action' }),
+    accountName: z.string().nullable(),
+    changes: Changes,
     hash: z.string(),
+    hashBefore: z
+      .string()
+      .optional()
+      .meta({ description: 'With `raw`: the hash of the row before; of the first row, zeros' }),
+    hashedText: z
+      .string()
+      .optional()
+      .meta({ description: 'With `raw`: `hash` is the SHA-256 of the bytes of `hashBefore`, followed by this text' }),
   })
   .meta({ id: 'AuditRow' })
 
@@ -43,21 +54,30 @@ export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly We
           account: idOf('acc').optional(),
           from: timeInput.optional(),
           before: timeInput.optional(),
+          raw: yesNo.optional().meta({ description: 'Only for staff: each row also has what is hashed' }),
         },
         ['seq'],
       ),
       answer: listOf(AuditRow),
-      async run({ query, scope, actor }) {
+      async run({ query: { raw = false, ...query }, scope, actor }) {
+        // The text has the addresses of all people.
+        if (raw && scope !== null)
+          throw new Refusal('role_too_low', 'raw', { param: 'raw', hint: 'Only staff may set "raw".' })
         const ask = buildListQuery(query, scope, '-seq')
         // The address of another person is only for staff.
         const maySeeAddress = (by: string): boolean => scope === null || by === subjectOf(actor)
-        return listAnswer(await queryWorker.query('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
-          ...row,
-          address: maySeeAddress(row.actor) ? row.address : null,
-          changes: formatChanges(row.action, changes),
-          made: timeText(madeMs),
-          account: accountId === null ? null : textId('acc', accountId),
-        }))
+        const page = await queryWorker.query(raw ? 'rawAuditLog' : 'auditLog', ask)
+        return listAnswer<(typeof page.rows)[number], z.input<typeof AuditRow>>(
+          page,
+          ask,
+          ({ madeMs, accountId, changes, ...row }) => ({
+            ...row,
+            address: maySeeAddress(row.actor) ? row.address : null,
+            changes: formatChanges(row.action, changes),
+            made: timeText(madeMs),
+            account: accountId === null ? null : textId('acc', accountId),
+          }),
+        )
       },
     }),
     endpoint({

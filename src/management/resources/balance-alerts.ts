@@ -6,7 +6,7 @@ import { moneyText } from '../../store/ledger/money-text.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, noContent } from './endpoint.ts'
+import { endpoint, idOf, noContent, version } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { money, positiveUsd } from './money-input.ts'
 
@@ -16,6 +16,7 @@ const BalanceAlert = z
   .object({
     threshold: money.nullable().meta({ description: 'Null: no threshold, so the balance is never low.' }),
     state: z.enum(levels).nullable().meta({ description: 'The state of the last event.' }),
+    version,
   })
   .meta({ id: 'BalanceAlert' })
 
@@ -24,9 +25,13 @@ const path = '/api/web/accounts/{account}/balance-alert'
 
 export function balanceAlertEndpoints({ queryWorker, writer }: ManagementParts): readonly WebEndpoint[] {
   async function show(id: number, scope: Scope | null) {
-    const { threshold, level, version } = requireFound(await queryWorker.query('balanceAlert', { id, scope }))
+    const row = requireFound(await queryWorker.query('balanceAlert', { id, scope }))
+    const { threshold, level } = row
     const state = level === null ? null : levels[level]!
-    return { body: { threshold: threshold === null ? null : usdText(threshold), state }, version }
+    return {
+      body: { threshold: threshold === null ? null : usdText(threshold), state, version: row.version },
+      version: row.version,
+    }
   }
   return [
     endpoint({

@@ -10,13 +10,13 @@ import type { BudgetDetails } from '../../store/queries/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { periodEnd } from '../services/budget-period.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, noContent, time, usd } from './endpoint.ts'
+import { endpoint, idOf, noContent, time, usd, version } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
 export const budgetSpan = z.enum(['total', 'day', 'month'])
 
-const Budget = z
+export const Budget = z
   .object({
     span: budgetSpan,
     cap: usd,
@@ -24,13 +24,14 @@ const Budget = z
     held: usd,
     left: usd,
     ends: time.nullable().meta({ description: 'The end of the current day or month (UTC); null for a total budget' }),
+    version,
   })
   .meta({ id: 'Budget' })
 
 type Owner = 'key' | 'account'
 type BudgetRequest = Pick<ManagementRequest<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
 
-function shown({ cap, spent, held, ...budget }: BudgetDetails, nowMs: number): z.input<typeof Budget> {
+export function shownBudget({ cap, spent, held, ...budget }: BudgetDetails, nowMs: number): z.input<typeof Budget> {
   const left = BigInt(cap) - BigInt(spent) - BigInt(held)
   return {
     span: budget.span as BudgetSpan,
@@ -39,6 +40,7 @@ function shown({ cap, spent, held, ...budget }: BudgetDetails, nowMs: number): z
     held: usdText(held),
     left: usdText(String(left > 0n ? left : 0n)),
     ends: timeOrNull(periodEnd(budget.span as BudgetSpan, nowMs)),
+    version: budget.version,
   }
 }
 
@@ -66,7 +68,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       summary: `List the budgets of ${ownerNames[of]}.`,
       params: owner,
       answer: z.object({ data: z.array(Budget) }),
-      run: async ask => ({ body: { data: (await read(ask)).map(budget => shown(budget, dateMs())) } }),
+      run: async ask => ({ body: { data: (await read(ask)).map(budget => shownBudget(budget, dateMs())) } }),
     }),
     endpoint({
       method: 'PUT',
@@ -93,7 +95,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
           none: removed,
         })
         const budget = requireFound((await read(ask)).find(row => row.span === wanted))
-        return { body: shown(budget, dateMs()), version: budget.version }
+        return { body: shownBudget(budget, dateMs()), version: budget.version }
       },
     }),
     endpoint({

@@ -6,6 +6,7 @@ import { Secret } from '../../base/secrets/secret.ts'
 import { ForbiddenAddress, InvalidAddress } from '../../http/address/operator-address.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import { managedBy, time } from './endpoint.ts'
+import { jsonValue } from './fields.ts'
 
 export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
 export const channelId = z
@@ -18,7 +19,7 @@ export const channelId = z
 const tag = z.string().regex(/^[a-z0-9-]{1,40}$/)
 const cap = z.number().int().min(1).max(bounds.channelCapMax).nullable()
 const path = z.string().max(129)
-const fields = z.record(path, z.unknown())
+const fields = z.record(path, jsonValue)
 
 /** Settings that every channel has. */
 export const rule = {
@@ -130,7 +131,7 @@ export const Channel = z
     foreignIds: z.boolean(),
     headers,
     parameters,
-    times: z.record(z.string(), z.number()),
+    times,
     health: Health.nullable(),
     version: z.number().meta({ description: '0 if the channel has no stored settings yet' }),
     author: z.string().nullable(),

@@ -55,6 +55,10 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
    * only be changed there. A change of something that no file describes, such as the text of a key, is not listed.
    */
   changes?(params: Out<P>, body: Out<B>): readonly string[]
+  /** A request with a body that changes nothing: whoever may read may send it. */
+  readonly onlyReads?: true
+  /** The content type of the answer, where it is not JSON and not chosen by `format`. */
+  readonly contentType?: string | readonly string[]
   /** Default 200. */
   readonly status?: 201 | 202 | 204
   run(ask: ManagementRequest<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
@@ -65,6 +69,10 @@ export interface WebEndpoint extends Omit<EndpointRow<Shape, Shape, Schema, Sche
   changes?(params: never, body: never): readonly string[]
   run(ask: ManagementRequest<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
 }
+
+/** Whether a request only reads. */
+export const isRead = ({ method, onlyReads }: Pick<WebEndpoint, 'method' | 'onlyReads'>): boolean =>
+  method === 'GET' || onlyReads === true
 
 export const endpoint = <A extends Schema, P extends Shape | undefined, Q extends Shape | undefined, B>(
   row: EndpointRow<P, Q, B, A>,
@@ -122,4 +130,6 @@ export const managedBy = z
   .nullable()
   .default(null)
   .meta({ description: 'file: the configuration file of the gateway describes this, so it can only be changed there' })
+/** In the answers of everything that a request with If-Match can change. */
+export const version = z.number().meta({ description: 'The version, as in the ETag; for If-Match' })
 export const noContent = z.null()

@@ -5,6 +5,32 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { timeInput } from './endpoint.ts'
 
+type Json = Readonly<Record<string, unknown>>
+
+/** A value that is JSON of any form. Its schema names the forms, so that a generated client has a type for it. */
+export const jsonValue = z.unknown().meta({
+  id: 'JsonValue',
+  description: 'Any JSON value',
+  type: ['string', 'number', 'boolean', 'object', 'array', 'null'],
+})
+
+/** An object whose code checks it by itself, and whose JSON Schema comes from that code. */
+export const describedObject = (id: string, description: string, schema: Json) =>
+  z.looseObject({}).meta({ ...schema, id, description })
+
+/** Replaces the parts of a JSON Schema that the OpenAPI document has under a name by references to them. */
+export function withReferences(schema: Json, names: ReadonlyMap<Json, string>): Json {
+  const replaced = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(replaced)
+    if (typeof value !== 'object' || value === null) return value
+    const name = names.get(value as Json)
+    return name === undefined ? inner(value as Json) : { $ref: `#/components/schemas/${name}` }
+  }
+  const inner = (value: Json): Json =>
+    Object.fromEntries(Object.entries(value).map(([field, one]) => [field, replaced(one)]))
+  return inner(schema)
+}
+
 export const label = z
   .string()
   .trim()

@@ -12,7 +12,7 @@ import type { Actor } from '../actor.ts'
 import { accountRoles, actorIdOf, isAtLeast, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole, email, siteRole, token } from './people-fields.ts'
 
@@ -32,6 +32,7 @@ const Invitation = z
     state,
     made: time,
     expires: time,
+    version,
   })
   .meta({ id: 'Invitation' })
 
@@ -56,6 +57,7 @@ export const showInvitation = (row: InvitationView, nowMs: number) => ({
   state: stateOf(row, nowMs),
   made: timeText(row.madeMs),
   expires: timeText(row.expiresMs),
+  version: row.version,
 })
 
 export const forbidden = (): Refusal => new Refusal('role_too_low', 'the role is above their own')
@@ -118,8 +120,8 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
         const times = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
         const result = await writer.run('invite', { actorId: actorIdOf(actor), ...invitation, ...times }, by)
         requireDone(result, { forbidden, too_many: tooMany, account_unknown: resourceUnknown })
-        const { version, ...row } = requireFound(await queryWorker.query('invitation', { id }))
-        return { body: { ...showInvitation({ ...row, version }, dateMs()), token: secret }, version }
+        const row = requireFound(await queryWorker.query('invitation', { id }))
+        return { body: { ...showInvitation(row, dateMs()), token: secret }, version: row.version }
       },
     }),
     ...acceptAndRevokeEndpoints(parts),

@@ -16,13 +16,15 @@ import type { ManagementParts } from '../management-parts.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
 import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/keys.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
+import { Budget, shownBudget } from './budgets.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput, version } from './endpoint.ts'
 import { expiry, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
+import { shownUse, useFields, usesOf, withUse } from './use-fields.ts'
 
 const range = z
   .string()
@@ -87,9 +89,31 @@ const Key = z
     keepsBodies: z.boolean(),
     strict: z.boolean(),
     explains: z.boolean(),
+    version,
     managedBy,
   })
   .meta({ id: 'Key' })
+
+const ListedKey = Key.extend({
+  use: z
+    .object({ ...useFields, budgets: z.array(Budget) })
+    .meta({ id: 'KeyUse' })
+    .nullable()
+    .meta({ description: 'Null without `use=true`' }),
+}).meta({ id: 'ListedKey' })
+
+/** What to do with many keys at once. */
+const bulkActions = ['disable', 'enable', 'revoke'] as const
+const KEYS_AT_ONCE_MAX = 100
+const BulkResult = z
+  .object({
+    key: z.string(),
+    result: z.enum(['done', 'unknown', 'revoked', 'playground']).meta({
+      description:
+        'unknown: there is no such key, or you may not change it; revoked: it was revoked before; playground: such a key can only be revoked',
+    }),
+  })
+  .meta({ id: 'BulkResult' })
 
 /** A key with its text. */
 const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
@@ -111,12 +135,12 @@ type Shown = (id: number, scope: Scope | null) => Promise<{ body: z.input<typeof
 
 function buildShow({ queryWorker, dateMs }: ManagementParts): Shown {
   return async (id, scope) => {
-    const { version, ...key } = requireFound(await queryWorker.query('key', { id, scope }))
-    return { body: shown(key, dateMs()), version }
+    const key = requireFound(await queryWorker.query('key', { id, scope }))
+    return { body: shown(key, dateMs()), version: key.version }
   }
 }
 
-function shown(key: Omit<KeyDetails, 'version'>, nowMs: number): z.input<typeof Key> {
+function shown(key: KeyDetails, nowMs: number): z.input<typeof Key> {
   const { createdMs, expiresMs, revokedMs, disabledMs, oldUntilMs, accountId, ...rest } = key
   return {
     ...rest,
@@ -147,6 +171,10 @@ const accountMissing = (): Refusal =>
   new Refusal('field_missing', 'account', { param: 'account', hint: 'Send "account".' })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
 const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
+const isPlayground = (): Refusal =>
+  new Refusal('state_unfit', 'playground', {
+    hint: 'This key belongs to a playground and ends by itself. Revoke it instead.',
+  })
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'keys', {
     hint: `An account may have at most ${bounds.keysOfAccountMax} keys. Revoke some first.`,
@@ -154,7 +182,12 @@ const tooMany = (): Refusal =>
 
 export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => {
   const show = buildShow(parts)
-  return [...readEndpoints(parts, show), ...writeEndpoints(parts, show), ...rotateAndRevokeEndpoints(parts, show)]
+  return [
+    ...readEndpoints(parts, show),
+    ...writeEndpoints(parts, show),
+    ...rotateAndRevokeEndpoints(parts, show),
+    bulkEndpoint(parts),
+  ]
 }
 
 function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
@@ -174,11 +207,12 @@ function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoin
           suffix: z.string().max(10).optional().meta({ description: 'The last four characters of the key' }),
           from: timeInput.optional(),
           before: timeInput.optional(),
+          use: withUse,
         },
         ['created', 'name'],
       ),
-      answer: listOf(Key),
-      async run({ query: { state, from, before, ...query }, scope }) {
+      answer: listOf(ListedKey),
+      async run({ query: { state, from, before, use, ...query }, scope }) {
         const nowMs = dateMs()
         const filters = {
           ...stateFilters(state, nowMs),
@@ -186,7 +220,13 @@ function readEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoin
           ...(before !== undefined && { before: idAtMs(before) }),
         }
         const ask = buildListQuery({ ...query, ...filters }, scope, '-created')
-        return listAnswer(await queryWorker.query('keys', ask), ask, key => shown(key, nowMs))
+        const page = await queryWorker.query('keys', ask)
+        const uses = use === true ? await usesOf(parts, 'keyUse', page.rows) : new Map<number, never>()
+        return listAnswer(page, ask, key => {
+          const found = uses.get(key.id)
+          const budgets = found?.budgets.map(budget => shownBudget(budget, nowMs)) ?? []
+          return { ...shown(key, nowMs), use: found === undefined ? null : { ...shownUse(found), budgets } }
+        })
       },
     }),
     endpoint({
@@ -260,7 +300,12 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       async run({ params: { key: id }, body, scope, by }) {
         const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
         if (result.done === 'tier_unknown') throw await tierUnknown(parts, body.tier)
-        requireDone(result, { unknown: resourceUnknown, revoked: isRevoked, name_taken: nameTaken })
+        requireDone(result, {
+          unknown: resourceUnknown,
+          revoked: isRevoked,
+          playground: isPlayground,
+          name_taken: nameTaken,
+        })
         const { body: key, version } = await show(id, scope)
         return { body: { ...key, warnings: warningsFor(parts, body) }, version }
       },
@@ -287,7 +332,7 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       answer: NewKey,
       async run({ params: { key: id }, body, scope, by }) {
         const { text, result } = await rotateApiKey(parts, { id, scope, by }, body.overlapSeconds * 1_000)
-        requireDone(result, { unknown: resourceUnknown, revoked: isRevoked })
+        requireDone(result, { unknown: resourceUnknown, revoked: isRevoked, playground: isPlayground })
         const { body: key, version } = await show(id, null)
         return { body: { ...key, key: text }, version }
       },
@@ -307,4 +352,30 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       },
     }),
   ]
+}
+
+function bulkEndpoint(parts: ManagementParts): WebEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/api/web/keys/bulk',
+    who: { account: 'developer' },
+    summary: 'Disable, enable or revoke many API keys. The answer has the result for each of them.',
+    body: z.strictObject({ action: z.enum(bulkActions), keys: z.array(idOf('key')).min(1).max(KEYS_AT_ONCE_MAX) }),
+    changes: (_params, { keys }) => keys.map(key => `keys/${textId('key', key)}`),
+    answer: z.object({ data: z.array(BulkResult) }),
+    async run({ body: { action, keys }, scope, by: { expectedVersion: _, ...by } }) {
+      const change = (id: number) =>
+        action === 'revoke'
+          ? revokeKey(parts, { id, scope, by })
+          : changeKey(parts, { id, scope, by }, { disabled: action === 'disable' })
+      const results = [...new Set(keys)].map(async id => {
+        const { done } = await change(id)
+        const isRefused = done === 'unknown' || done === 'playground' || (done === 'revoked' && action !== 'revoke')
+        return { key: textId('key', id), result: isRefused ? done : ('done' as const) }
+      })
+      const data = await Promise.all(results)
+      if (data.every(({ result }) => result === 'unknown')) throw resourceUnknown()
+      return { body: { data } }
+    },
+  })
 }

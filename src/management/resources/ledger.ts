@@ -31,6 +31,14 @@ const descriptions: Readonly<Record<string, string>> = {
   clearing: 'The money that came in from outside.',
 }
 
+export const books = z.enum(['agree', 'do not agree', 'not looked at yet'])
+
+/** What the last audits say about the ledger. */
+export function booksOf({ state, findings }: ManagementParts['auditor']): z.output<typeof books> {
+  if (findings.length > 0) return 'do not agree'
+  return state.auditedMs === null ? 'not looked at yet' : 'agree'
+}
+
 export function ledgerEndpoints({ queryWorker, auditor }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
@@ -67,20 +75,17 @@ export function ledgerEndpoints({ queryWorker, auditor }: ManagementParts): read
       who: { site: 'support' },
       summary: 'Show the findings of the ledger audit, which runs again and again while calls go on.',
       answer: z.object({
-        books: z.enum(['agree', 'do not agree', 'not looked at yet']),
+        books,
         audited: time.nullable(),
         findings: z.array(Finding),
       }),
       async run() {
-        const { auditedMs } = auditor.state
         const findings = auditor.findings.map(({ check, accountId, text }) => ({
           check,
           account: accountId === null ? null : textId('acc', accountId),
           finding: text,
         }))
-        const result = auditedMs === null ? ('not looked at yet' as const) : ('agree' as const)
-        const audited = timeOrNull(auditedMs)
-        return { body: { books: findings.length > 0 ? ('do not agree' as const) : result, audited, findings } }
+        return { body: { books: booksOf(auditor), audited: timeOrNull(auditor.state.auditedMs), findings } }
       },
     }),
   ]

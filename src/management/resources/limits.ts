@@ -11,7 +11,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { limitWarning } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, managedBy, noContent } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, version } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 
@@ -27,10 +27,13 @@ const Limit = z
     span,
     amount: whole,
     key: z.string().nullable(),
+    keyName: z.string().nullable(),
     account: z.string().nullable(),
+    accountName: z.string().nullable(),
     tier: z.string().nullable(),
     model: z.string().nullable(),
     per,
+    version,
     managedBy,
   })
   .meta({ id: 'Limit' })
@@ -53,7 +56,7 @@ const Wanted = z.strictObject({
 
 const params = z.object({ limit: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) })
 
-const shown = ({ keyId, accountId, version: _, ...limit }: LimitDetails): z.input<typeof Limit> =>
+const shown = ({ keyId, accountId, ...limit }: LimitDetails): z.input<typeof Limit> =>
   ({
     ...limit,
     key: keyId === null ? null : textId('key', keyId),
@@ -92,9 +95,9 @@ const buildShow =
 
 /** The limit with warnings about it. */
 const buildShowWritten = (parts: ManagementParts) => async (id: number) => {
-  const { body, version } = await buildShow(parts)(id)
-  const { warning } = limitWarning(body.model, parts)
-  return { body: { ...body, warnings: warning === undefined ? [] : [warning] }, version }
+  const shownLimit = await buildShow(parts)(id)
+  const { warning } = limitWarning(shownLimit.body.model, parts)
+  return { ...shownLimit, body: { ...shownLimit.body, warnings: warning === undefined ? [] : [warning] } }
 }
 
 function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {

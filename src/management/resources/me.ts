@@ -4,15 +4,41 @@ import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
+import type { Actor } from '../actor.ts'
 import { accountRoles, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SignInService } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, noContent, time } from './endpoint.ts'
+import { endpoint, noContent, time, version } from './endpoint.ts'
 import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole, email, password, personName, siteRole } from './people-fields.ts'
+import { language, zone } from './site-look.ts'
 
-const Me = z
+const themes = ['system', 'light', 'dark'] as const
+const densities = ['dense', 'comfortable'] as const
+const preferenceFields = { language, zone, theme: z.enum(themes), density: z.enum(densities) }
+
+const Preferences = z
+  .object({
+    language: language.nullable().meta({ description: 'Null: that of the site' }),
+    zone: zone
+      .nullable()
+      .meta({ description: 'The time zone (IANA) of times; null: that of the site, else of the browser' }),
+    theme: preferenceFields.theme.nullable(),
+    density: preferenceFields.density.nullable(),
+  })
+  .meta({ id: 'Preferences' })
+
+/** Missing fields stay; null removes a preference. */
+const PreferenceChanges = z.strictObject(
+  Object.fromEntries(Object.entries(preferenceFields).map(([name, field]) => [name, field.nullable().optional()])) as {
+    [Name in keyof typeof preferenceFields]: z.ZodOptional<z.ZodNullable<(typeof preferenceFields)[Name]>>
+  },
+)
+
+const noPreferences: z.infer<typeof Preferences> = { language: null, zone: null, theme: null, density: null }
+
+export const Me = z
   .object({
     /** Null: the operator at the command line. */
     id: z.string().nullable(),
@@ -23,6 +49,8 @@ const Me = z
     secondFactor: z.boolean(),
     created: time.nullable(),
     accounts: z.array(z.object({ account: z.string(), name: z.string(), role: accountRole })),
+    preferences: Preferences,
+    version,
   })
   .meta({ id: 'Me' })
 
@@ -31,24 +59,32 @@ const notByMembers = (): Refusal =>
   new Refusal('role_too_low', 'email', { param: 'email', hint: 'Only an admin can change your email address.' })
 const passwordNeeded = { param: 'currentPassword', hint: 'Send your password in "currentPassword".' }
 
-export function meEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
-  const { queryWorker, writer, dateMs } = parts
-  async function show({ personId, role, sessionId }: { personId: number; role: string; sessionId: number }) {
-    const session = textId('ses', sessionId)
-    const own = { session, role: role as z.infer<typeof siteRole> }
-    if (personId === 0) {
-      const operator = { id: null, email: null, name: 'operator', secondFactor: false, created: null, accounts: [] }
-      return { body: { ...operator, ...own } }
-    }
-    const { version, createdMs, accounts, ...person } = requireFound(await queryWorker.query('me', { id: personId }))
-    const members = accounts.map(({ accountId, name, rank }) => ({
-      account: textId('acc', accountId),
-      name,
-      role: accountRoles[rank - 1]!,
-    }))
-    const created = timeText(createdMs)
-    return { body: { ...person, ...own, id: textId('usr', personId), created, accounts: members }, version }
+/** The profile of a signed-in person; undefined if the person does not exist. */
+export async function showMe(
+  { queryWorker }: Pick<ManagementParts, 'queryWorker'>,
+  { personId, role, sessionId }: Pick<Actor, 'personId' | 'role' | 'sessionId'>,
+) {
+  const own = { session: textId('ses', sessionId), role }
+  if (personId === 0) {
+    const operator = { id: null, email: null, name: 'operator', secondFactor: false, created: null, accounts: [] }
+    return { body: { ...operator, ...own, preferences: noPreferences, version: 0 } }
   }
+  const row = await queryWorker.query('me', { id: personId })
+  if (row === null) return undefined
+  const { createdMs, accounts, preferences: stored, ...person } = row
+  const preferences = { ...noPreferences, ...(JSON.parse(stored ?? '{}') as Partial<typeof noPreferences>) }
+  const members = accounts.map(({ accountId, name, rank }) => ({
+    account: textId('acc', accountId),
+    name,
+    role: accountRoles[rank - 1]!,
+  }))
+  const shown = { id: textId('usr', personId), created: timeText(createdMs), accounts: members, preferences }
+  return { body: { ...person, ...own, ...shown }, version: row.version }
+}
+
+export function meEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
+  const { writer, dateMs } = parts
+  const show = async (actor: Actor) => requireFound(await showMe(parts, actor))
   return [
     endpoint({
       method: 'GET',
@@ -63,11 +99,13 @@ export function meEndpoints(parts: ManagementParts, signing: SignInService): rea
       path: '/api/web/me',
       who: 'person',
       summary:
-        'Change your name, or your email address with your current password. Members must ask an admin for the latter.',
+        'Change your name or your preferences, or your email address with your current password. Members must ask an ' +
+        'admin for the latter.',
       body: z.strictObject({
         name: personName.optional(),
         email: email.optional(),
         currentPassword: password.optional(),
+        preferences: PreferenceChanges.optional(),
       }),
       answer: Me,
       async run({ actor, body: { currentPassword, ...body }, by, ...visit }) {

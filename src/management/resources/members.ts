@@ -8,13 +8,13 @@ import type { MemberView } from '../../store/queries/people.ts'
 import { accountRoles, actorIdOf, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { forbidden } from './invitations.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole } from './people-fields.ts'
 
 const Member = z
-  .object({ user: z.string(), email: z.string(), name: z.string(), role: accountRole, added: time })
+  .object({ user: z.string(), email: z.string(), name: z.string(), role: accountRole, added: time, version })
   .meta({ id: 'Member' })
 
 const account = idOf('acc')
@@ -26,6 +26,7 @@ const show = (row: MemberView) => ({
   name: row.name,
   role: accountRoles[row.rank - 1]!,
   added: timeText(row.addedMs),
+  version: row.version,
 })
 
 export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {

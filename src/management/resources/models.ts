@@ -2,19 +2,24 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { rateTexts } from '../../base/money/price.ts'
+import { fees, rateTexts } from '../../base/money/price.ts'
+import { buckets } from '../../base/money/usage.ts'
 import { timeText } from '../../base/time.ts'
 import { policyNames } from '../../store/rules/rules.ts'
 import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
+import { traitsSchema } from '../../upstreams/trait-parser.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { removeRoute, setRoute } from '../services/model-names.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, managedBy, time } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, time, version } from './endpoint.ts'
+import { describedObject } from './fields.ts'
 import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
 const modelName = z.string().min(1).max(bounds.modelNameCharsMax)
+
+const rates = z.object(Object.fromEntries([...buckets, ...fees].map(name => [name, z.string().optional()])))
 
 const Model = z
   .object({
@@ -24,9 +29,9 @@ const Model = z
     contextTokens: z.number().nullable(),
     outputTokensMax: z.number().nullable(),
     speaks: z.array(z.string()).readonly(),
-    capabilities: z.record(z.string(), z.unknown()),
+    capabilities: describedObject('ModelTraits', 'What the model accepts; what is absent is not known', traitsSchema),
     /** USD per million tokens, before any multiplier; null if the model is free or has no price. */
-    price: z.object({ version: z.number(), rates: z.record(z.string(), z.string()), cases: z.number() }).nullable(),
+    price: z.object({ version: z.number(), rates, cases: z.number() }).nullable(),
     free: z.boolean(),
     /** True if calls can be served: the model has a channel, and a price or is free. */
     available: z.boolean(),
@@ -40,13 +45,15 @@ export const member = z.strictObject({
   weight: z.number().int().min(0).max(bounds.weightMax).default(1),
 })
 export const policy = z.enum(policyNames)
+const Member = z.object({ model: z.string(), priority: z.number(), weight: z.number() }).meta({ id: 'RouteMember' })
 const Route = z
   .object({
     name: modelName,
     policy: z.string(),
-    members: z.unknown().meta({ description: 'Each member has model, priority and weight' }),
+    members: z.array(Member),
     author: z.string(),
     changed: time,
+    version,
     managedBy,
   })
   .meta({ id: 'ModelRoute' })
@@ -133,12 +140,20 @@ function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<ty
   }
 }
 
+type RouteFields = Omit<z.input<typeof Route>, 'members' | 'changed' | 'managedBy'>
+
+const shownRoute = ({ changedMs, members, ...row }: RouteFields & { members: unknown; changedMs: number }) => ({
+  ...row,
+  members: members as z.input<typeof Member>[],
+  changed: timeText(changedMs),
+})
+
 function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { queryWorker } = parts
   const params = z.object({ name: modelName })
   const show = async (name: string) => {
-    const { version, changedMs, ...row } = requireFound(await queryWorker.query('route', { name }))
-    return { body: { ...row, changed: timeText(changedMs) }, version }
+    const row = requireFound(await queryWorker.query('route', { name }))
+    return { body: shownRoute(row), version: row.version }
   }
   return [
     endpoint({
@@ -150,10 +165,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: listOf(Route),
       async run({ query }) {
         const ask = buildListQuery(query, null, 'name')
-        return listAnswer(await queryWorker.query('routes', ask), ask, ({ version: _version, changedMs, ...row }) => ({
-          ...row,
-          changed: timeText(changedMs),
-        }))
+        return listAnswer(await queryWorker.query('routes', ask), ask, shownRoute)
       },
     }),
     endpoint({
@@ -179,8 +191,8 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: Route.extend({ warnings }),
       async run({ params: { name }, body, by }) {
         const warning = await parts.writeQueue(() => setRoute(parts, by, { name, ...body }))
-        const { body: row, version } = await show(name)
-        return { body: { ...row, warnings: warning === undefined ? [] : [warning] }, version }
+        const shownRoute = await show(name)
+        return { ...shownRoute, body: { ...shownRoute.body, warnings: warning === undefined ? [] : [warning] } }
       },
     }),
     endpoint({

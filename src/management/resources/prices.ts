@@ -10,18 +10,24 @@ import { BadPrice, isModelName, priceWarnings, readPrice, setPrice, withdrawPric
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
+import { describedObject } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
-const priceText = z
-  .record(z.string(), z.unknown())
-  .meta({ description: 'The form of a price in a provider file: docs/reference/price-format.md' })
+/**
+ * A price in a request and in an answer. parsePriceField() checks it, so that its errors are those of a provider file.
+ */
+export const writtenPrice = describedObject(
+  'WrittenPrice',
+  'The form of a price in a provider file: docs/reference/price-format.md',
+  priceSchema,
+)
 
 const ModelPrice = z
   .object({
     model: z.string(),
     origin: z.enum(['shipped', 'operator']),
     version: z.number(),
-    price: priceText,
+    price: writtenPrice,
     made: time,
     inUse: z
       .boolean()
@@ -34,7 +40,7 @@ const PriceVersion = z
   .object({
     version: z.number(),
     origin: z.enum(['shipped', 'operator', 'withdrawn']),
-    price: priceText.nullable(),
+    price: writtenPrice.nullable(),
     author: z.string(),
     made: time,
   })
@@ -54,13 +60,6 @@ const modelName = z
   .refine(isModelName)
 
 const params = z.object({ model: modelName })
-
-/** A price in a request. parsePriceField() checks it, so that its errors are those of a provider file. */
-export const writtenPrice = z.looseObject({}).meta({
-  ...priceSchema,
-  id: 'WrittenPrice',
-  description: 'The form of a price in a provider file: docs/reference/price-format.md',
-})
 
 /** Parses the price; an invalid price becomes a refusal of the field that is wrong. */
 export function parsePriceField(body: { readonly price: unknown }) {

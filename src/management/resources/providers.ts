@@ -2,19 +2,30 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { priceSchema } from '../../base/money/price.ts'
 import type { Provider as Known } from '../../upstreams/provider.ts'
+import { modelSchema, providerChangeSchema, providerSchema } from '../../upstreams/provider-schema.ts'
+import { traitsSchema } from '../../upstreams/trait-parser.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { clearedText } from '../services/channels.ts'
 import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
 import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, managedBy } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, version } from './endpoint.ts'
+import { describedObject, withReferences } from './fields.ts'
 import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
 const params = z.object({ provider: providerId })
-const definition = z.record(z.string(), z.unknown()).meta({
-  description: 'The contents of a provider file: docs/reference/providers.md',
+/** Other endpoints name these parts of a definition. */
+const names = new Map<Readonly<Record<string, unknown>>, string>([
+  [priceSchema, 'WrittenPrice'],
+  [traitsSchema, 'ModelTraits'],
+  [modelSchema, 'ProviderModel'],
+])
+const FILE = 'docs/reference/providers.md'
+const definition = describedObject('ProviderDefinition', `The contents of a provider file: ${FILE}`, {
+  ...withReferences(providerSchema, names),
   examples: [
     {
       id: 'brook',
@@ -29,6 +40,17 @@ const definition = z.record(z.string(), z.unknown()).meta({
   ],
 })
 
+const definitionChange = describedObject(
+  'ProviderDefinitionChange',
+  `Fields of a provider file that change; null removes a field: ${FILE}`,
+  { ...withReferences(providerChangeSchema, names), examples: [{ name: 'Brook', website: null }] },
+)
+const newModel = z.looseObject({ id: z.string().min(1).max(200) }).meta({
+  ...withReferences(modelSchema, names),
+  id: 'ProviderModel',
+  description: `A model in the form of a provider file: ${FILE}`,
+})
+
 const Provider = z.object({
   id: providerId,
   name: z.string(),
@@ -41,6 +63,7 @@ const Provider = z.object({
   free: z.boolean(),
   keyless: z.boolean(),
   problem: z.string().nullable(),
+  version: version.meta({ description: 'The version of your own definition, for If-Match; 0: you have none' }),
   managedBy,
 })
 const Whole = Provider.extend({ definition }).meta({ id: 'Provider' })
@@ -58,8 +81,8 @@ interface Row {
 export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
   const written = async (id: string, cleared: readonly string[]) => {
-    const { body, version } = await show(id)
-    return { body: { ...body, cleared, warnings: clearedText(cleared) }, version }
+    const provider = await show(id)
+    return { ...provider, body: { ...provider.body, cleared, warnings: clearedText(cleared) } }
   }
   return [
     endpoint({
@@ -74,11 +97,9 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
         const matches = (row: Row): boolean =>
           (from === undefined || isOwn(parts, row.id) === (from === 'own')) &&
           (text === undefined || `${row.id} ${row.provider?.name ?? ''}`.toLowerCase().includes(text.toLowerCase()))
-        return listAnswer(
-          pageInMemory(rowsOf(parts).filter(matches), ask, ({ id }) => id),
-          ask,
-          row => shown(parts, row),
-        )
+        const page = pageInMemory(rowsOf(parts).filter(matches), ask, ({ id }) => id)
+        const versions = await versionsOf(parts, page.rows)
+        return listAnswer(page, ask, row => shown(parts, row, versions))
       },
     }),
     endpoint({
@@ -136,7 +157,7 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       summary: 'Change fields of your own definition; null removes a field. A change of the host removes credentials.',
       params,
       changes: ({ provider }) => [`providers/${provider}`],
-      body: z.strictObject({ definition }),
+      body: z.strictObject({ definition: definitionChange }),
       answer: Written,
       async run({ params: { provider }, body, by }) {
         const cleared = await parts.writeQueue(async () => {
@@ -157,7 +178,7 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       changes: ({ provider }) => [`providers/${provider}`],
       body: z.strictObject({
         models: z
-          .array(z.looseObject({ id: z.string().min(1).max(200) }))
+          .array(newModel)
           .min(1)
           .max(bounds.modelsListedMax)
           .meta({ examples: [[{ id: 'some-model', price: { input: '1', output: '2' } }]] }),
@@ -179,7 +200,14 @@ function rowsOf(parts: ManagementParts): readonly Row[] {
   return [...new Set([...providers.keys(), ...own])].map(id => ({ id, provider: providers.get(id) }))
 }
 
-function shown(parts: ManagementParts, { id, provider }: Row): z.input<typeof Provider> {
+type Versions = ReadonlyMap<string, number>
+
+async function versionsOf({ queryWorker }: ManagementParts, rows: readonly Row[]): Promise<Versions> {
+  const stored = await queryWorker.query('providerNotes', { ids: rows.map(({ id }) => id) })
+  return new Map(stored.map(row => [row.id, row.version]))
+}
+
+function shown(parts: ManagementParts, { id, provider }: Row, versions: Versions): z.input<typeof Provider> {
   const catalogue = parts.catalogue()
   const isShipped = catalogue.fileOf(id) !== undefined
   return {
@@ -194,14 +222,15 @@ function shown(parts: ManagementParts, { id, provider }: Row): z.input<typeof Pr
     free: provider?.free ?? false,
     keyless: provider?.keyless ?? false,
     problem: catalogue.problems.get(id) ?? null,
+    version: versions.get(id) ?? 0,
   }
 }
 
 function buildShow(parts: ManagementParts) {
   return async function show(id: string) {
     const row = requireFound(rowsOf(parts).find(other => other.id === id))
-    const [stored] = await parts.queryWorker.query('providerNotes', { ids: [id] })
+    const body = shown(parts, row, await versionsOf(parts, [row]))
     const json = JSON.parse(requireFound(definitionOf(parts, id))) as Record<string, unknown>
-    return { body: { ...shown(parts, row), definition: json }, version: stored?.version ?? 0 }
+    return { body: { ...body, definition: json }, version: body.version }
   }
 }

@@ -1,12 +1,46 @@
 // Exports records as a stream. The next slice is read only when the previous one has been taken, and reading stops when
 // the reader is gone.
 
+import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
+import { exportFormats } from '../../base/text/export-lines.ts'
 import type { GzipState } from '../../store/queries/records.ts'
 import type { RecordQuery } from '../../store/records/record-search.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { ExportSlot } from '../web/export-slots.ts'
+import type { ExportSlot, ExportSlots } from '../web/export-slots.ts'
+import type { ManagementRequest } from './endpoint.ts'
+import { filterOf, searchFilters } from './record-filters.ts'
+
+export const recordExportQuery = z.strictObject({ ...searchFilters, format: z.enum(exportFormats).default('ndjson') })
+
+/** What opens an export: the query as its schema has parsed it, and whose it is. */
+export type ExportRequest<Query> = Pick<
+  ManagementRequest<unknown, Query, unknown>,
+  'query' | 'scope' | 'actor' | 'header'
+>
+type RecordExport = ExportRequest<z.output<typeof recordExportQuery>>
+
+/** Throws if the viewer may not have this export. Staff may export everything that there is: an export reads slice by slice. */
+export function recordExportFilter(
+  { query: { format: _, ...query }, scope }: Omit<RecordExport, 'header'>,
+  nowMs: number,
+) {
+  const longestMs = scope === null ? Number.POSITIVE_INFINITY : bounds.recordSearchMsMax
+  return filterOf(query, scope, { nowMs, longestMs })
+}
+
+export async function openRecordExport(
+  { queryWorker, dateMs }: Pick<ManagementParts, 'queryWorker' | 'dateMs'>,
+  slots: ExportSlots,
+  request: RecordExport,
+): Promise<Response> {
+  const { query, scope, actor, header } = request
+  const filter = recordExportFilter(request, dateMs())
+  const ask = { scope, filter, oldestFirst: query.sort === 'time', format: query.format, staff: scope === null }
+  const gzip = /\bgzip\b/.test(header('accept-encoding') ?? '')
+  return startExport(queryWorker, { ask, gzip, slot: await slots.enter(actor) })
+}
 
 export interface RecordExportQuery extends Omit<RecordQuery, 'after' | 'limit'> {
   readonly format: ExportFormat

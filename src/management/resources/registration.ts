@@ -4,18 +4,19 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { parseUsd } from '../../base/money/money.ts'
+import { timeText } from '../../base/time.ts'
 import { digestOpaqueToken } from '../../identity/opaque-token.ts'
 import { domainOf } from '../../identity/password-rules.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import type { InvitationRow } from '../../store/people/people-reader.ts'
-import { actorSubject } from '../actor.ts'
+import { accountRoles, actorSubject } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SignInService } from '../services/sign-in.ts'
 import type { ClientInfo } from '../web/sessions.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, noContent } from './endpoint.ts'
+import { endpoint, noContent, time } from './endpoint.ts'
 import { requireDone } from './list-queries.ts'
-import { email, password, personName, SignedIn, token } from './people-fields.ts'
+import { accountRole, email, password, personName, SignedIn, siteRole, token } from './people-fields.ts'
 
 const invalid = (): Refusal => new Refusal('invitation_invalid', 'unknown, used, revoked or too old')
 const taken = (): Refusal =>
@@ -24,22 +25,51 @@ const taken = (): Refusal =>
     hint: 'Another person has this email address. If it is yours, sign in.',
   })
 
+const InvitationPreview = z
+  .object({
+    kind: z.enum(['join', 'password']),
+    email: z.string(),
+    site: z.string().meta({ description: 'The name of the site' }),
+    role: siteRole,
+    account: z.string().nullable().meta({ description: 'The name of the account; null: it is to the site' }),
+    accountRole: accountRole.nullable(),
+    expires: time,
+    isKnown: z.boolean().meta({
+      description: 'True: somebody has this email address already and must sign in to accept an invitation',
+    }),
+  })
+  .meta({ id: 'InvitationPreview' })
+
 export function registrationEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
   const { reader, writer, dateMs, mintId, site } = parts
 
-  /** Checks the token before the password is hashed. Wrong tokens are counted. */
+  /** Checks the token before the password is hashed. Wrong tokens are counted. Without `kind`: an invitation of any kind. */
   async function findInvitation(
-    kind: InvitationRow['kind'],
+    kind: InvitationRow['kind'] | undefined,
     secret: string,
     visit: ClientInfo,
   ): Promise<InvitationRow> {
     const row = await reader.people.invitation(digestOpaqueToken(secret), dateMs())
-    if (row?.kind === kind) return row
+    if (row !== undefined && (kind === undefined || row.kind === kind)) return row
     await signing.countWrongToken(visit)
     throw invalid()
   }
 
   return [
+    endpoint({
+      method: 'POST',
+      path: '/api/auth/invitation/look',
+      who: 'nobody',
+      summary: 'Show what an invitation or a password reset is for, without using it up.',
+      body: z.strictObject({ token }),
+      answer: InvitationPreview,
+      async run({ body, ...visit }) {
+        const { member, expiresMs, ...row } = await findInvitation(undefined, body.token, visit)
+        const inAccount = member && { account: member.account, accountRole: accountRoles[member.rank - 1]! }
+        const place = { site: site.current.siteName, ...(inAccount ?? { account: null, accountRole: null }) }
+        return { body: { ...row, ...place, expires: timeText(expiresMs) } }
+      },
+    }),
     endpoint({
       method: 'POST',
       path: '/api/auth/invitation',

@@ -14,7 +14,7 @@ import { accountRoles, actorIdOf, rankOf, siteRoles } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { stateFilters, stateOf } from '../services/key-state.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { expiry, label, refusePastExpiry } from './fields.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole } from './people-fields.ts'
@@ -42,6 +42,7 @@ const ServiceToken = z
     lastUsed: time.nullable().meta({ description: 'To the minute' }),
     revoked: time.nullable(),
     oldTextUntil: time.nullable().meta({ description: 'Until when the text before the last rotation still works' }),
+    version,
   })
   .meta({ id: 'ServiceToken' })
 
@@ -62,6 +63,7 @@ const show = (row: ServiceTokenView, nowMs: number): z.input<typeof ServiceToken
   lastUsed: timeOrNull(row.usedMs),
   revoked: timeOrNull(row.revokedMs),
   oldTextUntil: row.oldUntilMs !== null && row.oldUntilMs > nowMs ? timeText(row.oldUntilMs) : null,
+  version: row.version,
 })
 
 const params = z.object({ token: idOf('tok') })

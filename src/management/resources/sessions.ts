@@ -3,12 +3,14 @@
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
+import type { SessionView } from '../../store/queries/people.ts'
+import type { Actor } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
 
-const Session = z
+export const Session = z
   .object({
     id: z.string(),
     current: z.boolean(),
@@ -22,6 +24,21 @@ const Session = z
   })
   .meta({ id: 'Session' })
 
+export const showSession = (row: SessionView, { sessionId }: Pick<Actor, 'sessionId'>) => ({
+  id: textId('ses', row.id),
+  current: row.id === sessionId,
+  made: timeText(row.madeMs),
+  seen: timeText(row.seenMs),
+  expires: timeText(row.expiresMs),
+  ended: timeOrNull(row.endedMs),
+  endedWhy: row.endedWhy,
+  address: row.address,
+  agent: row.agent,
+})
+
+export const sessionQuery = listQuery({ ended: z.stringbool().optional() }, ['made', 'seen'])
+export const SessionsEnded = z.object({ ended: z.number() })
+
 export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
@@ -29,21 +46,11 @@ export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementPart
       path: '/api/web/sessions',
       who: 'person',
       summary: 'List your sessions.',
-      query: listQuery({ ended: z.stringbool().optional() }, ['made', 'seen']),
+      query: sessionQuery,
       answer: listOf(Session),
       async run({ query, actor }) {
         const ask = buildListQuery({ ...query, person: actor.personId }, null, '-made')
-        return listAnswer(await queryWorker.query('sessions', ask), ask, row => ({
-          id: textId('ses', row.id),
-          current: row.id === actor.sessionId,
-          made: timeText(row.madeMs),
-          seen: timeText(row.seenMs),
-          expires: timeText(row.expiresMs),
-          ended: timeOrNull(row.endedMs),
-          endedWhy: row.endedWhy,
-          address: row.address,
-          agent: row.agent,
-        }))
+        return listAnswer(await queryWorker.query('sessions', ask), ask, row => showSession(row, actor))
       },
     }),
     endpoint({
@@ -65,7 +72,7 @@ export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementPart
       path: '/api/web/sessions',
       who: 'person',
       summary: 'End all your sessions but this one.',
-      answer: z.object({ ended: z.number() }),
+      answer: SessionsEnded,
       async run({ actor, by }) {
         const input = { personId: actor.personId, except: actor.sessionId, why: 'revoked', nowMs: dateMs() } as const
         const result = requireDone(await writer.run('endSessions', input, by), { unknown: resourceUnknown })

@@ -5,8 +5,9 @@ import { Refusal } from '../../base/errors.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SiteSettingValues } from '../services/site-settings.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, usd } from './endpoint.ts'
+import { endpoint, usd, version } from './endpoint.ts'
 import { requireDone } from './list-queries.ts'
+import { lookFields } from './site-look.ts'
 
 const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be a domain such as example.com, in lower case')
 
@@ -34,6 +35,7 @@ export const siteFields = {
     .min(0)
     .max(36_500)
     .meta({ description: 'How many days records are kept; 0: forever' }),
+  ...lookFields,
 } satisfies Record<keyof SiteSettingValues, z.ZodType>
 
 /** Only the owner decides who may join and what new people get. */
@@ -47,6 +49,7 @@ const reserved = {
 const Settings = z
   .object({
     ...siteFields,
+    version,
     managed: z.array(z.string()).meta({
       description: 'The settings that the configuration file of the gateway has; they can only be changed there',
     }),
@@ -59,10 +62,11 @@ const Changes = z.strictObject(
 )
 
 export function settingEndpoints({ queryWorker, writer, site, ownership }: ManagementParts): readonly WebEndpoint[] {
-  const show = async () => ({
-    body: { ...site.current, allowedDomains: [...site.current.allowedDomains], managed: [...ownership.settings] },
-    version: await queryWorker.query('siteVersion', {}),
-  })
+  const show = async () => {
+    const current = await queryWorker.query('siteVersion', {})
+    const lists = { allowedDomains: [...site.current.allowedDomains], managed: [...ownership.settings] }
+    return { body: { ...site.current, ...lists, version: current }, version: current }
+  }
   return [
     endpoint({
       method: 'GET',

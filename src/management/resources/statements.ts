@@ -16,6 +16,7 @@ import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, time, timeInput } from './endpoint.ts'
 import { requireFound } from './list-queries.ts'
 import { money } from './money-input.ts'
+import type { ExportRequest } from './record-export.ts'
 
 const kinds = ['charge', 'shortfall', 'top_up', 'gift', 'adjustment', 'refund', 'redemption', 'opening'] as const
 
@@ -38,15 +39,37 @@ const READS_A_PAGE = 50
 
 const filters = { kind: z.enum(kinds).optional(), from: timeInput.optional(), before: timeInput.optional() }
 
-export function statementEndpoints({ queryWorker }: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
-  /** Reads on while the filter matches nothing, so that a page without lines is rare. */
-  const read = async (ask: StatementQuery) => {
-    let page = requireFound(await queryWorker.query('statement', ask))
-    for (let reads = 1; page.lines.length === 0 && page.next !== null && reads < READS_A_PAGE; reads++) {
-      page = requireFound(await queryWorker.query('statement', { ...ask, after: page.next }))
-    }
-    return { rows: page.lines.map(formatStatementLine), next: page.next }
+export const statementExportQuery = z.strictObject({ ...filters, format: z.enum(exportFormats).default('csv') })
+
+type StatementExport = ExportRequest<z.output<typeof statementExportQuery>> & { readonly account: number }
+
+/** Reads on while the filter matches nothing, so that a page without lines is rare. */
+async function readStatement({ queryWorker }: Pick<ManagementParts, 'queryWorker'>, ask: StatementQuery) {
+  let page = requireFound(await queryWorker.query('statement', ask))
+  for (let reads = 1; page.lines.length === 0 && page.next !== null && reads < READS_A_PAGE; reads++) {
+    page = requireFound(await queryWorker.query('statement', { ...ask, after: page.next }))
   }
+  return { rows: page.lines.map(formatStatementLine), next: page.next }
+}
+
+export async function openStatementExport(
+  parts: Pick<ManagementParts, 'queryWorker'>,
+  slots: ExportSlots,
+  { query: { format, ...filter }, account, scope, actor }: StatementExport,
+): Promise<Response> {
+  const ask = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
+  const first = await readStatement(parts, ask)
+  return exportResponse({
+    format,
+    name: `statement-${textId('acc', account)}`,
+    columns: statementColumns,
+    first,
+    slot: await slots.enter(actor),
+    page: after => readStatement(parts, { ...ask, after }),
+  })
+}
+
+export function statementEndpoints(parts: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -66,7 +89,7 @@ export function statementEndpoints({ queryWorker }: ManagementParts, slots: Expo
           throw refusal('field_invalid', '"after" must be the "next" of the previous page.', 'after')
         }
         const limit = Math.min(query.limit, bounds.pageRowsMax)
-        const { rows, next } = await read({ ...query, accountId: account, scope, limit })
+        const { rows, next } = await readStatement(parts, { ...query, accountId: account, scope, limit })
         return { body: { data: rows as z.input<typeof StatementLine>[], next, limit } }
       },
     }),
@@ -76,20 +99,9 @@ export function statementEndpoints({ queryWorker }: ManagementParts, slots: Expo
       who: { account: 'viewer' },
       summary: 'Export the statement of an account as a file: CSV, or one JSON object per line.',
       params,
-      query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('csv') }),
+      query: statementExportQuery,
       answer: z.unknown(),
-      async run({ params: { account }, query: { format, ...filter }, scope, actor }) {
-        const ask = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
-        const first = await read(ask)
-        return exportResponse({
-          format,
-          name: `statement-${textId('acc', account)}`,
-          columns: statementColumns,
-          first,
-          slot: await slots.enter(actor),
-          page: after => read({ ...ask, after }),
-        })
-      },
+      run: ({ params: { account }, ...request }) => openStatementExport(parts, slots, { ...request, account }),
     }),
   ]
 }

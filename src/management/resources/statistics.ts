@@ -8,20 +8,30 @@ import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { DAY_MS, timeText } from '../../base/time.ts'
 import type { Scope } from '../../store/queries/paging.ts'
-import type { NamedTopRow, StatisticsFilter, StatisticsRange } from '../../store/queries/statistics.ts'
+import type {
+  NamedTopRow,
+  SplitGroup,
+  StatisticsFilter,
+  StatisticsRange,
+  TopKind,
+} from '../../store/queries/statistics.ts'
 import { topKinds } from '../../store/queries/statistics.ts'
-import { spanAt, spans } from '../../store/statistics/plan.ts'
+import type { Span } from '../../store/statistics/plan.ts'
+import { keepMs, spanAt, spans } from '../../store/statistics/plan.ts'
+import type { TimeRange } from '../../store/statistics/ranges.ts'
 import type { FigureView } from '../../store/statistics/statistics-queries.ts'
 import { metrics } from '../../store/statistics/statistics-queries.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { daysOfZone } from '../services/zone-days.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, timeInput, usd } from './endpoint.ts'
 import { tokenFields } from './fields.ts'
 import { resourceUnknown } from './list-queries.ts'
 
 const ROWS_MAX = 100
+const SPLIT_GROUPS_MAX = 10
 
-const parameters = {
+export const parameters = {
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
   model: z
@@ -38,21 +48,31 @@ const parameters = {
     .meta({ description: 'Default: now' }),
 }
 
+/** Days of a zone are made from hours. */
+const ZONE_RANGE_MS_MAX = keepMs.account.hour
+export const zone = z
+  .string()
+  .max(100)
+  .optional()
+  .meta({ description: 'A time zone such as Europe/Berlin, for `step=day`: its days instead of those of UTC' })
+
 const top = {
   by: z.enum(metrics).default('cost'),
   limit: z.coerce.number().int().min(1).max(ROWS_MAX).default(10),
 }
 
-const range = {
+export const range = {
   from: time,
   before: time,
-  /** Less than 1 while older records are still being added to the sums. */
-  summedUp: z.number(),
+  summedUp: z.number().meta({ description: 'Less than 1 while older records are still being added to the sums' }),
 }
 
-const percentiles = z.object({ p50: z.number(), p90: z.number(), p95: z.number(), p99: z.number() }).nullable()
+const percentiles = z
+  .object({ p50: z.number(), p90: z.number(), p95: z.number(), p99: z.number() })
+  .meta({ id: 'Percentiles' })
+  .nullable()
 
-const figures = {
+export const figures = {
   calls: z.number(),
   errors: z.number(),
   streamed: z.number(),
@@ -61,9 +81,8 @@ const figures = {
   shortfall: usd,
   refunded: usd,
   cacheSavings: usd,
-  /** Null for members. */
-  providerCost: usd.nullable(),
-  margin: usd.nullable(),
+  providerCost: usd.nullable().meta({ description: 'Null for members' }),
+  margin: usd.nullable().meta({ description: 'Null for members' }),
   firstContentMs: percentiles,
   durationMs: percentiles,
 }
@@ -77,10 +96,39 @@ const topFigures = {
   cost: usd,
 }
 
+export const SeriesPoint = z.object({ at: time, ...figures }).meta({ id: 'SeriesPoint' })
+const GroupPoint = z
+  .object({
+    at: time,
+    calls: z.number(),
+    errors: z.number(),
+    inputTokens: z.number().nullable(),
+    outputTokens: z.number().nullable(),
+    cost: usd.nullable(),
+  })
+  .meta({ id: 'GroupPoint', description: 'Outcomes have no tokens and no cost' })
+const SeriesGroup = z
+  .object({
+    id: z.string().nullable(),
+    name: z.string().nullable(),
+    others: z.boolean().meta({
+      description: 'True for the sum of all that have no group; with `split=outcome` also of calls that succeeded',
+    }),
+    data: z.array(GroupPoint),
+  })
+  .meta({ id: 'SeriesGroup' })
+export const TopRow = z
+  .object({ id: z.string().nullable(), name: z.string().nullable(), ...topFigures })
+  .meta({ id: 'TopRow' })
+const EndUser = z.object({ endUser: z.string(), ...topFigures }).meta({ id: 'EndUser' })
+export const ErrorCount = z
+  .object({ outcome: z.string(), error: z.string().nullable(), calls: z.number() })
+  .meta({ id: 'ErrorCount' })
+
 type StatisticsQuery = z.output<z.ZodObject<typeof parameters>>
 
 /** The query for the query worker. Refuses an invalid range. */
-function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): StatisticsFilter {
+export function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): StatisticsFilter {
   const { account, key, model, channel, before: beforeMs = nowMs, from: fromMs = beforeMs - DAY_MS } = query
   if (fromMs >= beforeMs || fromMs < 0) {
     throw new Refusal('field_invalid', 'from', { param: 'from', hint: '"from" must be before "before".' })
@@ -91,13 +139,16 @@ function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): St
   return { scope, account, key, model, channel, fromMs, beforeMs, nowMs }
 }
 
-const shownRange = ({ fromMs, beforeMs, scanned }: StatisticsRange) => ({
+export const shownRange = ({ fromMs, beforeMs, scanned }: StatisticsRange) => ({
   from: timeText(fromMs),
   before: timeText(beforeMs),
   summedUp: Math.floor(scanned * 1_000) / 1_000,
 })
 
-function shownFigures({ cost, shortfall, refunded, cacheSavings, providerCost, ...rest }: FigureView, staff: boolean) {
+export function shownFigures(
+  { cost, shortfall, refunded, cacheSavings, providerCost, ...rest }: FigureView,
+  staff: boolean,
+) {
   const margin = BigInt(cost) - BigInt(refunded) - BigInt(providerCost)
   return {
     ...rest,
@@ -111,7 +162,7 @@ function shownFigures({ cost, shortfall, refunded, cacheSavings, providerCost, .
 }
 
 /** Returns the answer of the query worker; throws a refusal if there is none. */
-function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
+export function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
   if (answer.done === 'unknown') throw resourceUnknown()
   const hint =
     answer.done === 'too_fine'
@@ -121,7 +172,59 @@ function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<
   return answer as Extract<T, { readonly done: 'told' }>
 }
 
+export function refuseManySteps({ fromMs, beforeMs }: TimeRange, step: Span): void {
+  if (spanAt(step, beforeMs) - spanAt(step, fromMs) <= bounds.seriesPointsMax) return
+  throw new Refusal('field_invalid', 'step', {
+    param: 'step',
+    hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.`,
+  })
+}
+
+/** The days of a time zone, for a series by day; undefined: days of UTC. */
+export function zoneDays(range: TimeRange, step: Span, timeZone: string | undefined): readonly number[] | undefined {
+  if (timeZone === undefined) return undefined
+  if (step !== 'day') throw zoneRefusal('A time zone is for "step=day".')
+  if (range.beforeMs - range.fromMs > ZONE_RANGE_MS_MAX) {
+    throw zoneRefusal('Days of a time zone are made from hours, which are kept for 92 days: use a shorter range.')
+  }
+  const found = daysOfZone(timeZone, range)
+  if (found.done === 'told') return found.days
+  throw zoneRefusal(
+    found.done === 'zone_unknown'
+      ? 'This time zone is not known. Use a name such as Europe/Berlin.'
+      : 'The days of this time zone do not begin at whole hours of UTC, and sums are stored by hours of UTC. Use "step=hour", or leave out "zone".',
+  )
+}
+
+const zoneRefusal = (hint: string): Refusal => new Refusal('field_invalid', 'zone', { param: 'zone', hint })
+
+export const shownPoint = ({ atMs, ...point }: FigureView & { readonly atMs: number }, staff: boolean) => ({
+  at: timeText(atMs),
+  ...shownFigures(point, staff),
+})
+
 const idPrefixes = { account: 'acc', key: 'key' } as const
+
+const shownGroup = (
+  split: TopKind | 'outcome',
+  { id, name, others, points }: SplitGroup,
+): z.input<typeof SeriesGroup> => ({
+  id: id !== null && (split === 'account' || split === 'key') ? textId(idPrefixes[split], id) : null,
+  name: name === '' ? null : name,
+  others,
+  data: points.map(({ atMs, cost, ...point }) => ({
+    at: timeText(atMs),
+    ...point,
+    cost: cost === null ? null : usdText(cost),
+  })),
+})
+
+export const shownTop = (of: TopKind, { id, name, cost, ...row }: NamedTopRow): z.input<typeof TopRow> => ({
+  id: of === 'account' || of === 'key' ? textId(idPrefixes[of], id) : null,
+  name: name === '' ? null : name,
+  ...row,
+  cost: usdText(cost),
+})
 
 export function statisticsEndpoints({
   queryWorker,
@@ -151,22 +254,38 @@ export function statisticsEndpoints({
       path: '/api/web/statistics/series',
       who: { account: 'viewer' },
       summary: 'Show the same sums per minute, hour, day or month. Steps without calls are left out.',
-      query: z.strictObject({ ...parameters, step: z.enum(spans).default('hour') }),
-      answer: z.object({ ...range, step: z.enum(spans), data: z.array(z.object({ at: time, ...figures })) }),
-      async run({ query: { step, ...query }, scope }) {
+      query: z.strictObject({
+        ...parameters,
+        step: z.enum(spans).default('hour'),
+        zone,
+        split: z
+          .enum([...topKinds, 'outcome'])
+          .optional()
+          .meta({ description: 'Also show the series of the largest of these, and of all others together' }),
+        by: top.by.meta({ description: 'What is largest, with `split`; outcomes are always compared by calls' }),
+        top: z.coerce.number().int().min(1).max(SPLIT_GROUPS_MAX).default(8).meta({ description: 'Groups of a split' }),
+      }),
+      answer: z.object({
+        ...range,
+        step: z.enum(spans),
+        data: z.array(SeriesPoint),
+        groups: z.array(SeriesGroup).nullable().meta({ description: 'Null without `split`' }),
+      }),
+      async run({ query: { step, zone: timeZone, split, by, top: limit, ...query }, scope }) {
+        if (split === 'channel' && scope !== null) throw new Refusal('role_too_low', 'split', { param: 'split' })
         const ask = await calls(query, scope)
-        if (spanAt(step, ask.beforeMs) - spanAt(step, ask.fromMs) > bounds.seriesPointsMax) {
-          throw new Refusal('field_invalid', 'step', {
-            param: 'step',
-            hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.`,
-          })
+        refuseManySteps(ask, step)
+        const steps = { ...ask, span: step, days: zoneDays(ask, step, timeZone) }
+        if (split === undefined) {
+          const answer = checkedAnswer(await queryWorker.query('statisticsSeries', steps))
+          const data = answer.points.map(point => shownPoint(point, scope === null))
+          return { body: { ...shownRange(answer), step, data, groups: null } }
         }
-        const answer = checkedAnswer(await queryWorker.query('statisticsSeries', { ...ask, span: step }))
-        const data = answer.points.map(({ atMs, ...point }) => ({
-          at: timeText(atMs),
-          ...shownFigures(point, scope === null),
-        }))
-        return { body: { ...shownRange(answer), step, data } }
+        const wanted = { ...steps, split, metric: by, limit }
+        const answer = checkedAnswer(await queryWorker.query('statisticsSplit', wanted))
+        const data = answer.points.map(point => shownPoint(point, scope === null))
+        const groups = answer.groups.map(group => shownGroup(split, group))
+        return { body: { ...shownRange(answer), step, data, groups } }
       },
     }),
     ...topEndpoints({ queryWorker, calls }),
@@ -187,19 +306,13 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
       query: z.strictObject({ ...parameters, of: z.enum(topKinds), ...top }),
       answer: z.object({
         ...range,
-        data: z.array(z.object({ id: z.string().nullable(), name: z.string().nullable(), ...topFigures })),
+        data: z.array(TopRow),
       }),
       async run({ query: { of, by, limit, ...query }, scope }) {
         if (of === 'channel' && scope !== null) throw new Refusal('role_too_low', 'of', { param: 'of' })
         const ask = { ...(await calls(query, scope)), of, metric: by, limit }
         const answer = checkedAnswer(await queryWorker.query('statisticsTop', ask))
-        const data = answer.rows.map(({ id, name, cost, ...row }: NamedTopRow) => ({
-          id: of === 'account' || of === 'key' ? textId(idPrefixes[of], id) : null,
-          name: name === '' ? null : name,
-          ...row,
-          cost: usdText(cost),
-        }))
-        return { body: { ...shownRange(answer), data } }
+        return { body: { ...shownRange(answer), data: answer.rows.map(row => shownTop(of, row)) } }
       },
     }),
     endpoint({
@@ -209,7 +322,7 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
       summary:
         'List the end users of an account with the most calls, errors, tokens or cost. An empty name sums up all others.',
       query: z.strictObject({ account: parameters.account, from: parameters.from, before: parameters.before, ...top }),
-      answer: z.object({ ...range, data: z.array(z.object({ endUser: z.string(), ...topFigures })) }),
+      answer: z.object({ ...range, data: z.array(EndUser) }),
       async run({ query: { by, limit, ...query }, scope }) {
         const ask = { ...(await calls(query, scope)), metric: by, limit }
         const answer = checkedAnswer(await queryWorker.query('statisticsEndUsers', ask))
@@ -225,7 +338,7 @@ function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] 
       query: z.strictObject(parameters),
       answer: z.object({
         ...range,
-        data: z.array(z.object({ outcome: z.string(), error: z.string().nullable(), calls: z.number() })),
+        data: z.array(ErrorCount),
       }),
       async run({ query, scope }) {
         const answer = checkedAnswer(await queryWorker.query('statisticsFailures', await calls(query, scope)))

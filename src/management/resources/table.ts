@@ -9,14 +9,21 @@ import { balanceAlertEndpoints } from './balance-alerts.ts'
 import { budgetEndpoints } from './budgets.ts'
 import { channelEndpoints } from './channels.ts'
 import { codeEndpoints } from './codes.ts'
+import { downloadEndpoints } from './downloads.ts'
 import type { WebEndpoint } from './endpoint.ts'
+import { explainEndpoints } from './explain.ts'
+import { gatewayEndpoints } from './gateway.ts'
 import { invitationEndpoints } from './invitations.ts'
+import { keyReportEndpoints } from './key-report.ts'
 import { keyEndpoints } from './keys.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { limitEndpoints } from './limits.ts'
+import { liveEndpoints } from './live.ts'
 import { meEndpoints } from './me.ts'
 import { memberEndpoints } from './members.ts'
 import { modelEndpoints } from './models.ts'
+import { overviewEndpoints } from './overview.ts'
+import { playgroundEndpoints } from './playground.ts'
 import { postingEndpoints } from './postings.ts'
 import { priceTrialEndpoints } from './price-trials.ts'
 import { priceEndpoints } from './prices.ts'
@@ -24,6 +31,7 @@ import { providerEndpoints } from './providers.ts'
 import { recordEndpoints } from './records.ts'
 import { redemptionEndpoints } from './redemptions.ts'
 import { registrationEndpoints } from './registration.ts'
+import { searchEndpoints } from './search.ts'
 import { secondFactorEndpoints } from './second-factor.ts'
 import { serviceTokenEndpoints } from './service-tokens.ts'
 import { sessionEndpoints } from './sessions.ts'
@@ -51,8 +59,12 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...invitationEndpoints(parts),
     ...serviceTokenEndpoints(parts),
     ...settingEndpoints(parts),
+    ...gatewayEndpoints(parts),
     ...tierEndpoints(parts),
     ...keyEndpoints(parts),
+    ...explainEndpoints(parts),
+    ...keyReportEndpoints(parts),
+    ...playgroundEndpoints(parts),
     ...accountEndpoints(parts),
     ...budgetEndpoints(parts),
     ...limitEndpoints(parts),
@@ -67,7 +79,11 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...priceTrialEndpoints(parts),
     ...priceEndpoints(parts),
     ...recordEndpoints(parts, slots),
+    ...downloadEndpoints(parts, slots),
+    ...liveEndpoints(parts),
     ...statisticsEndpoints(parts),
+    ...overviewEndpoints(parts),
+    ...searchEndpoints(parts),
     ...providerEndpoints(parts),
     ...channelEndpoints(parts),
     ...modelEndpoints(parts),

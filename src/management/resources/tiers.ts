@@ -7,7 +7,7 @@ import type { Actor } from '../actor.ts'
 import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, managedBy, noContent } from './endpoint.ts'
+import { endpoint, listOf, listQuery, managedBy, noContent, version } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 export const newTierName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
@@ -31,6 +31,7 @@ const Tier = z
   .object({
     name: newTierName,
     ...tierSettings,
+    version,
     managedBy,
     keys: z
       .number()
@@ -43,11 +44,17 @@ const params = z.object({ tier: newTierName })
 const inUse = (): Refusal =>
   new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
 
-export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
+export function tierEndpoints({
+  queryWorker,
+  writer,
+  onKeyChanged,
+  rules,
+  dateMs,
+}: ManagementParts): readonly WebEndpoint[] {
   /** Only staff see how many keys there are. */
   const shownTo =
     ({ role }: Actor) =>
-    ({ version: _, keys, ...tier }: TierView) => ({
+    ({ keys, ...tier }: TierView) => ({
       ...tier,
       keys: isAtLeast(role, 'support') ? keys : null,
     })
@@ -126,7 +133,10 @@ export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: Mana
       answer: noContent,
       status: 204,
       async run({ params: { tier }, by }) {
-        requireDone(await writer.run('removeTier', { name: tier }, by), { unknown: resourceUnknown, in_use: inUse })
+        requireDone(await writer.run('removeTier', { name: tier, nowMs: dateMs() }, by), {
+          unknown: resourceUnknown,
+          in_use: inUse,
+        })
         return {}
       },
     }),

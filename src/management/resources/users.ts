@@ -6,13 +6,15 @@ import { textId } from '../../base/ids.ts'
 import { DAY_MS, timeOrNull, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { PersonView } from '../../store/queries/people.ts'
-import { actorIdOf } from '../actor.ts'
+import type { Actor } from '../actor.ts'
+import { accountRoles, actorIdOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { forbidden, Invited, showInvitation, tooMany } from './invitations.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
-import { email, personName, siteRole } from './people-fields.ts'
+import { accountRole, email, personName, siteRole } from './people-fields.ts'
+import { Session, SessionsEnded, sessionQuery, showSession } from './sessions.ts'
 
 const User = z
   .object({
@@ -26,6 +28,7 @@ const User = z
     accounts: z.number().meta({ description: 'The number of accounts of which they are a member' }),
     lastSignIn: time.nullable(),
     created: time,
+    version,
   })
   .meta({ id: 'User' })
 
@@ -78,6 +81,93 @@ export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       run: ({ params: { user } }) => showUser(parts, user),
     }),
     ...writeEndpoints(parts),
+    ...membershipEndpoints(parts),
+    ...userSessionEndpoints(parts),
+  ]
+}
+
+const Membership = z
+  .object({
+    account: z.string(),
+    name: z.string(),
+    type: z.enum(['personal', 'team']),
+    role: accountRole,
+    added: time,
+    version,
+  })
+  .meta({ id: 'Membership' })
+
+function membershipEndpoints({ queryWorker }: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/users/{user}/accounts',
+      who: { site: 'support' },
+      summary: 'List the accounts of which a person is a member.',
+      params,
+      query: listQuery({}, ['added', 'name']),
+      answer: listOf(Membership),
+      async run({ params: { user }, query, scope }) {
+        requireFound(await queryWorker.query('person', { id: user }))
+        const ask = buildListQuery({ ...query, person: user }, scope, 'added')
+        return listAnswer(await queryWorker.query('memberships', ask), ask, row => ({
+          account: textId('acc', row.accountId),
+          name: row.name,
+          type: row.type as 'personal' | 'team',
+          role: accountRoles[row.rank - 1]!,
+          added: timeText(row.addedMs),
+          version: row.version,
+        }))
+      },
+    }),
+  ]
+}
+
+function userSessionEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  const path = '/api/web/users/{user}/sessions'
+  const ending = (actor: Actor) => ({ actorId: actorIdOf(actor), why: 'revoked', nowMs: dateMs() }) as const
+  const unable = { unknown: resourceUnknown, forbidden }
+  return [
+    endpoint({
+      method: 'GET',
+      path,
+      who: { site: 'support' },
+      summary: 'List the sessions of a person.',
+      params,
+      query: sessionQuery,
+      answer: listOf(Session),
+      async run({ params: { user }, query, actor }) {
+        requireFound(await queryWorker.query('person', { id: user }))
+        const ask = buildListQuery({ ...query, person: user }, null, '-made')
+        return listAnswer(await queryWorker.query('sessions', ask), ask, row => showSession(row, actor))
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path,
+      who: { site: 'admin' },
+      summary: 'End all sessions of a person. Admins cannot end those of owners.',
+      params,
+      answer: SessionsEnded,
+      async run({ params: { user }, actor, by }) {
+        const result = requireDone(await writer.run('endSessions', { ...ending(actor), personId: user }, by), unable)
+        return { body: { ended: 'count' in result ? result.count : 0 } }
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: `${path}/{session}`,
+      who: { site: 'admin' },
+      summary: 'End one session of a person. Admins cannot end those of owners.',
+      params: z.object({ ...params.shape, session: idOf('ses') }),
+      answer: noContent,
+      status: 204,
+      async run({ params: { user, session }, actor, by }) {
+        const input = { ...ending(actor), personId: user, only: session }
+        requireDone(await writer.run('endSessions', input, by), unable)
+        return {}
+      },
+    }),
   ]
 }
 

@@ -1,4 +1,4 @@
-// Endpoints for webhooks: create, change, test and remove them, and list their deliveries.
+// Endpoints for webhooks: create, change, test and remove them, list their deliveries and send one again.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -9,22 +9,24 @@ import { timeOrNull, timeText } from '../../base/time.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
 import { isStrongWebhookSecret, mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
-import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
+import type { Scope } from '../../store/queries/paging.ts'
+import type { DeliveryView, SentDeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
 import type { Actor } from '../actor.ts'
 import { operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
+import { accountEvents, eventHeaders, eventId, eventText, siteEvents } from '../webhooks/events.ts'
 import type { WebhookInput } from '../webhooks/new-webhook.ts'
 import { InvalidWebhookUrl, insertWebhook, originOf, webhookOrigin } from '../webhooks/new-webhook.ts'
 import { secretFrom } from './channel-schemas.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, version } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Webhook = z
   .object({
     id: z.string(),
     account: z.string().nullable().meta({ description: 'Null: a webhook of the whole site.' }),
+    accountName: z.string().nullable(),
     url: z.string().meta({ description: 'Support sees only the origin, because the rest may be a secret.' }),
     events: z.array(z.enum(siteEvents)),
     disabled: z.boolean(),
@@ -39,6 +41,7 @@ const Webhook = z
       .meta({ description: 'The number of events that were dropped, because too many deliveries were pending.' }),
     author: z.string(),
     created: time,
+    version,
     managedBy,
   })
   .meta({ id: 'Webhook' })
@@ -61,6 +64,18 @@ const Delivery = z
     next: time.nullable(),
   })
   .meta({ id: 'WebhookDelivery' })
+
+const DeliveryInFull = Delivery.extend({
+  request: z
+    .object({
+      url: z.string().meta({ description: 'Support sees only the origin.' }),
+      headers: z
+        .record(z.string(), z.string())
+        .meta({ description: 'Without the signature, which is different for each attempt' }),
+      body: z.string().meta({ description: 'The same text in each attempt' }),
+    })
+    .meta({ id: 'WebhookRequest' }),
+}).meta({ id: 'WebhookDeliveryInFull' })
 
 export const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
   z
@@ -90,6 +105,7 @@ const reserved = { secret: 'admin', secretFrom: 'operator' } as const
 const disabled = z.boolean().optional()
 export const webhookUrl = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
+const deliveryParams = z.object({ webhook: idOf('hook'), delivery: idOf('evt') })
 
 /** Path and query may contain a secret of the receiver, so support and plans do not show them. */
 export const maskedUrl = (text: string): string => {
@@ -98,11 +114,11 @@ export const maskedUrl = (text: string): string => {
 }
 
 const showWebhook =
-  ({ role }: Actor) =>
+  (actor: Actor) =>
   ({ id, accountId, createdMs, events, url: fullUrl, ...row }: WebhookView) => ({
     ...row,
     id: textId('hook', id),
-    url: role === 'support' ? maskedUrl(fullUrl) : fullUrl,
+    url: urlFor(actor, fullUrl),
     account: accountId === null ? null : textId('acc', accountId),
     events: (events ?? []) as z.output<typeof Webhook>['events'],
     created: timeText(createdMs),
@@ -119,6 +135,13 @@ const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
   ms: row.tookMs,
   error: row.error,
   next: row.dueMs === 0 ? timeText(row.madeMs) : timeOrNull(row.dueMs),
+})
+
+const urlFor = ({ role }: Actor, url: string): string => (role === 'support' ? maskedUrl(url) : url)
+
+const showSent = (actor: Actor, row: SentDeliveryView): z.input<typeof DeliveryInFull> => ({
+  ...showDelivery(row),
+  request: { url: urlFor(actor, row.url), headers: eventHeaders(row), body: eventText(row) },
 })
 
 export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
@@ -174,7 +197,27 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         return listAnswer(await queryWorker.query('deliveries', ask), ask, showDelivery)
       },
     }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/webhooks/{webhook}/deliveries/{delivery}',
+      who: { account: 'manager' },
+      summary: 'Show a delivery of a webhook, with the request that is sent.',
+      params: deliveryParams,
+      answer: DeliveryInFull,
+      async run({ params: { webhook, delivery }, scope, actor }) {
+        return { body: showSent(actor, await readDelivery(parts, { webhook, delivery, scope })) }
+      },
+    }),
   ]
+}
+
+async function readDelivery(
+  { queryWorker }: ManagementParts,
+  { webhook, delivery: id, scope }: z.output<typeof deliveryParams> & { readonly scope: Scope | null },
+): Promise<SentDeliveryView> {
+  const row = requireFound(await queryWorker.query('delivery', { id, scope }))
+  if (row.webhookId !== webhook) throw resourceUnknown()
+  return row
 }
 
 /** Turns a bad URL into a refusal of the field "url". */
@@ -301,7 +344,8 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 /** The regular deliverer does not send the test event before this time. */
 const TEST_DUE_MS = 2 * bounds.webhookMsMax
 
-function testEndpoints({ writer, webhooks, dateMs, ...parts }: ManagementParts): readonly WebEndpoint[] {
+function testEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { writer, webhooks, dateMs } = parts
   const tries = new AttemptCounter('webhook-test', rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), parts)
   return [
     endpoint({
@@ -326,6 +370,25 @@ function testEndpoints({ writer, webhooks, dateMs, ...parts }: ManagementParts):
         const delivery = 'delivery' in made ? made.delivery : 0
         const { tookMs, ...result } = requireFound(await webhooks.deliverer.deliverOnce(delivery))
         return { body: { id: eventId(delivery), ...result, ms: tookMs } }
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/webhooks/{webhook}/deliveries/{delivery}/send-again',
+      who: { account: 'manager' },
+      summary:
+        'Send a delivery again, with the same id and body. Pending deliveries of the webhook are tried now, too.',
+      params: deliveryParams,
+      answer: DeliveryInFull,
+      async run({ params: { webhook, delivery }, actor, scope, by }) {
+        if (actor !== operator) await tries.countOrRefuse(shareOf(actor))
+        const result = await writer.run('sendAgain', { id: delivery, webhookId: webhook, scope, dueMs: dateMs() }, by)
+        requireDone(result, {
+          unknown: resourceUnknown,
+          disabled: () =>
+            new Refusal('state_unfit', 'disabled', { hint: 'This webhook is disabled. Enable it first.' }),
+        })
+        return { body: showSent(actor, await readDelivery(parts, { webhook, delivery, scope })) }
       },
     }),
   ]

@@ -1,8 +1,10 @@
 // Creates, changes, rotates and revokes keys. A change is written first, then applied to new calls, then to running calls.
 
+import { bounds } from '../../base/bounds.ts'
 import type { KeyText } from '../../identity/key-format.ts'
 import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
+import type { MoneyText } from '../../store/ledger/money-text.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { KeyChange, KeyInsert, KeyOperations } from '../../store/rules/key-operations.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -70,6 +72,41 @@ export async function rotateApiKey(
   const result: Done<'rotateKey'> = await writeKey(parts, rotated)
   if (result.done === 'rotated') parts.keyLifetime.textReplaced(id, untilMs ?? nowMs)
   return { text, result }
+}
+
+export interface PlaygroundRequest {
+  readonly accountId: number
+  readonly scope: Scope | null
+  readonly by: AuditActor
+  /** The actor whose playground it is, as in the audit log. */
+  readonly of: string
+  readonly name: string
+  readonly budget: MoneyText
+}
+
+interface PlaygroundKey extends CreatedKey<'setPlaygroundKey'> {
+  readonly id: number
+  readonly expiresMs: number
+}
+
+/** Two requests of one actor at once may both find no key, and both want to create it: the second one looks again. */
+const PLAYGROUND_TRIES = 3
+
+/** An actor has one key for its playground in an account. Each request gives it a new text. */
+export async function createPlaygroundKey(
+  parts: Parts & Pick<ManagementParts, 'queryWorker' | 'mintId'>,
+  { accountId, scope, by, of: playgroundOf, name, budget }: PlaygroundRequest,
+): Promise<PlaygroundKey> {
+  for (let tries = 1; ; tries++) {
+    const { text, stored } = mint(parts)
+    const id = (await parts.queryWorker.query('playgroundKey', { accountId, playgroundOf })) ?? parts.mintId()
+    const nowMs = parts.dateMs()
+    const expiresMs = nowMs + bounds.playgroundKeyMsMax
+    const key = { ...stored, id, accountId, playgroundOf, name, expiresMs, budget, scope }
+    const result: Done<'setPlaygroundKey'> = await writeKey(parts, parts.writer.run('setPlaygroundKey', key, by))
+    if (result.done === 'set') parts.keyLifetime.expires(id, expiresMs)
+    if (result.done !== 'raced' || tries === PLAYGROUND_TRIES) return { text, id, expiresMs, result }
+  }
 }
 
 export async function revokeKey(parts: Parts, { id, scope, by }: KeyRequest): Promise<Done<'revokeKey'>> {

@@ -20,6 +20,43 @@ export interface SiteSettingValues {
   readonly startingCredit: string
   /** How long call records are kept; 0: forever. */
   readonly retentionDays: number
+  /** A PNG image, as a data: URL. */
+  readonly logo: string | null
+  /** The hue of the console's accent colour, in degrees. */
+  readonly accentHue: number | null
+  /** Where people ask for help: an https: or mailto: address. */
+  readonly supportUrl: string | null
+  /** How customers pay, as plain text in each language; null: nothing is shown. */
+  readonly howToPay: HowToPay | null
+  /** Null: the language of the browser. */
+  readonly defaultLanguage: SiteLanguage | null
+  /** The IANA time zone in which the site reports days; null: the zone of the reader. */
+  readonly reportingZone: string | null
+}
+
+export const siteLanguages = ['en', 'zh'] as const
+export type SiteLanguage = (typeof siteLanguages)[number]
+export type HowToPay = Readonly<Record<SiteLanguage, string>>
+
+/** What everybody may know about the site. */
+export interface SiteInfo
+  extends Pick<
+    SiteSettingValues,
+    'logo' | 'accentHue' | 'supportUrl' | 'howToPay' | 'defaultLanguage' | 'reportingZone'
+  > {
+  readonly name: string
+  readonly notice: string | null
+  /** True if everybody may register. */
+  readonly registration: boolean
+  /** The version of Weir. */
+  readonly version: string
+}
+
+export function siteInfo(values: SiteSettingValues, version: string): SiteInfo {
+  const { siteName, notice, registration, logo, accentHue, supportUrl, howToPay, defaultLanguage, reportingZone } =
+    values
+  const look = { logo, accentHue, supportUrl, howToPay, defaultLanguage, reportingZone }
+  return { name: siteName, notice: notice || null, registration: registration === 'open', ...look, version }
 }
 
 export type SiteDefaults = Omit<SiteSettingValues, 'siteName'>
@@ -32,6 +69,12 @@ export const siteDefaults: SiteDefaults = {
   defaultTier: 'standard',
   startingCredit: '0',
   retentionDays: 0,
+  logo: null,
+  accentHue: null,
+  supportUrl: null,
+  howToPay: null,
+  defaultLanguage: null,
+  reportingZone: null,
 }
 
 const ROW = 'site'

@@ -8,13 +8,17 @@ import { scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast, operator, refuseServiceToken, resolveScope, settersOf, subjectOf } from '../actor.ts'
+import { isAtLeast, operator, refuseServiceToken, resolveScope, subjectOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
+import { isRead } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
 import { markOwned } from '../services/file-ownership.ts'
 import { bearsServiceToken } from './bearer-check.ts'
-import { issueText } from './issue-text.ts'
+import type { Hinted, Place, RequestPart } from './hints.ts'
+import { hintOf, hintOfValue } from './hints.ts'
+import type { Must } from './issue-text.ts'
+import { mustOf } from './issue-text.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
 
@@ -48,7 +52,8 @@ interface EndpointPath {
 }
 
 const AUTH = '/api/auth/'
-const SETUP = '/api/auth/setup'
+/** The paths under /api/auth that are open before there is an owner. */
+const BEFORE_SETUP = ['/api/auth/setup', '/api/auth/session']
 
 export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   const table = buildWebEndpoints(parts)
@@ -74,7 +79,7 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
     const { endpoint } = match
     const actor = ask.actor ?? nobody
     if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
-    const scope = resolveScope(endpoint.who, actor, endpoint.method === 'GET')
+    const scope = resolveScope(endpoint.who, actor, isRead(endpoint))
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(ask.search), 'query')
     const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
@@ -100,10 +105,10 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   }
 }
 
-/** Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up is allowed. */
+/** Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up and the start of a page are allowed. */
 function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
   if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken('nobody')
-  if (!isSetUp && ask.path !== SETUP) throw new Refusal('setup_needed', ask.path)
+  if (!isSetUp && !BEFORE_SETUP.includes(ask.path)) throw new Refusal('setup_needed', ask.path)
   if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))
 }
 
@@ -145,8 +150,8 @@ function queryOf(search: string): Record<string, string> {
   const query: Record<string, string> = Object.create(null) as Record<string, string>
   for (const [name, value] of new URLSearchParams(search)) {
     const param = name.slice(0, 50)
-    const hint = `The query parameter "${param}" is given more than once.`
-    if (name in query) throw new Refusal('field_duplicate', param, { param, hint })
+    if (name in query)
+      throw new Refusal('field_duplicate', param, { param, ...hintOf('twice', { part: 'query', name: param }) })
     query[name] = value
   }
   return query
@@ -156,10 +161,10 @@ function queryOf(search: string): Record<string, string> {
 function checkShape(bytes: Buffer, within: ScanBounds): void {
   const scan = scanObject(bytes, within)
   if (scan === 'too_deep') {
-    throw new Refusal('json_too_deep', 'management', { hint: `The body may have at most ${within.depthMax} levels.` })
+    throw new Refusal('json_too_deep', 'management', hintOf('levels_max', { max: within.depthMax }))
   }
   if (scan === 'too_many') {
-    throw new Refusal('json_too_many', 'management', { hint: `The body may have at most ${within.valuesMax} values.` })
+    throw new Refusal('json_too_many', 'management', hintOf('values_max', { max: within.valuesMax }))
   }
 }
 
@@ -178,14 +183,10 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Pro
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
     const isAllowed = least === 'operator' ? actor === operator : isAtLeast(actor.role, least)
     if (isAllowed || !Object.hasOwn(json as object, field)) continue
-    throw new Refusal('role_too_low', field, { param: field, hint: `Only ${settersOf(least)} may set "${field}".` })
+    throw new Refusal('role_too_low', field, { param: field, ...hintOf('only_for', { role: least, name: field }) })
   }
   return body
 }
-
-/** The parts of a request that have schemas, and what their members are called. */
-const partNames = { path: 'path segment', query: 'query parameter', body: 'field' } as const
-type RequestPart = keyof typeof partNames
 
 function read(schema: z.ZodType | undefined, value: unknown, part: RequestPart): unknown {
   if (schema === undefined) {
@@ -203,8 +204,10 @@ function read(schema: z.ZodType | undefined, value: unknown, part: RequestPart):
   }
   const param = issue?.path.join('.') ?? ''
   const isMissing = issue !== undefined && param !== '' && valueAt(value, issue.path) === undefined
-  const hint = isMissing ? missingText(issue, param, part) : invalidText(issue, param, part)
-  throw new Refusal('field_invalid', hint, { hint, ...(param !== '' && { param }) })
+  const place = { part, name: param }
+  const must: Must = issue === undefined ? ['invalid', { must: 'it cannot be read' }] : mustOf(issue)
+  const hinted = isMissing ? missingHint(issue, place) : hintOfValue(place, must)
+  throw new Refusal('field_invalid', hinted.hint, { ...hinted, ...(param !== '' && { param }) })
 }
 
 type Issue = z.core.$ZodIssue
@@ -212,24 +215,18 @@ type Issue = z.core.$ZodIssue
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>((at, name) => (at as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[name], value)
 
-const missingText = (issue: Issue, param: string, part: RequestPart): string => {
-  if (issue.code === 'invalid_value') {
-    return `The required ${partNames[part]} "${param}" is missing. It must be one of: ${issue.values.join(', ')}.`
-  }
-  const expectation = 'expected' in issue ? ` It must be of type ${String(issue.expected)}.` : ''
-  return `The required ${partNames[part]} "${param}" is missing.${expectation}`
-}
-
-const invalidText = (issue: Issue | undefined, param: string, part: RequestPart): string => {
-  const subject = param === '' ? `The ${part === 'body' ? 'body' : 'query'}` : `The ${partNames[part]} "${param}"`
-  return `${subject} is not valid: ${issue === undefined ? 'it cannot be read' : issueText(issue)}.`
+function missingHint(issue: Issue, place: Place): Hinted {
+  if (issue.code === 'invalid_value') return hintOf('missing_one_of', { ...place, allowed: issue.values.join(', ') })
+  return 'expected' in issue
+    ? hintOf('missing_type', { ...place, type: String(issue.expected) })
+    : hintOf('missing', place)
 }
 
 /** A malformed id is the id of nothing. If the segment must be one of a few words, the error lists them. */
 function unknownSegment(issue: Issue | undefined): Refusal {
   if (issue?.code !== 'invalid_value') return new Refusal('resource_unknown', 'malformed id')
-  const hint = `The path segment "${issue.path.join('.')}" must be one of: ${issue.values.join(', ')}.`
-  return new Refusal('resource_unknown', hint, { hint })
+  const hinted = hintOf('segment_one_of', { name: issue.path.join('.'), allowed: issue.values.join(', ') })
+  return new Refusal('resource_unknown', hinted.hint, hinted)
 }
 
 /** What is inside a schema: the fields of an object, the items of a list, the type that is optional. */
@@ -254,11 +251,15 @@ const FIELDS_LISTED_MAX = 30
 function unknownField(name: string, known: readonly string[], part: RequestPart): Refusal {
   const param = name.slice(0, 100)
   const near = nearestName(param, known)
-  const allowed = known.length > 0 && known.length <= FIELDS_LISTED_MAX ? ` Allowed: ${known.join(', ')}.` : ''
-  const suggestion = near === undefined ? allowed : ` Did you mean "${near}"?`
-  const none = known.length === 0 && part === 'query' ? ' This path takes no query parameters.' : ''
-  const hint = `The ${partNames[part]} "${param}" is not known.${suggestion}${none}`
-  return new Refusal('field_unknown', param, { param, hint })
+  return new Refusal('field_unknown', param, { param, ...unknownHint({ part, name: param }, near, known) })
+}
+
+function unknownHint(place: Place, near: string | undefined, known: readonly string[]): Hinted {
+  if (near !== undefined) return hintOf('unknown_near', { ...place, near })
+  if (known.length === 0) return hintOf(place.part === 'query' ? 'unknown_none' : 'unknown', place)
+  return known.length <= FIELDS_LISTED_MAX
+    ? hintOf('unknown_allowed', { ...place, allowed: known.join(', ') })
+    : hintOf('unknown', place)
 }
 
 /** The version in `If-Match: "7"`. `*` means the same as no header. */

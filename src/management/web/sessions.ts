@@ -50,9 +50,10 @@ export function buildSessions(parts: ManagementParts) {
     return { 'set-cookie': `${COOKIE}=${value}; ${flags}` }
   }
 
-  async function begun({ personId, sessionId, ver }: SessionRef, refresh: string, visit: ClientInfo) {
+  /** Undefined: the person was removed meanwhile. */
+  async function begin({ personId, sessionId, ver }: SessionRef, refresh: string, visit: ClientInfo) {
     const person = await reader.people.byId(personId)
-    if (person === undefined) throw new Refusal('session_over', 'gone meanwhile')
+    if (person === undefined) return undefined
     const holder = { subject: actorSubject(personId), session: textId('ses', sessionId), version: ver }
     const lifeSeconds = bounds.tokenSecondsMax
     const accessToken = await mintToken(jwtSecret, { ...holder, nowMs: dateMs(), lifeSeconds })
@@ -66,7 +67,12 @@ export function buildSessions(parts: ManagementParts) {
   }
 
   return {
-    begun,
+    async begun(session: SessionRef, refresh: string, visit: ClientInfo) {
+      const answer = await begin(session, refresh, visit)
+      if (answer === undefined) throw new Refusal('session_over', 'gone meanwhile')
+      return answer
+    },
+
     draft(visit: ClientInfo): SessionDraft {
       const refresh = mintOpaqueToken()
       const agent = (visit.header('user-agent') ?? '').slice(0, AGENT_CHARS_MAX)
@@ -74,11 +80,12 @@ export function buildSessions(parts: ManagementParts) {
       return { refresh, insert: { id: mintId(), refresh: digestOpaqueToken(refresh), ...from } }
     },
 
+    /** Undefined: the client has no valid cookie. */
     async renew(visit: ClientInfo) {
       const token = cookieOf(visit)
       const digest = token === undefined ? undefined : digestOpaqueToken(token)
       const sessionId = digest === undefined ? undefined : await reader.people.sessionOfRefresh(digest)
-      if (digest === undefined || sessionId === undefined) throw over(cookieFor('', 0, visit))
+      if (digest === undefined || sessionId === undefined) return undefined
       const cell = { table: 'session', row: sessionId, column: 'next' }
       const next = mintOpaqueToken()
       const sealed = seal.seal(cell, Buffer.from(next)).toString('base64')
@@ -88,9 +95,11 @@ export function buildSessions(parts: ManagementParts) {
         const [session, person] = [textId('ses', result.sessionId), textId('usr', result.personId)]
         log.warn('a refresh token was used twice, so its session was ended', { session, person })
       }
-      if (result.done === 'over' || result.done === 'stolen') throw over(cookieFor('', 0, visit))
+      if (result.done === 'over' || result.done === 'stolen') return undefined
       const isRepeated = result.done === 'again'
-      return begun(result, isRepeated ? seal.open(cell, Buffer.from(result.sealed, 'base64')).toString() : next, visit)
+      const refresh = isRepeated ? seal.open(cell, Buffer.from(result.sealed, 'base64')).toString() : next
+      const answer = await begin(result, refresh, visit)
+      return answer && { answer, session: result }
     },
 
     /** The session of the refresh cookie; undefined if there is none. */
@@ -104,9 +113,6 @@ export function buildSessions(parts: ManagementParts) {
     gone: (visit: ClientInfo) => cookieFor('', 0, visit),
   }
 }
-
-const over = (headers: Readonly<Record<string, string>>): Refusal =>
-  new Refusal('session_over', 'no valid refresh token', { headers })
 
 /** Whether a Cookie header has the cookie of a session. */
 export const hasSessionCookie = (header: string | undefined): boolean =>

@@ -14,7 +14,7 @@ import { WebhookPostError } from '../../http/client/webhook-client.ts'
 import { openWebhookSecret, SIGNATURE_HEADER, signWebhook } from '../../identity/webhook-secret.ts'
 import type { Jobs, StoreWriter } from '../../store/engine/store-engine.ts'
 import type { DueDelivery, WebhookReader } from '../../store/webhooks/webhook-reader.ts'
-import { eventId, eventText } from './events.ts'
+import { eventHeaders, eventId, eventText } from './events.ts'
 
 export interface DelivererParts {
   readonly reader: Pick<WebhookReader, 'findDue' | 'nextDelivery' | 'delivery'>
@@ -134,12 +134,7 @@ export class WebhookDeliverer {
     try {
       const body = eventText(delivery)
       const secret = openWebhookSecret(seal, delivery.webhookId, delivery.secret)
-      const headers = {
-        'Content-Type': 'application/json',
-        'X-Weir-Event': delivery.event,
-        'X-Weir-Event-Id': eventId(delivery.id),
-        [SIGNATURE_HEADER]: signWebhook(secret, body, dateMs()),
-      }
+      const headers = { ...eventHeaders(delivery), [SIGNATURE_HEADER]: signWebhook(secret, body, dateMs()) }
       const status = await outside.post({ url: delivery.url, headers, body })
       const delivered = status >= 200 && status < 300
       const redirect = status >= 300 && status < 400 ? 'the response is a redirect, which Weir does not follow' : null

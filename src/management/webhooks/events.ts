@@ -5,6 +5,8 @@ import { formatUsd, nanos } from '../../base/money/money.ts'
 import { timeText } from '../../base/time.ts'
 import type { DueDelivery } from '../../store/webhooks/webhook-reader.ts'
 
+type EventRow = Pick<DueDelivery, 'id' | 'event' | 'accountId' | 'data' | 'madeMs'>
+
 /** Events of an account. */
 export const accountEvents = ['balance.low', 'balance.empty', 'budget.low', 'key.revoked', 'account.frozen'] as const
 /** Events that webhooks of the site can receive: those of accounts, and those of the site itself. */
@@ -15,7 +17,7 @@ export type SiteEvent = Exclude<(typeof siteEvents)[number], (typeof accountEven
 const MONEY: ReadonlySet<string> = new Set(['balance', 'credit_limit', 'threshold', 'cap', 'spent'])
 const IDS: Readonly<Record<string, string>> = { key: 'key', account: 'acc' }
 
-export function eventText({ id, event, accountId, data, madeMs }: DueDelivery): string {
+export function eventText({ id, event, accountId, data, madeMs }: EventRow): string {
   const fields = Object.entries(JSON.parse(data) as Record<string, string | number | null>)
   return JSON.stringify({
     id: eventId(id),
@@ -25,6 +27,13 @@ export function eventText({ id, event, accountId, data, madeMs }: DueDelivery): 
     data: Object.fromEntries(fields.map(([name, value]) => [name, formatValue(name, value)])),
   })
 }
+
+/** The headers of a delivery, without its signature, which is made for each attempt. */
+export const eventHeaders = ({ id, event }: Pick<EventRow, 'id' | 'event'>): Readonly<Record<string, string>> => ({
+  'Content-Type': 'application/json',
+  'X-Weir-Event': event,
+  'X-Weir-Event-Id': eventId(id),
+})
 
 export const eventId = (id: number): string => textId('evt', id)
 

@@ -1,0 +1,85 @@
+// Keys for trying out calls in a browser: they end soon, have a small budget, and are in no list of keys.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { timeText } from '../../base/time.ts'
+import type { Actor } from '../actor.ts'
+import { subjectOf } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { createPlaygroundKey } from '../services/keys.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, time } from './endpoint.ts'
+import { requireDone, resourceUnknown } from './list-queries.ts'
+import { positiveUsd } from './money-input.ts'
+
+const MAX = bounds.playgroundBudgetUsdMax
+
+const PlaygroundKey = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    account: z.string(),
+    key: z.string().meta({ description: 'The text of the key, for calls' }),
+    expires: time,
+    budget: z.string().meta({ description: 'What the key may spend until then, in US dollars' }),
+  })
+  .meta({ id: 'PlaygroundKey' })
+
+const Wanted = z.strictObject({
+  budget: z
+    .string()
+    .default('1')
+    .meta({ description: `US dollars as text, at most ${MAX}`, examples: ['1', '0.25'] }),
+})
+
+/** Checked here and not in the schema, so that the answer can repeat the text. */
+function budgetOf(text: string): string {
+  const { success, data } = positiveUsd.safeParse(text)
+  if (success && data <= BigInt(MAX) * 1_000_000_000n) return `${data}`
+  const hint = `"budget" must be US dollars as text, more than 0 and at most ${MAX}.`
+  throw new Refusal('field_invalid', 'budget', { param: 'budget', hint })
+}
+
+const tooMany = (): Refusal =>
+  new Refusal('state_unfit', 'keys', { hint: `An account may have at most ${bounds.keysOfAccountMax} keys.` })
+const raced = (): Refusal =>
+  new Refusal('state_unfit', 'raced', { hint: 'The key was changed at the same time. Try again.' })
+
+export const playgroundEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: '/api/web/accounts/{account}/playground-key',
+    who: { account: 'developer' },
+    summary: `Get a key for trying out calls. It works for ${bounds.playgroundKeyMsMax / 60_000} minutes and is in no list of keys.`,
+    params: z.object({ account: idOf('acc') }),
+    body: Wanted,
+    answer: PlaygroundKey,
+    async run({ params: { account }, body, scope, actor, by }) {
+      const budget = budgetOf(body.budget)
+      const of = subjectOf(actor)
+      const name = await nameFor(parts, actor)
+      const { text, id, expiresMs, result } = await createPlaygroundKey(parts, {
+        ...{ accountId: account, scope, by, of, name },
+        budget: budget as `${bigint}`,
+      })
+      requireDone(result, { account_unknown: resourceUnknown, too_many: tooMany, raced })
+      return {
+        body: {
+          ...{ id: textId('key', id), name, account: textId('acc', account), key: text },
+          ...{ expires: timeText(expiresMs), budget: body.budget },
+        },
+      }
+    },
+  }),
+]
+
+/** Says whose it is in records and statements. Two people may have the same name. */
+async function nameFor({ reader }: ManagementParts, actor: Actor): Promise<string> {
+  const subject = subjectOf(actor)
+  const person = actor.token === undefined && actor.personId > 0 ? await reader.people.byId(actor.personId) : undefined
+  if (person === undefined) return `playground of ${subject}`
+  const [before, after] = ['playground of ', ` (${subject})`]
+  return `${before}${person.name.slice(0, bounds.keyNameCharsMax - before.length - after.length)}${after}`
+}

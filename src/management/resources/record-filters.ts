@@ -1,0 +1,112 @@
+// The filters of call records, as requests have them: of a search, of an export, and of a live stream.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { idAtMs } from '../../base/ids.ts'
+import { parseUsd } from '../../base/money/money.ts'
+import type { Outcome } from '../../billing/who-pays.ts'
+import { outcomes } from '../../billing/who-pays.ts'
+import type { Scope } from '../../store/queries/paging.ts'
+import type { RecordFilter } from '../../store/records/record-search.ts'
+import { idOf, timeInput, usd } from './endpoint.ts'
+import { yesNo } from './fields.ts'
+
+const word = z.string().min(1).max(300)
+const leastMs = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+
+/** The filters of a record; it must match all of them. */
+export const recordFilters = {
+  account: idOf('acc').optional(),
+  key: idOf('key').optional(),
+  model: word
+    .regex(/^[^/]+\/./, 'it must have the form <provider>/<model>')
+    .optional()
+    .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
+  provider: word.optional(),
+  channel: word.optional(),
+  outcome: z
+    .string()
+    .transform(text => text.split(','))
+    .pipe(z.array(z.enum(Object.keys(outcomes) as [Outcome, ...Outcome[]])).min(1))
+    .optional()
+    .meta({ description: 'How the call ended; several with commas between' }),
+  error: word.optional(),
+  status: z.coerce.number().int().min(100).max(599).optional(),
+  costMin: usd.optional(),
+  costMax: usd.optional(),
+  endUser: z.string().min(1).max(1_000).optional(),
+  streamed: yesNo.optional(),
+  dialect: word.optional().meta({ description: 'The dialect of the caller' }),
+  requestedModel: word.optional().meta({ description: 'The model name that the caller used, such as a route' }),
+  tag: word.optional().meta({ description: 'The name of a tag, or <name>=<value>' }),
+  lossy: yesNo.optional().meta({ description: 'Whether a translation could not carry something' }),
+  attemptsMin: z.coerce.number().int().min(1).max(100).optional().meta({ description: 'At least so many attempts' }),
+  firstContentMsMin: leastMs.optional().meta({ description: 'The first content came after at least so long' }),
+  durationMsMin: leastMs.optional().meta({ description: 'The call took at least so long' }),
+}
+
+type Conditions = z.output<z.ZodObject<typeof recordFilters>>
+
+/** The filters of a search, which is bounded in time. */
+export const searchFilters = {
+  from: timeInput.optional(),
+  before: timeInput.optional(),
+  id: idOf('req').optional(),
+  ...recordFilters,
+  sort: z.enum(['time', '-time']).default('-time'),
+}
+
+type Search = z.output<z.ZodObject<typeof searchFilters>>
+
+/** A place in the order in which calls are settled. */
+export const settledAfter = z
+  .string()
+  .regex(/^(now|\d{1,15})$/, 'it must be a number that an answer has had, or "now"')
+  .transform(text => (text === 'now' ? text : Number(text)))
+  .meta({ description: 'The `seq` of the last call that you know; "now": only calls that are settled from now on' })
+
+export function refuse(param: string, hint: string): Refusal {
+  return new Refusal('field_invalid', param, { param, hint })
+}
+
+/** Members cannot search by channel. */
+export function conditionsOf(query: Conditions, scope: Scope | null): RecordFilter {
+  const { account, key, model, costMin, costMax, tag, ...rest } = query
+  if (rest.channel !== undefined && scope !== null) throw new Refusal('role_too_low', 'channel', { param: 'channel' })
+  const slash = model?.indexOf('/') ?? 0
+  return {
+    ...rest,
+    accountId: account,
+    keyId: key,
+    ...(model !== undefined && { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }),
+    ...(costMin !== undefined && { costMin: digitsOf('costMin', costMin) }),
+    ...(costMax !== undefined && { costMax: digitsOf('costMax', costMax) }),
+    ...(tag !== undefined && { tag: tagOf(tag) }),
+  }
+}
+
+/** `longestMs`: how long a time one search may cover. */
+export function filterOf(
+  { id, from, before, sort: _sort, ...query }: Search,
+  scope: Scope | null,
+  { nowMs, longestMs }: { readonly nowMs: number; readonly longestMs: number },
+): RecordFilter {
+  // The id of a call may be up to a minute ahead, because clocks are adjusted.
+  const beforeMs = before ?? nowMs + 60_000
+  const fromMs = from ?? Math.max(0, beforeMs - longestMs)
+  if (fromMs >= beforeMs) throw refuse('from', '"from" must be before "before".')
+  if (beforeMs - fromMs > longestMs) throw refuse('from', 'One search can cover at most 90 days.')
+  const range = id === undefined ? { from: idAtMs(fromMs), before: idAtMs(beforeMs) } : { callId: id }
+  return { ...conditionsOf(query, scope), ...range }
+}
+
+function tagOf(text: string): NonNullable<RecordFilter['tag']> {
+  const at = text.indexOf('=')
+  return at < 0 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) }
+}
+
+function digitsOf(param: string, text: string): string {
+  const amount = parseUsd(text)
+  if (amount === undefined) throw refuse(param, `"${param}" must be US dollars, such as 0.25.`)
+  return String(amount)
+}
