@@ -19,6 +19,7 @@ const settings = {
   WEIR_MEMORY_MB: ['4', { memoryBytesMax: 4_194_304 }],
   WEIR_SILENCE_SECONDS: ['8', { silenceMs: 8_000 }],
   WEIR_DEMO: ['off', { demo: false }],
+  WEIR_CONSOLE: ['off', { console: false }],
   WEIR_SITE_NAME: ['Rapids', { siteName: 'Rapids' }],
   WEIR_SECURE_COOKIES: ['on', { secureCookies: true }],
   WEIR_BODIES_DAYS: ['0', { bodiesDays: 0 }],

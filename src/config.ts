@@ -43,6 +43,8 @@ export interface Config {
   /** The origin whose browser pages may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
+  /** Whether the web console is served. */
+  readonly console: boolean
   /** The servers of models that are looked for on this machine. */
   readonly localServers: LocalServerPorts
   /** How long new calls are accepted after the signal to stop. */
@@ -138,6 +140,7 @@ export function readConfig(env: Environment): Config {
     redisUrl: parseRedisUrl(text('WEIR_REDIS_URL', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
+    console: parseSwitch(text('WEIR_CONSOLE', 'on'), 'WEIR_CONSOLE'),
     localServers: parseLocalServers(text('WEIR_LOCAL_SERVERS', 'on')),
     drainDelayMs: readInteger(env, 'WEIR_DRAIN_DELAY_SECONDS', { byDefault: 5, max: 3_600 }) * 1_000,
     callsMax: readInteger(env, 'WEIR_CALLS_MAX', { byDefault: 10_000, max: 1_000_000, min: 1 }),

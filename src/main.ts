@@ -50,6 +50,7 @@ import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
 import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
+import { siteInfo } from './management/services/site-settings.ts'
 import { buildBearerCheck } from './management/web/bearer-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
 import { buildSendUpstreamQuery } from './pipeline/attempt/upstream-query.ts'
@@ -100,7 +101,7 @@ export async function startGateway(config: Config, overrides: Partial<Runtime> =
     const upstreams = openHttpClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
-    const catalogue = readCatalogue(config, demo?.url, signing)
+    const catalogue = readCatalogue(config, demo?.url, { signing, parse: world.parseProvider })
     applyRules(store, catalogue, log)
     const prices = await inStartTurn(store.jobs, async () =>
       openPriceBook({
@@ -262,6 +263,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       ledgerState: () => store.auditor.state,
       answerWeb: store.answerWeb,
       pages: openPages(),
+      loadConsole: config.console ? world.loadConsole : undefined,
       overloadLevel: () => gate.level,
     }),
     ...calls,
@@ -271,6 +273,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     onRefused,
     recognise: buildRecogniseKey({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkBearer: buildBearerCheck(store.management),
+    consoleBuild: store.management.consoleBuild,
     trustedProxies: config.trustedProxies,
     corsOrigin: config.corsOrigin,
     bodyBudget: inflow,
@@ -296,9 +299,10 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     socketsOpen: () => sockets.size,
   })
   const metricsUrl = startMetricsServer(config, watch, { log, opened })
-  const { answeredSeconds, bodyBounds } = world
+  const { idleSeconds, answeredSeconds, bodyBounds } = world
   // The port is bound before the configuration file is applied, so that a port that is taken stops the start before that.
-  const listening = { answeredSeconds, messageBytesMax: Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax) }
+  const messageBytesMax = Math.min(bodyBounds.bytesMax, bounds.bodyBytesMax)
+  const listening = { idleSeconds, answeredSeconds, messageBytesMax }
   const server = listenOrFail(config, () => listen({ ...config, answer, ...listening }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   // Not until there is no call at all: new ones arrive meanwhile, and are refused.
@@ -374,10 +378,7 @@ const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
     ...parts,
     rules: store.rules,
     tiers: async () => await store.reader.tiers(),
-    site() {
-      const { siteName, notice, registration } = store.management.site.current
-      return { name: siteName, notice: notice || null, registration: registration === 'open', version }
-    },
+    site: () => siteInfo(store.management.site.current, version),
   })
 
 /** An eighth of the memory, because parsing an answer takes several times its size. */

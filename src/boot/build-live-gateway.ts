@@ -8,6 +8,7 @@ import type { ChannelTestResult } from '../features/channel-tests/channel-test.t
 import { buildTestChannel, cheapestModel, conversationProtocol } from '../features/channel-tests/channel-test.ts'
 import { buildListModels, ModelListUnavailable } from '../features/channel-tests/list-models.ts'
 import type { OutgoingRequest, SendRequest } from '../http/client/request.ts'
+import type { LimitCounter } from '../limits/limit-counter.ts'
 import type { ChannelTestReport, LiveGateway } from '../management/live-gateway.ts'
 import { buildSendUpstreamQuery } from '../pipeline/attempt/upstream-query.ts'
 import type { Targets } from '../pipeline/route/targets.ts'
@@ -19,9 +20,11 @@ import { maskRequest } from '../upstreams/request-signature.ts'
 export interface LiveGatewayParts {
   readonly catalogue: Catalogue
   readonly prices: PriceBook
-  readonly targets: Pick<Targets, 'healthOf'>
+  readonly targets: Pick<Targets, 'healthOf' | 'problemOf'>
+  readonly limits: Pick<LimitCounter, 'quotasOfKey'>
   readonly send: SendRequest
   readonly deadlines: Deadlines
+  readonly explain: LiveGateway['explain']
   nowMs(): number
 }
 
@@ -42,8 +45,10 @@ export function buildLiveGateway({
   catalogue,
   prices,
   targets,
+  limits,
   send,
   deadlines,
+  explain,
   nowMs,
 }: LiveGatewayParts): LiveGateway {
   const askWhole = buildSendUpstreamQuery(send, deadlines)
@@ -60,6 +65,9 @@ export function buildLiveGateway({
 
   return {
     prices,
+    explain,
+    quotasOf: async key => await limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs()),
+    modelProblem: (name, rights) => targets.problemOf(name, rights),
     health: id => targets.healthOf(id)?.snapshot(nowMs()),
     resetHealth: id => targets.healthOf(id)?.reset(),
     async testChannel(id, modelName) {

@@ -11,7 +11,7 @@ import type { Ledger } from '../billing/ledger.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import { parsePriceRow } from '../billing/price-book.ts'
 import { TokenCounter } from '../billing/token-counter.ts'
-import { buildRunOrExplain } from '../features/explain/dry-run.ts'
+import { buildExplainFor, buildRunOrExplain } from '../features/explain/dry-run.ts'
 import { FileService } from '../features/files/files.ts'
 import { buildBackground } from '../features/stored-responses/background.ts'
 import { buildCompaction } from '../features/stored-responses/compaction.ts'
@@ -64,6 +64,7 @@ import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { SharedAffinity } from '../routing/choice/shared-affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
+import { buildExplainCall } from '../server/explain-call.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Catalogue, FoundProviders } from '../upstreams/catalogue.ts'
 import type { Model } from '../upstreams/provider.ts'
@@ -185,7 +186,7 @@ export function buildCalls(parts: CallParts) {
     dateMs,
     onEnd: summarizeCalls(parts),
   }
-  const runCall = buildRunOrExplain({
+  const explaining = {
     pipeline,
     targets,
     channelPicker,
@@ -197,6 +198,19 @@ export function buildCalls(parts: CallParts) {
     accounts: store.reader.accounts,
     checkLimits: lookAtLimits,
     countExplanation,
+  }
+  const runCall = buildRunOrExplain(explaining)
+  store.connect({
+    running: buildLiveGateway({
+      catalogue,
+      prices,
+      targets,
+      limits,
+      send: upstreams.send,
+      deadlines,
+      explain: buildExplainCall({ explainFor: buildExplainFor(explaining), dateMs }),
+      nowMs,
+    }),
   })
   const countCall = buildCountCall({
     targets,
@@ -346,14 +360,6 @@ function buildChoice(parts: CallParts, affinity: Affinity) {
       catalogue.setFound('prices', pricedModels(prices))
       targets.forget()
     },
-    running: buildLiveGateway({
-      catalogue,
-      prices,
-      targets,
-      send: parts.upstreams.send,
-      deadlines,
-      nowMs: clock.nowMs,
-    }),
   })
   /** All channels with their current health. */
   const channels = () =>

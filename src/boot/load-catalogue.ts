@@ -10,8 +10,6 @@ import { updateFolders } from './provider-update.ts'
 
 const SHIPPED_PROVIDERS = join(import.meta.dir, '..', '..', 'providers')
 
-type Signing = NonNullable<CatalogueParts['signing']>
-
 export type ProviderFile = CatalogueParts['files'][number]
 
 /** A provider in a later folder replaces one with the same id. */
@@ -34,10 +32,14 @@ export function readProviderFolder(folder: string): readonly ProviderFile[] {
 
 export const readShippedProviders = (): readonly ProviderFile[] => readProviderFolder(SHIPPED_PROVIDERS)
 
-export function readCatalogue(config: Config, builtInUrl: string | undefined, signing?: Signing): Catalogue {
+export function readCatalogue(
+  config: Config,
+  builtInUrl: string | undefined,
+  parts: Pick<CatalogueParts, 'signing' | 'parse'> = {},
+): Catalogue {
   const files = providerFolders(config).flatMap(readProviderFolder)
   const { env, privateHosts, proxy } = config
-  return buildCatalogue({ files, env, builtInUrl, privateHosts, proxy, ...(signing !== undefined && { signing }) })
+  return buildCatalogue({ files, env, builtInUrl, privateHosts, proxy, ...parts })
 }
 
 export const readProviderFile = (file: string): string => readFileSync(file, 'utf8')

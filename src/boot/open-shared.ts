@@ -21,8 +21,8 @@ import { PostgresStatistics } from '../store/postgres/statistics.ts'
 import { BodyStore } from '../store/records/bodies.ts'
 import { secretKinds } from '../store/secrets/secret-kinds.ts'
 import { SecretScan } from '../store/secrets/secret-scan.ts'
-import type { OpenEngineParts, OpenedEngine } from './open-engine.ts'
-import { AUDIT_LAG_MS, lockOrFail } from './open-engine.ts'
+import type { OpenEngineParts, OpenedEngine } from './opened-engine.ts'
+import { AUDIT_LAG_MS, lockOrFail } from './opened-engine.ts'
 
 const { version } = packageJson
 

@@ -30,8 +30,9 @@ import type { HandleWebRequest } from '../management/web/dispatch.ts'
 import type { Webhooks } from '../management/webhooks/webhooks.ts'
 import { buildWebhooks } from '../management/webhooks/webhooks.ts'
 import type { KeyRevocations } from '../pipeline/lifetime/key-revocation.ts'
-import { backUp } from '../store/engine/backup.ts'
+import { backUp, readLastBackupMs } from '../store/engine/backup.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
+import { logBytesOf } from '../store/engine/folder.ts'
 import type { StoreEngine } from '../store/engine/store-engine.ts'
 import { buildPasswordHasher } from '../store/people/password-hash.ts'
 import { RecordDeleter } from '../store/records/record-deleter.ts'
@@ -170,12 +171,15 @@ async function buildStore(config: Config, { folder, world, log, engine, lock, li
     site,
     ownership: new FileOwnership(),
     secureCookies: config.secureCookies,
+    version,
+    consoleBuild: world.consoleBuild(),
     passwords: new PasswordHasher(buildPasswordHasher(world.passwordCost)),
     onKeyChanged: () => keys.clear(),
     ...forwardTo(listeners),
     audit: watch.audit,
     backUp: to => (engine.kind === 'sqlite' ? backUp(folder.path, to, version) : Promise.reject(noBackup())),
     auditor: watch.auditor,
+    storage: storageFacts(engine, folder.path),
     rules,
     rotation,
     catalogue,
@@ -219,6 +223,20 @@ async function buildStore(config: Config, { folder, world, log, engine, lock, li
     recordDeletion: deleting,
     webhooks,
     connect: connected => void Object.assign(listeners, connected),
+  }
+}
+
+function storageFacts({ kind, processes }: StoreEngine, folder: string): ManagementParts['storage'] {
+  const isSqlite = kind === 'sqlite'
+  return {
+    kind,
+    folder,
+    get slot() {
+      return processes.slot
+    },
+    list: () => processes.list(),
+    lastBackupMs: () => (isSqlite ? readLastBackupMs(folder) : undefined),
+    logBytes: () => (isSqlite ? logBytesOf(folder) : 0),
   }
 }
 

@@ -12,12 +12,16 @@ import type { ClientOptions } from '../http/client/request.ts'
 import type { WebhookClientOptions } from '../http/client/webhook-client.ts'
 import type { BodyBounds } from '../http/server/body.ts'
 import { defaultBodyBounds } from '../http/server/body.ts'
+import type { LoadStaticFiles } from '../http/server/static-files.ts'
+import { staticFilesIn } from '../http/server/static-files.ts'
 import type { ShownOnce } from '../management/config-file/apply.ts'
 import type { AttemptTimes } from '../pipeline/attempt/attempt.ts'
 import type { SilenceTimes } from '../pipeline/reply/stream-reply.ts'
 import { measureWait } from '../store/engine/writer.ts'
 import type { PasswordCost } from '../store/people/password-hash.ts'
 import { passwordCost } from '../store/people/password-hash.ts'
+import { parseProvider } from '../upstreams/provider.ts'
+import { consoleBuild } from './console-build.ts'
 
 export interface Runtime {
   readonly clock: Clock
@@ -42,10 +46,16 @@ export interface Runtime {
   /** The interval at which the prices in providers' lists of models are read again. */
   readonly listedModelsEveryMs: number
   readonly bodyBounds: BodyBounds
+  /** The files of the web console. */
+  readonly loadConsole: LoadStaticFiles
+  /** Reads a provider file. */
+  readonly parseProvider: typeof parseProvider
   /** The most bytes of one stream event. */
   readonly eventBytesMax: number
   /** The cost of hashing a password. */
   readonly passwordCost: PasswordCost
+  /** How long a connection may not finish a request head, or be idle before its first request. */
+  readonly idleSeconds: number
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
   /** How long a WebSocket may be open. */
@@ -61,6 +71,8 @@ export interface Runtime {
   /** Resolves after this time. */
   pause(ms: number): Promise<void>
   writeLog(line: string): void
+  /** Reads the build of the console; null: it was not built. */
+  consoleBuild(): string | null
   /** How long a request may wait while the gateway starts. */
   readonly startWaitMs: number
   /** The configuration file has created a key or a webhook. Its secret is never shown again. */
@@ -69,6 +81,8 @@ export interface Runtime {
   onLedgerLost(detail: string): void
 }
 
+const CONSOLE = join(import.meta.dir, '..', '..', 'dist', 'console')
+
 export const defaultRuntime: Runtime = {
   clock: systemClock,
   tasksEveryMs: 1_000,
@@ -76,8 +90,11 @@ export const defaultRuntime: Runtime = {
   localServersEveryMs: 60_000,
   listedModelsEveryMs: 3_600_000,
   bodyBounds: defaultBodyBounds,
+  loadConsole: staticFilesIn(CONSOLE),
+  parseProvider,
   eventBytesMax: bounds.frameBytesMax,
   passwordCost,
+  idleSeconds: 10,
   answeredSeconds: 30,
   startWaitMs: bounds.startWaitMsMax,
   socketMs: bounds.socketMsMax,
@@ -87,6 +104,7 @@ export const defaultRuntime: Runtime = {
   random: Math.random,
   pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
   writeLog: line => void process.stderr.write(line),
+  consoleBuild,
   onCreatedByFile: () => {},
   onLedgerLost: () => process.exit(1),
 }

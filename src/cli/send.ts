@@ -27,12 +27,12 @@ export function buildSend(request: ControlHandler, { names = {}, unknown }: Erro
   async function open(asked: ControlRequest): Promise<Response> {
     const answer = await request(asked)
     if (answer.status < 400) return answer
-    const { error } = (await readJson(answer)) as { error?: { code: string; message: string; hint?: string } }
+    const { error } = (await readJson(answer)) as { error?: { code: string; message: string; sentence?: string } }
     if (error === undefined) throw new Problem('The running gateway is of another version of Weir. Restart it.')
     // An empty id makes another path.
     const isUnknown = error.code === 'resource_unknown' || error.code === 'path_unknown'
     const message = isUnknown ? (unknown ?? error.message) : error.message
-    throw new RequestProblem(withNames(error.hint ?? message, names), error.code)
+    throw new RequestProblem(withNames(error.sentence ?? message, names), error.code)
   }
   const read = async (answer: Response): Promise<CommandFields> => (answer.status === 204 ? {} : await readJson(answer))
   const send = async (method: string, path: string, body?: unknown): Promise<CommandFields> =>

@@ -85,7 +85,7 @@ async function setUpLines({ url, manage }: Gateway): Promise<readonly string[]> 
   return [
     `  Set-up token (one use, one hour)    ${String(setupToken)}`,
     '',
-    'It is for people who sign in. If you need that, create the owner in another terminal with "bin/weir setup", or:',
+    `Open ${url}/console/ in a browser and enter it to create the owner. Without a browser: "bin/weir setup", or`,
     '',
     `  curl ${url}/api/auth/setup -H 'Content-Type: application/json' \\`,
     `    -d '{"token":"${String(setupToken)}","name":"…","email":"…","password":"…"}'`,

@@ -2,12 +2,13 @@
 // creates and changes nothing. It requests the list of models from the base URLs that are set.
 
 import { sendControlRequest } from '../../http/server/control-socket.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { controlSocketOf } from '../../store/engine/folder.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
 import { checkConfigFile } from './config-file.ts'
 import { checkFolder, secretVariables } from './data-folder.ts'
-import type { CheckFinding, OutputOptions } from './findings.ts'
+import type { OutputOptions } from './findings.ts'
 import { findingFields, findingLines, hasProblem } from './findings.ts'
 import { checkMachine } from './machine.ts'
 import { checkProviders } from './providers.ts'

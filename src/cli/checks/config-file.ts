@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { CheckFinding } from './findings.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { problem } from './findings.ts'
 
 const NAME = 'WEIR_CONFIG'

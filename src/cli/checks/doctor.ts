@@ -5,6 +5,8 @@ import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { readConfig } from '../../config.ts'
 import { sendControlRequest } from '../../http/server/control-socket.ts'
+import type { DoctorFacts } from '../../management/doctor/doctor-checks.ts'
+import { diagnose } from '../../management/doctor/doctor-checks.ts'
 import type { GatewayState } from '../../management/metrics/gateway-state.ts'
 import { readLastBackupMs } from '../../store/engine/backup.ts'
 import { controlSocketOf, databaseOf, hasData, logBytesOf } from '../../store/engine/folder.ts'
@@ -13,13 +15,11 @@ import { inspectLedger } from '../../store/ledger/ledger-inspection.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
 import { checkFolderMode } from './data-folder.ts'
-import type { DoctorFacts } from './doctor-checks.ts'
-import { diagnose } from './doctor-checks.ts'
 import type { OutputOptions } from './findings.ts'
 import { findingFields, findingLines, hasProblem } from './findings.ts'
 import { checkDisk } from './machine.ts'
 import { checkProviders } from './providers.ts'
-import type { SharedFacts } from './shared.ts'
+import type { ReadFacts } from './shared.ts'
 import { readSharedFacts } from './shared.ts'
 
 const ANSWER_MS_MAX = 3_000
@@ -91,7 +91,7 @@ async function statusAt(url: string): Promise<number | undefined> {
 }
 
 /** Versions differ while a new one is deployed: the tables can be read if they have all that this version knows. */
-const sharedBooks = (shared: SharedFacts | undefined): LedgerFacts | undefined =>
+const sharedBooks = (shared: ReadFacts | undefined): LedgerFacts | undefined =>
   shared?.books && { schema: 0, schemaKnown: 0, details: shared.books }
 
 function readBooks(path: string, dateMs: number): LedgerFacts | string {

@@ -1,19 +1,8 @@
 // The findings of `weir check` and `weir doctor`: what is wrong, and what to do about it.
 
 import { escapeControls } from '../../base/text/safe-text.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import type { CommandFields } from '../connect.ts'
-
-/** The operator must fix a problem and should know about a note. */
-export type Severity = 'problem' | 'note'
-
-export interface CheckFinding {
-  readonly weight: Severity
-  /** The setting, file or channel that the finding is about. */
-  readonly about: string
-  readonly says: string
-  /** What to do, such as the command to run; empty if there is nothing to do. */
-  readonly remedy: string
-}
 
 /** How a command prints its result. */
 export interface OutputOptions {

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { CheckFinding } from './findings.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { note, problem } from './findings.ts'
 import type { ProcessEnvironment } from './settings.ts'
 

@@ -5,11 +5,11 @@ import type { ProviderFile } from '../../boot/load-catalogue.ts'
 import { providerFolders, readProviderFolder } from '../../boot/load-catalogue.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError } from '../../config.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import { buildCatalogue } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { ProviderFileError, parseProvider } from '../../upstreams/provider.ts'
-import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
 
 export interface ProviderCheckResult {

@@ -3,7 +3,7 @@
 import { nearestName } from '../../base/text/nearest-name.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError, readConfig } from '../../config.ts'
-import type { CheckFinding } from './findings.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { problem } from './findings.ts'
 
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>

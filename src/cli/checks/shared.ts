@@ -5,13 +5,14 @@ import { Seal } from '../../base/secrets/seal.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { Config } from '../../config.ts'
+import type { SharedFacts } from '../../management/doctor/doctor-checks.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { StoreError } from '../../store/engine/database.ts'
 import { FolderError } from '../../store/engine/folder.ts'
 import { refuseUnmovedData } from '../../store/engine/moved-folder.ts'
-import type { LedgerInspection } from '../../store/ledger/ledger-inspection.ts'
-import { inspectTables } from '../../store/ledger/ledger-inspection.ts'
+import type { LedgerInspection } from '../../store/ledger/inspect-tables.ts'
+import { inspectTables } from '../../store/ledger/inspect-tables.ts'
 import { inspectPostgres } from '../../store/postgres/connect.ts'
-import type { LiveProcess } from '../../store/postgres/member-list.ts'
 import { readMembers } from '../../store/postgres/member-list.ts'
 import type { PostgresAddress } from '../../store/postgres/pools.ts'
 import { addressOfUrl, PostgresPool } from '../../store/postgres/pools.ts'
@@ -21,7 +22,6 @@ import { checkRedis, RedisUnusable } from '../../store/redis/check.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
 import { SecretScan } from '../../store/secrets/secret-scan.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
 import { checkStoredRules } from './stored-rules.ts'
 
@@ -100,22 +100,16 @@ export async function checkRedisServer({ redisUrl }: Pick<Config, 'redisUrl'>): 
   }
 }
 
-export interface SharedFacts {
-  /** What `weir check` finds about the database and Redis. */
-  readonly findings: readonly CheckFinding[]
-  readonly isEmpty: boolean
+export interface ReadFacts extends SharedFacts {
   /** Undefined if the tables cannot be read. */
   readonly books: LedgerInspection | undefined
-  readonly members: readonly LiveProcess[]
-  /** How far the clock of this machine is ahead of that of the database. */
-  readonly aheadMs: number
 }
 
 /** For `weir doctor`. */
 export async function readSharedFacts(
   { databaseUrl, redisUrl }: Pick<Config, 'databaseUrl' | 'redisUrl'>,
   folder: string,
-): Promise<SharedFacts | undefined> {
+): Promise<ReadFacts | undefined> {
   if (databaseUrl === undefined) return undefined
   const address = addressOfUrl(databaseUrl)
   const { findings: ofSchema, isEmpty, isCurrent } = await checkSchema(address, folder)

@@ -1,11 +1,11 @@
 // Checks the rules that are stored in the database against the providers of the environment and the provider files.
 
 import type { Seal } from '../../base/secrets/seal.ts'
+import type { CheckFinding } from '../../management/doctor/finding.ts'
 import { checkRules } from '../../management/services/rule-check.ts'
 import { LiveRules } from '../../store/rules/live-rules.ts'
 import type { RulesReader } from '../../store/rules/rules-reader.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
 
 export async function checkStoredRules(

@@ -97,9 +97,9 @@ test.each(refused)('the command %s with %j is refused, and nothing is changed', 
 })
 
 test('an error message names the option instead of the field', async () => {
-  const hint = 'The field "keepsBodies" is not valid: it must be a boolean.'
+  const sentence = 'The field "keepsBodies" is not valid: it must be a boolean.'
   const answered = cliCommands['keys set']!.ask!({ key: 'key_00000000001', bodies: 'on' }, async () =>
-    Response.json({ error: { code: 'field_invalid', message: 'x', hint } }, { status: 400 }),
+    Response.json({ error: { code: 'field_invalid', message: 'x', sentence } }, { status: 400 }),
   )
   await expect(answered).rejects.toThrow('--bodies is not valid: it must be a boolean.')
 })
