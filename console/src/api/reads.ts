@@ -1,0 +1,131 @@
+// Reads and writes of pages: useRead for one answer, useList for a list page by page, useWrite for a change.
+
+import type { UseInfiniteQueryResult, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import type { AnswerOf, OperationName, Request } from './client.ts'
+import { call } from './client.ts'
+import { ApiError } from './errors.ts'
+import { onForget, onReturn } from './session.ts'
+
+/** Only faults that may pass are tried again; a busy gateway says when. */
+const isTemporary = (error: unknown): boolean =>
+  error instanceof ApiError && (error.status === 429 || error.status === 502 || error.status === 503)
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      gcTime: 5 * 60_000,
+      retry: (count, error) => count < 2 && isTemporary(error),
+      retryDelay: (count, error) =>
+        Math.min(10_000, ((error as ApiError).details?.retryAfterSeconds ?? 2 ** count) * 1_000),
+      refetchOnWindowFocus: true,
+      networkMode: 'always',
+      throwOnError: false,
+    },
+    mutations: { networkMode: 'always' },
+  },
+})
+onForget(() => queries.clear())
+onReturn(() => void queries.refetchQueries({ type: 'active' }))
+
+type GetName = Extract<OperationName, `GET ${string}`>
+type ListName = {
+  [N in GetName]: AnswerOf<N> extends { readonly data: readonly unknown[]; readonly next: string | null } ? N : never
+}[GetName]
+type RowOf<N extends ListName> = AnswerOf<N> extends { readonly data: readonly (infer R)[] } ? R : never
+
+interface ReadOptions {
+  readonly enabled?: boolean
+  /** Reads again after this time while the page is visible. */
+  readonly everyMs?: number
+  /** Shows the previous answer while another one is read, for example when a filter changes. */
+  readonly keepsPrevious?: boolean
+}
+
+export function useRead<N extends GetName>(
+  name: N,
+  request?: Request<N>,
+  { enabled = true, everyMs, keepsPrevious = false }: ReadOptions = {},
+): UseQueryResult<AnswerOf<N>, ApiError> {
+  return useQuery<AnswerOf<N>, ApiError>({
+    queryKey: [name, request ?? {}],
+    queryFn: ({ signal }) => call(name, ...([{ ...request, signal }] as never)),
+    enabled,
+    ...(everyMs !== undefined && { refetchInterval: everyMs }),
+    ...(keepsPrevious && { placeholderData: keepPreviousData as never }),
+  })
+}
+
+export interface List<Row> {
+  readonly rows: readonly Row[]
+  readonly query: UseInfiniteQueryResult<unknown, ApiError>
+  readonly hasMore: boolean
+  readonly more: () => void
+  /** The last page has no rows, but there may be more: the gateway has read very many rows, and found nothing among them. */
+  readonly isEndedEarly?: boolean
+}
+
+/** A list, page by page: `more` reads the next page. */
+export function useList<N extends ListName>(name: N, request?: Request<N>, options: ReadOptions = {}): List<RowOf<N>> {
+  type Page = AnswerOf<N> & { readonly data: readonly RowOf<N>[]; readonly next: string | null }
+  const query = useInfiniteQuery({
+    queryKey: [name, request ?? {}, 'pages'],
+    queryFn: ({ signal, pageParam }) => {
+      const given = request as { readonly query?: object } | undefined
+      const asked = { ...given, signal, query: { ...given?.query, ...(pageParam !== null && { after: pageParam }) } }
+      return call(name, ...([asked] as never)) as Promise<Page>
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page: Page) => page.next,
+    enabled: options.enabled ?? true,
+    placeholderData: keepPreviousData,
+    ...(options.everyMs !== undefined && { refetchInterval: options.everyMs }),
+  })
+  const pages = query.data?.pages as readonly Page[] | undefined
+  return {
+    rows: pages === undefined ? [] : pages.flatMap(page => page.data),
+    query: query as UseInfiniteQueryResult<unknown, ApiError>,
+    hasMore: query.hasNextPage,
+    isEndedEarly: query.hasNextPage && pages?.at(-1)?.data.length === 0,
+    more: () => {
+      if (!query.isFetchingNextPage) void query.fetchNextPage()
+    },
+  }
+}
+
+/** Makes all reads of these operations, named by the beginning of their paths, read again. */
+export const readAgain = (...paths: readonly string[]): Promise<void> =>
+  queries.invalidateQueries({
+    predicate: ({ queryKey: [name] }) => paths.some(path => (name as string).startsWith(`GET /api/web/${path}`)),
+  })
+
+type WriteName = Exclude<OperationName, GetName>
+
+/** A change. `changes`: the beginnings of the paths that must be read again after it, such as `keys`. */
+export function useWrite<N extends WriteName>(
+  name: N,
+  ...changes: readonly string[]
+): UseMutationResult<AnswerOf<N>, ApiError, Request<N>> {
+  return useMutation<AnswerOf<N>, ApiError, Request<N>>({
+    mutationFn: request => call(name, ...([request] as never)),
+    onSuccess: () => readAgain(...changes),
+  })
+}
+
+/** As `useWrite`, for what is gone afterwards: reads of the thing itself, which have the same parameters, are not repeated. */
+export function useDelete<N extends WriteName>(
+  name: N,
+  ...changes: readonly string[]
+): UseMutationResult<AnswerOf<N>, ApiError, Request<N>> {
+  const paramsOf = (request: unknown): string => JSON.stringify((request as { readonly params?: object }).params)
+  return useMutation<AnswerOf<N>, ApiError, Request<N>>({
+    mutationFn: request => call(name, ...([request] as never)),
+    onSuccess: (_, gone) =>
+      queries.invalidateQueries({
+        predicate: ({ queryKey: [read, request] }) =>
+          changes.some(path => (read as string).startsWith(`GET /api/web/${path}`)) &&
+          paramsOf(request) !== paramsOf(gone),
+      }),
+  })
+}

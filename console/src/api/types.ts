@@ -1,0 +1,3737 @@
+// Written by scripts/write-console-types.ts from docs/reference/openapi.json. Do not edit.
+
+export type Account = {
+  readonly id: string
+  readonly name: string
+  readonly type: 'personal' | 'team'
+  readonly kind: 'prepaid' | 'postpaid'
+  readonly balance: string
+  readonly held: string
+  readonly creditLimit: string
+  readonly available: string | null
+  readonly keepsBodies: boolean
+  readonly tier: string | null
+  readonly allows: readonly string[] | null
+  readonly denies: readonly string[] | null
+  readonly frozen: boolean
+  readonly frozenSince: string | null
+  readonly created: string
+  readonly version: number
+  readonly managedBy: 'file' | null
+}
+
+export type AccountUse = { readonly lastUsed: string | null; readonly spent30d: string; readonly keys: number }
+
+export type AuditRow = {
+  readonly seq: number
+  readonly made: string
+  readonly actor: string
+  readonly actorName: string | null
+  readonly address: string | null
+  readonly request: string | null
+  readonly action: string
+  readonly target: string
+  readonly targetName: string | null
+  readonly account: string | null
+  readonly accountName: string | null
+  readonly changes: Readonly<
+    Record<string, string | number | boolean | null | readonly (string | number | boolean | null)[]>
+  >
+  readonly hash: string
+  readonly hashBefore?: string
+  readonly hashedText?: string
+}
+
+export type Backtest = {
+  readonly calls: number
+  readonly was: string
+  readonly wouldBe: string
+  readonly difference: string
+  readonly from: string
+  readonly before: string
+  readonly complete: boolean
+  readonly coveredFrom: string
+  readonly byModel: readonly {
+    readonly calls: number
+    readonly was: string
+    readonly wouldBe: string
+    readonly difference: string
+    readonly model: string
+  }[]
+  readonly byDay: readonly {
+    readonly calls: number
+    readonly was: string
+    readonly wouldBe: string
+    readonly difference: string
+    readonly day: string
+  }[]
+  readonly leftOut: readonly { readonly reason: string; readonly calls: number; readonly about: string }[]
+}
+
+export type BalanceAlert = {
+  readonly threshold: string | null
+  readonly state: 'fine' | 'low' | 'empty' | null
+  readonly version: number
+}
+
+export type Budget = {
+  readonly span: 'total' | 'day' | 'month'
+  readonly cap: string
+  readonly spent: string
+  readonly held: string
+  readonly left: string
+  readonly ends: string | null
+  readonly version: number
+}
+
+export type BulkResult = { readonly key: string; readonly result: 'done' | 'unknown' | 'revoked' | 'playground' }
+
+export type Channel = {
+  readonly id: string
+  readonly provider: string
+  readonly from: 'environment' | 'stored'
+  readonly name: string | null
+  readonly baseUrl: string | null
+  readonly ownBaseUrl: string | null
+  readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
+  readonly problem: string | null
+  readonly disabled: boolean
+  readonly credential: { readonly fingerprint: string; readonly origin: string } | null
+  readonly credentialFrom: string | null
+  readonly weight: number
+  readonly priority: number
+  readonly requestsPerMinute: number | null
+  readonly tokensPerMinute: number | null
+  readonly concurrency: number | null
+  readonly proxy: boolean
+  readonly tags: readonly string[]
+  readonly ownTags: readonly string[]
+  readonly foreignIds: boolean
+  readonly headers: Readonly<Record<string, string>>
+  readonly parameters: Readonly<
+    Record<
+      string,
+      {
+        readonly set?: Readonly<Record<string, JsonValue>>
+        readonly default?: Readonly<Record<string, JsonValue>>
+        readonly remove?: readonly string[]
+      }
+    >
+  >
+  readonly times: {
+    readonly connectSeconds?: number
+    readonly tlsSeconds?: number
+    readonly firstContentSeconds?: number
+    readonly betweenChunksSeconds?: number
+    readonly totalSeconds?: number
+  }
+  readonly health: {
+    readonly state: string
+    readonly availableInMs: number
+    readonly activeCalls: number
+    readonly limit: number | null
+    readonly firstMs: number | null
+    readonly lastFailure: { readonly verdict: string; readonly agoMs: number } | null
+    readonly lost: number
+  } | null
+  readonly version: number
+  readonly author: string | null
+  readonly created: string | null
+  readonly changed: string | null
+  readonly managedBy: 'file' | null
+}
+
+export type ChannelSummary = {
+  readonly enabled: number
+  readonly disabled: number
+  readonly unusable: number
+  readonly gone: number
+  readonly health: Readonly<Record<string, number>>
+  readonly troubled: readonly TroubledChannel[]
+}
+
+export type Code = {
+  readonly id: string
+  readonly batch: string
+  readonly amount: string
+  readonly state: 'open' | 'redeemed' | 'voided' | 'expired'
+  readonly author: string
+  readonly made: string
+  readonly expires: string | null
+  readonly redeemed: string | null
+  readonly account: string | null
+}
+
+export type CodeBatch = {
+  readonly batch: string
+  readonly codes: number
+  readonly redeemed: number
+  readonly voided: number
+  readonly worth: string
+  readonly made: string
+  readonly expires: string | null
+}
+
+export type Download = { readonly url: string; readonly expiresAt: string }
+
+export type EndUser = {
+  readonly endUser: string
+  readonly calls: number
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cost: string
+}
+
+export type ErrorCount = { readonly outcome: string; readonly error: string | null; readonly calls: number }
+
+export type ErrorList = { readonly from: string; readonly before: string; readonly data: readonly ErrorCount[] }
+
+export type ExplainedCandidate = {
+  readonly model: string
+  readonly channel: string | null
+  readonly dropped: string | null
+  readonly availableInMs?: number | null
+  readonly share?: number | null
+  readonly score?: number | null
+  readonly tags?: readonly string[]
+}
+
+export type ExplainedChoice = {
+  readonly model?: string
+  readonly channel?: string
+  readonly reason?: 'kept' | 'policy' | 'nearest'
+  readonly kind?: 'wait' | 'none'
+  readonly forMs?: number | null
+  readonly retryAfterMs?: number | null
+}
+
+export type ExplainedHold = {
+  readonly usd: string
+  readonly inputTokensMax: number
+  readonly outputTokensMax: number
+  readonly thoughtTokensMax?: number
+  readonly choices: number
+  readonly searchesMax: number
+  readonly units?: Readonly<Record<string, number>>
+  readonly countedInputTokens?: number
+  readonly slices?: 'streamed' | 'collected'
+  readonly cap?: number
+}
+
+export type ExplainedKey = {
+  readonly id: string
+  readonly name?: string
+  readonly account: string
+  readonly tier: string
+  readonly strictCap: boolean
+  readonly strict: boolean
+  readonly keepsBodies: boolean
+  readonly explains: boolean
+  readonly may: {
+    readonly allows: readonly string[] | null
+    readonly denies: readonly string[] | null
+    readonly requires: readonly string[] | null
+  }
+}
+
+export type ExplainedLimit = {
+  readonly whose: string
+  readonly resource: 'requests' | 'tokens' | 'concurrency'
+  readonly span: 'minute' | 'day' | null
+  readonly limit: number
+  readonly remaining: number
+  readonly resetMs: number
+}
+
+export type ExplainedPrice = {
+  readonly model: string
+  readonly free?: boolean
+  readonly version?: number
+  readonly rates?: Readonly<Record<string, string>>
+  readonly cases?: number
+  readonly multiplier?: number
+  readonly serviceClass?: string
+}
+
+export type ExplainedRefusal = {
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly param?: string | null
+  readonly retryAfterMs?: number
+  readonly replays?: string
+}
+
+export type ExplainedRouting = {
+  readonly policy?: string
+  readonly affinity?: {
+    readonly conversation: string
+    readonly keptOn: string | null
+    readonly state: 'new' | 'kept' | 'moved'
+  } | null
+  readonly picked?: ExplainedChoice
+  readonly candidates: readonly ExplainedCandidate[]
+  readonly upstream?: ExplainedUpstream
+}
+
+export type ExplainedUpstream = {
+  readonly channel: string
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+  readonly bodyBytes: number
+  readonly bodyCut: boolean
+}
+
+export type Explanation = {
+  readonly object: 'weir.explanation'
+  readonly requestId: string
+  readonly dialect: string
+  readonly wouldAnswer: ExplainedRefusal | null
+  readonly key: ExplainedKey
+  readonly limits?: readonly ExplainedLimit[]
+  readonly model?: { readonly requested: string; readonly resolved?: readonly string[] }
+  readonly prices?: readonly ExplainedPrice[]
+  readonly funds: { readonly kind: 'prepaid' | 'postpaid'; readonly frozen: boolean; readonly available: string | null }
+  readonly hold?: ExplainedHold
+  readonly loss?: readonly string[]
+  readonly overrides?: readonly string[]
+  readonly mediaToFetch?: number
+  readonly routing?: ExplainedRouting
+}
+
+export type Figures = {
+  readonly from: string
+  readonly before: string
+  readonly summedUp: number
+  readonly calls: number
+  readonly errors: number
+  readonly streamed: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly cost: string
+  readonly shortfall: string
+  readonly refunded: string
+  readonly cacheSavings: string
+  readonly providerCost: string | null
+  readonly margin: string | null
+  readonly firstContentMs: Percentiles | null
+  readonly durationMs: Percentiles | null
+}
+
+export type Gateway = {
+  readonly version: string
+  readonly consoleBuild: string | null
+  readonly started: string
+  readonly ready: boolean
+  readonly overload: number
+  readonly loopLateMs: number
+  readonly activeCalls: number
+  readonly unsettledCalls: number
+  readonly ledgerLateMs: number
+  readonly storageFull: boolean
+  readonly bodiesDropped: number
+  readonly database: {
+    readonly kind: 'sqlite' | 'postgres'
+    readonly lastBackup: string | null
+    readonly logBytes: number | null
+    readonly clockAheadMs: number | null
+  }
+  readonly processes: readonly GatewayProcess[]
+  readonly books: 'agree' | 'do not agree' | 'not looked at yet'
+  readonly audited: string | null
+  readonly well: boolean
+  readonly findings: readonly GatewayFinding[]
+}
+
+export type GatewayFinding = {
+  readonly check:
+    | 'no_data'
+    | 'shared_empty'
+    | 'shared'
+    | 'shared_unsure'
+    | 'lease_late'
+    | 'clock_wrong'
+    | 'versions_differ'
+    | 'database_unreadable'
+    | 'schema_later'
+    | 'not_running'
+    | 'not_answering'
+    | 'not_ready'
+    | 'ledger_drift'
+    | 'store_full'
+    | 'unsettled_calls'
+    | 'folder'
+    | 'base_url'
+    | 'base_url_unsure'
+    | 'accounts_frozen'
+    | 'holds_stuck'
+    | 'our_errors'
+    | 'overload'
+    | 'credential_bad'
+    | 'quota_spent'
+    | 'channel_blocked'
+    | 'price_unknown'
+    | 'calls_failing'
+    | 'audit_missed'
+    | 'loop_late'
+    | 'log_large'
+    | 'backup_old'
+    | 'metrics_deaf'
+    | 'set_up_open'
+    | 'schema_earlier'
+    | 'bodies_dropped'
+    | 'errors'
+  readonly severity: 'problem' | 'note'
+  readonly about: string
+  readonly text: string
+  readonly remedy: string | null
+}
+
+export type GatewayProcess = {
+  readonly slot: number | null
+  readonly address: string
+  readonly version: string
+  readonly leaseAgeMs: number | null
+  readonly hasRunOut: boolean
+  readonly isThis: boolean
+}
+
+export type GroupPoint = {
+  readonly at: string
+  readonly calls: number
+  readonly errors: number
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly cost: string | null
+}
+
+export type Invitation = {
+  readonly id: string
+  readonly kind: 'join' | 'password'
+  readonly email: string
+  readonly role: 'member' | 'support' | 'admin' | 'owner'
+  readonly account: string | null
+  readonly accountRole: 'viewer' | 'developer' | 'manager' | null
+  readonly by: string | null
+  readonly state: 'open' | 'accepted' | 'revoked' | 'expired'
+  readonly made: string
+  readonly expires: string
+  readonly version: number
+}
+
+export type InvitationPreview = {
+  readonly kind: 'join' | 'password'
+  readonly email: string
+  readonly site: string
+  readonly role: 'member' | 'support' | 'admin' | 'owner'
+  readonly account: string | null
+  readonly accountRole: 'viewer' | 'developer' | 'manager' | null
+  readonly expires: string
+  readonly isKnown: boolean
+}
+
+export type Invited = {
+  readonly id: string
+  readonly kind: 'join' | 'password'
+  readonly email: string
+  readonly role: 'member' | 'support' | 'admin' | 'owner'
+  readonly account: string | null
+  readonly accountRole: 'viewer' | 'developer' | 'manager' | null
+  readonly by: string | null
+  readonly state: 'open' | 'accepted' | 'revoked' | 'expired'
+  readonly made: string
+  readonly expires: string
+  readonly version: number
+  readonly token: string
+}
+
+export type JsonValue = string | number | boolean | Readonly<Record<string, unknown>> | readonly unknown[] | null
+
+export type Key = {
+  readonly id: string
+  readonly account: string
+  readonly name: string
+  readonly suffix: string
+  readonly tier: string
+  readonly qpm: number | null
+  readonly state: 'active' | 'disabled' | 'expired' | 'revoked'
+  readonly created: string
+  readonly expires: string | null
+  readonly revoked: string | null
+  readonly disabled: boolean
+  readonly oldTextUntil: string | null
+  readonly allows: readonly string[] | null
+  readonly denies: readonly string[] | null
+  readonly requires: readonly string[] | null
+  readonly endpoints: readonly string[] | null
+  readonly addresses: readonly string[] | null
+  readonly strictCap: boolean
+  readonly keepsBodies: boolean
+  readonly strict: boolean
+  readonly explains: boolean
+  readonly version: number
+  readonly managedBy: 'file' | null
+}
+
+export type KeyBudgetLeft = {
+  readonly scope: 'key' | 'account'
+  readonly span: 'day' | 'month' | 'total'
+  readonly cap: string
+  readonly spent: string
+  readonly held: string
+  readonly left: string
+  readonly resets: string | null
+}
+
+export type KeyLimitLeft = {
+  readonly whose: string
+  readonly resource: 'requests' | 'tokens' | 'concurrency'
+  readonly span: 'minute' | 'day' | null
+  readonly max: number
+  readonly used: number
+  readonly left: number
+  readonly resets: string
+}
+
+export type KeyReport = {
+  readonly id: string
+  readonly name: string
+  readonly account: string
+  readonly tier: string
+  readonly state: 'active' | 'disabled' | 'expired' | 'revoked'
+  readonly expires: string | null
+  readonly stops: readonly KeyStop[]
+  readonly models: {
+    readonly allowed: readonly string[] | null
+    readonly allowedToAccount: readonly string[] | null
+    readonly denied: readonly string[] | null
+    readonly requiredTags: readonly string[] | null
+  }
+  readonly endpoints: readonly string[] | null
+  readonly addresses: readonly string[] | null
+  readonly strictCap: boolean
+  readonly keepsBodies: boolean
+  readonly limits: readonly KeyLimitLeft[]
+  readonly budgets: readonly KeyBudgetLeft[]
+  readonly funds: {
+    readonly kind: 'prepaid' | 'postpaid'
+    readonly frozen: boolean
+    readonly balance: string
+    readonly held: string
+    readonly creditLimit: string
+    readonly available: string | null
+  }
+}
+
+export type KeyStop = { readonly code: string; readonly text: string; readonly until: string | null }
+
+export type KeyUse = {
+  readonly lastUsed: string | null
+  readonly spent30d: string
+  readonly budgets: readonly Budget[]
+}
+
+export type LedgerSummary = {
+  readonly books: 'agree' | 'do not agree' | 'not looked at yet'
+  readonly audited: string | null
+  readonly findings: number
+}
+
+export type Limit = {
+  readonly id: number
+  readonly resource: 'requests' | 'tokens' | 'concurrency'
+  readonly span: 'minute' | 'day' | null
+  readonly amount: number
+  readonly key: string | null
+  readonly keyName: string | null
+  readonly account: string | null
+  readonly accountName: string | null
+  readonly tier: string | null
+  readonly model: string | null
+  readonly per: readonly ('key' | 'account' | 'model')[]
+  readonly version: number
+  readonly managedBy: 'file' | null
+}
+
+export type ListedAccount = {
+  readonly id: string
+  readonly name: string
+  readonly type: 'personal' | 'team'
+  readonly kind: 'prepaid' | 'postpaid'
+  readonly balance: string
+  readonly held: string
+  readonly creditLimit: string
+  readonly available: string | null
+  readonly keepsBodies: boolean
+  readonly tier: string | null
+  readonly allows: readonly string[] | null
+  readonly denies: readonly string[] | null
+  readonly frozen: boolean
+  readonly frozenSince: string | null
+  readonly created: string
+  readonly version: number
+  readonly managedBy: 'file' | null
+  readonly use: AccountUse | null
+}
+
+export type ListedKey = {
+  readonly id: string
+  readonly account: string
+  readonly name: string
+  readonly suffix: string
+  readonly tier: string
+  readonly qpm: number | null
+  readonly state: 'active' | 'disabled' | 'expired' | 'revoked'
+  readonly created: string
+  readonly expires: string | null
+  readonly revoked: string | null
+  readonly disabled: boolean
+  readonly oldTextUntil: string | null
+  readonly allows: readonly string[] | null
+  readonly denies: readonly string[] | null
+  readonly requires: readonly string[] | null
+  readonly endpoints: readonly string[] | null
+  readonly addresses: readonly string[] | null
+  readonly strictCap: boolean
+  readonly keepsBodies: boolean
+  readonly strict: boolean
+  readonly explains: boolean
+  readonly version: number
+  readonly managedBy: 'file' | null
+  readonly use: KeyUse | null
+}
+
+export type Me = {
+  readonly id: string | null
+  readonly email: string | null
+  readonly name: string
+  readonly role: 'member' | 'support' | 'admin' | 'owner'
+  readonly session: string
+  readonly secondFactor: boolean
+  readonly created: string | null
+  readonly accounts: readonly {
+    readonly account: string
+    readonly name: string
+    readonly role: 'viewer' | 'developer' | 'manager'
+  }[]
+  readonly preferences: Preferences
+  readonly version: number
+}
+
+export type Member = {
+  readonly user: string
+  readonly email: string
+  readonly name: string
+  readonly role: 'viewer' | 'developer' | 'manager'
+  readonly added: string
+  readonly version: number
+}
+
+export type Membership = {
+  readonly account: string
+  readonly name: string
+  readonly type: 'personal' | 'team'
+  readonly role: 'viewer' | 'developer' | 'manager'
+  readonly added: string
+  readonly version: number
+}
+
+export type Model = {
+  readonly id: string
+  readonly provider: string
+  readonly name: string
+  readonly contextTokens: number | null
+  readonly outputTokensMax: number | null
+  readonly speaks: readonly string[]
+  readonly capabilities: ModelTraits
+  readonly price: {
+    readonly version: number
+    readonly rates: {
+      readonly input?: string
+      readonly cacheRead?: string
+      readonly cacheWrite?: string
+      readonly cacheWrite1h?: string
+      readonly inputAudio?: string
+      readonly cacheReadAudio?: string
+      readonly inputImage?: string
+      readonly cacheReadImage?: string
+      readonly toolUse?: string
+      readonly output?: string
+      readonly reasoning?: string
+      readonly outputAudio?: string
+      readonly outputImage?: string
+      readonly perRequest?: string
+      readonly perSearch?: string
+      readonly perImage?: string
+      readonly perCharacter?: string
+      readonly perSecond?: string
+      readonly perFileSearch?: string
+      readonly perCodeSession?: string
+      readonly perGroundedCall?: string
+    }
+    readonly cases: number
+  } | null
+  readonly free: boolean
+  readonly available: boolean
+  readonly channels: readonly string[]
+}
+
+export type ModelPrice = {
+  readonly model: string
+  readonly origin: 'shipped' | 'operator'
+  readonly version: number
+  readonly price: WrittenPrice
+  readonly made: string
+  readonly inUse: boolean
+  readonly managedBy: 'file' | null
+}
+
+export type ModelRoute = {
+  readonly name: string
+  readonly policy: string
+  readonly members: readonly RouteMember[]
+  readonly author: string
+  readonly changed: string
+  readonly version: number
+  readonly managedBy: 'file' | null
+}
+
+export type ModelTraits = {
+  readonly reads?: readonly ('text' | 'image' | 'audio' | 'file' | 'video')[]
+  readonly thinking?: 'none' | 'effort' | 'level' | 'budget' | 'adaptive' | 'either'
+  readonly hidesThinking?: boolean
+  readonly tokensPerSecondMax?: number
+  readonly pictureTokens?: number
+  readonly stopsThinking?: boolean
+  readonly efforts?: readonly ('none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max')[]
+  readonly budgetMin?: number
+  readonly budgetMax?: number
+  readonly sampling?: boolean
+  readonly samplingWithoutThinking?: boolean
+  readonly forcedTool?: boolean
+  readonly schema?: boolean
+  readonly schemaWithTools?: boolean
+  readonly richResults?: boolean
+  readonly cacheMarks?: boolean
+  readonly searches?: boolean
+  readonly system?: boolean
+  readonly mediaTokens?: {
+    readonly image?:
+      | { readonly kind: 'fixed'; readonly tokens: number }
+      | { readonly kind: 'tiles'; readonly base: number; readonly tile: number }
+      | {
+          readonly kind: 'patches'
+          readonly side: number
+          readonly patchesMax: number
+          readonly highPatchesMax?: number
+          readonly multiplier?: number
+          readonly base?: number
+        }
+    readonly audioSecond?: number
+    readonly videoFrame?: number
+    readonly pdfPage?: number
+    readonly pdfPagesMax?: number
+  }
+}
+
+export type NewKey = {
+  readonly id: string
+  readonly account: string
+  readonly name: string
+  readonly suffix: string
+  readonly tier: string
+  readonly qpm: number | null
+  readonly state: 'active' | 'disabled' | 'expired' | 'revoked'
+  readonly created: string
+  readonly expires: string | null
+  readonly revoked: string | null
+  readonly disabled: boolean
+  readonly oldTextUntil: string | null
+  readonly allows: readonly string[] | null
+  readonly denies: readonly string[] | null
+  readonly requires: readonly string[] | null
+  readonly endpoints: readonly string[] | null
+  readonly addresses: readonly string[] | null
+  readonly strictCap: boolean
+  readonly keepsBodies: boolean
+  readonly strict: boolean
+  readonly explains: boolean
+  readonly version: number
+  readonly managedBy: 'file' | null
+  readonly key: string
+}
+
+export type NewServiceToken = {
+  readonly id: string
+  readonly name: string
+  readonly suffix: string
+  readonly role: 'support' | 'admin' | 'owner' | null
+  readonly account: string | null
+  readonly accountRole: 'viewer' | 'developer' | 'manager' | null
+  readonly state: 'active' | 'expired' | 'revoked'
+  readonly creator: string
+  readonly created: string
+  readonly expires: string | null
+  readonly lastUsed: string | null
+  readonly revoked: string | null
+  readonly oldTextUntil: string | null
+  readonly version: number
+  readonly token: string
+}
+
+export type Overview = {
+  readonly from: string
+  readonly before: string
+  readonly summedUp: number
+  readonly step: 'minute' | 'hour' | 'day' | 'month'
+  readonly current: PeriodFigures
+  readonly previous: PeriodFigures
+  readonly series: readonly SeriesPoint[]
+  readonly top: {
+    readonly models: TopList | null
+    readonly keys: TopList | null
+    readonly accounts: TopList | null
+    readonly channels: TopList | null
+  }
+  readonly errors: ErrorList
+  readonly account: Account | null
+  readonly budgets: readonly Budget[] | null
+  readonly channels: ChannelSummary | null
+  readonly ledger: LedgerSummary | null
+}
+
+export type Percentiles = { readonly p50: number; readonly p90: number; readonly p95: number; readonly p99: number }
+
+export type PeriodFigures = {
+  readonly from: string
+  readonly before: string
+  readonly calls: number
+  readonly errors: number
+  readonly streamed: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly cost: string
+  readonly shortfall: string
+  readonly refunded: string
+  readonly cacheSavings: string
+  readonly providerCost: string | null
+  readonly margin: string | null
+  readonly firstContentMs: Percentiles | null
+  readonly durationMs: Percentiles | null
+}
+
+export type PlaygroundKey = {
+  readonly id: string
+  readonly name: string
+  readonly account: string
+  readonly key: string
+  readonly expires: string
+  readonly budget: string
+}
+
+export type Posting = {
+  readonly kind: 'top_up' | 'gift' | 'adjustment' | 'refund'
+  readonly account: string
+  readonly amount: string
+  readonly balance: string
+  readonly ref: string
+  readonly reference: string | null
+  readonly repeated: boolean
+}
+
+export type Preferences = {
+  readonly language: 'en' | 'zh' | null
+  readonly zone: string | null
+  readonly theme: 'system' | 'light' | 'dark' | null
+  readonly density: 'dense' | 'comfortable' | null
+}
+
+export type Price = {
+  readonly free: boolean
+  readonly input?: string
+  readonly cacheRead?: string
+  readonly cacheWrite?: string
+  readonly cacheWrite1h?: string
+  readonly inputAudio?: string
+  readonly cacheReadAudio?: string
+  readonly inputImage?: string
+  readonly cacheReadImage?: string
+  readonly toolUse?: string
+  readonly output?: string
+  readonly reasoning?: string
+  readonly outputAudio?: string
+  readonly outputImage?: string
+  readonly perRequest?: string
+  readonly perSearch?: string
+  readonly perImage?: string
+  readonly perCharacter?: string
+  readonly perSecond?: string
+  readonly perFileSearch?: string
+  readonly perCodeSession?: string
+  readonly perGroundedCall?: string
+  readonly cases: readonly PriceCase[]
+  readonly convertedFrom?: { readonly code: string; readonly unitsPerUsd: string }
+}
+
+export type PriceCase = {
+  readonly class?: string
+  readonly inputAbove?: number
+  readonly hours?: readonly string[]
+  readonly from?: string
+  readonly input?: string
+  readonly cacheRead?: string
+  readonly cacheWrite?: string
+  readonly cacheWrite1h?: string
+  readonly inputAudio?: string
+  readonly cacheReadAudio?: string
+  readonly inputImage?: string
+  readonly cacheReadImage?: string
+  readonly toolUse?: string
+  readonly output?: string
+  readonly reasoning?: string
+  readonly outputAudio?: string
+  readonly outputImage?: string
+  readonly perRequest?: string
+  readonly perSearch?: string
+  readonly perImage?: string
+  readonly perCharacter?: string
+  readonly perSecond?: string
+  readonly perFileSearch?: string
+  readonly perCodeSession?: string
+  readonly perGroundedCall?: string
+}
+
+export type PriceVersion = {
+  readonly version: number
+  readonly origin: 'shipped' | 'operator' | 'withdrawn'
+  readonly price: WrittenPrice | null
+  readonly author: string
+  readonly made: string
+}
+
+export type Provider = {
+  readonly id: string
+  readonly name: string
+  readonly from: 'shipped' | 'own' | 'own over shipped'
+  readonly baseUrl: string
+  readonly speaks: readonly string[]
+  readonly tags: readonly string[]
+  readonly models: number
+  readonly channels: number
+  readonly free: boolean
+  readonly keyless: boolean
+  readonly problem: string | null
+  readonly version: number
+  readonly managedBy: 'file' | null
+  readonly definition: ProviderDefinition
+}
+
+export type ProviderDefinition = {
+  readonly id: string
+  readonly name: string
+  readonly website?: string
+  readonly baseUrl: string
+  readonly keyEnv: string
+  readonly baseUrlEnv: string
+  readonly speaks: Readonly<Record<string, string | readonly string[]>>
+  readonly counts?: Readonly<Record<string, string>>
+  readonly sign: string | Readonly<Record<string, string>>
+  readonly quirks?: readonly string[]
+  readonly basePathAliases?: readonly string[]
+  readonly can?: {
+    readonly streamUsage?: boolean
+    readonly outputCap?: 'max_tokens' | 'max_completion_tokens'
+    readonly capsThought?: boolean
+    readonly keepsResponses?: boolean
+    readonly keepsThreads?: boolean
+    readonly billsWhenLeft?: boolean
+  }
+  readonly traits?: ModelTraits
+  readonly times?: {
+    readonly connectSeconds?: number
+    readonly tlsSeconds?: number
+    readonly firstContentSeconds?: number
+    readonly betweenChunksSeconds?: number
+    readonly totalSeconds?: number
+  }
+  readonly included?: readonly string[]
+  readonly tags?: readonly string[]
+  readonly makers?: Readonly<Record<string, string>>
+  readonly modelList?: {
+    readonly perTokens: 1 | 1000 | 1000000
+    readonly price: { readonly input: string; readonly output: string }
+    readonly ignored?: readonly string[]
+    readonly contextTokens?: string
+    readonly outputTokensMax?: string
+  }
+  readonly formerNames?: Readonly<Record<string, string>>
+  readonly openModels?: boolean
+  readonly free?: boolean
+  readonly keyless?: boolean
+  readonly localServer?: { readonly ownedBy?: string; readonly answers?: Readonly<Record<string, readonly string[]>> }
+  readonly builtIn?: boolean
+  readonly models: readonly ProviderModel[]
+}
+
+export type ProviderDefinitionChange = {
+  readonly id?: string | null
+  readonly name?: string | null
+  readonly website?: string | null
+  readonly baseUrl?: string | null
+  readonly keyEnv?: string | null
+  readonly baseUrlEnv?: string | null
+  readonly speaks?: Readonly<Record<string, string | readonly string[]>> | null
+  readonly counts?: Readonly<Record<string, string>> | null
+  readonly sign?: string | Readonly<Record<string, string>> | null
+  readonly quirks?: readonly string[] | null
+  readonly basePathAliases?: readonly string[] | null
+  readonly can?: {
+    readonly streamUsage?: boolean
+    readonly outputCap?: 'max_tokens' | 'max_completion_tokens'
+    readonly capsThought?: boolean
+    readonly keepsResponses?: boolean
+    readonly keepsThreads?: boolean
+    readonly billsWhenLeft?: boolean
+  } | null
+  readonly traits?: ModelTraits | null
+  readonly times?: {
+    readonly connectSeconds?: number
+    readonly tlsSeconds?: number
+    readonly firstContentSeconds?: number
+    readonly betweenChunksSeconds?: number
+    readonly totalSeconds?: number
+  } | null
+  readonly included?: readonly string[] | null
+  readonly tags?: readonly string[] | null
+  readonly makers?: Readonly<Record<string, string>> | null
+  readonly modelList?: {
+    readonly perTokens: 1 | 1000 | 1000000
+    readonly price: { readonly input: string; readonly output: string }
+    readonly ignored?: readonly string[]
+    readonly contextTokens?: string
+    readonly outputTokensMax?: string
+  } | null
+  readonly formerNames?: Readonly<Record<string, string>> | null
+  readonly openModels?: boolean | null
+  readonly free?: boolean | null
+  readonly keyless?: boolean | null
+  readonly localServer?: {
+    readonly ownedBy?: string
+    readonly answers?: Readonly<Record<string, readonly string[]>>
+  } | null
+  readonly builtIn?: boolean | null
+  readonly models?: readonly ProviderModel[] | null
+}
+
+export type ProviderModel = {
+  readonly id: string
+  readonly name?: string
+  readonly contextTokens?: number
+  readonly outputTokensMax?: number
+  readonly speaks?: readonly string[]
+  readonly free?: boolean
+  readonly price?: WrittenPrice
+  readonly traits?: ModelTraits
+  readonly times?: {
+    readonly firstContentSeconds?: number
+    readonly betweenChunksSeconds?: number
+    readonly totalSeconds?: number
+  }
+  readonly billsWhenLeft?: boolean
+}
+
+export type PublicModel = {
+  readonly id: string
+  readonly provider: string
+  readonly name: string
+  readonly contextTokens: number | null
+  readonly outputTokensMax: number | null
+  readonly speaks: readonly string[]
+  readonly reads: readonly ('text' | 'image' | 'audio' | 'file' | 'video')[] | null
+  readonly can: {
+    readonly think: boolean | null
+    readonly tools: boolean | null
+    readonly schema: boolean | null
+    readonly search: boolean | null
+  }
+  readonly price: Price
+}
+
+export type PublicModels = { readonly data: readonly PublicModel[]; readonly names: readonly PublicName[] }
+
+export type PublicName = {
+  readonly id: string
+  readonly contextTokens: number | null
+  readonly outputTokensMax: number | null
+}
+
+export type PublicPrice = {
+  readonly model: string
+  readonly free: boolean
+  readonly input?: string
+  readonly cacheRead?: string
+  readonly cacheWrite?: string
+  readonly cacheWrite1h?: string
+  readonly inputAudio?: string
+  readonly cacheReadAudio?: string
+  readonly inputImage?: string
+  readonly cacheReadImage?: string
+  readonly toolUse?: string
+  readonly output?: string
+  readonly reasoning?: string
+  readonly outputAudio?: string
+  readonly outputImage?: string
+  readonly perRequest?: string
+  readonly perSearch?: string
+  readonly perImage?: string
+  readonly perCharacter?: string
+  readonly perSecond?: string
+  readonly perFileSearch?: string
+  readonly perCodeSession?: string
+  readonly perGroundedCall?: string
+  readonly cases: readonly PriceCase[]
+  readonly convertedFrom?: { readonly code: string; readonly unitsPerUsd: string }
+}
+
+export type PublicPricing = {
+  readonly currency: 'USD'
+  readonly unit: 'million tokens'
+  readonly tier: string | null
+  readonly tiers: readonly { readonly name: string; readonly multiplier: string }[]
+  readonly data: readonly PublicPrice[]
+}
+
+export type PublicProvider = {
+  readonly id: string
+  readonly name: string
+  readonly website: string | null
+  readonly speaks: readonly string[]
+  readonly models: number
+  readonly status: 'up' | 'degraded' | 'down'
+}
+
+export type PublicProviders = { readonly data: readonly PublicProvider[] }
+
+export type PublicSettings = {
+  readonly name: string
+  readonly notice: string | null
+  readonly registration: boolean
+  readonly logo: string | null
+  readonly accentHue: number | null
+  readonly supportUrl: string | null
+  readonly howToPay: { readonly en: string; readonly zh: string } | null
+  readonly defaultLanguage: 'en' | 'zh' | null
+  readonly reportingZone: string | null
+  readonly version: string
+}
+
+export type CallRecord = {
+  readonly id: string
+  readonly time: string
+  readonly account: string
+  readonly accountName: string | null
+  readonly key: string
+  readonly keyName: string | null
+  readonly keySuffix: string | null
+  readonly dialect: string
+  readonly model: string | null
+  readonly channel: string | null
+  readonly status: number
+  readonly error: string | null
+  readonly outcome: string
+  readonly streamed: boolean
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly cost: string
+  readonly shortfall: string
+  readonly firstContentMs: number | null
+  readonly durationMs: number
+  readonly endUser: string | null
+  readonly loss: readonly string[]
+  readonly seq?: number
+}
+
+export type RecordAttempt = {
+  readonly channel: string
+  readonly model: string | null
+  readonly atMs: number | null
+  readonly ms: number
+  readonly firstMs: number | null
+  readonly status: number | null
+  readonly verdict: string
+}
+
+export type RecordDeletion = {
+  readonly id: number
+  readonly account: string | null
+  readonly key: string | null
+  readonly ofEndUser: boolean
+  readonly from: string | null
+  readonly before: string
+  readonly deleted: number
+  readonly author: string
+  readonly made: string
+  readonly done: string | null
+}
+
+export type RecordInFull = {
+  readonly id: string
+  readonly time: string
+  readonly account: string
+  readonly accountName: string | null
+  readonly key: string
+  readonly keyName: string | null
+  readonly keySuffix: string | null
+  readonly dialect: string
+  readonly model: string | null
+  readonly channel: string | null
+  readonly status: number
+  readonly error: string | null
+  readonly outcome: string
+  readonly streamed: boolean
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly cost: string
+  readonly shortfall: string
+  readonly firstContentMs: number | null
+  readonly durationMs: number
+  readonly endUser: string | null
+  readonly loss: readonly string[]
+  readonly seq?: number
+  readonly requestedModel: string | null
+  readonly rule: string
+  readonly usageSource: string
+  readonly held: string
+  readonly priceVersion: number | null
+  readonly lines: readonly RecordLine[]
+  readonly timeline: readonly RecordTimelineSpan[]
+  readonly tags: Readonly<Record<string, string>>
+  readonly requestHash: string | null
+  readonly upstreamHash: string | null
+  readonly attempts: readonly RecordAttempt[] | null
+  readonly routing: RecordRouting | null
+  readonly transfers: readonly RecordTransfer[]
+}
+
+export type RecordLimit = {
+  readonly resource: string
+  readonly span: string | null
+  readonly remaining: number
+  readonly limit: number
+}
+
+export type RecordLine = { readonly what: string; readonly count: number; readonly rate: string }
+
+export type RecordRouting = {
+  readonly candidates: number | null
+  readonly policy: string | null
+  readonly by: string | null
+  readonly affinity: string | null
+  readonly dropped: Readonly<Record<string, number>>
+  readonly limits: readonly RecordLimit[]
+  readonly overrides: readonly string[]
+}
+
+export type RecordTimelineSpan = {
+  readonly stage: 'auth' | 'read' | 'limit' | 'route' | 'hold' | 'wait' | 'adapt' | 'forward' | 'cost'
+  readonly atMs: number | null
+  readonly ms: number
+}
+
+export type RecordTransfer = {
+  readonly kind: string
+  readonly amount: string
+  readonly made: string
+  readonly reference: string | null
+  readonly author: string | null
+}
+
+export type RouteMember = { readonly model: string; readonly priority: number; readonly weight: number }
+
+export type SearchHit = {
+  readonly kind:
+    | 'account'
+    | 'person'
+    | 'key'
+    | 'channel'
+    | 'provider'
+    | 'model'
+    | 'route'
+    | 'tier'
+    | 'call'
+    | 'webhook'
+    | 'code_batch'
+  readonly id: string
+  readonly name: string
+  readonly detail: string | null
+}
+
+export type SeriesGroup = {
+  readonly id: string | null
+  readonly name: string | null
+  readonly others: boolean
+  readonly data: readonly GroupPoint[]
+}
+
+export type SeriesPoint = {
+  readonly at: string
+  readonly calls: number
+  readonly errors: number
+  readonly streamed: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly cost: string
+  readonly shortfall: string
+  readonly refunded: string
+  readonly cacheSavings: string
+  readonly providerCost: string | null
+  readonly margin: string | null
+  readonly firstContentMs: Percentiles | null
+  readonly durationMs: Percentiles | null
+}
+
+export type ServiceToken = {
+  readonly id: string
+  readonly name: string
+  readonly suffix: string
+  readonly role: 'support' | 'admin' | 'owner' | null
+  readonly account: string | null
+  readonly accountRole: 'viewer' | 'developer' | 'manager' | null
+  readonly state: 'active' | 'expired' | 'revoked'
+  readonly creator: string
+  readonly created: string
+  readonly expires: string | null
+  readonly lastUsed: string | null
+  readonly revoked: string | null
+  readonly oldTextUntil: string | null
+  readonly version: number
+}
+
+export type Session = {
+  readonly id: string
+  readonly current: boolean
+  readonly made: string
+  readonly seen: string
+  readonly expires: string
+  readonly ended: string | null
+  readonly endedWhy: string | null
+  readonly address: string
+  readonly agent: string
+}
+
+export type Settings = {
+  readonly siteName: string
+  readonly notice: string
+  readonly registration: 'off' | 'open'
+  readonly allowedDomains: readonly string[]
+  readonly invitations: 'admins' | 'managers'
+  readonly defaultTier: string
+  readonly startingCredit: string
+  readonly retentionDays: number
+  readonly logo: string | null
+  readonly accentHue: number | null
+  readonly supportUrl: string | null
+  readonly howToPay: { readonly en: string; readonly zh: string } | null
+  readonly defaultLanguage: 'en' | 'zh' | null
+  readonly reportingZone: string | null
+  readonly version: number
+  readonly managed: readonly string[]
+}
+
+export type SignedIn = {
+  readonly accessToken: string
+  readonly expiresInSeconds: number
+  readonly user: {
+    readonly id: string
+    readonly email: string
+    readonly name: string
+    readonly role: 'member' | 'support' | 'admin' | 'owner'
+  }
+}
+
+export type Site = {
+  readonly name: string
+  readonly notice: string | null
+  readonly registration: boolean
+  readonly logo: string | null
+  readonly accentHue: number | null
+  readonly supportUrl: string | null
+  readonly howToPay: { readonly en: string; readonly zh: string } | null
+  readonly defaultLanguage: 'en' | 'zh' | null
+  readonly reportingZone: string | null
+  readonly version: string
+  readonly build: string | null
+}
+
+export type Start = {
+  readonly setupNeeded: boolean
+  readonly site: Site
+  readonly signedIn?: { readonly accessToken: string; readonly expiresInSeconds: number }
+  readonly me?: Me
+}
+
+export type StatementLine = {
+  readonly made: string
+  readonly kind: 'charge' | 'shortfall' | 'top_up' | 'gift' | 'adjustment' | 'refund' | 'redemption' | 'opening'
+  readonly amount: string
+  readonly balance: string
+  readonly with: string
+  readonly ref: string
+  readonly reference: string | null
+  readonly author: string | null
+}
+
+export type Tier = {
+  readonly name: string
+  readonly qpm: number
+  readonly pricePerMille: number
+  readonly accountQpm: number
+  readonly accountConcurrency: number
+  readonly version: number
+  readonly managedBy: 'file' | null
+  readonly keys: number | null
+}
+
+export type TopList = { readonly from: string; readonly before: string; readonly data: readonly TopRow[] }
+
+export type TopRow = {
+  readonly id: string | null
+  readonly name: string | null
+  readonly calls: number
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cost: string
+}
+
+export type Trial = {
+  readonly channel: string
+  readonly model: string
+  readonly dialect: string
+  readonly ok: boolean
+  readonly status: number | null
+  readonly verdict: string
+  readonly advice: string
+  readonly timings: { readonly headMs: number | null; readonly totalMs: number }
+  readonly sent: {
+    readonly method: string
+    readonly url: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string
+    readonly overrides: readonly string[]
+  }
+  readonly received: { readonly contentType: string; readonly body: string } | null
+  readonly fault: string | null
+}
+
+export type TrialBalance = {
+  readonly own: readonly {
+    readonly account: string
+    readonly name: string
+    readonly about: string
+    readonly balance: string
+  }[]
+  readonly customers: readonly {
+    readonly kind: 'prepaid' | 'postpaid'
+    readonly accounts: number
+    readonly balance: string
+    readonly held: string
+  }[]
+  readonly sum: string
+  readonly transfers: number
+}
+
+export type TroubledChannel = {
+  readonly id: string
+  readonly name: string | null
+  readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
+  readonly health: string | null
+  readonly availableInMs: number | null
+}
+
+export type UsableModel = {
+  readonly name: string
+  readonly kind: 'model' | 'route'
+  readonly allowed: boolean
+  readonly reason: string | null
+}
+
+export type User = {
+  readonly id: string
+  readonly email: string
+  readonly name: string
+  readonly role: 'member' | 'support' | 'admin' | 'owner'
+  readonly disabled: boolean
+  readonly removed: boolean
+  readonly secondFactor: boolean
+  readonly accounts: number
+  readonly lastSignIn: string | null
+  readonly created: string
+  readonly version: number
+}
+
+export type Webhook = {
+  readonly id: string
+  readonly account: string | null
+  readonly accountName: string | null
+  readonly url: string
+  readonly events: readonly (
+    | 'balance.low'
+    | 'balance.empty'
+    | 'budget.low'
+    | 'key.revoked'
+    | 'account.frozen'
+    | 'channel.down'
+    | 'channel.up'
+    | 'ledger.drift'
+  )[]
+  readonly disabled: boolean
+  readonly secretFrom: string | null
+  readonly secretMark: string | null
+  readonly waiting: number
+  readonly dropped: number
+  readonly author: string
+  readonly created: string
+  readonly version: number
+  readonly managedBy: 'file' | null
+}
+
+export type WebhookDelivery = {
+  readonly id: string
+  readonly event: string
+  readonly state: 'delivered' | 'waiting' | 'given up'
+  readonly made: string
+  readonly attempts: number
+  readonly tried: string | null
+  readonly status: number | null
+  readonly ms: number | null
+  readonly error: string | null
+  readonly next: string | null
+}
+
+export type WebhookDeliveryInFull = {
+  readonly id: string
+  readonly event: string
+  readonly state: 'delivered' | 'waiting' | 'given up'
+  readonly made: string
+  readonly attempts: number
+  readonly tried: string | null
+  readonly status: number | null
+  readonly ms: number | null
+  readonly error: string | null
+  readonly next: string | null
+  readonly request: WebhookRequest
+}
+
+export type WebhookRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export type WrittenPrice = {
+  readonly input: string
+  readonly cacheRead?: string
+  readonly cacheWrite?: string
+  readonly cacheWrite1h?: string
+  readonly inputAudio?: string
+  readonly cacheReadAudio?: string
+  readonly inputImage?: string
+  readonly cacheReadImage?: string
+  readonly toolUse?: string
+  readonly output: string
+  readonly reasoning?: string
+  readonly outputAudio?: string
+  readonly outputImage?: string
+  readonly perRequest?: string
+  readonly perSearch?: string
+  readonly perImage?: string
+  readonly perCharacter?: string
+  readonly perSecond?: string
+  readonly perFileSearch?: string
+  readonly perCodeSession?: string
+  readonly perGroundedCall?: string
+  readonly cases?: readonly {
+    readonly class?: string
+    readonly inputAbove?: number
+    readonly hours?: readonly string[]
+    readonly from?: string
+    readonly input?: string
+    readonly cacheRead?: string
+    readonly cacheWrite?: string
+    readonly cacheWrite1h?: string
+    readonly inputAudio?: string
+    readonly cacheReadAudio?: string
+    readonly inputImage?: string
+    readonly cacheReadImage?: string
+    readonly toolUse?: string
+    readonly output?: string
+    readonly reasoning?: string
+    readonly outputAudio?: string
+    readonly outputImage?: string
+    readonly perRequest?: string
+    readonly perSearch?: string
+    readonly perImage?: string
+    readonly perCharacter?: string
+    readonly perSecond?: string
+    readonly perFileSearch?: string
+    readonly perCodeSession?: string
+    readonly perGroundedCall?: string
+  }[]
+  readonly currency?: { readonly code: string; readonly unitsPerUsd: string; readonly converted?: true }
+  readonly source?: string
+  readonly included?: readonly string[]
+}
+
+export interface Operations {
+  'GET /api/public/models': {
+    request: object
+    answer: PublicModels
+  }
+  'GET /api/public/providers': {
+    request: object
+    answer: PublicProviders
+  }
+  'GET /api/public/pricing': {
+    request: { readonly query?: { readonly tier?: string } }
+    answer: PublicPricing
+  }
+  'GET /api/public/settings': {
+    request: object
+    answer: PublicSettings
+  }
+  'GET /api/auth/setup': {
+    request: object
+    answer: { readonly needed: boolean }
+  }
+  'POST /api/auth/setup': {
+    request: {
+      readonly body: {
+        readonly token: string
+        readonly name: string
+        readonly email: string
+        readonly password: string
+      }
+    }
+    answer: SignedIn
+  }
+  'POST /api/auth/sign-in': {
+    request: { readonly body: { readonly email: string; readonly password: string; readonly code?: string } }
+    answer: SignedIn
+  }
+  'POST /api/auth/refresh': {
+    request: object
+    answer: SignedIn
+  }
+  'POST /api/auth/session': {
+    request: object
+    answer: Start
+  }
+  'POST /api/auth/sign-out': {
+    request: object
+    answer: undefined
+  }
+  'POST /api/auth/sign-out-everywhere': {
+    request: object
+    answer: undefined
+  }
+  'POST /api/auth/invitation/look': {
+    request: { readonly body: { readonly token: string } }
+    answer: InvitationPreview
+  }
+  'POST /api/auth/invitation': {
+    request: { readonly body: { readonly token: string; readonly name: string; readonly password: string } }
+    answer: SignedIn
+  }
+  'POST /api/auth/password': {
+    request: { readonly body: { readonly token: string; readonly password: string } }
+    answer: undefined
+  }
+  'POST /api/auth/registration': {
+    request: { readonly body: { readonly name: string; readonly email: string; readonly password: string } }
+    answer: SignedIn
+  }
+  'GET /api/web/me': {
+    request: object
+    answer: Me
+  }
+  'PATCH /api/web/me': {
+    request: {
+      readonly body: {
+        readonly name?: string
+        readonly email?: string
+        readonly currentPassword?: string
+        readonly preferences?: {
+          readonly language?: 'en' | 'zh' | null
+          readonly zone?: string | null
+          readonly theme?: 'system' | 'light' | 'dark' | null
+          readonly density?: 'dense' | 'comfortable' | null
+        }
+      }
+    }
+    answer: Me
+  }
+  'POST /api/web/me/password': {
+    request: { readonly body: { readonly currentPassword: string; readonly password: string } }
+    answer: undefined
+  }
+  'POST /api/web/me/second-factor': {
+    request: { readonly body: { readonly currentPassword: string } }
+    answer: { readonly secret: string; readonly url: string }
+  }
+  'POST /api/web/me/second-factor/confirm': {
+    request: { readonly body: { readonly code: string } }
+    answer: { readonly recoveryCodes: readonly string[] }
+  }
+  'POST /api/web/me/recovery-codes': {
+    request: { readonly body: { readonly currentPassword: string } }
+    answer: { readonly recoveryCodes: readonly string[] }
+  }
+  'POST /api/web/me/second-factor/remove': {
+    request: { readonly body: { readonly currentPassword: string } }
+    answer: undefined
+  }
+  'GET /api/web/sessions': {
+    request: {
+      readonly query?: {
+        readonly ended?: string
+        readonly sort?: 'made' | '-made' | 'seen' | '-seen'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Session[]; readonly next: string | null; readonly limit: number }
+  }
+  'DELETE /api/web/sessions': {
+    request: object
+    answer: { readonly ended: number }
+  }
+  'DELETE /api/web/sessions/{session}': {
+    request: { readonly params: { readonly session: string } }
+    answer: undefined
+  }
+  'GET /api/web/users': {
+    request: {
+      readonly query?: {
+        readonly email?: string
+        readonly name?: string
+        readonly role?: 'member' | 'support' | 'admin' | 'owner'
+        readonly disabled?: string
+        readonly removed?: string
+        readonly sort?: 'created' | '-created' | 'email' | '-email' | 'name' | '-name'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly User[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/users/{user}': {
+    request: { readonly params: { readonly user: string } }
+    answer: User
+  }
+  'PATCH /api/web/users/{user}': {
+    request: {
+      readonly params: { readonly user: string }
+      readonly body: {
+        readonly name?: string
+        readonly email?: string
+        readonly role?: 'member' | 'support' | 'admin' | 'owner'
+        readonly disabled?: boolean
+      }
+    }
+    answer: User
+  }
+  'DELETE /api/web/users/{user}': {
+    request: { readonly params: { readonly user: string } }
+    answer: undefined
+  }
+  'POST /api/web/users/{user}/password-reset': {
+    request: { readonly params: { readonly user: string } }
+    answer: Invited
+  }
+  'GET /api/web/users/{user}/accounts': {
+    request: {
+      readonly params: { readonly user: string }
+      readonly query?: {
+        readonly sort?: 'added' | '-added' | 'name' | '-name'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Membership[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/users/{user}/sessions': {
+    request: {
+      readonly params: { readonly user: string }
+      readonly query?: {
+        readonly ended?: string
+        readonly sort?: 'made' | '-made' | 'seen' | '-seen'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Session[]; readonly next: string | null; readonly limit: number }
+  }
+  'DELETE /api/web/users/{user}/sessions': {
+    request: { readonly params: { readonly user: string } }
+    answer: { readonly ended: number }
+  }
+  'DELETE /api/web/users/{user}/sessions/{session}': {
+    request: { readonly params: { readonly user: string; readonly session: string } }
+    answer: undefined
+  }
+  'GET /api/web/accounts/{account}/members': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly query?: {
+        readonly sort?: 'added' | '-added' | 'email' | '-email'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Member[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/accounts/{account}/members': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: { readonly user: string; readonly role: 'viewer' | 'developer' | 'manager' }
+    }
+    answer: Member
+  }
+  'PATCH /api/web/accounts/{account}/members/{user}': {
+    request: {
+      readonly params: { readonly account: string; readonly user: string }
+      readonly body: { readonly role: 'viewer' | 'developer' | 'manager' }
+    }
+    answer: Member
+  }
+  'DELETE /api/web/accounts/{account}/members/{user}': {
+    request: { readonly params: { readonly account: string; readonly user: string } }
+    answer: undefined
+  }
+  'GET /api/web/invitations': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly email?: string
+        readonly open?: string
+        readonly sort?: 'made' | '-made' | 'expires' | '-expires'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Invitation[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/invitations': {
+    request: {
+      readonly body: {
+        readonly email: string
+        readonly role?: 'member' | 'support' | 'admin' | 'owner'
+        readonly account?: string
+        readonly accountRole?: 'viewer' | 'developer' | 'manager'
+        readonly days?: number
+      }
+    }
+    answer: Invited
+  }
+  'POST /api/web/invitations/accept': {
+    request: { readonly body: { readonly token: string } }
+    answer: undefined
+  }
+  'DELETE /api/web/invitations/{invitation}': {
+    request: { readonly params: { readonly invitation: string } }
+    answer: undefined
+  }
+  'GET /api/web/service-tokens': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly name?: string
+        readonly state?: 'active' | 'expired' | 'revoked'
+        readonly creator?: string
+        readonly sort?: 'created' | '-created' | 'name' | '-name'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly ServiceToken[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/service-tokens': {
+    request: {
+      readonly body: {
+        readonly name: string
+        readonly role?: 'support' | 'admin' | 'owner'
+        readonly account?: string
+        readonly accountRole?: 'viewer' | 'developer' | 'manager'
+        readonly expires?: string | null
+      }
+    }
+    answer: NewServiceToken
+  }
+  'GET /api/web/service-tokens/{token}': {
+    request: { readonly params: { readonly token: string } }
+    answer: ServiceToken
+  }
+  'PATCH /api/web/service-tokens/{token}': {
+    request: {
+      readonly params: { readonly token: string }
+      readonly body: { readonly name?: string; readonly expires?: string | null }
+    }
+    answer: ServiceToken
+  }
+  'DELETE /api/web/service-tokens/{token}': {
+    request: { readonly params: { readonly token: string } }
+    answer: undefined
+  }
+  'POST /api/web/service-tokens/{token}/rotate': {
+    request: { readonly params: { readonly token: string }; readonly body: { readonly overlapSeconds?: number } }
+    answer: NewServiceToken
+  }
+  'GET /api/web/settings': {
+    request: object
+    answer: Settings
+  }
+  'PATCH /api/web/settings': {
+    request: {
+      readonly body: {
+        readonly siteName?: string | null
+        readonly notice?: string | null
+        readonly registration?: 'off' | 'open' | null
+        readonly allowedDomains?: readonly string[] | null
+        readonly invitations?: 'admins' | 'managers' | null
+        readonly defaultTier?: string | null
+        readonly startingCredit?: string | null
+        readonly retentionDays?: number | null
+        readonly logo?: string | null | null
+        readonly accentHue?: number | null | null
+        readonly supportUrl?: string | null | null
+        readonly howToPay?: { readonly en: string; readonly zh: string } | null | null
+        readonly defaultLanguage?: 'en' | 'zh' | null | null
+        readonly reportingZone?: string | null | null
+      }
+    }
+    answer: Settings
+  }
+  'GET /api/web/gateway': {
+    request: object
+    answer: Gateway
+  }
+  'GET /api/web/tiers': {
+    request: {
+      readonly query?: {
+        readonly sort?: 'name' | '-name' | 'qpm' | '-qpm'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Tier[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/tiers': {
+    request: {
+      readonly body: {
+        readonly name: string
+        readonly qpm: number
+        readonly pricePerMille?: number
+        readonly accountQpm?: number
+        readonly accountConcurrency?: number
+      }
+    }
+    answer: Tier
+  }
+  'GET /api/web/tiers/{tier}': {
+    request: { readonly params: { readonly tier: string } }
+    answer: Tier
+  }
+  'PATCH /api/web/tiers/{tier}': {
+    request: {
+      readonly params: { readonly tier: string }
+      readonly body: {
+        readonly qpm?: number
+        readonly pricePerMille?: number
+        readonly accountQpm?: number
+        readonly accountConcurrency?: number
+      }
+    }
+    answer: Tier
+  }
+  'DELETE /api/web/tiers/{tier}': {
+    request: { readonly params: { readonly tier: string } }
+    answer: undefined
+  }
+  'GET /api/web/keys': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly name?: string
+        readonly state?: 'active' | 'disabled' | 'expired' | 'revoked'
+        readonly tier?: string
+        readonly suffix?: string
+        readonly from?: string
+        readonly before?: string
+        readonly use?: 'true' | 'false'
+        readonly sort?: 'created' | '-created' | 'name' | '-name'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly ListedKey[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/keys': {
+    request: {
+      readonly body: {
+        readonly id?: string
+        readonly name?: string
+        readonly tier?: string
+        readonly qpm?: number | null
+        readonly expires?: string | null
+        readonly allows?: readonly string[] | null
+        readonly denies?: readonly string[] | null
+        readonly requires?: readonly string[] | null
+        readonly endpoints?:
+          | readonly (
+              | 'chat'
+              | 'messages'
+              | 'responses'
+              | 'gemini'
+              | 'ark'
+              | 'completions'
+              | 'embeddings'
+              | 'images'
+              | 'audio'
+              | 'rerank'
+              | 'moderations'
+              | 'count_tokens'
+              | 'files'
+              | 'tasks'
+              | 'models'
+            )[]
+          | null
+        readonly addresses?: readonly string[] | null
+        readonly strictCap?: boolean
+        readonly keepsBodies?: boolean
+        readonly strict?: boolean
+        readonly explains?: boolean
+        readonly disabled?: boolean
+        readonly account?: string
+        readonly credit?: string
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly account: string
+      readonly name: string
+      readonly suffix: string
+      readonly tier: string
+      readonly qpm: number | null
+      readonly state: 'active' | 'disabled' | 'expired' | 'revoked'
+      readonly created: string
+      readonly expires: string | null
+      readonly revoked: string | null
+      readonly disabled: boolean
+      readonly oldTextUntil: string | null
+      readonly allows: readonly string[] | null
+      readonly denies: readonly string[] | null
+      readonly requires: readonly string[] | null
+      readonly endpoints: readonly string[] | null
+      readonly addresses: readonly string[] | null
+      readonly strictCap: boolean
+      readonly keepsBodies: boolean
+      readonly strict: boolean
+      readonly explains: boolean
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly key: string
+      readonly warnings: readonly string[]
+    }
+  }
+  'GET /api/web/keys/{key}': {
+    request: { readonly params: { readonly key: string } }
+    answer: Key
+  }
+  'PATCH /api/web/keys/{key}': {
+    request: {
+      readonly params: { readonly key: string }
+      readonly body: {
+        readonly name?: string
+        readonly tier?: string
+        readonly qpm?: number | null
+        readonly expires?: string | null
+        readonly allows?: readonly string[] | null
+        readonly denies?: readonly string[] | null
+        readonly requires?: readonly string[] | null
+        readonly endpoints?:
+          | readonly (
+              | 'chat'
+              | 'messages'
+              | 'responses'
+              | 'gemini'
+              | 'ark'
+              | 'completions'
+              | 'embeddings'
+              | 'images'
+              | 'audio'
+              | 'rerank'
+              | 'moderations'
+              | 'count_tokens'
+              | 'files'
+              | 'tasks'
+              | 'models'
+            )[]
+          | null
+        readonly addresses?: readonly string[] | null
+        readonly strictCap?: boolean
+        readonly keepsBodies?: boolean
+        readonly strict?: boolean
+        readonly explains?: boolean
+        readonly disabled?: boolean
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly account: string
+      readonly name: string
+      readonly suffix: string
+      readonly tier: string
+      readonly qpm: number | null
+      readonly state: 'active' | 'disabled' | 'expired' | 'revoked'
+      readonly created: string
+      readonly expires: string | null
+      readonly revoked: string | null
+      readonly disabled: boolean
+      readonly oldTextUntil: string | null
+      readonly allows: readonly string[] | null
+      readonly denies: readonly string[] | null
+      readonly requires: readonly string[] | null
+      readonly endpoints: readonly string[] | null
+      readonly addresses: readonly string[] | null
+      readonly strictCap: boolean
+      readonly keepsBodies: boolean
+      readonly strict: boolean
+      readonly explains: boolean
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'DELETE /api/web/keys/{key}': {
+    request: { readonly params: { readonly key: string } }
+    answer: undefined
+  }
+  'POST /api/web/keys/find': {
+    request: { readonly body: { readonly key: string } }
+    answer: Key
+  }
+  'POST /api/web/keys/{key}/rotate': {
+    request: { readonly params: { readonly key: string }; readonly body: { readonly overlapSeconds?: number } }
+    answer: NewKey
+  }
+  'POST /api/web/keys/bulk': {
+    request: { readonly body: { readonly action: 'disable' | 'enable' | 'revoke'; readonly keys: readonly string[] } }
+    answer: { readonly data: readonly BulkResult[] }
+  }
+  'POST /api/web/keys/{key}/explain': {
+    request: {
+      readonly params: { readonly key: string }
+      readonly body: {
+        readonly path: string
+        readonly body: Readonly<Record<string, JsonValue>>
+        readonly headers?: Readonly<Record<string, string>>
+        readonly address?: string
+      }
+    }
+    answer: Explanation
+  }
+  'GET /api/web/keys/{key}/report': {
+    request: { readonly params: { readonly key: string } }
+    answer: KeyReport
+  }
+  'GET /api/web/keys/{key}/models': {
+    request: {
+      readonly params: { readonly key: string }
+      readonly query?: {
+        readonly allowed?: string
+        readonly text?: string
+        readonly sort?: 'name' | '-name'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly UsableModel[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/accounts/{account}/models': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly query?: {
+        readonly allowed?: string
+        readonly text?: string
+        readonly sort?: 'name' | '-name'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly UsableModel[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/accounts/{account}/playground-key': {
+    request: { readonly params: { readonly account: string }; readonly body: { readonly budget?: string } }
+    answer: PlaygroundKey
+  }
+  'GET /api/web/accounts': {
+    request: {
+      readonly query?: {
+        readonly name?: string
+        readonly type?: 'personal' | 'team'
+        readonly kind?: 'prepaid' | 'postpaid'
+        readonly frozen?: 'true' | 'false'
+        readonly use?: 'true' | 'false'
+        readonly sort?: 'created' | '-created' | 'name' | '-name' | 'balance' | '-balance'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly ListedAccount[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/accounts': {
+    request: {
+      readonly body: {
+        readonly id?: string
+        readonly name: string
+        readonly kind?: 'prepaid' | 'postpaid'
+        readonly creditLimit?: string
+        readonly keepsBodies?: boolean
+        readonly tier?: string | null
+        readonly allows?: readonly string[] | null
+        readonly denies?: readonly string[] | null
+        readonly type?: 'personal' | 'team'
+        readonly uniqueName?: boolean
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly name: string
+      readonly type: 'personal' | 'team'
+      readonly kind: 'prepaid' | 'postpaid'
+      readonly balance: string
+      readonly held: string
+      readonly creditLimit: string
+      readonly available: string | null
+      readonly keepsBodies: boolean
+      readonly tier: string | null
+      readonly allows: readonly string[] | null
+      readonly denies: readonly string[] | null
+      readonly frozen: boolean
+      readonly frozenSince: string | null
+      readonly created: string
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'GET /api/web/accounts/{account}': {
+    request: { readonly params: { readonly account: string } }
+    answer: Account
+  }
+  'PATCH /api/web/accounts/{account}': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: {
+        readonly name?: string
+        readonly kind?: 'prepaid' | 'postpaid'
+        readonly creditLimit?: string
+        readonly keepsBodies?: boolean
+        readonly tier?: string | null
+        readonly allows?: readonly string[] | null
+        readonly denies?: readonly string[] | null
+        readonly frozen?: boolean
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly name: string
+      readonly type: 'personal' | 'team'
+      readonly kind: 'prepaid' | 'postpaid'
+      readonly balance: string
+      readonly held: string
+      readonly creditLimit: string
+      readonly available: string | null
+      readonly keepsBodies: boolean
+      readonly tier: string | null
+      readonly allows: readonly string[] | null
+      readonly denies: readonly string[] | null
+      readonly frozen: boolean
+      readonly frozenSince: string | null
+      readonly created: string
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'GET /api/web/accounts/{account}/budgets': {
+    request: { readonly params: { readonly account: string } }
+    answer: { readonly data: readonly Budget[] }
+  }
+  'PUT /api/web/accounts/{account}/budgets/{span}': {
+    request: {
+      readonly params: { readonly account: string; readonly span: 'total' | 'day' | 'month' }
+      readonly body: { readonly cap: string }
+    }
+    answer: Budget
+  }
+  'DELETE /api/web/accounts/{account}/budgets/{span}': {
+    request: { readonly params: { readonly account: string; readonly span: 'total' | 'day' | 'month' } }
+    answer: undefined
+  }
+  'GET /api/web/keys/{key}/budgets': {
+    request: { readonly params: { readonly key: string } }
+    answer: { readonly data: readonly Budget[] }
+  }
+  'PUT /api/web/keys/{key}/budgets/{span}': {
+    request: {
+      readonly params: { readonly key: string; readonly span: 'total' | 'day' | 'month' }
+      readonly body: { readonly cap: string }
+    }
+    answer: Budget
+  }
+  'DELETE /api/web/keys/{key}/budgets/{span}': {
+    request: { readonly params: { readonly key: string; readonly span: 'total' | 'day' | 'month' } }
+    answer: undefined
+  }
+  'GET /api/web/limits': {
+    request: {
+      readonly query?: {
+        readonly resource?: 'requests' | 'tokens' | 'concurrency'
+        readonly key?: string
+        readonly account?: string
+        readonly tier?: string
+        readonly model?: string
+        readonly sort?: 'id' | '-id'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Limit[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/limits': {
+    request: {
+      readonly body: {
+        readonly resource: 'requests' | 'tokens' | 'concurrency'
+        readonly span?: 'minute' | 'day' | null
+        readonly amount: number
+        readonly key?: string | null
+        readonly account?: string | null
+        readonly tier?: string | null
+        readonly model?: string | null
+        readonly per?: readonly ('key' | 'account' | 'model')[]
+      }
+    }
+    answer: {
+      readonly id: number
+      readonly resource: 'requests' | 'tokens' | 'concurrency'
+      readonly span: 'minute' | 'day' | null
+      readonly amount: number
+      readonly key: string | null
+      readonly keyName: string | null
+      readonly account: string | null
+      readonly accountName: string | null
+      readonly tier: string | null
+      readonly model: string | null
+      readonly per: readonly ('key' | 'account' | 'model')[]
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'GET /api/web/limits/{limit}': {
+    request: { readonly params: { readonly limit: number } }
+    answer: Limit
+  }
+  'PATCH /api/web/limits/{limit}': {
+    request: { readonly params: { readonly limit: number }; readonly body: { readonly amount: number } }
+    answer: {
+      readonly id: number
+      readonly resource: 'requests' | 'tokens' | 'concurrency'
+      readonly span: 'minute' | 'day' | null
+      readonly amount: number
+      readonly key: string | null
+      readonly keyName: string | null
+      readonly account: string | null
+      readonly accountName: string | null
+      readonly tier: string | null
+      readonly model: string | null
+      readonly per: readonly ('key' | 'account' | 'model')[]
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'DELETE /api/web/limits/{limit}': {
+    request: { readonly params: { readonly limit: number } }
+    answer: undefined
+  }
+  'GET /api/web/audit-log': {
+    request: {
+      readonly query?: {
+        readonly actor?: string
+        readonly action?: string
+        readonly target?: string
+        readonly account?: string
+        readonly from?: string
+        readonly before?: string
+        readonly raw?: 'true' | 'false'
+        readonly sort?: 'seq' | '-seq'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly AuditRow[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/audit-log/check': {
+    request: { readonly query?: { readonly head?: string } }
+    answer: {
+      readonly rows: number
+      readonly brokenAt: number | null
+      readonly head: { readonly seq: number; readonly hash: string } | null
+    }
+  }
+  'GET /api/web/accounts/{account}/statement': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly query?: {
+        readonly kind?: 'charge' | 'shortfall' | 'top_up' | 'gift' | 'adjustment' | 'refund' | 'redemption' | 'opening'
+        readonly from?: string
+        readonly before?: string
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly StatementLine[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/accounts/{account}/statement/export': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly query?: {
+        readonly kind?: 'charge' | 'shortfall' | 'top_up' | 'gift' | 'adjustment' | 'refund' | 'redemption' | 'opening'
+        readonly from?: string
+        readonly before?: string
+        readonly format?: 'csv' | 'ndjson'
+      }
+    }
+    answer: undefined
+  }
+  'POST /api/web/accounts/{account}/top-ups': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: { readonly amount: string; readonly reference?: string }
+    }
+    answer: Posting
+  }
+  'POST /api/web/accounts/{account}/gifts': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: { readonly amount: string; readonly reference?: string }
+    }
+    answer: Posting
+  }
+  'POST /api/web/accounts/{account}/adjustments': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: { readonly amount: string; readonly reference?: string }
+    }
+    answer: Posting
+  }
+  'POST /api/web/accounts/{account}/refunds': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: { readonly call: string; readonly amount?: string; readonly reference?: string }
+    }
+    answer: Posting
+  }
+  'GET /api/web/ledger/trial-balance': {
+    request: object
+    answer: TrialBalance
+  }
+  'GET /api/web/ledger/check': {
+    request: object
+    answer: {
+      readonly books: 'agree' | 'do not agree' | 'not looked at yet'
+      readonly audited: string | null
+      readonly findings: readonly {
+        readonly check: string
+        readonly account: string | null
+        readonly finding: string
+      }[]
+    }
+  }
+  'GET /api/web/codes': {
+    request: {
+      readonly query?: {
+        readonly batch?: string
+        readonly account?: string
+        readonly state?: 'open' | 'redeemed' | 'voided' | 'expired'
+        readonly sort?: 'made' | '-made'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Code[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/codes': {
+    request: {
+      readonly query?: { readonly format?: 'json' | 'csv' }
+      readonly body: {
+        readonly count: number
+        readonly amount: string
+        readonly batch?: string
+        readonly expires?: string
+      }
+    }
+    answer: {
+      readonly batch: string
+      readonly amount: string
+      readonly expires: string | null
+      readonly codes: readonly string[]
+    }
+  }
+  'GET /api/web/codes/batches': {
+    request: { readonly query?: { readonly after?: string; readonly limit?: number } }
+    answer: { readonly data: readonly CodeBatch[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/codes/voids': {
+    request: { readonly body: { readonly batch?: string; readonly code?: string } }
+    answer: { readonly voided: number }
+  }
+  'POST /api/web/accounts/{account}/redemptions': {
+    request: { readonly params: { readonly account: string }; readonly body: { readonly code: string } }
+    answer: { readonly amount: string; readonly balance: string }
+  }
+  'GET /api/web/accounts/{account}/balance-alert': {
+    request: { readonly params: { readonly account: string } }
+    answer: BalanceAlert
+  }
+  'PUT /api/web/accounts/{account}/balance-alert': {
+    request: { readonly params: { readonly account: string }; readonly body: { readonly threshold: string } }
+    answer: BalanceAlert
+  }
+  'DELETE /api/web/accounts/{account}/balance-alert': {
+    request: { readonly params: { readonly account: string } }
+    answer: undefined
+  }
+  'GET /api/web/webhooks': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly sort?: 'created' | '-created'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Webhook[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/webhooks': {
+    request: {
+      readonly body: {
+        readonly url: string
+        readonly events: readonly (
+          | 'balance.low'
+          | 'balance.empty'
+          | 'budget.low'
+          | 'key.revoked'
+          | 'account.frozen'
+          | 'channel.down'
+          | 'channel.up'
+          | 'ledger.drift'
+        )[]
+        readonly disabled?: boolean
+        readonly secret?: string
+        readonly secretFrom?: string | null
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly account: string | null
+      readonly accountName: string | null
+      readonly url: string
+      readonly events: readonly (
+        | 'balance.low'
+        | 'balance.empty'
+        | 'budget.low'
+        | 'key.revoked'
+        | 'account.frozen'
+        | 'channel.down'
+        | 'channel.up'
+        | 'ledger.drift'
+      )[]
+      readonly disabled: boolean
+      readonly secretFrom: string | null
+      readonly secretMark: string | null
+      readonly waiting: number
+      readonly dropped: number
+      readonly author: string
+      readonly created: string
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly secret: string
+    }
+  }
+  'GET /api/web/webhooks/{webhook}': {
+    request: { readonly params: { readonly webhook: string } }
+    answer: Webhook
+  }
+  'PATCH /api/web/webhooks/{webhook}': {
+    request: {
+      readonly params: { readonly webhook: string }
+      readonly body: {
+        readonly url?: string
+        readonly events?: readonly (
+          | 'balance.low'
+          | 'balance.empty'
+          | 'budget.low'
+          | 'key.revoked'
+          | 'account.frozen'
+          | 'channel.down'
+          | 'channel.up'
+          | 'ledger.drift'
+        )[]
+        readonly disabled?: boolean
+        readonly secret?: string
+        readonly secretFrom?: string | null
+      }
+    }
+    answer: Webhook
+  }
+  'DELETE /api/web/webhooks/{webhook}': {
+    request: { readonly params: { readonly webhook: string } }
+    answer: undefined
+  }
+  'GET /api/web/webhooks/{webhook}/deliveries': {
+    request: {
+      readonly params: { readonly webhook: string }
+      readonly query?: { readonly sort?: 'made' | '-made'; readonly after?: string; readonly limit?: number }
+    }
+    answer: { readonly data: readonly WebhookDelivery[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/webhooks/{webhook}/deliveries/{delivery}': {
+    request: { readonly params: { readonly webhook: string; readonly delivery: string } }
+    answer: WebhookDeliveryInFull
+  }
+  'POST /api/web/accounts/{account}/webhooks': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly body: {
+        readonly url: string
+        readonly events: readonly ('balance.low' | 'balance.empty' | 'budget.low' | 'key.revoked' | 'account.frozen')[]
+        readonly disabled?: boolean
+        readonly secret?: string
+        readonly secretFrom?: string | null
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly account: string | null
+      readonly accountName: string | null
+      readonly url: string
+      readonly events: readonly (
+        | 'balance.low'
+        | 'balance.empty'
+        | 'budget.low'
+        | 'key.revoked'
+        | 'account.frozen'
+        | 'channel.down'
+        | 'channel.up'
+        | 'ledger.drift'
+      )[]
+      readonly disabled: boolean
+      readonly secretFrom: string | null
+      readonly secretMark: string | null
+      readonly waiting: number
+      readonly dropped: number
+      readonly author: string
+      readonly created: string
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly secret: string
+    }
+  }
+  'POST /api/web/webhooks/{webhook}/secret': {
+    request: { readonly params: { readonly webhook: string } }
+    answer: {
+      readonly id: string
+      readonly account: string | null
+      readonly accountName: string | null
+      readonly url: string
+      readonly events: readonly (
+        | 'balance.low'
+        | 'balance.empty'
+        | 'budget.low'
+        | 'key.revoked'
+        | 'account.frozen'
+        | 'channel.down'
+        | 'channel.up'
+        | 'ledger.drift'
+      )[]
+      readonly disabled: boolean
+      readonly secretFrom: string | null
+      readonly secretMark: string | null
+      readonly waiting: number
+      readonly dropped: number
+      readonly author: string
+      readonly created: string
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly secret: string
+    }
+  }
+  'POST /api/web/webhooks/{webhook}/test': {
+    request: { readonly params: { readonly webhook: string } }
+    answer: {
+      readonly id: string
+      readonly delivered: boolean
+      readonly status: number | null
+      readonly ms: number
+      readonly error: string | null
+    }
+  }
+  'POST /api/web/webhooks/{webhook}/deliveries/{delivery}/send-again': {
+    request: { readonly params: { readonly webhook: string; readonly delivery: string } }
+    answer: WebhookDeliveryInFull
+  }
+  'POST /api/web/prices/backtest': {
+    request: {
+      readonly body: {
+        readonly from: string
+        readonly before?: string
+        readonly model?: string
+        readonly price?: WrittenPrice
+        readonly tier?: string
+        readonly pricePerMille?: number
+        readonly account?: string
+        readonly key?: string
+      }
+    }
+    answer: Backtest
+  }
+  'POST /api/web/prices/check': {
+    request: object
+    answer: {
+      readonly compared: boolean
+      readonly prices: number
+      readonly disagreements: readonly {
+        readonly model: string
+        readonly when: string
+        readonly rate: string
+        readonly ours: string | null
+        readonly theirs: readonly { readonly source: string; readonly rate: string }[]
+        readonly cheaper: boolean
+        readonly reason: string | null
+      }[]
+      readonly unlisted: readonly string[]
+      readonly without: readonly string[]
+    }
+  }
+  'GET /api/web/prices': {
+    request: {
+      readonly query?: {
+        readonly model?: string
+        readonly origin?: 'shipped' | 'operator'
+        readonly sort?: 'model' | '-model'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly ModelPrice[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/prices/history/{model}': {
+    request: {
+      readonly params: { readonly model: string }
+      readonly query?: { readonly sort?: 'version' | '-version'; readonly after?: string; readonly limit?: number }
+    }
+    answer: { readonly data: readonly PriceVersion[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/prices/{model}': {
+    request: { readonly params: { readonly model: string } }
+    answer: ModelPrice
+  }
+  'PUT /api/web/prices/{model}': {
+    request: { readonly params: { readonly model: string }; readonly body: { readonly price: WrittenPrice } }
+    answer: {
+      readonly model: string
+      readonly origin: 'shipped' | 'operator'
+      readonly version: number
+      readonly price: WrittenPrice
+      readonly made: string
+      readonly inUse: boolean
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'DELETE /api/web/prices/{model}': {
+    request: { readonly params: { readonly model: string } }
+    answer: undefined
+  }
+  'GET /api/web/records': {
+    request: {
+      readonly query?: {
+        readonly from?: string
+        readonly before?: string
+        readonly id?: string
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly provider?: string
+        readonly channel?: string
+        readonly outcome?: string
+        readonly error?: string
+        readonly status?: number
+        readonly costMin?: string
+        readonly costMax?: string
+        readonly endUser?: string
+        readonly streamed?: 'true' | 'false'
+        readonly dialect?: string
+        readonly requestedModel?: string
+        readonly tag?: string
+        readonly lossy?: 'true' | 'false'
+        readonly attemptsMin?: number
+        readonly firstContentMsMin?: number
+        readonly durationMsMin?: number
+        readonly sort?: 'time' | '-time'
+        readonly settledAfter?: string
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: {
+      readonly data: readonly CallRecord[]
+      readonly next: string | null
+      readonly limit: number
+      readonly endedEarly: boolean
+      readonly missed?: boolean
+    }
+  }
+  'GET /api/web/records/export': {
+    request: {
+      readonly query?: {
+        readonly from?: string
+        readonly before?: string
+        readonly id?: string
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly provider?: string
+        readonly channel?: string
+        readonly outcome?: string
+        readonly error?: string
+        readonly status?: number
+        readonly costMin?: string
+        readonly costMax?: string
+        readonly endUser?: string
+        readonly streamed?: 'true' | 'false'
+        readonly dialect?: string
+        readonly requestedModel?: string
+        readonly tag?: string
+        readonly lossy?: 'true' | 'false'
+        readonly attemptsMin?: number
+        readonly firstContentMsMin?: number
+        readonly durationMsMin?: number
+        readonly sort?: 'time' | '-time'
+        readonly format?: 'csv' | 'ndjson'
+      }
+    }
+    answer: undefined
+  }
+  'GET /api/web/records/{record}': {
+    request: { readonly params: { readonly record: string } }
+    answer: RecordInFull
+  }
+  'GET /api/web/records/{record}/bodies': {
+    request: { readonly params: { readonly record: string } }
+    answer: {
+      readonly request: { readonly text: string; readonly truncated: boolean }
+      readonly answer: { readonly text: string; readonly truncated: boolean }
+    }
+  }
+  'GET /api/web/records/deletions': {
+    request: { readonly query?: { readonly sort?: 'id' | '-id'; readonly after?: string; readonly limit?: number } }
+    answer: { readonly data: readonly RecordDeletion[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/records/deletions': {
+    request: {
+      readonly body: {
+        readonly account?: string
+        readonly key?: string
+        readonly endUser?: string
+        readonly from?: string
+        readonly before?: string
+      }
+    }
+    answer: RecordDeletion
+  }
+  'GET /api/web/records/deletions/{deletion}': {
+    request: { readonly params: { readonly deletion: number } }
+    answer: RecordDeletion
+  }
+  'POST /api/web/downloads': {
+    request: {
+      readonly body:
+        | {
+            readonly of: 'records'
+            readonly query: {
+              readonly from?: string
+              readonly before?: string
+              readonly id?: string
+              readonly account?: string
+              readonly key?: string
+              readonly model?: string
+              readonly provider?: string
+              readonly channel?: string
+              readonly outcome?: string
+              readonly error?: string
+              readonly status?: number
+              readonly costMin?: string
+              readonly costMax?: string
+              readonly endUser?: string
+              readonly streamed?: 'true' | 'false'
+              readonly dialect?: string
+              readonly requestedModel?: string
+              readonly tag?: string
+              readonly lossy?: 'true' | 'false'
+              readonly attemptsMin?: number
+              readonly firstContentMsMin?: number
+              readonly durationMsMin?: number
+              readonly sort?: 'time' | '-time'
+              readonly format?: 'csv' | 'ndjson'
+            }
+          }
+        | {
+            readonly of: 'statement'
+            readonly query: {
+              readonly kind?:
+                | 'charge'
+                | 'shortfall'
+                | 'top_up'
+                | 'gift'
+                | 'adjustment'
+                | 'refund'
+                | 'redemption'
+                | 'opening'
+              readonly from?: string
+              readonly before?: string
+              readonly format?: 'csv' | 'ndjson'
+              readonly account: string
+            }
+          }
+    }
+    answer: Download
+  }
+  'GET /api/web/downloads/{ticket}': {
+    request: { readonly params: { readonly ticket: string } }
+    answer: undefined
+  }
+  'GET /api/web/live': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly provider?: string
+        readonly channel?: string
+        readonly outcome?: string
+        readonly error?: string
+        readonly status?: number
+        readonly costMin?: string
+        readonly costMax?: string
+        readonly endUser?: string
+        readonly streamed?: 'true' | 'false'
+        readonly dialect?: string
+        readonly requestedModel?: string
+        readonly tag?: string
+        readonly lossy?: 'true' | 'false'
+        readonly attemptsMin?: number
+        readonly firstContentMsMin?: number
+        readonly durationMsMin?: number
+        readonly after?: string
+      }
+    }
+    answer: undefined
+  }
+  'GET /api/web/statistics/summary': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly channel?: string
+        readonly from?: string
+        readonly before?: string
+      }
+    }
+    answer: Figures
+  }
+  'GET /api/web/statistics/series': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly channel?: string
+        readonly from?: string
+        readonly before?: string
+        readonly step?: 'minute' | 'hour' | 'day' | 'month'
+        readonly zone?: string
+        readonly split?: 'account' | 'key' | 'model' | 'channel' | 'outcome'
+        readonly by?: 'calls' | 'errors' | 'tokens' | 'cost'
+        readonly top?: number
+      }
+    }
+    answer: {
+      readonly from: string
+      readonly before: string
+      readonly summedUp: number
+      readonly step: 'minute' | 'hour' | 'day' | 'month'
+      readonly data: readonly SeriesPoint[]
+      readonly groups: readonly SeriesGroup[] | null
+    }
+  }
+  'GET /api/web/statistics/top': {
+    request: {
+      readonly query: {
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly channel?: string
+        readonly from?: string
+        readonly before?: string
+        readonly of: 'account' | 'key' | 'model' | 'channel'
+        readonly by?: 'calls' | 'errors' | 'tokens' | 'cost'
+        readonly limit?: number
+      }
+    }
+    answer: {
+      readonly from: string
+      readonly before: string
+      readonly summedUp: number
+      readonly data: readonly TopRow[]
+    }
+  }
+  'GET /api/web/statistics/end-users': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly from?: string
+        readonly before?: string
+        readonly by?: 'calls' | 'errors' | 'tokens' | 'cost'
+        readonly limit?: number
+      }
+    }
+    answer: {
+      readonly from: string
+      readonly before: string
+      readonly summedUp: number
+      readonly data: readonly EndUser[]
+    }
+  }
+  'GET /api/web/statistics/errors': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly key?: string
+        readonly model?: string
+        readonly channel?: string
+        readonly from?: string
+        readonly before?: string
+      }
+    }
+    answer: {
+      readonly from: string
+      readonly before: string
+      readonly summedUp: number
+      readonly data: readonly ErrorCount[]
+    }
+  }
+  'GET /api/web/statistics/overview': {
+    request: {
+      readonly query?: {
+        readonly account?: string
+        readonly from?: string
+        readonly before?: string
+        readonly step?: 'minute' | 'hour' | 'day' | 'month'
+        readonly zone?: string
+      }
+    }
+    answer: Overview
+  }
+  'GET /api/web/search': {
+    request: { readonly query: { readonly text: string } }
+    answer: { readonly data: readonly SearchHit[] }
+  }
+  'GET /api/web/providers': {
+    request: {
+      readonly query?: {
+        readonly from?: 'shipped' | 'own'
+        readonly text?: string
+        readonly sort?: 'id' | '-id'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: {
+      readonly data: readonly {
+        readonly id: string
+        readonly name: string
+        readonly from: 'shipped' | 'own' | 'own over shipped'
+        readonly baseUrl: string
+        readonly speaks: readonly string[]
+        readonly tags: readonly string[]
+        readonly models: number
+        readonly channels: number
+        readonly free: boolean
+        readonly keyless: boolean
+        readonly problem: string | null
+        readonly version: number
+        readonly managedBy: 'file' | null
+      }[]
+      readonly next: string | null
+      readonly limit: number
+    }
+  }
+  'POST /api/web/providers': {
+    request: { readonly body: { readonly definition: ProviderDefinition } }
+    answer: {
+      readonly id: string
+      readonly name: string
+      readonly from: 'shipped' | 'own' | 'own over shipped'
+      readonly baseUrl: string
+      readonly speaks: readonly string[]
+      readonly tags: readonly string[]
+      readonly models: number
+      readonly channels: number
+      readonly free: boolean
+      readonly keyless: boolean
+      readonly problem: string | null
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly definition: ProviderDefinition
+      readonly cleared: readonly string[]
+      readonly warnings: readonly string[]
+    }
+  }
+  'GET /api/web/providers/{provider}': {
+    request: { readonly params: { readonly provider: string } }
+    answer: Provider
+  }
+  'PATCH /api/web/providers/{provider}': {
+    request: {
+      readonly params: { readonly provider: string }
+      readonly body: { readonly definition: ProviderDefinitionChange }
+    }
+    answer: {
+      readonly id: string
+      readonly name: string
+      readonly from: 'shipped' | 'own' | 'own over shipped'
+      readonly baseUrl: string
+      readonly speaks: readonly string[]
+      readonly tags: readonly string[]
+      readonly models: number
+      readonly channels: number
+      readonly free: boolean
+      readonly keyless: boolean
+      readonly problem: string | null
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly definition: ProviderDefinition
+      readonly cleared: readonly string[]
+      readonly warnings: readonly string[]
+    }
+  }
+  'DELETE /api/web/providers/{provider}': {
+    request: { readonly params: { readonly provider: string } }
+    answer: { readonly cleared: readonly string[]; readonly warnings: readonly string[] }
+  }
+  'POST /api/web/providers/{provider}/models': {
+    request: {
+      readonly params: { readonly provider: string }
+      readonly body: { readonly models: readonly ProviderModel[] }
+    }
+    answer: {
+      readonly id: string
+      readonly name: string
+      readonly from: 'shipped' | 'own' | 'own over shipped'
+      readonly baseUrl: string
+      readonly speaks: readonly string[]
+      readonly tags: readonly string[]
+      readonly models: number
+      readonly channels: number
+      readonly free: boolean
+      readonly keyless: boolean
+      readonly problem: string | null
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly definition: ProviderDefinition
+      readonly cleared: readonly string[]
+      readonly warnings: readonly string[]
+    }
+  }
+  'GET /api/web/channels': {
+    request: {
+      readonly query?: {
+        readonly provider?: string
+        readonly from?: 'environment' | 'stored'
+        readonly state?: 'enabled' | 'disabled' | 'unusable' | 'gone'
+        readonly tag?: string
+        readonly health?: string
+        readonly text?: string
+        readonly sort?: 'id' | '-id'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Channel[]; readonly next: string | null; readonly limit: number }
+  }
+  'POST /api/web/channels': {
+    request: {
+      readonly body: {
+        readonly provider: string
+        readonly name?: string
+        readonly baseUrl?: string | null
+        readonly credentials?: readonly string[]
+        readonly credentialFrom?: string | null
+        readonly disabled?: boolean
+        readonly weight?: number
+        readonly priority?: number
+        readonly requestsPerMinute?: number | null
+        readonly tokensPerMinute?: number | null
+        readonly concurrency?: number | null
+        readonly tags?: readonly string[]
+        readonly foreignIds?: boolean
+        readonly headers?: Readonly<Record<string, string>>
+        readonly parameters?: Readonly<
+          Record<
+            string,
+            {
+              readonly set?: Readonly<Record<string, JsonValue>>
+              readonly default?: Readonly<Record<string, JsonValue>>
+              readonly remove?: readonly string[]
+            }
+          >
+        >
+        readonly times?: {
+          readonly connectSeconds?: number
+          readonly tlsSeconds?: number
+          readonly firstContentSeconds?: number
+          readonly betweenChunksSeconds?: number
+          readonly totalSeconds?: number
+        }
+      }
+    }
+    answer: { readonly data: readonly Channel[]; readonly warnings: readonly string[] }
+  }
+  'GET /api/web/channels/{channel}': {
+    request: { readonly params: { readonly channel: string } }
+    answer: Channel
+  }
+  'PATCH /api/web/channels/{channel}': {
+    request: {
+      readonly params: { readonly channel: string }
+      readonly body: {
+        readonly disabled?: boolean
+        readonly weight?: number
+        readonly priority?: number
+        readonly requestsPerMinute?: number | null
+        readonly tokensPerMinute?: number | null
+        readonly concurrency?: number | null
+        readonly tags?: readonly string[]
+        readonly foreignIds?: boolean
+        readonly headers?: Readonly<Record<string, string>>
+        readonly parameters?: Readonly<
+          Record<
+            string,
+            {
+              readonly set?: Readonly<Record<string, JsonValue>>
+              readonly default?: Readonly<Record<string, JsonValue>>
+              readonly remove?: readonly string[]
+            }
+          >
+        >
+        readonly times?: {
+          readonly connectSeconds?: number
+          readonly tlsSeconds?: number
+          readonly firstContentSeconds?: number
+          readonly betweenChunksSeconds?: number
+          readonly totalSeconds?: number
+        }
+        readonly name?: string
+        readonly baseUrl?: string | null
+        readonly credential?: string
+        readonly credentialFrom?: string | null
+        readonly proxy?: string | null
+      }
+    }
+    answer: {
+      readonly id: string
+      readonly provider: string
+      readonly from: 'environment' | 'stored'
+      readonly name: string | null
+      readonly baseUrl: string | null
+      readonly ownBaseUrl: string | null
+      readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
+      readonly problem: string | null
+      readonly disabled: boolean
+      readonly credential: { readonly fingerprint: string; readonly origin: string } | null
+      readonly credentialFrom: string | null
+      readonly weight: number
+      readonly priority: number
+      readonly requestsPerMinute: number | null
+      readonly tokensPerMinute: number | null
+      readonly concurrency: number | null
+      readonly proxy: boolean
+      readonly tags: readonly string[]
+      readonly ownTags: readonly string[]
+      readonly foreignIds: boolean
+      readonly headers: Readonly<Record<string, string>>
+      readonly parameters: Readonly<
+        Record<
+          string,
+          {
+            readonly set?: Readonly<Record<string, JsonValue>>
+            readonly default?: Readonly<Record<string, JsonValue>>
+            readonly remove?: readonly string[]
+          }
+        >
+      >
+      readonly times: {
+        readonly connectSeconds?: number
+        readonly tlsSeconds?: number
+        readonly firstContentSeconds?: number
+        readonly betweenChunksSeconds?: number
+        readonly totalSeconds?: number
+      }
+      readonly health: {
+        readonly state: string
+        readonly availableInMs: number
+        readonly activeCalls: number
+        readonly limit: number | null
+        readonly firstMs: number | null
+        readonly lastFailure: { readonly verdict: string; readonly agoMs: number } | null
+        readonly lost: number
+      } | null
+      readonly version: number
+      readonly author: string | null
+      readonly created: string | null
+      readonly changed: string | null
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'DELETE /api/web/channels/{channel}': {
+    request: { readonly params: { readonly channel: string } }
+    answer: undefined
+  }
+  'POST /api/web/channels/{channel}/move': {
+    request: { readonly params: { readonly channel: string }; readonly body: { readonly to: string } }
+    answer: {
+      readonly id: string
+      readonly provider: string
+      readonly from: 'environment' | 'stored'
+      readonly name: string | null
+      readonly baseUrl: string | null
+      readonly ownBaseUrl: string | null
+      readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
+      readonly problem: string | null
+      readonly disabled: boolean
+      readonly credential: { readonly fingerprint: string; readonly origin: string } | null
+      readonly credentialFrom: string | null
+      readonly weight: number
+      readonly priority: number
+      readonly requestsPerMinute: number | null
+      readonly tokensPerMinute: number | null
+      readonly concurrency: number | null
+      readonly proxy: boolean
+      readonly tags: readonly string[]
+      readonly ownTags: readonly string[]
+      readonly foreignIds: boolean
+      readonly headers: Readonly<Record<string, string>>
+      readonly parameters: Readonly<
+        Record<
+          string,
+          {
+            readonly set?: Readonly<Record<string, JsonValue>>
+            readonly default?: Readonly<Record<string, JsonValue>>
+            readonly remove?: readonly string[]
+          }
+        >
+      >
+      readonly times: {
+        readonly connectSeconds?: number
+        readonly tlsSeconds?: number
+        readonly firstContentSeconds?: number
+        readonly betweenChunksSeconds?: number
+        readonly totalSeconds?: number
+      }
+      readonly health: {
+        readonly state: string
+        readonly availableInMs: number
+        readonly activeCalls: number
+        readonly limit: number | null
+        readonly firstMs: number | null
+        readonly lastFailure: { readonly verdict: string; readonly agoMs: number } | null
+        readonly lost: number
+      } | null
+      readonly version: number
+      readonly author: string | null
+      readonly created: string | null
+      readonly changed: string | null
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'POST /api/web/channels/{channel}/reset': {
+    request: { readonly params: { readonly channel: string } }
+    answer: undefined
+  }
+  'POST /api/web/channels/{channel}/enable': {
+    request: { readonly params: { readonly channel: string } }
+    answer: Channel
+  }
+  'POST /api/web/channels/{channel}/disable': {
+    request: { readonly params: { readonly channel: string } }
+    answer: Channel
+  }
+  'POST /api/web/channels/{channel}/test': {
+    request: { readonly params: { readonly channel: string }; readonly body: { readonly model?: string } }
+    answer: Trial
+  }
+  'POST /api/web/channels/{channel}/fetch-models': {
+    request: { readonly params: { readonly channel: string } }
+    answer: {
+      readonly fresh: readonly string[]
+      readonly known: readonly string[]
+      readonly gone: readonly string[]
+      readonly priced: readonly string[]
+    }
+  }
+  'POST /api/web/channels/{channel}/reset-health': {
+    request: { readonly params: { readonly channel: string } }
+    answer: undefined
+  }
+  'POST /api/web/channels/bulk': {
+    request: {
+      readonly body: {
+        readonly channels?: readonly { readonly id: string; readonly version?: number }[]
+        readonly filter?: {
+          readonly provider?: string
+          readonly from?: 'environment' | 'stored'
+          readonly state?: 'enabled' | 'disabled' | 'unusable' | 'gone'
+          readonly tag?: string
+          readonly health?: string
+          readonly text?: string
+        }
+        readonly change: {
+          readonly disabled?: boolean
+          readonly weight?: number
+          readonly priority?: number
+          readonly requestsPerMinute?: number | null
+          readonly tokensPerMinute?: number | null
+          readonly concurrency?: number | null
+          readonly tags?: readonly string[]
+          readonly foreignIds?: boolean
+          readonly headers?: Readonly<Record<string, string>>
+          readonly parameters?: Readonly<
+            Record<
+              string,
+              {
+                readonly set?: Readonly<Record<string, JsonValue>>
+                readonly default?: Readonly<Record<string, JsonValue>>
+                readonly remove?: readonly string[]
+              }
+            >
+          >
+          readonly times?: {
+            readonly connectSeconds?: number
+            readonly tlsSeconds?: number
+            readonly firstContentSeconds?: number
+            readonly betweenChunksSeconds?: number
+            readonly totalSeconds?: number
+          }
+        }
+      }
+    }
+    answer: { readonly data: readonly Channel[]; readonly warnings: readonly string[] }
+  }
+  'GET /api/web/models': {
+    request: {
+      readonly query?: {
+        readonly provider?: string
+        readonly available?: string
+        readonly text?: string
+        readonly sort?: 'id' | '-id'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly Model[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/models/{model}': {
+    request: { readonly params: { readonly model: string } }
+    answer: Model
+  }
+  'GET /api/web/routes': {
+    request: {
+      readonly query?: {
+        readonly name?: string
+        readonly policy?: 'balanced' | 'weighted' | 'least_busy' | 'fastest' | 'cheapest'
+        readonly sort?: 'name' | '-name' | 'changed' | '-changed'
+        readonly after?: string
+        readonly limit?: number
+      }
+    }
+    answer: { readonly data: readonly ModelRoute[]; readonly next: string | null; readonly limit: number }
+  }
+  'GET /api/web/routes/{name}': {
+    request: { readonly params: { readonly name: string } }
+    answer: ModelRoute
+  }
+  'PUT /api/web/routes/{name}': {
+    request: {
+      readonly params: { readonly name: string }
+      readonly body: {
+        readonly policy?: 'balanced' | 'weighted' | 'least_busy' | 'fastest' | 'cheapest'
+        readonly members: readonly { readonly model: string; readonly priority?: number; readonly weight?: number }[]
+      }
+    }
+    answer: {
+      readonly name: string
+      readonly policy: string
+      readonly members: readonly RouteMember[]
+      readonly author: string
+      readonly changed: string
+      readonly version: number
+      readonly managedBy: 'file' | null
+      readonly warnings: readonly string[]
+    }
+  }
+  'DELETE /api/web/routes/{name}': {
+    request: { readonly params: { readonly name: string } }
+    answer: { readonly warnings: readonly string[] }
+  }
+}
+
+/** Who may use each operation; null: everybody who is signed in. */
+export const operationRoles = {
+  'GET /api/public/models': null,
+  'GET /api/public/providers': null,
+  'GET /api/public/pricing': null,
+  'GET /api/public/settings': null,
+  'GET /api/auth/setup': { 'site': null, 'account': null },
+  'POST /api/auth/setup': { 'site': null, 'account': null },
+  'POST /api/auth/sign-in': { 'site': null, 'account': null },
+  'POST /api/auth/refresh': { 'site': null, 'account': null },
+  'POST /api/auth/session': { 'site': null, 'account': null },
+  'POST /api/auth/sign-out': { 'site': null, 'account': null },
+  'POST /api/auth/sign-out-everywhere': { 'site': null, 'account': null },
+  'POST /api/auth/invitation/look': { 'site': null, 'account': null },
+  'POST /api/auth/invitation': { 'site': null, 'account': null },
+  'POST /api/auth/password': { 'site': null, 'account': null },
+  'POST /api/auth/registration': { 'site': null, 'account': null },
+  'GET /api/web/me': { 'site': 'member', 'account': null },
+  'PATCH /api/web/me': { 'site': 'member', 'account': null },
+  'POST /api/web/me/password': { 'site': 'member', 'account': null },
+  'POST /api/web/me/second-factor': { 'site': 'member', 'account': null },
+  'POST /api/web/me/second-factor/confirm': { 'site': 'member', 'account': null },
+  'POST /api/web/me/recovery-codes': { 'site': 'member', 'account': null },
+  'POST /api/web/me/second-factor/remove': { 'site': 'member', 'account': null },
+  'GET /api/web/sessions': { 'site': 'member', 'account': null },
+  'DELETE /api/web/sessions': { 'site': 'member', 'account': null },
+  'DELETE /api/web/sessions/{session}': { 'site': 'member', 'account': null },
+  'GET /api/web/users': { 'site': 'support', 'account': null },
+  'GET /api/web/users/{user}': { 'site': 'support', 'account': null },
+  'PATCH /api/web/users/{user}': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/users/{user}': { 'site': 'admin', 'account': null },
+  'POST /api/web/users/{user}/password-reset': { 'site': 'admin', 'account': null },
+  'GET /api/web/users/{user}/accounts': { 'site': 'support', 'account': null },
+  'GET /api/web/users/{user}/sessions': { 'site': 'support', 'account': null },
+  'DELETE /api/web/users/{user}/sessions': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/users/{user}/sessions/{session}': { 'site': 'admin', 'account': null },
+  'GET /api/web/accounts/{account}/members': { 'site': 'support', 'account': 'viewer' },
+  'POST /api/web/accounts/{account}/members': { 'site': 'admin', 'account': null },
+  'PATCH /api/web/accounts/{account}/members/{user}': { 'site': 'admin', 'account': 'manager' },
+  'DELETE /api/web/accounts/{account}/members/{user}': { 'site': 'admin', 'account': 'viewer' },
+  'GET /api/web/invitations': { 'site': 'support', 'account': 'manager' },
+  'POST /api/web/invitations': { 'site': 'member', 'account': null },
+  'POST /api/web/invitations/accept': { 'site': 'member', 'account': null },
+  'DELETE /api/web/invitations/{invitation}': { 'site': 'member', 'account': null },
+  'GET /api/web/service-tokens': { 'site': 'support', 'account': 'manager' },
+  'POST /api/web/service-tokens': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/service-tokens/{token}': { 'site': 'support', 'account': 'manager' },
+  'PATCH /api/web/service-tokens/{token}': { 'site': 'admin', 'account': 'manager' },
+  'DELETE /api/web/service-tokens/{token}': { 'site': 'admin', 'account': 'manager' },
+  'POST /api/web/service-tokens/{token}/rotate': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/settings': { 'site': 'support', 'account': null },
+  'PATCH /api/web/settings': {
+    'site': 'admin',
+    'account': null,
+    'fields': { 'registration': 'owner', 'allowedDomains': 'owner', 'startingCredit': 'owner', 'invitations': 'owner' },
+  },
+  'GET /api/web/gateway': { 'site': 'support', 'account': null },
+  'GET /api/web/tiers': { 'site': 'member', 'account': null },
+  'POST /api/web/tiers': { 'site': 'admin', 'account': null },
+  'GET /api/web/tiers/{tier}': { 'site': 'member', 'account': null },
+  'PATCH /api/web/tiers/{tier}': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/tiers/{tier}': { 'site': 'admin', 'account': null },
+  'GET /api/web/keys': { 'site': 'support', 'account': 'viewer' },
+  'POST /api/web/keys': {
+    'site': 'admin',
+    'account': 'developer',
+    'fields': {
+      'tier': 'admin',
+      'qpm': 'admin',
+      'explains': 'admin',
+      'requires': 'admin',
+      'credit': 'admin',
+      'id': 'admin',
+    },
+  },
+  'GET /api/web/keys/{key}': { 'site': 'support', 'account': 'viewer' },
+  'PATCH /api/web/keys/{key}': {
+    'site': 'admin',
+    'account': 'developer',
+    'fields': { 'tier': 'admin', 'qpm': 'admin', 'explains': 'admin', 'requires': 'admin' },
+  },
+  'DELETE /api/web/keys/{key}': { 'site': 'admin', 'account': 'developer' },
+  'POST /api/web/keys/find': { 'site': 'admin', 'account': 'viewer' },
+  'POST /api/web/keys/{key}/rotate': { 'site': 'admin', 'account': 'developer' },
+  'POST /api/web/keys/bulk': { 'site': 'admin', 'account': 'developer' },
+  'POST /api/web/keys/{key}/explain': { 'site': 'support', 'account': 'developer' },
+  'GET /api/web/keys/{key}/report': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/keys/{key}/models': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/accounts/{account}/models': { 'site': 'support', 'account': 'viewer' },
+  'POST /api/web/accounts/{account}/playground-key': { 'site': 'admin', 'account': 'developer' },
+  'GET /api/web/accounts': { 'site': 'support', 'account': 'viewer' },
+  'POST /api/web/accounts': { 'site': 'admin', 'account': null },
+  'GET /api/web/accounts/{account}': { 'site': 'support', 'account': 'viewer' },
+  'PATCH /api/web/accounts/{account}': {
+    'site': 'admin',
+    'account': 'manager',
+    'fields': { 'kind': 'admin', 'creditLimit': 'admin', 'frozen': 'admin', 'tier': 'admin' },
+  },
+  'GET /api/web/accounts/{account}/budgets': { 'site': 'support', 'account': 'viewer' },
+  'PUT /api/web/accounts/{account}/budgets/{span}': { 'site': 'admin', 'account': 'manager' },
+  'DELETE /api/web/accounts/{account}/budgets/{span}': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/keys/{key}/budgets': { 'site': 'support', 'account': 'viewer' },
+  'PUT /api/web/keys/{key}/budgets/{span}': { 'site': 'admin', 'account': 'manager' },
+  'DELETE /api/web/keys/{key}/budgets/{span}': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/limits': { 'site': 'support', 'account': null },
+  'POST /api/web/limits': { 'site': 'admin', 'account': null },
+  'GET /api/web/limits/{limit}': { 'site': 'support', 'account': null },
+  'PATCH /api/web/limits/{limit}': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/limits/{limit}': { 'site': 'admin', 'account': null },
+  'GET /api/web/audit-log': { 'site': 'support', 'account': 'manager' },
+  'GET /api/web/audit-log/check': { 'site': 'support', 'account': null },
+  'GET /api/web/accounts/{account}/statement': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/accounts/{account}/statement/export': { 'site': 'support', 'account': 'viewer' },
+  'POST /api/web/accounts/{account}/top-ups': { 'site': 'admin', 'account': null },
+  'POST /api/web/accounts/{account}/gifts': { 'site': 'admin', 'account': null },
+  'POST /api/web/accounts/{account}/adjustments': { 'site': 'admin', 'account': null },
+  'POST /api/web/accounts/{account}/refunds': { 'site': 'admin', 'account': null },
+  'GET /api/web/ledger/trial-balance': { 'site': 'support', 'account': null },
+  'GET /api/web/ledger/check': { 'site': 'support', 'account': null },
+  'GET /api/web/codes': { 'site': 'support', 'account': null },
+  'POST /api/web/codes': { 'site': 'admin', 'account': null },
+  'GET /api/web/codes/batches': { 'site': 'support', 'account': null },
+  'POST /api/web/codes/voids': { 'site': 'admin', 'account': null },
+  'POST /api/web/accounts/{account}/redemptions': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/accounts/{account}/balance-alert': { 'site': 'support', 'account': 'viewer' },
+  'PUT /api/web/accounts/{account}/balance-alert': { 'site': 'admin', 'account': 'manager' },
+  'DELETE /api/web/accounts/{account}/balance-alert': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/webhooks': { 'site': 'support', 'account': 'manager' },
+  'POST /api/web/webhooks': {
+    'site': 'admin',
+    'account': null,
+    'fields': { 'secret': 'admin', 'secretFrom': 'operator' },
+  },
+  'GET /api/web/webhooks/{webhook}': { 'site': 'support', 'account': 'manager' },
+  'PATCH /api/web/webhooks/{webhook}': {
+    'site': 'admin',
+    'account': 'manager',
+    'fields': { 'secret': 'admin', 'secretFrom': 'operator' },
+  },
+  'DELETE /api/web/webhooks/{webhook}': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/webhooks/{webhook}/deliveries': { 'site': 'support', 'account': 'manager' },
+  'GET /api/web/webhooks/{webhook}/deliveries/{delivery}': { 'site': 'support', 'account': 'manager' },
+  'POST /api/web/accounts/{account}/webhooks': {
+    'site': 'admin',
+    'account': 'manager',
+    'fields': { 'secret': 'admin', 'secretFrom': 'operator' },
+  },
+  'POST /api/web/webhooks/{webhook}/secret': { 'site': 'admin', 'account': 'manager' },
+  'POST /api/web/webhooks/{webhook}/test': { 'site': 'admin', 'account': 'manager' },
+  'POST /api/web/webhooks/{webhook}/deliveries/{delivery}/send-again': { 'site': 'admin', 'account': 'manager' },
+  'POST /api/web/prices/backtest': { 'site': 'support', 'account': null },
+  'POST /api/web/prices/check': { 'site': 'support', 'account': null },
+  'GET /api/web/prices': { 'site': 'member', 'account': null },
+  'GET /api/web/prices/history/{model}': { 'site': 'support', 'account': null },
+  'GET /api/web/prices/{model}': { 'site': 'member', 'account': null },
+  'PUT /api/web/prices/{model}': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/prices/{model}': { 'site': 'admin', 'account': null },
+  'GET /api/web/records': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/records/export': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/records/{record}': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/records/{record}/bodies': { 'site': 'support', 'account': 'manager' },
+  'GET /api/web/records/deletions': { 'site': 'support', 'account': 'manager' },
+  'POST /api/web/records/deletions': { 'site': 'admin', 'account': 'manager' },
+  'GET /api/web/records/deletions/{deletion}': { 'site': 'support', 'account': 'manager' },
+  'POST /api/web/downloads': { 'site': 'member', 'account': null },
+  'GET /api/web/downloads/{ticket}': { 'site': null, 'account': null },
+  'GET /api/web/live': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/statistics/summary': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/statistics/series': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/statistics/top': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/statistics/end-users': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/statistics/errors': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/statistics/overview': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/search': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/providers': { 'site': 'support', 'account': null },
+  'POST /api/web/providers': { 'site': 'admin', 'account': null },
+  'GET /api/web/providers/{provider}': { 'site': 'support', 'account': null },
+  'PATCH /api/web/providers/{provider}': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/providers/{provider}': { 'site': 'admin', 'account': null },
+  'POST /api/web/providers/{provider}/models': { 'site': 'admin', 'account': null },
+  'GET /api/web/channels': { 'site': 'support', 'account': null },
+  'POST /api/web/channels': { 'site': 'admin', 'account': null, 'fields': { 'credentialFrom': 'operator' } },
+  'GET /api/web/channels/{channel}': { 'site': 'support', 'account': null },
+  'PATCH /api/web/channels/{channel}': {
+    'site': 'admin',
+    'account': null,
+    'fields': { 'proxy': 'operator', 'credentialFrom': 'operator' },
+  },
+  'DELETE /api/web/channels/{channel}': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/move': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/reset': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/enable': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/disable': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/test': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/fetch-models': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/{channel}/reset-health': { 'site': 'admin', 'account': null },
+  'POST /api/web/channels/bulk': { 'site': 'admin', 'account': null },
+  'GET /api/web/models': { 'site': 'support', 'account': null },
+  'GET /api/web/models/{model}': { 'site': 'support', 'account': null },
+  'GET /api/web/routes': { 'site': 'support', 'account': null },
+  'GET /api/web/routes/{name}': { 'site': 'support', 'account': null },
+  'PUT /api/web/routes/{name}': { 'site': 'admin', 'account': null },
+  'DELETE /api/web/routes/{name}': { 'site': 'admin', 'account': null },
+} as const

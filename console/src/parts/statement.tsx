@@ -1,0 +1,115 @@
+// The statement of an account. The browser itself adds up all lines that are shown, and says whether they agree.
+
+import { Link } from '@tanstack/react-router'
+import type { List } from '../api/reads.ts'
+import { useList } from '../api/reads.ts'
+import type { StatementLine } from '../api/types.ts'
+import { statementWords } from '../words/en/statement.ts'
+import { useWords } from '../words/words.ts'
+import { DownloadMenu } from './download.tsx'
+import { FilterBar, RangeFilter, SelectFilter } from './filters.tsx'
+import { exactMoney, usdOf } from './format.ts'
+import { definedOnly, rangeOf, useSearchState } from './search.ts'
+import { proveStatement } from './statement-proof.ts'
+import { Empty, Notice } from './states.tsx'
+import type { Column } from './table.tsx'
+import { DataTable } from './table.tsx'
+import { Money, None, State, Time } from './values.tsx'
+
+const kinds = ['charge', 'shortfall', 'top_up', 'gift', 'adjustment', 'refund', 'redemption', 'opening'] as const
+const FILTERS = ['kind', 'range', 'from', 'before'] as const
+
+interface Search {
+  readonly kind?: StatementLine['kind']
+  readonly [name: string]: string | undefined
+}
+
+export function Statement({ account }: { readonly account: string }) {
+  const t = useWords(statementWords)
+  const [search] = useSearchState<Search>()
+  const isRanged = search.range !== undefined || search.from !== undefined
+  const { from, before } = rangeOf(search)
+  const query = definedOnly({ kind: search.kind, limit: 200, ...(isRanged && { from, before }) })
+  const list = useList('GET /api/web/accounts/{account}/statement', { params: { account }, query })
+  const columns: readonly Column<StatementLine>[] = [
+    { id: 'made', title: t('made'), cell: line => <Time at={line.made} />, phone: 'note' },
+    { id: 'kind', title: t('kind'), cell: line => t(`kind_${line.kind}`), phone: 'main' },
+    { id: 'ref', title: t('ref'), cell: line => <Ref line={line} />, phone: 'note' },
+    { id: 'reference', title: t('reference'), cell: line => line.reference ?? <None />, maxWidth: 240 },
+    {
+      id: 'with',
+      title: t('with'),
+      cell: line => <span className="font-mono text-xs">{line.with}</span>,
+      isOptional: true,
+    },
+    { id: 'author', title: t('author'), cell: line => line.author ?? <None />, isOptional: true },
+    { id: 'amount', title: t('amount'), align: 'right', cell: line => <Money usd={line.amount} />, phone: 'side' },
+    { id: 'balance', title: t('balance'), align: 'right', cell: line => <Money usd={line.balance} /> },
+  ]
+  return (
+    <div>
+      <FilterBar
+        names={FILTERS}
+        actions={
+          <DownloadMenu
+            of="statement"
+            query={definedOnly({ account, kind: search.kind, ...(isRanged && { from, before }) })}
+          />
+        }
+      >
+        <SelectFilter
+          name="kind"
+          label={t('kind')}
+          choices={kinds.map(value => ({ value, label: t(`kind_${value}`) }))}
+        />
+        <RangeFilter standard="all" names={['all', '24h', '7d', '30d', '90d']} />
+      </FilterBar>
+      <ProofLine list={list} isFiltered={search.kind !== undefined} isRanged={isRanged} />
+      <DataTable
+        name="statement"
+        label={t('title')}
+        list={list}
+        columns={columns}
+        rowKey={line => `${line.kind} ${line.ref} ${line.made} ${line.amount}`}
+        filters={FILTERS}
+        empty={<Empty title={t('emptyTitle')}>{t('emptyText')}</Empty>}
+      />
+    </div>
+  )
+}
+
+function Ref({ line }: { readonly line: StatementLine }) {
+  if (!line.ref.startsWith('req_')) return <span className="font-mono text-xs">{line.ref}</span>
+  return (
+    <Link to="/records/$call" params={{ call: line.ref }} className="link font-mono text-xs">
+      {line.ref}
+    </Link>
+  )
+}
+
+interface ProofProps {
+  readonly list: List<StatementLine>
+  readonly isFiltered: boolean
+  readonly isRanged: boolean
+}
+
+/** "312 lines, sum −$4.21: every balance agrees." Lines of one kind have gaps, so that their balances prove nothing. */
+function ProofLine({ list, isFiltered, isRanged }: ProofProps) {
+  const t = useWords(statementWords)
+  if (list.rows.length === 0) return null
+  const { lines, sum, wrongAt } = proveStatement(list.rows, !list.hasMore && !isRanged && !isFiltered)
+  const values = { n: lines, sum: exactMoney(usdOf(sum)) }
+  if (isFiltered) return <p className="mb-2 text-muted text-xs">{t('sumOnly', values)}</p>
+  if (wrongAt === undefined) {
+    return (
+      <p className="mb-2 text-xs">
+        <State tone="ok">{t(list.hasMore || isRanged ? 'agreesPart' : 'agrees', values)}</State>
+      </p>
+    )
+  }
+  return (
+    <div className="mb-2">
+      <Notice tone="bad">{t('disagrees', { ref: list.rows[wrongAt]!.ref })}</Notice>
+    </div>
+  )
+}

@@ -1,0 +1,374 @@
+// The table of every list: fixed head, sorting by the server, chosen columns, rows that open, more pages on scrolling. On a
+// phone each row is two lines.
+
+import type { LinkProps } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { Fragment, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import type { List } from '../api/reads.ts'
+import { usePreferences } from '../preferences.ts'
+import { tableWords } from '../words/en/table.ts'
+import { useWords } from '../words/words.ts'
+import { Icon } from './icons.tsx'
+import { useRowWindow } from './row-window.ts'
+import { useSearchState } from './search.ts'
+import { Failure, Loading } from './states.tsx'
+
+export interface Column<Row> {
+  readonly id: string
+  readonly title: string
+  readonly cell: (row: Row) => ReactNode
+  /** The name by which the API sorts this column. */
+  readonly sort?: string
+  readonly align?: 'right'
+  /** The column is not shown until the viewer chooses it. */
+  readonly isOptional?: boolean
+  /** Where a phone shows it; default: nowhere. */
+  readonly phone?: 'main' | 'side' | 'note'
+  /** Cuts long text. The whole text must be in a title or on the page of the row. */
+  readonly maxWidth?: number
+}
+
+type RowLink = Pick<LinkProps, 'to' | 'params' | 'search'>
+
+interface TableProps<Row> {
+  /** Names the table in the browser's storage. */
+  readonly name: string
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rowKey: (row: Row) => string
+  readonly list: List<Row>
+  /** Where a row leads to. The first column is the link. */
+  readonly open?: (row: Row) => RowLink
+  readonly actions?: (row: Row) => ReactNode
+  /** Shown if there is nothing at all. */
+  readonly empty: ReactNode
+  /** The parameters that filter the list: with one of them, an empty list says that nothing matches. */
+  readonly filters?: readonly string[]
+  readonly selected?: ReadonlySet<string>
+  readonly onSelect?: (selected: ReadonlySet<string>) => void
+  readonly current?: string | undefined
+}
+
+const narrow = matchMedia('(max-width: 767px)')
+const onNarrow = (listener: () => void): (() => void) => {
+  narrow.addEventListener('change', listener)
+  return () => narrow.removeEventListener('change', listener)
+}
+export const useIsNarrow = (): boolean => useSyncExternalStore(onNarrow, () => narrow.matches)
+
+function useColumns<Row>(name: string, columns: readonly Column<Row>[]) {
+  const key = `weir-columns-${name}`
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(() => {
+    const stored = localStorage.getItem(key)
+    const standard = columns.filter(column => column.isOptional).map(column => column.id)
+    return new Set(stored === null ? standard : (JSON.parse(stored) as string[]))
+  })
+  const toggle = (id: string): void => {
+    const next = new Set(hidden)
+    if (!next.delete(id)) next.add(id)
+    localStorage.setItem(key, JSON.stringify([...next]))
+    setHidden(next)
+  }
+  return { shown: columns.filter((column, index) => index === 0 || !hidden.has(column.id)), hidden, toggle }
+}
+
+export function DataTable<Row>(props: TableProps<Row>) {
+  const { list, filters = [], empty } = props
+  const t = useWords(tableWords)
+  const [search] = useSearchState()
+  const isNarrow = useIsNarrow()
+  const { query } = list
+  if (query.isPending) return <Loading />
+  if (query.error !== null && list.rows.length === 0)
+    return <Failure error={query.error} retry={() => void query.refetch()} />
+  if (list.rows.length === 0 && !list.hasMore) {
+    const isFiltered = filters.some(name => search[name] !== undefined)
+    return isFiltered ? <p className="py-8 text-muted">{t('nothingMatches')}</p> : empty
+  }
+  return (
+    <>
+      {list.rows.length > 0 && (isNarrow ? <PhoneRows {...props} /> : <WideTable {...props} />)}
+      <MoreRows list={list} />
+    </>
+  )
+}
+
+function WideTable<Row>({
+  name,
+  label,
+  columns,
+  rowKey,
+  list,
+  open,
+  actions,
+  selected,
+  onSelect,
+  current,
+}: TableProps<Row>) {
+  const t = useWords(tableWords)
+  const { density } = usePreferences()
+  const body = useRef<HTMLTableSectionElement>(null)
+  const { shown, hidden, toggle } = useColumns(name, columns)
+  const { rows } = list
+  const rowPx = density === 'dense' ? 33 : 41
+  const { from, to } = useRowWindow(body, rows.length, rowPx)
+  const navigate = useNavigate()
+  const extra = (onSelect === undefined ? 0 : 1) + 1
+  const isAllSelected = rows.length > 0 && rows.every(row => selected?.has(rowKey(row)))
+  return (
+    <div className="min-w-0 overflow-x-auto">
+      <table aria-label={label} aria-rowcount={list.hasMore ? -1 : rows.length + 1} className="w-full">
+        <thead>
+          <tr className="h-8 border-line border-b text-left text-muted text-xs" aria-rowindex={1}>
+            {onSelect !== undefined && (
+              <th scope="col" className="w-8">
+                <input
+                  type="checkbox"
+                  className="size-4 accent-accent align-middle"
+                  aria-label={t('selectAll')}
+                  checked={isAllSelected}
+                  onChange={() => onSelect(new Set(isAllSelected ? [] : rows.map(rowKey)))}
+                />
+              </th>
+            )}
+            {shown.map(column => (
+              <Head key={column.id} column={column} />
+            ))}
+            <th scope="col" className="w-8 text-right">
+              <ColumnMenu columns={columns} hidden={hidden} toggle={toggle} />
+            </th>
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {from > 0 && <Spacer height={from * rowPx} span={shown.length + extra} />}
+          {rows.slice(from, to).map((row, index) => {
+            const id = rowKey(row)
+            const link = open?.(row)
+            return (
+              <tr
+                key={id}
+                aria-rowindex={from + index + 2}
+                data-row={id}
+                aria-current={current === id ? 'true' : undefined}
+                className={`h-[calc(var(--row)+1px)] border-line border-b hover:bg-sunken ${current === id || selected?.has(id) ? 'bg-accent-soft' : ''} ${link === undefined ? '' : 'cursor-pointer'}`}
+                onClick={event => {
+                  if (
+                    link === undefined ||
+                    (event.target as HTMLElement).closest('a,button,input,label,[popover]') !== null
+                  )
+                    return
+                  if (getSelection()?.toString() !== '') return
+                  void navigate(link as never)
+                }}
+              >
+                {onSelect !== undefined && (
+                  <td>
+                    <input
+                      type="checkbox"
+                      className="size-4 accent-accent align-middle"
+                      aria-label={t('select', { name: id })}
+                      checked={selected?.has(id) ?? false}
+                      onChange={() => {
+                        const next = new Set(selected)
+                        if (!next.delete(id)) next.add(id)
+                        onSelect(next)
+                      }}
+                    />
+                  </td>
+                )}
+                {shown.map((column, place) => (
+                  <td
+                    key={column.id}
+                    className={`max-w-72 pr-4 ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
+                  >
+                    <div
+                      className="truncate"
+                      style={column.maxWidth === undefined ? undefined : { maxWidth: column.maxWidth }}
+                    >
+                      {place === 0 && link !== undefined ? (
+                        <Link {...(link as LinkProps)} className="font-medium hover:text-accent hover:underline">
+                          {column.cell(row)}
+                        </Link>
+                      ) : (
+                        column.cell(row)
+                      )}
+                    </div>
+                  </td>
+                ))}
+                <td className="text-right">{actions?.(row)}</td>
+              </tr>
+            )
+          })}
+          {to < rows.length && <Spacer height={(rows.length - to) * rowPx} span={shown.length + extra} />}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const Spacer = ({ height, span }: { readonly height: number; readonly span: number }) => (
+  <tr>
+    <td colSpan={span} style={{ height, padding: 0 }} />
+  </tr>
+)
+
+function Head<Row>({ column }: { readonly column: Column<Row> }) {
+  const [search, change] = useSearchState()
+  const className = `sticky top-0 z-10 bg-bg pr-4 font-medium whitespace-nowrap ${column.align === 'right' ? 'text-right' : ''}`
+  if (column.sort === undefined) {
+    return (
+      <th scope="col" className={className}>
+        {column.title}
+      </th>
+    )
+  }
+  const isUp = search.sort === column.sort
+  const isDown = search.sort === `-${column.sort}`
+  const next = isDown ? column.sort : isUp ? undefined : `-${column.sort}`
+  return (
+    <th scope="col" className={className} aria-sort={isUp ? 'ascending' : isDown ? 'descending' : 'none'}>
+      <button
+        type="button"
+        className="inline-flex h-8 items-center gap-1 font-medium hover:text-text"
+        onClick={() => change({ sort: next })}
+      >
+        {column.title}
+        <span aria-hidden="true" className={isUp || isDown ? 'text-accent' : 'opacity-40'}>
+          {isUp ? '↑' : '↓'}
+        </span>
+      </button>
+    </th>
+  )
+}
+
+interface ColumnMenuProps<Row> {
+  readonly columns: readonly Column<Row>[]
+  readonly hidden: ReadonlySet<string>
+  toggle(id: string): void
+}
+
+function ColumnMenu<Row>({ columns, hidden, toggle }: ColumnMenuProps<Row>) {
+  const t = useWords(tableWords)
+  const popover = useRef<HTMLFieldSetElement>(null)
+  const [id] = useState(() => `columns-${Math.random().toString(36).slice(2)}`)
+  return (
+    <>
+      <button
+        type="button"
+        popoverTarget={id}
+        className="inline-grid size-7 place-items-center rounded-sm text-muted hover:bg-sunken"
+        aria-label={t('columns')}
+        title={t('columns')}
+      >
+        <Icon name="table" size={14} />
+      </button>
+      <fieldset
+        ref={popover}
+        id={id}
+        popover="auto"
+        className="opens floating max-h-[70dvh] overflow-y-auto p-2 text-left text-sm text-text"
+        onToggle={event => {
+          const button = (event.currentTarget.previousElementSibling as HTMLElement).getBoundingClientRect()
+          event.currentTarget.style.top = `${button.bottom + 4}px`
+          event.currentTarget.style.left = `${Math.max(8, button.right - event.currentTarget.offsetWidth)}px`
+        }}
+      >
+        <legend className="sr-only">{t('columns')}</legend>
+        {columns.slice(1).map(column => (
+          <label key={column.id} className="flex h-8 items-center gap-2 rounded-sm px-2 font-normal hover:bg-sunken">
+            <input
+              type="checkbox"
+              className="size-4 accent-accent"
+              checked={!hidden.has(column.id)}
+              onChange={() => toggle(column.id)}
+            />
+            {column.title}
+          </label>
+        ))}
+      </fieldset>
+    </>
+  )
+}
+
+function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }: TableProps<Row>) {
+  const main = columns.filter(column => column.phone === 'main')
+  const side = columns.filter(column => column.phone === 'side')
+  const notes = columns.filter(column => column.phone === 'note')
+  return (
+    <ul aria-label={label} className="border-line border-t">
+      {list.rows.map(row => {
+        const id = rowKey(row)
+        const link = open?.(row)
+        const text = (
+          <>
+            <span className="flex items-baseline justify-between gap-3">
+              <span className="flex min-w-0 flex-1 items-baseline gap-2 overflow-hidden font-medium">
+                {main.map(column => (
+                  <span key={column.id} className="truncate">
+                    {column.cell(row)}
+                  </span>
+                ))}
+              </span>
+              <span className="flex shrink-0 gap-2 tabular-nums">
+                {side.map(column => (
+                  <span key={column.id}>{column.cell(row)}</span>
+                ))}
+              </span>
+            </span>
+            <span className="flex flex-wrap gap-x-2 text-muted text-xs">
+              {notes.map((column, index) => (
+                <Fragment key={column.id}>
+                  {index > 0 && <span aria-hidden="true">·</span>}
+                  <span className="max-w-full truncate">{column.cell(row)}</span>
+                </Fragment>
+              ))}
+            </span>
+          </>
+        )
+        return (
+          <li
+            key={id}
+            data-row={id}
+            className={`flex items-center gap-1 border-line border-b ${current === id ? 'bg-accent-soft' : ''}`}
+          >
+            {link === undefined ? (
+              <div className="min-w-0 flex-1 py-2">{text}</div>
+            ) : (
+              <Link {...(link as LinkProps)} className="block min-w-0 flex-1 py-2">
+                {text}
+              </Link>
+            )}
+            {actions?.(row)}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** Reads the next page when its end comes near. */
+function MoreRows<Row>({ list }: { readonly list: List<Row> }) {
+  const t = useWords(tableWords)
+  const ref = useRef<HTMLDivElement>(null)
+  const { hasMore, isEndedEarly, more, query } = list
+  useEffect(() => {
+    const element = ref.current
+    // A search that finds nothing would go on through all rows by itself.
+    if (element === null || !hasMore || isEndedEarly) return
+    const observer = new IntersectionObserver(entries => entries.some(entry => entry.isIntersecting) && more(), {
+      rootMargin: '400px',
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  })
+  if (!hasMore) return null
+  return (
+    <div ref={ref} className="flex flex-col items-start gap-2 py-3">
+      {isEndedEarly && <p className="text-muted">{t('endedEarly')}</p>}
+      <button type="button" className="button" disabled={query.isFetchingNextPage} onClick={more}>
+        {t('more')}
+      </button>
+    </div>
+  )
+}

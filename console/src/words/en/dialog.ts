@@ -1,0 +1,7 @@
+import { words } from '../words.ts'
+
+export const dialogWords = words('dialog', {
+  close: 'Close',
+  cancel: 'Cancel',
+  typeToConfirm: 'Type {text} to confirm.',
+})

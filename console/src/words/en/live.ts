@@ -1,0 +1,26 @@
+import { words } from '../words.ts'
+
+export const liveWords = words('live', {
+  title: 'Live',
+  intro: 'Calls as they end, from all gateways. The filters apply.',
+  connecting: 'connecting',
+  live: 'live',
+  away: 'connection lost, trying again',
+  paused: 'paused',
+  pause: 'Pause',
+  goOn: 'Go on',
+  river: 'Under way now',
+  riverNote: 'Calls of the gateway process that serves this page, by channel.',
+  nothing: 'No call is under way.',
+  underWay: { one: '1 call', other: '{n} calls' },
+  closed: 'closed: {state}',
+  opensIn: 'tried again in {time}',
+  tail: 'Ended calls',
+  kept: { one: '1 call since this page was opened', other: '{n} calls since this page was opened' },
+  missed: 'Some calls are missing here, because there were too many at once. The records have all of them.',
+  waiting: 'Waiting for the first call to end. Send one:',
+  model: 'Model',
+  outcome: 'Outcome',
+  key: 'Key',
+  channel: 'Channel',
+})

@@ -1,0 +1,36 @@
+import { words } from '../words.ts'
+
+export const playgroundWords = words('playground', {
+  title: 'Playground',
+  intro:
+    'One prompt, sent in up to five dialects. The calls are real and paid by the account, with a key that lasts 15 minutes and has a small budget.',
+  accounts: 'Accounts',
+  chooseTitle: 'Choose an account',
+  chooseText:
+    'Calls of the playground are paid by an account. Choose it at the top, or open it from the list of accounts.',
+  model: 'Model',
+  modelHint: 'A model or a route, such as demo/echo.',
+  system: 'System text',
+  prompt: 'Prompt',
+  maxTokens: 'At most this many tokens',
+  dialects: 'Dialects',
+  dialect_chat: 'OpenAI Chat',
+  dialect_responses: 'OpenAI Responses',
+  dialect_messages: 'Anthropic Messages',
+  dialect_gemini: 'Gemini',
+  dialect_ark: 'Volcengine Ark',
+  strict: 'Refuse what a translation would lose',
+  dry: 'Only explain: send nothing, pay nothing',
+  send: 'Send',
+  sending: 'Sending',
+  wholeAnswer: 'Whole answer',
+  explanation: 'Explanation',
+  took: 'after {time}',
+  openCall: 'Open this call',
+  copyAs: 'Copy as',
+  curl: 'curl',
+  python: 'Python',
+  typescript: 'TypeScript',
+  empty: 'The answers appear here, side by side.',
+  failed: 'Refused with {status}',
+})

@@ -1,0 +1,18 @@
+import { words } from '../words.ts'
+
+export const pricingWords = words('pricing', {
+  title: 'Models and prices',
+  unit: 'US dollars for a million tokens.',
+  tier: 'Tier',
+  standard: 'standard prices',
+  search: 'Model',
+  model: 'Model',
+  input: 'Input',
+  output: 'Output',
+  cacheRead: 'Cache read',
+  context: 'Context',
+  free: 'free',
+  none: 'No model matches.',
+  shown: { one: '1 model', other: '{n} models' },
+  signIn: 'Sign in',
+})

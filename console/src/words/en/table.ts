@@ -1,0 +1,10 @@
+import { words } from '../words.ts'
+
+export const tableWords = words('table', {
+  nothingMatches: 'Nothing matches these filters.',
+  columns: 'Columns',
+  more: 'Show more',
+  endedEarly: 'The search read very many rows and stopped. Show more to go on.',
+  select: 'Select {name}',
+  selectAll: 'Select all',
+})

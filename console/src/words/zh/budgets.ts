@@ -1,0 +1,24 @@
+import type { budgetsWords } from '../en/budgets.ts'
+import type { Chinese } from '../words.ts'
+
+export const budgets: Chinese<typeof budgetsWords> = {
+  noneOfAccount: '没有预算。该账户的密钥可以花费全部余额。',
+  noneOfKey: '没有预算。该密钥可以花费账户的全部余额。',
+  span: '周期',
+  span_day: '每天（UTC）',
+  span_month: '每月（UTC）',
+  span_total: '总计',
+  spanFixed: '如需其他周期，请另加预算。',
+  cap: '上限',
+  capHint: '美元。可能超出剩余预算的调用会被拒绝。',
+  add: '添加预算',
+  change: '更改预算',
+  remove: '移除预算',
+  removeTitle: '移除预算“{span}”？',
+  removeText: '此后调用仅受余额和其他预算限制。',
+  save: '保存预算',
+  saved: '预算已保存',
+  leftOf: '剩余 {left}，上限 {cap}',
+  spentHeld: '已花费 {spent}，进行中的调用冻结 {held}',
+  resets: '{time} 重新开始',
+}

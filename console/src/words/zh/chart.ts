@@ -1,0 +1,9 @@
+import type { chartWords } from '../en/chart.ts'
+import type { Chinese } from '../words.ts'
+
+export const chart: Chinese<typeof chartWords> = {
+  asTable: '表格',
+  asChart: '图表',
+  zone: '时区 {zone}',
+  time: '时间',
+}

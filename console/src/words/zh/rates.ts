@@ -1,0 +1,30 @@
+import type { ratesWords } from '../en/rates.ts'
+import type { Chinese } from '../words.ts'
+
+export const rates: Chinese<typeof ratesWords> = {
+  what: '项目',
+  rate: '单价',
+  each: '每次',
+  million: '每百万',
+  input: '输入',
+  output: '输出',
+  cacheRead: '缓存读取的输入',
+  cacheWrite: '写入缓存的输入',
+  cacheWrite1h: '写入缓存一小时的输入',
+  reasoning: '推理',
+  inputAudio: '音频输入',
+  cacheReadAudio: '缓存读取的音频输入',
+  outputAudio: '音频输出',
+  inputImage: '图像输入',
+  cacheReadImage: '缓存读取的图像输入',
+  outputImage: '图像输出',
+  toolUse: '工具使用',
+  perRequest: '请求',
+  perSearch: '网页搜索',
+  perImage: '图像',
+  perCharacter: '字符',
+  perSecond: '秒',
+  perFileSearch: '文件搜索',
+  perCodeSession: '代码会话',
+  perGroundedCall: '联网调用',
+}

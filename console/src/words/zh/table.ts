@@ -1,0 +1,11 @@
+import type { tableWords } from '../en/table.ts'
+import type { Chinese } from '../words.ts'
+
+export const table: Chinese<typeof tableWords> = {
+  nothingMatches: '没有符合筛选条件的内容。',
+  columns: '列',
+  more: '显示更多',
+  endedEarly: '搜索已读取大量内容后停止。点击“显示更多”继续。',
+  select: '选择 {name}',
+  selectAll: '全选',
+}

@@ -1,0 +1,32 @@
+import type { tiersWords } from '../en/tiers.ts'
+import type { Chinese } from '../words.ts'
+
+export const tiers: Chinese<typeof tiersWords> = {
+  title: '等级',
+  intro: '等级决定其密钥的速率和价格。每个密钥有一个等级。',
+  create: '新建等级',
+  newTitle: '新等级',
+  name: '名称',
+  nameHint: '小写字母、数字、- 和 _。之后不能更改。',
+  qpm: '每个密钥每分钟调用数',
+  accountQpm: '整个账户每分钟调用数',
+  accountConcurrency: '整个账户并发调用数',
+  multiplier: '价格',
+  multiplierField: '价格（千分比）',
+  multiplierHint: '1000 为正常价格，850 便宜 15%，0 为免费。进行中的调用保持原价。',
+  times: '× {n}',
+  keys: '密钥数',
+  save: '保存等级',
+  saved: '等级 {name} 已保存',
+  created: '等级 {name} 已新建',
+  remove: '删除等级',
+  removeTitle: '删除等级 {name}？',
+  removeText: '只有没有密钥、账户或限额使用的等级才能删除。此操作无法撤销。',
+  removed: '等级 {name} 已删除',
+  fromFile: '此等级来自配置文件。请在文件中更改并重新应用。',
+  emptyTitle: '没有等级',
+  emptyText: '新建一个等级，供密钥使用。',
+  readOnly: '您可以查看等级。更改由站点的管理员和所有者进行。',
+  keysWith: '显示其密钥',
+  applies: '更改从其密钥的下一次调用起生效。',
+}
