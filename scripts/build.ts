@@ -23,11 +23,16 @@ import type { BunPlugin } from 'bun'
 const root = join(import.meta.dir, '..')
 const dist = join(root, 'dist')
 const MARK = 'built'
+/** The web console, which scripts/build-console.ts writes. */
+const CONSOLE = 'console'
 /** The folder in which a build is written begins with this. */
 const NEW = '.new-'
 const HOUR_MS = 3_600_000
 /** What is in the bundle. The migrations and the provider files are read from their own folders, as without it. */
 const SOURCES = ['package.json', 'package-lock.json', 'scripts/build.ts', 'src', 'tools/fake-upstream']
+
+/** Its tables are large, and only the thread that counts tokens reads them. */
+const UNBUNDLED = ['gpt-tokenizer']
 
 const say = (line: string): void => void process.stderr.write(`weir: ${line}\n`)
 
@@ -78,7 +83,7 @@ async function bundle(folder: string): Promise<void> {
     target: 'bun',
     format: 'cjs', // bytecode needs it
     bytecode: true,
-    packages: 'external',
+    external: UNBUNDLED.map(name => `${name}/*`),
     // Names stay, because messages of errors and the handling of errors use them.
     minify: { whitespace: true, syntax: true, identifiers: false },
     sourcemap: 'linked',
@@ -90,6 +95,19 @@ async function bundle(folder: string): Promise<void> {
       throw new Error(`${name} contains the path of this checkout`)
     if (name.endsWith('.map')) writeFileSync(join(folder, name), shrinkMap(text))
   }
+}
+
+/** The licences of the packages in the bundle, which must accompany it. */
+function writeLicences(folder: string): void {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  const bundled = Object.keys(dependencies).filter(name => !UNBUNDLED.includes(name))
+  const licences = bundled.map(name => {
+    const [file] = new Bun.Glob('LICENSE*').scanSync(join(root, 'node_modules', name))
+    return `${name}\n\n${readFileSync(join(root, 'node_modules', name, file!), 'utf8')}`
+  })
+  writeFileSync(join(folder, 'licences.txt'), licences.join('\n\n'))
 }
 
 /**
@@ -149,6 +167,7 @@ function replaceDist(folder: string): void {
   const files = [...readdirSync(folder).filter(name => name !== MARK), MARK]
   for (const name of files) renameSync(join(folder, name), join(dist, name))
   for (const name of readdirSync(dist)) {
+    if (name === CONSOLE) continue
     // Another build may be writing its folder now; one that is an hour old was killed.
     const isUnused = name.startsWith(NEW)
       ? Date.now() - statSync(join(dist, name)).mtimeMs > HOUR_MS
@@ -164,6 +183,7 @@ if (!isUpToDate()) {
   try {
     writeFileSync(join(folder, MARK), '') // first, because its time must not be after that of a source that is changed now
     await bundle(folder)
+    writeLicences(folder)
     replaceDist(folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -7,6 +7,7 @@ const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
 
 const checks: readonly (readonly [name: string, command: readonly string[]])[] = [
   ['types', [tool('tsc'), '--noEmit']],
+  ['types of the console', [tool('tsc'), '--noEmit', '-p', 'console']],
   ['lint and format', [tool('biome'), 'check', '--error-on-warnings', '.']],
   ['layers', [process.execPath, join(import.meta.dir, 'check-layers.ts')]],
 ]

@@ -1,48 +1,78 @@
-// Brings what the other commands need: the locked packages; for benchmarks nginx, and for tests PostgreSQL and Redis, from
-// Debian's packages, when they are missing and we are root. It is plain Node, because nothing else is there yet, and it is
-// quick when nothing is missing.
+// Brings what the other commands need: the locked packages of the gateway and of its console; for benchmarks nginx, and for
+// tests PostgreSQL, Redis and a browser, from Debian's packages, when they are missing and we are root. It is plain Node,
+// because nothing else is there yet, and it is quick when nothing is missing.
 
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const wanted = process.argv[2]
+/** What runs the gateway only needs none of the packages for tests. */
+const isForTests = wanted !== undefined && wanted !== '--console'
+const isForConsole = ['--console', '--test', '--tools'].includes(wanted)
 
-function run(command, args) {
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
-  if (error || status !== 0) {
-    console.error(`weir: "${command} ${args.join(' ')}" failed${error ? `: ${error.message}` : ''}.`)
-    process.exit(1)
+/** The lock file of the last install is kept beside the packages: a pull that changes ours installs again. */
+const stampIn = folder => join(folder, 'node_modules', '.weir-lock')
+const stampOf = folder => (existsSync(stampIn(folder)) ? readFileSync(stampIn(folder), 'utf8') : '')
+
+/** Whether npm succeeded. */
+async function install(folder, args, stamp) {
+  const all = [...args, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const child = spawn('npm', all, { cwd: folder, stdio: ['ignore', 2, 2] })
+  const problem = await new Promise(resolve => {
+    child.on('error', ({ message }) => resolve(`: ${message}`))
+    child.on('close', status => resolve(status === 0 ? undefined : ''))
+  })
+  if (problem === undefined) {
+    rmSync(stampIn(folder), { force: true })
+    writeFileSync(stampIn(folder), stamp)
+    return true
   }
+  console.error(`weir: "npm ${all.join(' ')}" failed in ${folder}${problem}.`)
+  return false
 }
 
-// The lock file of the last install is kept beside the packages: a pull that changes ours installs again. The gateway
-// itself needs a third of the packages; what tests need is installed when they first run.
-const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
-const [all, withoutTests] = [lock, `without tests\n${lock}`]
-const stamp = join(root, 'node_modules', '.weir-lock')
-const installed = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
-if (installed !== all && (wanted !== undefined || installed !== withoutTests)) {
+/** The gateway itself needs a third of the packages; what tests need is installed when they first run. */
+async function installGateway() {
+  const all = readFileSync(join(root, 'package-lock.json'), 'utf8')
+  const withoutTests = `without tests\n${all}`
+  const installed = stampOf(root)
+  if (installed === all || (!isForTests && installed === withoutTests)) return true
+  console.error('weir: installing the locked packages …')
   // `npm ci` removes all packages first, and a gateway that runs from this folder needs those that it has.
   const command = installed === withoutTests ? ['install', '--no-save'] : ['ci']
-  const omitted = wanted === undefined ? ['--omit=dev'] : []
-  console.error('weir: installing the locked packages …')
-  run('npm', [...command, ...omitted, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
-  writeFileSync(stamp, wanted === undefined ? withoutTests : all)
+  const omitted = isForTests ? [] : ['--omit=dev']
+  return await install(root, [...command, ...omitted], isForTests ? all : withoutTests)
 }
+
+/** The console is built from packages of its own. */
+async function installConsole() {
+  const folder = join(root, 'console')
+  const lock = readFileSync(join(folder, 'package-lock.json'), 'utf8')
+  if (stampOf(folder) === lock) return true
+  console.error('weir: installing the locked packages of the console …')
+  return await install(folder, ['ci', '--include=dev'], lock)
+}
+
+const [hasGateway, hasConsole] = await Promise.all([installGateway(), isForConsole ? installConsole() : true])
+// A gateway without its console still serves calls; tests need both.
+if (!hasGateway || (!hasConsole && isForTests)) process.exit(1)
 
 const PROGRAMS = '/usr/lib/postgresql'
 const hasPostgres = () =>
   existsSync(PROGRAMS) && readdirSync(PROGRAMS).some(version => existsSync(join(PROGRAMS, version, 'bin', 'postgres')))
 
-// Without these servers, the tests that need one are skipped and say so; a benchmark without nginx has no result.
+// Without these servers, the tests that need one are skipped and say so; a benchmark without nginx has no result. Without
+// the browser, the tests of the console fail.
 const debian = {
   '--bench': [{ name: 'nginx', isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true }],
   '--test': [
     { name: 'postgresql', isThere: hasPostgres, isNeeded: false },
     { name: 'redis-server', isThere: () => existsSync('/usr/bin/redis-server'), isNeeded: false },
+    { name: 'chromium', isThere: () => existsSync('/usr/bin/chromium'), isNeeded: false },
+    { name: 'fonts-wqy-microhei', isThere: () => existsSync('/usr/share/fonts/truetype/wqy'), isNeeded: false },
   ],
 }[wanted]
 const missing = (debian ?? []).filter(({ isThere }) => !isThere())

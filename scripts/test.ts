@@ -1,28 +1,31 @@
 // npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if anything failed.
 //
-// Two processes at once, each with one folder of tests after the other. One process begins with the folders whose tests
-// mostly wait for processes that they start and kill; the other begins at the opposite end of the list.
+// Two processes at once, each with one folder of tests after the other, and the checks beside them. One process begins with
+// the folders whose tests mostly wait for processes that they start and kill; the other begins at the opposite end of the list.
 
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { missing as missingPostgres } from '../test/support/postgres-programs.ts'
+import { BUNDLES_VARIABLE, bundleThreads } from '../test/support/thread-bundles.ts'
 import { check } from './check.ts'
 
 const root = join(import.meta.dir, '..')
 
-/** Folders of tests that start processes of their own. */
-const waiting: readonly string[] = ['crash', 'ledger', 'front', 'cli', 'secrets', 'rules']
-/** The longest folders that do not, so that none of them is the last to begin. */
-const long: readonly string[] = ['forwarding', 'routing', 'management', 'dialects']
+/** Folders of tests that start processes of their own, and a long one. */
+const early: readonly string[] = ['crash', 'ledger', 'front', 'forwarding', 'cli', 'secrets', 'rules']
+/** The longest other folders. The second process begins with the last of them, so that only short ones are left at the end. */
+const long: readonly string[] = ['routing', 'management', 'shared', 'console', 'postgres', 'dialects']
 
 const tests = [...new Bun.Glob('**/*.test.ts').scanSync(join(root, 'test'))]
 const others = [...new Set(tests.map(path => path.split('/')[0]!))].filter(
-  name => !waiting.includes(name) && !long.includes(name),
+  name => !early.includes(name) && !long.includes(name),
 )
-const folders = [...waiting, ...others.sort(), ...long].map(name => `./test/${name}`)
+const folders = [...early, ...others.sort(), ...long].map(name => `./test/${name}`)
 
 /** Tests of whole gateways, which run a second time with the data of the gateways in PostgreSQL. */
 const onPostgres: Group = {
   paths: [
+    'channels/live',
     'ledger/exactly-once',
     'ledger/unsettled',
     'webhooks/webhooks',
@@ -31,12 +34,19 @@ const onPostgres: Group = {
     'forwarding/idempotency',
     'forwarding/money',
     'management/accounts',
+    'management/audit-log',
+    'management/canary',
     'management/codes',
     'management/keys',
     'management/ledger',
     'management/mass-assignment',
+    'management/people',
+    'management/prices',
     'management/service-tokens',
+    'management/settings',
+    'management/sign-in',
     'management/tiers',
+    'rules/live',
   ].map(name => `./test/${name}.test.ts`),
   env: { WEIR_TEST_DATABASE: 'postgres' },
 }
@@ -50,6 +60,7 @@ interface Group {
 }
 
 interface Ran {
+  readonly paths: readonly string[]
   readonly report: string
   readonly exitCode: number
 }
@@ -60,12 +71,12 @@ async function run({ paths, env }: Group): Promise<Ran> {
     cwd: root,
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { ...process.env, NO_COLOR: '1', ...env },
+    env: { ...process.env, NO_COLOR: '1', [BUNDLES_VARIABLE]: bundles, ...env },
   })
   const [output, report, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   process.stdout.write(output)
   process.stderr.write(report)
-  return { report, exitCode }
+  return { paths, report, exitCode }
 }
 
 /** Runs one group after the other until none is left. `next` returns undefined then. */
@@ -76,16 +87,20 @@ async function runEach(next: () => Group | undefined): Promise<Ran[]> {
 }
 
 async function runAll(): Promise<Ran[]> {
-  const alone = [...folders, './tools', './src'].map((folder): Group => ({ paths: [folder] }))
+  const alone = [...folders, './tools', './src', './console/src'].map((folder): Group => ({ paths: [folder] }))
   const left = missingPostgres === undefined ? [onPostgres, ...alone] : alone
   if (missingPostgres !== undefined) console.warn(`NOT TESTED with gateways on PostgreSQL: ${missingPostgres}.`)
-  const both = await Promise.all([runEach(() => left.shift()), runEach(() => left.pop())])
+  const [isChecked, ...both] = await Promise.all([check(), runEach(() => left.shift()), runEach(() => left.pop())])
+  checked = isChecked
   return both.flat()
 }
 
 const paths = process.argv.slice(2)
-const checked = paths.length > 0 || (await check())
+let checked = true
+const bundles = mkdtempSync(join(root, 'node_modules', '.threads-')) // where the bundles find the packages
+await bundleThreads(bundles)
 const ran = paths.length > 0 ? [await run({ paths })] : await runAll()
+rmSync(bundles, { recursive: true })
 
 const countIn = (report: string, word: string): number =>
   Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)
@@ -94,6 +109,13 @@ const skipped = count('skip')
 const failed = count('fail') + (checked ? 0 : 1)
 const isWhole = ran.every(({ report, exitCode }) => exitCode === 0 && countIn(report, 'pass') > 0)
 const ok = failed === 0 && isWhole
+
+// The reports are long: what failed is listed again where it is seen.
+const failures = ran.flatMap(({ report }) => [...new Set(report.match(/^\(fail\) .*$/gm) ?? [])])
+for (const line of failures) process.stdout.write(`${line.slice(0, 300)}\n`)
+if (!checked) process.stdout.write('npm run check found problems: see above\n')
+const unfinished = ran.filter(({ report, exitCode }) => exitCode !== 0 && countIn(report, 'fail') === 0)
+for (const { paths, exitCode } of unfinished) process.stdout.write(`${paths.join(' ')}: exit code ${exitCode}\n`)
 
 const closing = `${count('pass')} passed, ${ok ? 0 : Math.max(1, failed)} failed`
 process.stdout.write(`\n${closing}${skipped ? `, ${skipped} skipped` : ''}\n`)

@@ -1,7 +1,8 @@
-// npm run docs: writes the pages of docs/ that are generated from the code. Tests compare them with the files.
+// npm run docs: writes what is generated from the code: pages of docs/, and types for the console. Tests compare them with
+// the files.
 
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import packageJson from '../package.json'
 import type { ErrorCode } from '../src/base/errors.ts'
 import { buildErrorReply, errorRows, Refusal } from '../src/base/errors.ts'
@@ -12,9 +13,10 @@ import { errorDialects } from '../src/protocols/protocols.ts'
 import { writeRoleMatrix } from '../test/management/matrix/verdicts.ts'
 import { writeCli } from './write-cli.ts'
 import { writeConfigFile, writeConfigSchema } from './write-config-file.ts'
+import { consoleTypesPath, writeConsoleTypes } from './write-console-types.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeFinishReasons } from './write-finish-reasons.ts'
-import { writeMatrix } from './write-matrix.ts'
+import { writeMatrix, writeMatrixData } from './write-matrix.ts'
 import { writeAgents, writeLibraries } from './write-programs.ts'
 import { writeRequestBodies } from './write-request-bodies.ts'
 import { writeSettings } from './write-settings.ts'
@@ -158,14 +160,21 @@ const writers: Readonly<Record<string, () => string>> = {
   'reference/who-pays.md': writeWhoPays,
 }
 
-export const generatedPages = Object.entries(writers).map(([name, write]) => ({
-  name: `docs/${name}`,
-  path: join(docs, name),
-  write,
-}))
+const root = join(docs, '..')
+const files = {
+  ...Object.fromEntries(Object.entries(writers).map(([name, write]) => [`docs/${name}`, write])),
+  'console/generated/protocol-matrix.json': writeMatrixData,
+}
+
+export const generatedPages = Object.entries(files).map(([name, write]) => ({ name, path: join(root, name), write }))
 
 if (import.meta.main) {
-  for (const { path, write } of generatedPages) writeFileSync(path, write())
-  writeFileSync(openApiPath, await writeOpenApi())
+  for (const { path, write } of generatedPages) {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, write())
+  }
+  const openApi = await writeOpenApi()
+  writeFileSync(openApiPath, openApi)
+  writeFileSync(consoleTypesPath, writeConsoleTypes(openApi))
   writeFileSync(roleMatrixPath, writeRoleMatrix())
 }

@@ -72,6 +72,17 @@ function section(from: Dialect, results: Results): string {
   return `## From ${from}\n\nSDKs: ${sdks.join(' · ')}.\n\n${head}\n${rows.join('\n')}\n`
 }
 
+/** The same for programs: the console shows it. */
+export function writeMatrixData(results: Results = readResults()): string {
+  const data = {
+    dialects,
+    features: featureNames.map(name => ({ name, tests: tested[name] })),
+    results,
+    losses: lossesIn(results).map(loss => ({ ...loss, reason: reasonFor(loss) ?? null })),
+  }
+  return `${JSON.stringify(data, undefined, 1)}\n`
+}
+
 export function writeMatrix(results: Results = readResults()): string {
   const losses = lossesIn(results).map(loss => `| ${loss.to} | \`${loss.code}\` | ${reasonFor(loss) ?? ''} |`)
   return `# Protocol matrix

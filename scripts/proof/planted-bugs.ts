@@ -12,6 +12,7 @@ import { plantedBugs } from './bugs/table.ts'
 const root = join(import.meta.dir, '..', '..')
 const PARTS = [
   'bin',
+  'console',
   'docs',
   'providers',
   'scripts',

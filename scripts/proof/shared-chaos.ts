@@ -1,9 +1,10 @@
 // Three gateways on one PostgreSQL under load, while processes are killed and stopped, the database is killed, and
 // connections are cut, silent or slow. Ends non-zero at the first violation of a rule of the crash tests.
 //
-//   bin/weir-bun scripts/proof/shared-chaos.ts [--faults 60] [--seed n] [--bug name] [--callers 12]
+//   bin/weir-bun scripts/proof/shared-chaos.ts [--faults 60] [--seed n] [--bug name] [--callers 12] [--only text]
 //
-// `--bug` plants a bug into a copy of the gateway, which must be found: no-fencing, early-recovery.
+// `--bug` plants a bug into a copy of the gateway, which must be found: no-fencing, early-recovery. `--only` uses the faults
+// whose names contain the text, such as `long`, after which the others take a process for dead.
 
 import { parseArgs } from 'node:util'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     bug: { type: 'string' },
     callers: { type: 'string' },
+    only: { type: 'string' },
   },
 })
 const faults = Number(values.faults ?? '60')
@@ -40,7 +42,7 @@ const NOT_FENCED = {
 
 /** Bugs in the parts that only several processes use. */
 const bugs: Readonly<Record<string, readonly Edit[]>> = {
-  // A process that the others took for dead goes on writing, and takes their records for its own.
+  // A process that the others took for dead does not notice it. Its lease has run out for good, so it is never ready again.
   'no-fencing': [
     NOT_FENCED,
     {
@@ -67,6 +69,9 @@ const terminate = postgresQuery(
      AND pid <> pg_backend_pid() AND random() < 0.5`,
 )
 
+/** `seq` is not in the order of commits: a payment may have been committed behind the last one that was read. */
+const findPayment = postgresQuery<{ seq: bigint }>('SELECT seq FROM transfer WHERE reference = $1')
+
 const planted = values.bug === undefined ? undefined : plantedCopy(bugs[values.bug]!)
 const upstream = await startFakeUpstream({ keepRequests: 0 })
 const fleet = await startFleet({
@@ -84,17 +89,17 @@ const ofGateway: Readonly<Record<string, (member: FleetMember) => Promise<void>>
   async 'kill -9'(member) {
     await member.child.kill()
     await Bun.sleep(below(3_000))
-    await startAgain(member)
+    await member.startAgain()
   },
   async 'kill -9, long'(member) {
     await member.child.kill()
     await Bun.sleep(LONG_MS)
-    await startAgain(member)
+    await member.startAgain()
   },
   async 'SIGTERM'(member) {
     member.child.signal('SIGTERM')
     await member.child.ended
-    await startAgain(member)
+    await member.startAgain()
   },
   'SIGSTOP': member => stopped(member, 1_000 + below(4_000)),
   'SIGSTOP, long': member => stopped(member, LONG_MS),
@@ -124,6 +129,9 @@ const ofDatabase: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
+const gatewayFaults = Object.keys(ofGateway).filter(name => name.includes(values.only ?? ''))
+const databaseFaults = Object.keys(ofDatabase).filter(name => name.includes(values.only ?? ''))
+
 async function stopped(member: FleetMember, ms: number): Promise<void> {
   member.child.signal('SIGSTOP')
   await Bun.sleep(ms)
@@ -136,40 +144,34 @@ async function proxied(member: FleetMember, mode: 'silent' | 'refusing' | 'slow'
   member.proxy.set('open')
 }
 
-/** The database may be away when the gateway starts. */
-async function startAgain(member: FleetMember): Promise<void> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await member.start()
-    } catch (fault) {
-      if (tries === 5) throw fault
-    }
-  }
-}
-
+/** A gateway that does not serve again after a fault is a violation, too. */
 async function run(name: string, act: () => Promise<void>): Promise<void> {
   counts[name] = (counts[name] ?? 0) + 1
   const calm = load.fault(name)
-  await act()
-  await Promise.all(fleet.members.filter(member => !busy.has(member)).map(member => member.untilReady()))
+  try {
+    await act()
+    await Promise.all(fleet.members.filter(member => !busy.has(member)).map(member => member.untilReady()))
+  } catch (fault) {
+    stuck.push(`after "${name}": ${fault}`)
+  }
   calm()
 }
 
 const busy = new Set<FleetMember>()
+const stuck: string[] = []
 let left = faults
 
 /** Faults of the gateways and of the database run side by side, each with pauses between them. */
 async function lane(member: FleetMember | undefined, until: number): Promise<void> {
-  while (left > until) {
+  while (left > until && stuck.length === 0) {
+    if (member === undefined && databaseFaults.length === 0) return
     left--
     await Bun.sleep(300 + below(2_500))
     if (member === undefined) {
-      const names = Object.keys(ofDatabase)
-      const name = names[below(names.length)]!
+      const name = databaseFaults[below(databaseFaults.length)]!
       await run(name, ofDatabase[name]!)
     } else {
-      const names = Object.keys(ofGateway)
-      const name = names[below(names.length)]!
+      const name = gatewayFaults[below(gatewayFaults.length)]!
       busy.add(member)
       await run(name, async () => {
         await ofGateway[name]!(member)
@@ -190,13 +192,23 @@ while (left > 0 && violations.length === 0) {
   load.balancer.open()
   const until = Math.max(0, left - FAULTS_PER_LOOK)
   await Promise.all([undefined, ...fleet.members].map(member => lane(member, until)))
-  looked = await load.look()
-  ;({ violations } = looked)
+  try {
+    looked = await load.look()
+  } catch (fault) {
+    stuck.push(`after the faults: ${fault}`)
+  }
+  violations = [...(looked?.violations ?? []), ...stuck]
   const seconds = ((performance.now() - sinceMs) / 1_000).toFixed(0)
-  say(`${seconds} s: ${faults - left} faults, ${looked.calls} calls, ${violations.length} violations`)
+  say(`${seconds} s: ${faults - left} faults, ${looked?.calls} calls, ${violations.length} violations`)
 }
 const audit = (await fleet.members[0]!.weir('audit')).findings as unknown[]
-for (const violation of violations.slice(0, 40)) say(`VIOLATION  ${violation}`)
+for (const violation of violations.slice(0, 40)) {
+  const reference = /G3: (payment \d+) was acknowledged/.exec(violation)?.[1]
+  const found = reference === undefined ? undefined : await pool.transact(findPayment.all(reference))
+  say(
+    `VIOLATION  ${violation}${found === undefined ? '' : `; its rows now: ${found.map(({ seq }) => seq).join() || 'none'}`}`,
+  )
+}
 for (const finding of audit) say(`FINDING  ${JSON.stringify(finding)}`)
 for (const [name, count] of Object.entries(counts)) say(`${name.padEnd(28)} ${count}`)
 say(`outcomes    ${JSON.stringify(looked?.outcomes)}`)

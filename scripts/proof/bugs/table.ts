@@ -143,8 +143,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/billing/who-pays.ts',
-    find: '[{ input: estimate().input, output: 0 }',
-    replace: '[{ input: 0, output: 0 }',
+    find: 'const input = inputTokens(usage) > 0 ? 0 : estimate().input',
+    replace: 'const input = 0 * estimate().input',
     tests: ['./src/billing', './test/forwarding/who-pays.test.ts'],
   },
   {
@@ -305,7 +305,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Management
   {
     file: 'src/management/actor.ts',
-    find: "if (isAtLeast(actor.role, isRead ? 'support' : 'admin')) return null",
+    find: 'if (isAtLeast(actor.role, staffRoleFor(isRead))) return null',
     replace: "if (isAtLeast(actor.role, 'support')) return null",
     tests: ['./test/management/matrix.test.ts'],
   },
@@ -365,8 +365,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/store/audit-log/audited-operations.ts',
-    find: "createHash('sha256').update(before).update(text)",
-    replace: "createHash('sha256').update(text)",
+    find: "createHash('sha256').update(before).update(auditText(row))",
+    replace: "createHash('sha256').update(auditText(row))",
     tests: ['./test/management', './src/store'],
   },
   // WebSockets
