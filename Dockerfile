@@ -14,10 +14,16 @@ COPY providers providers
 COPY src src
 COPY tools/fake-upstream tools/fake-upstream
 COPY scripts/build.ts scripts/build.ts
+COPY scripts/build-console.ts scripts/build-console.ts
+COPY tsconfig.json tsconfig.json
+COPY console console
 # Bundles the program with its bytecode, so that it starts faster.
 RUN ln -s /packages/node_modules node_modules
 RUN bin/weir-bun scripts/build.ts
-RUN rm -r node_modules scripts
+# The web console is built from packages of its own, which the image does not need.
+RUN cd console && npm ci --ignore-scripts --include=dev
+RUN bin/weir-bun scripts/build-console.ts
+RUN rm -r node_modules scripts console tsconfig.json
 # A checkout may be readable by its owner only; the user of the image must be able to read it.
 RUN chmod -R a+rX,go-w /packages /weir
 

@@ -22,3 +22,8 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end -}}
+
+{{- /* A value of an environment variable. Helm reads a bare on as true, and writes large numbers as 1e+06. */ -}}
+{{- define "weir.setting" -}}
+{{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ if kindIs "float64" . }}{{ toJson . }}{{ else }}{{ . }}{{ end }}{{ end -}}
+{{- end -}}
