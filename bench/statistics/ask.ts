@@ -91,7 +91,7 @@ const filters = {
   'all': {},
   'an account': { accountId: 1_001 },
   'a small account': { accountId: 1_990 },
-  'a key and an outcome': { keyId: 1_001_001, outcome: 'upstream_failed' },
+  'a key and an outcome': { keyId: 1_001_001, outcome: ['upstream_failed'] },
   'a model': { model: { provider: 'openai', name: 'gpt-4o-7' } },
   'a channel': { channel: 'openai#7' },
   'an error': { error: 'upstream_unusable' },
