@@ -1,6 +1,10 @@
 // Bugs that a ledger can have. Each is planted into a copy of the gateway, and the harness must detect it. The text to
 // replace must occur in its file exactly once, so that a bug that no longer applies fails its test.
 
+import type { Event } from './event-log.ts'
+import type { DirectedLoad } from './harness.ts'
+import type { Shares } from './plan.ts'
+
 export interface Edit {
   readonly file: string
   readonly find: string
@@ -16,10 +20,8 @@ export interface Bug {
   readonly by: 'kills' | 'races'
   /** How many of the kills fall into migrations of an old database. */
   readonly upgrades?: number
-  /** A start is killed after every so many loads. */
-  readonly startKillEach?: number
-  /** One load in so many lasts until streams have been checkpointed. */
-  readonly longLoadEach?: number
+  /** Of the kills: the calls that the bug concerns, and the instant at which a kill shows it. */
+  readonly load?: DirectedLoad
   /** One of the violations must say this. */
   readonly expects: RegExp
 }
@@ -27,6 +29,23 @@ export interface Bug {
 const LEDGER = 'src/store/ledger/ledger-operations.ts'
 const SCHEMA = 'src/store/migrations/0002-ledger.sql'
 const THREAD = 'src/store/engine/writer-thread.ts'
+
+/** Streams with pauses between their pieces, which are under way for a while. */
+const slowStreams: Partial<Shares> = { stream: 1_000, slow: 1_000, long: 0, leaves: 0, fails: 0 }
+/** Streams that are longer than the time to a checkpoint. */
+const longStreams: Partial<Shares> = { ...slowStreams, long: 1_000 }
+/** Every call costs more than its account has left after a few of them. */
+const unpaid: Partial<Shares> = { keys: [0, 0, 1_000, 0], excess: 1_000, sliced: 0, leaves: 0, fails: 0 }
+
+/** Right after so many events of a kind. */
+const after = (times: number, kind: Event['kind']): DirectedLoad['killAfter'] => ({
+  times,
+  isLike: event => event.kind === kind,
+})
+const afterLeaving: DirectedLoad['killAfter'] = {
+  times: 50,
+  isLike: event => event.kind === 'ended' && event.how === 'left',
+}
 
 export const bugs: readonly Bug[] = [
   {
@@ -40,6 +59,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: { stream: 0, leaves: 0, fails: 0 }, killAfter: after(50, 'last') },
     expects: /^G3: a whole answer was charged/,
   },
   {
@@ -49,6 +69,7 @@ export const bugs: readonly Bug[] = [
       { file: 'src/pipeline/reply/relay.ts', find: '    await settled\n', replace: '    settled.catch(() => {})\n' },
     ],
     by: 'kills',
+    load: { shares: { stream: 1_000, slow: 0, long: 0, leaves: 0, fails: 0 }, killAfter: after(50, 'last') },
     expects: /^G3: a whole answer was charged/,
   },
   {
@@ -62,6 +83,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { killAfter: after(30, 'seen') },
     expects: /^G1, G16: what reached the upstream|^G3: |^the gateway does not start/,
   },
   {
@@ -75,6 +97,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: slowStreams, killAfter: after(30, 'seen') },
     expects: /^G1, G16: what reached the upstream|^G3: account \d+ has \d+ held/,
   },
   {
@@ -96,6 +119,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: { leaves: 0, fails: 0 }, killAfter: after(50, 'last') },
     expects: /^G3: a whole answer was charged/,
   },
   {
@@ -114,6 +138,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: { ...slowStreams, leaves: 1_000 }, killAfter: afterLeaving },
     expects: /^G5: a caller that leaves pays/,
   },
   {
@@ -127,6 +152,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: slowStreams, killAfter: after(50, 'last') },
     expects: /^G3: a whole answer was charged/,
   },
   {
@@ -139,9 +165,15 @@ export const bugs: readonly Bug[] = [
         replace: '  return (() => {\n',
       },
       { file: 'src/store/ledger/recovery.ts', find: '    })\n    .immediate()\n', replace: '    })()\n' },
+      {
+        // Slow as well: on a busy machine, a kill would else find all calls recovered.
+        file: LEDGER,
+        find: '    const hold = takeHold.get(record.callId) as HoldRow | null\n',
+        replace: '    const hold = takeHold.get(record.callId) as HoldRow | null\n    Bun.sleepSync(30)\n',
+      },
     ],
     by: 'kills',
-    startKillEach: 1,
+    load: { shares: slowStreams, killAfter: after(30, 'seen'), killsRecovery: true },
     expects: /^G|^the gateway does not start/,
   },
   {
@@ -158,6 +190,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: slowStreams, killAfter: after(30, 'seen') },
     expects: /^G1, G16: what reached the upstream/,
   },
   {
@@ -165,7 +198,7 @@ export const bugs: readonly Bug[] = [
     says: 'What a checkpoint notes is not what was delivered, but all that was set aside.',
     edits: [{ file: LEDGER, find: 'used = min(amount, ?2)', replace: 'used = max(amount, ?2)' }],
     by: 'kills',
-    longLoadEach: 2,
+    load: { shares: longStreams, killAfter: after(1_250, 'piece') },
     expects: /^G4: a crash costs no more/,
   },
   {
@@ -179,6 +212,7 @@ export const bugs: readonly Bug[] = [
       },
     ],
     by: 'kills',
+    load: { shares: { ...slowStreams, named: 1_000 }, killAfter: after(50, 'seen') },
     expects: /^the gateway does not fail by itself: c\d+ was told 409/,
   },
   {
@@ -186,6 +220,7 @@ export const bugs: readonly Bug[] = [
     says: 'What a caller cannot pay is written into the record and into no account.',
     edits: [{ file: LEDGER, find: '    if (shortfall > 0n) {', replace: '    if (shortfall < 0n) {' }],
     by: 'kills',
+    load: { shares: unpaid, killAfter: after(30, 'last') },
     expects: /^G3: /,
   },
   {

@@ -2,7 +2,7 @@
 // the process of the harness, which is not killed.
 
 import type { Ending, EventLog } from './event-log.ts'
-import type { CallPlan } from './plan.ts'
+import type { CallPlan, Shares } from './plan.ts'
 import { planCall } from './plan.ts'
 
 export interface CallersOptions {
@@ -14,6 +14,8 @@ export interface CallersOptions {
   readonly gate: CallersGate
   /** After which endings a call with an idempotency key is sent again. */
   readonly again?: readonly Ending[]
+  /** What the calls are like; the same as at the upstream. */
+  readonly shares?: Shares
 }
 
 /** `tries`: how often the call was sent before. */
@@ -50,9 +52,9 @@ export class Callers {
   }
 
   async #callOnAndOn(): Promise<void> {
-    const { gate, seed, again = ['broken'] } = this.#options
+    const { gate, seed, shares, again = ['broken'] } = this.#options
     for (;;) {
-      const plan = planCall(seed, this.#sent++)
+      const plan = planCall(seed, this.#sent++, shares)
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const url = await gate.pass(tries)
         if (url === undefined) return

@@ -17,17 +17,15 @@ export interface ChildOptions {
 
 const running = new Set<GatewayChild>()
 
-/** Kills the child processes when this program is stopped by a signal. */
-let handlesSignals = false
-function killChildrenOnSignal(): void {
-  if (handlesSignals) return
-  handlesSignals = true
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      for (const child of running) child.strike()
-      process.exit(1)
-    })
-  }
+/** Kills the child processes when this program ends, also by a fault or a signal. */
+let handlesExit = false
+function killChildrenOnExit(): void {
+  if (handlesExit) return
+  handlesExit = true
+  process.once('exit', () => {
+    for (const child of running) child.strike()
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 }
 
 export class GatewayChild {
@@ -43,7 +41,7 @@ export class GatewayChild {
       stdout: 'pipe',
       stderr: 'pipe',
     })
-    killChildrenOnSignal()
+    killChildrenOnExit()
     running.add(this)
     void this.#process.exited.then(() => running.delete(this))
     this.listening = readAddress(this.#process.stdout)

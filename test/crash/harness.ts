@@ -16,7 +16,8 @@ import { Gate } from './gate.ts'
 import type { ChildOptions } from './gateway-child.ts'
 import { GatewayChild, ROOT, StartFailed } from './gateway-child.ts'
 import { Operator } from './operator.ts'
-import { budgets, buildRandom, credits, poorKey } from './plan.ts'
+import type { Shares } from './plan.ts'
+import { budgets, buildRandom, credits, generalShares, poorKey } from './plan.ts'
 import { MODEL, startUpstream } from './upstream.ts'
 
 export interface CrashOptions {
@@ -27,11 +28,19 @@ export interface CrashOptions {
   readonly callers?: number
   /** How many of the kills fall into the migration of an old database. */
   readonly upgrades?: number
-  /** A start is killed after every so many loads. */
-  readonly startKillEach?: number
-  /** One load in so many lasts until streams have been checkpointed. */
-  readonly longLoadEach?: number
+  /** Instead of the general load. */
+  readonly load?: DirectedLoad
   onKill?(kills: number, verdict: Verdict): void
+}
+
+/** A load that is directed at one kind of bug, with kills at the instants that matter for it. */
+export interface DirectedLoad {
+  /** How its calls differ from those of the general load. */
+  readonly shares?: Partial<Shares>
+  /** The gateway is killed right after so many of these events. */
+  readonly killAfter: { readonly times: number; isLike(event: Event): boolean }
+  /** Each kill under load is followed by a kill of the start, as soon as it has recovered a call. */
+  readonly killsRecovery?: boolean
 }
 
 export interface CrashReport {
@@ -67,6 +76,8 @@ const VIOLATIONS_KEPT = 200
 /** By default one kill in so many falls into a migration. */
 const UPGRADE_KILLS_SHARE = 30
 const MOMENT_MS_MAX = 1_000
+/** A directed load without the events that it waits for ends after so long. */
+const DIRECTED_LOAD_MS_MAX = 20_000
 
 /** When a kill under load happens: at any instant (undefined), or right after an event that promises durability. */
 const moments: readonly (undefined | ((event: Event) => boolean))[] = [
@@ -96,6 +107,7 @@ class Run {
   readonly #options: CrashOptions
   readonly #folder: string
   readonly #random: () => number
+  readonly #shares: Shares
   readonly #log: EventLog
   readonly #gate = new Gate()
   readonly #sinceMs = performance.now()
@@ -119,12 +131,13 @@ class Run {
     this.#options = options
     this.#folder = folder
     this.#random = buildRandom(options.seed)
+    this.#shares = { ...generalShares, ...options.load?.shares }
     this.#log = openEventLog(join(folder, 'events.jsonl'))
   }
 
   async prepare(): Promise<void> {
     const { seed, root = ROOT } = this.#options
-    this.#upstream = await startUpstream(seed, this.#log)
+    this.#upstream = await startUpstream(seed, this.#log, this.#shares)
     const data = join(this.#folder, 'data')
     this.#database = join(data, 'weir.db')
     this.#child = {
@@ -149,8 +162,8 @@ class Run {
     const keys: string[] = []
     for (const credit of credits) keys.push(await operator.createKey(credit))
     for (const [key, amount] of Object.entries(budgets)) await operator.setBudget(keys[Number(key)]!, amount)
-    const [log, gate] = [this.#log, this.#gate]
-    this.#callers = new Callers({ seed, count, keys, model: MODEL, log, gate })
+    const [log, gate, shares] = [this.#log, this.#gate, this.#shares]
+    this.#callers = new Callers({ seed, count, keys, model: MODEL, log, gate, shares })
     this.#booking = operator.bookPayments(gate, keys[poorKey]!, log)
     this.#checker = new CheckerProcess(this.#database, join(this.#folder, 'events.jsonl'))
   }
@@ -176,28 +189,26 @@ class Run {
     if (this.#violations.length > 0) return
     if (!(await this.#start())) return
     await this.#hireCallers()
-    while (this.#kills < this.#options.kills && this.#violations.length === 0) {
+    const { kills, load } = this.#options
+    while (this.#kills < kills && this.#violations.length === 0) {
       await this.#killUnderLoad()
-      let isStartKilled = this.#loads % (this.#options.startKillEach ?? START_KILL_EACH) === 0
-      while (isStartKilled && this.#kills < this.#options.kills) {
-        await this.#killAtStart()
-        isStartKilled = this.#random() * 1_000 < START_KILLS_MILLE
-      }
+      if (load === undefined) await this.#killSomeStarts()
+      else if (load.killsRecovery) await this.#killRecovery()
       await this.#startAndLook()
+    }
+  }
+
+  async #killSomeStarts(): Promise<void> {
+    let isStartKilled = this.#loads % START_KILL_EACH === 0
+    while (isStartKilled && this.#kills < this.#options.kills) {
+      await this.#killAtStart()
+      isStartKilled = this.#random() * 1_000 < START_KILLS_MILLE
     }
   }
 
   async #killUnderLoad(): Promise<void> {
     const gateway = this.#gateway!
-    const { longLoadEach = LONG_LOAD_EACH } = this.#options
-    const isLong = ++this.#loads % longLoadEach === Math.floor(longLoadEach / 4)
-    const { least, most } = isLong ? LONG_LOAD_MS : LOAD_MS
-    const isMoment = moments[Math.floor(this.#random() * moments.length)]
-    this.#gate.open(await gateway.started())
-    const eventCount = this.#log.count + this.#random() * EVENTS_OF_LOAD
-    await Bun.sleep(least + this.#random() * (most - least))
-    // A slow machine needs more time for the same number of events.
-    await until(() => this.#log.count >= eventCount, 'the callers have sent calls')
+    const url = await gateway.started()
     let isStruck = false
     // Synchronous, so that no caller sees the kill before it is in the log.
     const strike = (): void => {
@@ -207,11 +218,32 @@ class Run {
       this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
       this.#gate.shut()
     }
-    if (isMoment !== undefined) await this.#log.next(isMoment, MOMENT_MS_MAX, strike)
+    if (this.#options.load === undefined) await this.#generalLoad(url, strike)
+    else await this.#directedLoad(url, this.#options.load, strike)
     strike()
     await gateway.ended
     this.#kills++
     await until(() => this.#callers.underWay === 0, 'every caller has seen the end of its call')
+  }
+
+  async #generalLoad(url: string, strike: () => void): Promise<void> {
+    const isLong = ++this.#loads % LONG_LOAD_EACH === Math.floor(LONG_LOAD_EACH / 4)
+    const { least, most } = isLong ? LONG_LOAD_MS : LOAD_MS
+    const isMoment = moments[Math.floor(this.#random() * moments.length)]
+    this.#gate.open(url)
+    const eventCount = this.#log.count + this.#random() * EVENTS_OF_LOAD
+    await Bun.sleep(least + this.#random() * (most - least))
+    // A slow machine needs more time for the same number of events.
+    await until(() => this.#log.count >= eventCount, 'the callers have sent calls')
+    if (isMoment !== undefined) await this.#log.next(isMoment, MOMENT_MS_MAX, strike)
+  }
+
+  async #directedLoad(url: string, { killAfter }: DirectedLoad, strike: () => void): Promise<void> {
+    let left = killAfter.times
+    const isLast = (event: Event): boolean => killAfter.isLike(event) && --left === 0
+    const happened = this.#log.next(isLast, DIRECTED_LOAD_MS_MAX, strike)
+    this.#gate.open(url)
+    await happened
   }
 
   /** Kills a start at any instant, or after some writes of the gateway to its database. */
@@ -222,6 +254,20 @@ class Run {
     else {
       await writesAtStart(this.#database, gateway.listening, Math.ceil(this.#random() * WRITES_AT_START))
     }
+    await this.#killStarted(gateway, open)
+  }
+
+  /** Kills a start as soon as another process can see that a call is recovered. */
+  async #killRecovery(): Promise<void> {
+    const open = countOpenCalls(this.#database)
+    const gateway = new GatewayChild(this.#child)
+    let isListening = false
+    void gateway.listening.then(() => (isListening = true))
+    while (!isListening && countOpenCalls(this.#database) === open) await Bun.sleep(1)
+    await this.#killStarted(gateway, open)
+  }
+
+  async #killStarted(gateway: GatewayChild, open: number): Promise<void> {
     await gateway.kill()
     this.#log.write({ kind: 'killed', when: 'start', ms: Date.now() })
     this.#kills++

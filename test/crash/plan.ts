@@ -48,14 +48,52 @@ export const credits = ['500', '200', '0.02', '0.0002'] as const
 export const poorKey = 3
 /** Budgets by key: half of a large run exhausts this one. */
 export const budgets: Readonly<Record<number, string>> = { 1: '0.3' }
-const keyOfMille = (mille: number): number => (mille < 650 ? 0 : mille < 850 ? 1 : mille < 920 ? 2 : poorKey)
+
+/** How many calls in a thousand have each property. */
+export interface Shares {
+  readonly stream: number
+  /** By key. */
+  readonly keys: readonly number[]
+  /** The provider ignores the cap of the call. */
+  readonly excess: number
+  /** The same for the key that lives by payments, where the excess is the operator's loss. */
+  readonly poorExcess: number
+  /** Among streams: with pauses between the pieces. */
+  readonly slow: number
+  /** Among streams: past its first checkpoint, if the gateway lives that long. */
+  readonly long: number
+  /** Among the calls of the keys with little money. */
+  readonly sliced: number
+  /** The caller gives up. */
+  readonly leaves: number
+  readonly fails: number
+  readonly named: number
+}
+
+export const generalShares: Shares = {
+  stream: 500,
+  keys: [650, 200, 70, 80],
+  excess: 20,
+  poorExcess: 200,
+  slow: 300,
+  long: 20,
+  sliced: 400,
+  leaves: 120,
+  fails: 30,
+  named: 80,
+}
+
+function keyOfMille(mille: number, shares: readonly number[]): number {
+  let bound = 0
+  return shares.findIndex(share => mille < (bound += share))
+}
 
 const TAG = /^c(\d+)$/
 export const tagOf = (call: number): string => `c${call}`
 
-export function planOfTag(seed: number, tag: string): CallPlan | undefined {
+export function planOfTag(seed: number, tag: string, shares?: Shares): CallPlan | undefined {
   const call = TAG.exec(tag)?.[1]
-  return call === undefined ? undefined : planCall(seed, Number(call))
+  return call === undefined ? undefined : planCall(seed, Number(call), shares)
 }
 
 /** Many small pieces: what a checkpoint may charge for them is far below the hold. */
@@ -65,20 +103,21 @@ const LONG_PIECES: readonly string[] = Array.from({ length: 40 }, () => 'w ')
 const SLICED_PIECES: readonly string[] = Array.from({ length: 80 }, () => 'wordwordwordwordword')
 const SLICED_TOKENS = 400
 
-export function planCall(seed: number, call: number): CallPlan {
+export function planCall(seed: number, call: number, shares: Shares = generalShares): CallPlan {
   const next = buildRandom(Math.imul(seed, 0x01000193) ^ Math.imul(call, 0x9e3779b1))
   const below = (bound: number): number => Math.floor(next() * bound)
   const chance = (mille: number): boolean => below(1_000) < mille
-  const stream = chance(500)
+  const stream = chance(shares.stream)
   const shortOutputMax = 16 + below(48)
   const input = 5 + below(60)
-  const key = keyOfMille(below(1_000))
-  // A provider that ignores the cap is rare; where the caller has nothing, its excess is the operator's loss.
-  const shortOutput = chance(key === poorKey ? 200 : 20) ? shortOutputMax * 100 : 1 + below(shortOutputMax)
-  const slow = stream && chance(300)
-  const long = stream && chance(20) // past its first checkpoint, if the gateway lives that long
+  const key = keyOfMille(below(1_000), shares.keys)
+  const shortOutput = chance(key === poorKey ? shares.poorExcess : shares.excess)
+    ? shortOutputMax * 100
+    : 1 + below(shortOutputMax)
+  const slow = stream && chance(shares.slow)
+  const long = stream && chance(shares.long)
   const shortPieces = Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
-  const sliced = key >= 2 && chance(400)
+  const sliced = key >= 2 && chance(shares.sliced)
   const pieces = sliced ? SLICED_PIECES : long ? LONG_PIECES : shortPieces
   const outputMax = sliced ? 2_000 : shortOutputMax
   const output = sliced ? SLICED_TOKENS : shortOutput
@@ -91,8 +130,8 @@ export function planCall(seed: number, call: number): CallPlan {
     usage: { input, cached: chance(300) ? below(input) : 0, output },
     firstMs: chance(300) ? below(30) : 0,
     pieceMs: long ? 80 : slow ? 5 + below(60) : 0,
-    ...(chance(120) && !long && (slow ? { leavesAtContent: true } : { leavesMs: below(60) })),
-    fails: chance(30),
-    named: chance(80),
+    ...(chance(shares.leaves) && !long && (slow ? { leavesAtContent: true } : { leavesMs: below(60) })),
+    fails: chance(shares.fails),
+    named: chance(shares.named),
   }
 }

@@ -7,8 +7,8 @@ import type { Bug, Edit } from './bugs.ts'
 import { ROOT } from './gateway-child.ts'
 import { runCrashes } from './harness.ts'
 
-/** Most bugs are detected within a few kills; a bug that needs a checkpoint and a kill at the right moment takes longer. */
-const KILLS_MAX = 300
+/** A directed load shows its bug at the first kill, or at one of the next few. */
+const KILLS_MAX = 50
 const ROUNDS = 5
 
 export interface Caught {
@@ -20,9 +20,11 @@ export interface Caught {
   readonly seconds: number
 }
 
-export async function catchBug(bug: Bug, seed: number): Promise<Caught> {
+/** Plants the bug into the copy until it is detected. */
+export async function catchBug(bug: Bug, seed: number, copy: GatewayCopy): Promise<Caught> {
   const startMs = performance.now()
-  const { root, remove } = plantedCopy(bug.edits)
+  const { root } = copy
+  const undo = copy.plant(bug.edits)
   try {
     const { violations, tries } = bug.by === 'kills' ? await byKills(bug, root, seed) : await byRaces(root, seed)
     const violation = violations.find(each => bug.expects.test(each))
@@ -30,7 +32,7 @@ export async function catchBug(bug: Bug, seed: number): Promise<Caught> {
     if (violation !== undefined) return { bug: bug.name, after: tries, violation, seconds }
     return { bug: bug.name, after: undefined, violation: violations[0] ?? 'no violation', seconds }
   } finally {
-    remove()
+    undo()
   }
 }
 
@@ -40,10 +42,8 @@ interface RunResult {
 }
 
 async function byKills(bug: Bug, root: string, seed: number): Promise<RunResult> {
-  const { upgrades = 0, startKillEach, longLoadEach } = bug
-  const often = { ...(startKillEach && { startKillEach }), ...(longLoadEach && { longLoadEach }) }
-  const options = { kills: KILLS_MAX, seed, root, upgrades, ...often }
-  const { violations, kills } = await runCrashes(options)
+  const { upgrades = 0, load } = bug
+  const { violations, kills } = await runCrashes({ kills: KILLS_MAX, seed, root, upgrades, ...(load && { load }) })
   return { violations, tries: kills }
 }
 
@@ -57,20 +57,36 @@ async function byRaces(root: string, seed: number): Promise<RunResult> {
 
 /** A copy of the gateway with a bug. */
 export function plantedCopy(edits: readonly Edit[]): { readonly root: string; remove(): void } {
-  const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
-  plant(edits, root)
-  return { root, remove: () => rmSync(root, { recursive: true, force: true }) }
+  const copy = copyGateway()
+  copy.plant(edits)
+  return copy
 }
 
-/** Creates the copy and applies the edits. */
-function plant(edits: readonly Edit[], root: string): void {
+export interface GatewayCopy {
+  readonly root: string
+  /** Applies the edits, and returns a function that undoes them. */
+  plant(edits: readonly Edit[]): () => void
+  remove(): void
+}
+
+export function copyGateway(): GatewayCopy {
+  const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
   for (const part of ['bin', 'providers', 'src', 'tools', 'test/crash', 'test/races', 'test/support', 'package.json']) {
     cpSync(join(ROOT, part), join(root, part), { recursive: true })
   }
   symlinkSync(realpathSync(join(ROOT, 'node_modules')), join(root, 'node_modules'))
-  for (const edit of edits) {
-    const path = join(root, edit.file)
-    writeFileSync(path, applied(edit, readFileSync(path, 'utf8')))
+  return {
+    root,
+    plant(edits) {
+      for (const edit of edits) {
+        const path = join(root, edit.file)
+        writeFileSync(path, applied(edit, readFileSync(path, 'utf8')))
+      }
+      return () => {
+        for (const { file } of edits) writeFileSync(join(root, file), readSource(file))
+      }
+    },
+    remove: () => rmSync(root, { recursive: true, force: true }),
   }
 }
 

@@ -13,23 +13,23 @@ import { chunk, end, scripted, wait } from '../../tools/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import type { EventLog } from './event-log.ts'
-import type { CallPlan } from './plan.ts'
+import type { CallPlan, Shares } from './plan.ts'
 import { planOfTag } from './plan.ts'
 
 export const MODEL = 'gpt-4o-mini'
 
 /** Logs `seen` when a request has arrived, `piece` before each piece is sent, `said` before the usage is sent. */
-export async function startUpstream(seed: number, log: EventLog): Promise<FakeUpstream> {
+export async function startUpstream(seed: number, log: EventLog, shares?: Shares): Promise<FakeUpstream> {
   const upstream = await startFakeUpstream({ keepRequests: 0 })
-  upstream.planModel(MODEL, answerByPlan(seed, log))
+  upstream.planModel(MODEL, answerByPlan(seed, log, shares))
   return upstream
 }
 
-export function answerByPlan(seed: number, log: EventLog): Script {
+export function answerByPlan(seed: number, log: EventLog, shares?: Shares): Script {
   return scripted(function* steps(request): Iterable<Step> {
     const body = readJson(request.body)
     const tag = isRecord(body) && typeof body.user === 'string' ? body.user : ''
-    const plan = planOfTag(seed, tag)
+    const plan = planOfTag(seed, tag, shares)
     if (plan === undefined) throw new Error(`no plan for a call tagged "${tag}"`)
     log.write({ kind: 'seen', tag })
     if (plan.firstMs > 0) yield wait(plan.firstMs)

@@ -30,6 +30,7 @@ import { Membership } from '../../src/store/postgres/membership.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
 import type { Model } from '../../src/upstreams/provider.ts'
+import { defaultTimeouts } from '../../src/upstreams/timeouts.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 
@@ -105,7 +106,7 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
       route: (permit: object, { call }: { call: Parameters<typeof sizeOf>[0] }) => {
         const option = { name: 'a/b' }
         const candidate = {
-          provider: { id: 'a', can, speaks: {} },
+          provider: { id: 'a', can, speaks: {}, times: defaultTimeouts },
           model,
           price,
           size: sizeOf(call, model, can),
@@ -196,17 +197,21 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
     expect(seen).toMatchObject({ forwarded: 3, refreshes: 2 })
   })
 
-  test('is refused if the configuration changes again and again', async () => {
+  test('waits while the configuration changes again and again, and is refused if that does not end', async () => {
     const { call, seen } = await openProcess()
     const change = (): Promise<void> => pool.runScript("UPDATE tier SET qpm = qpm + 1 WHERE name = 'free'")
+    seen.onRefresh = async () => void (seen.refreshes < 6 && (await change()))
+    await change()
+    expect(await call()).toBe('answered')
+    expect(seen).toMatchObject({ forwarded: 1, refreshes: 6 })
     seen.onRefresh = change
     await change()
     expect(await call()).toBe('storage_away')
-    expect(seen).toMatchObject({ forwarded: 0, refreshes: 2 })
+    expect(seen).toMatchObject({ forwarded: 1, refreshes: 18 })
     seen.onRefresh = async () => {
       throw new Error('the database does not answer')
     }
     expect(await call()).toBe('storage_away')
-    expect(await heldCount()).toBe(0)
+    expect(await heldCount()).toBe(1)
   })
 })

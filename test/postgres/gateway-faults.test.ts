@@ -84,6 +84,32 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     expect(await postgresFaults(pool)).toEqual([])
   })
 
+  test('a start is not stopped by a call of a dead one that cannot be ended, and ends it when it can', async () => {
+    const [first] = (await start(1)) as [Harness]
+    const key = await first.key()
+    const closed = closedGate()
+    first.upstream.planModel('gpt-4o-mini', closed.script)
+    const running = chat(first, key, { model: MODEL, messages: hello })
+    await until(() => closed.taken() === 1, 'the call is forwarded')
+    // The same hold once more, of a process that is dead, with a draft of its record that nobody can read.
+    const dead = `'{"call_id": 7, "slot": 100, "epoch": 1, "draft": "{"}'`
+    await pool.runScript(`
+      INSERT INTO process (slot, epoch, expires_ms, since_ms, ids_until_ms, is_dead, version, address)
+        VALUES (100, 2, 0, 0, 0, 1, '', '');
+      INSERT INTO hold SELECT (jsonb_populate_record(h, ${dead})).* FROM hold h;
+      UPDATE account SET held = 2 * held`)
+    const second = await startHarness({ env: { WEIR_DATABASE_URL: urlOf(server), ...secrets } })
+    gateways.push(second)
+    expect((await chat(second, key, { model: MODEL, messages: hello })).status).toBe(200)
+    expect(await rows('SELECT 1 FROM hold WHERE call_id = 7')).toHaveLength(1)
+    await pool.runScript('UPDATE hold SET draft = (SELECT draft FROM hold WHERE call_id > 7) WHERE call_id = 7')
+    await untilRows('SELECT 1 FROM hold WHERE call_id = 7', 0)
+    expect(await rows('SELECT outcome FROM record WHERE call_id = 7')).toEqual([{ outcome: 'gateway_crash' }])
+    closed.open()
+    expect((await running).status).toBe(200)
+    expect(await postgresFaults(pool)).toEqual([])
+  })
+
   test('several that start at once with a configuration file create everything once', async () => {
     pool = await server.open({ deadlineMs: 60_000 })
     const folder = mkdtempSync(join(tmpdir(), 'weir-start-'))

@@ -1,15 +1,16 @@
 // Processes with leases: who may fence whom, and what becomes of the calls of the dead.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import type { Steps } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import { PostgresOperations } from '../../src/store/postgres/cold-operations.ts'
 import { LedgerWriter } from '../../src/store/postgres/ledger.ts'
-import { LEASE_MS, Membership } from '../../src/store/postgres/membership.ts'
+import { LEASE_MS, Membership, RENEW_AGAIN_MS } from '../../src/store/postgres/membership.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { recoverDeadCalls } from '../../src/store/postgres/recovery.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
 import { holdOf, recordOf } from '../support/books.ts'
+import { until } from '../support/gateway.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 import { postgresFaults } from './ledger-run.ts'
@@ -107,6 +108,33 @@ describe.skipIf(!hasPostgres)('processes', () => {
     expect(member.isAlive).toBe(false)
     await member.renew()
     expect(member.isAlive).toBe(true)
+  })
+
+  test('renew soon after an outage, and say meanwhile that the lease is not renewed', async () => {
+    let isAway = false
+    let tries = 0
+    const outage = Promise.withResolvers<void>()
+    const sometimes = {
+      transact<T>(steps: Steps<T>): Promise<T> {
+        if (!isAway) return pool.transact(steps)
+        if (++tries === 3) outage.resolve()
+        return Promise.reject(new Error('away'))
+      },
+    } as PostgresPool
+    const member = await Membership.join(sometimes, facts)
+    isAway = true
+    const timer = spyOn(globalThis, 'setTimeout')
+    member.start(() => {}, 1)
+    await outage.promise
+    expect([member.isRenewed, member.isAlive]).toEqual([false, true])
+    isAway = false
+    await until(() => member.isRenewed, 'the lease is renewed')
+    // The next try does not wait for the usual time. Other parts of the process have timers, too.
+    const soon = timer.mock.calls.filter(([, ms]) => ms === RENEW_AGAIN_MS)
+    expect(soon.length).toBeGreaterThanOrEqual(3)
+    expect(RENEW_AGAIN_MS).toBeLessThan(1_000)
+    timer.mockRestore()
+    await member.leave()
   })
 
   test('are not fenced while a batch of theirs runs, and cannot write afterwards', async () => {

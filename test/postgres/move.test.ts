@@ -461,18 +461,21 @@ const otherRows: readonly string[] = [
   `INSERT INTO count_factor VALUES ('p/m', 3, 0.1, 1e-300), ('p/"\\n' || char(10, 9, 1), 3, 4.0, 123456789.123456789)`,
   `INSERT INTO limit_debt VALUES ('1 key 88', 5, 6)`,
   `INSERT INTO audit VALUES (1, 2, 'cli', '127.0.0.1', 'req_1', 'key.create', 'key_1', 900, '{}', randomblob(32))`,
-  `INSERT INTO person VALUES (911, 'o@b.test', 'A', 'owner', 'hash', 1, 2, 3, 4, 5, 6)`,
+  `INSERT INTO person VALUES (911, 'o@b.test', 'A', 'owner', 'hash', 1, 2, 3, 4, 5, 6, '{"theme":"dark"}')`,
   `INSERT INTO member VALUES (900, 911, 3, 4, 5)`,
-  `INSERT INTO session VALUES (12, 911, 1, 2, 3, 4, 'revoked', '::1', '::', 'agent', randomblob(9))`,
+  `INSERT INTO session VALUES (12, 911, 1, 2, 3, 4, 'revoked', '::1', '::', 'agent', randomblob(9), randomblob(32))`,
   `INSERT INTO refresh VALUES (randomblob(32), 12, 1, 2)`,
+  `INSERT INTO download_ticket VALUES (randomblob(32), 12, '{}', 3)`,
+  `INSERT INTO invitation VALUES (916, randomblob(32), 'join', 'f@x', 'member', 900, 1, 911, 2, 3, 4, 911, 5, 6)`,
   `INSERT INTO totp VALUES (911, randomblob(9), 2, 3)`,
   `INSERT INTO recovery_code VALUES (911, randomblob(32), 1)`,
   `INSERT INTO webhook VALUES (914, 900, 'https://a.test/secret', 'https://a.test', 'balance.low', randomblob(40), 1, 2,
      'x', 3, 4, NULL, NULL)`,
-  `INSERT INTO webhook_delivery VALUES (15, 914, 'balance.low', 900, '{}', 1, 2, 3, 1, 4, 200, 5, 'e')`,
+  `INSERT INTO webhook_delivery VALUES (9915, 914, 'balance.low', 900, '{}', 1, 2, 3, 1, 4, 200, 5, 'e')`,
   `INSERT INTO balance_alert VALUES (900, 5, 2, 3)`,
   `INSERT INTO deleted_record VALUES (3, 900, 0, 0)`,
   `INSERT INTO deleted_sum VALUES (900, 3, 4, 0, 0)`,
+  `INSERT INTO record_deletion (account_id, from_id, before_id, next_id, author, made_ms) VALUES (900, 1, 5, 2, 'x', 6)`,
 ]
 
 /** Rows in all tables: of random operations, of calls that are settled or still open, and of a task. */
@@ -481,6 +484,9 @@ function fill(books: TestBooks): void {
   const next = randomOperations(7, () => books.nowMs)
   for (let count = 0; count < OPERATIONS; count++) {
     const { name, input } = next()
+    // No table may be empty in the end. The rows below need room in the clearing account, which random postings bring to
+    // its bound.
+    if (name.startsWith('remove') || name === 'post') continue
     const run = runner.run[name] as (input: unknown) => unknown
     try {
       books.db

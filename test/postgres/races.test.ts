@@ -267,6 +267,37 @@ describe.skipIf(!hasPostgres)('operations at the same time', () => {
     await noDeadlock()
   })
 
+  test('renew a session once, whichever process gets the same cookie, and again after a lost answer', async () => {
+    const [first, ...digests] = Array.from({ length: 20 }, (_, at) =>
+      createHash('sha256').update(`${at}`).digest('hex'),
+    )
+    const person = { id: 21, email: 'a@b.test', name: 'A', password: 'hash' }
+    const account = { id: 31, tier: 'standard', credit: '0', creditRef: 32 } as const
+    const session = { id: 41, refresh: first!, address: '::1', place: '::1', agent: '' }
+    await operations.run('register', { person, account, session, nowMs: 1 }, by)
+    const many = connections()
+    /** All processes get the cookie at the same time. Each has made another next token; all return the same. */
+    const renewAll = async (digest: string, nowMs: number): Promise<string> => {
+      const made = new Map(many.map((_, at) => [Buffer.from(`sealed at ${nowMs} by ${at}`).toString('base64'), at]))
+      const nexts = digests.splice(0, many.length)
+      const results = await Promise.all(
+        many.map((process, at) =>
+          process.run('renewSession', { digest, next: nexts[at]!, sealed: [...made.keys()][at]!, nowMs }),
+        ),
+      )
+      const [winner] = results.flatMap(({ done }, at) => (done === 'renewed' ? [at] : []))
+      const repeated = results.flatMap(result => (result.done === 'again' ? [made.get(result.sealed)] : []))
+      expect(repeated).toEqual(Array(CONNECTIONS - 1).fill(winner))
+      return nexts[winner!]!
+    }
+    const lost = await renewAll(first!, 1_000)
+    const next = await renewAll(first!, 61_000)
+    const used = { next: 'ab'.repeat(32), sealed: 'AAAA', nowMs: 100_000 }
+    expect(await many[0]!.run('renewSession', { digest: next, ...used })).toMatchObject({ done: 'renewed' })
+    expect(await many[1]!.run('renewSession', { digest: lost, ...used })).toMatchObject({ done: 'stolen' })
+    expect(await many[2]!.run('renewSession', { digest: used.next, ...used })).toEqual({ done: 'over' })
+  })
+
   test('of one account do not wait for those of others', async () => {
     const [people, calls] = connections()
     const blocked = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })

@@ -79,7 +79,10 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
     for (const digest of known) expect(await compare(() => callReads.findKey(digest))).toBeDefined()
     expect(await compare(() => callReads.findKey(unknown))).toBeUndefined()
     expect(await compare(() => keySnapshotReads.findKeyOfAny([unknown, ...known]))).toMatchObject({ digest: known[0]! })
-    for (const id of [1, 21, 22, 23, 24]) await compare(() => accountReads.findByKey(id, books.nowMs))
+    for (const id of [1, 21, 22, 23, 24]) {
+      await compare(() => accountReads.findByKey(id, books.nowMs))
+      await compare(() => keySnapshotReads.findKeyById(id))
+    }
   })
 
   test('people, sessions, invitations and service tokens are the same', async () => {

@@ -53,6 +53,7 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
   /** What only PostgreSQL has. */
   const own = [
     'operator_part',
+    'settled_log',
     'process',
     'hold_owner',
     'budget_counts_holds',

@@ -165,6 +165,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
         const kind = `${name} ${expected.done}`
         outcomes[kind] = (outcomes[kind] ?? 0) + 1
       }
+      const splits = [...topKinds, 'outcome'] as const
       for (let count = 0; count < 200; count++) {
         const beforeMs = NOW_MS - pick(0, 0, below(DAY_MS), below(200 * DAY_MS))
         const ask: StatisticsFilter = {
@@ -184,16 +185,32 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
         for (const of of topKinds) await compare('top', () => stepQueries.statisticsTop({ ...top, of }))
         await compare('failures', () => stepQueries.statisticsFailures(ask))
         const { key: _key, model: _model, channel: _channel, ...ofAccount } = top
+        // Sums exist for few combinations of filters, and days are kept for ever.
+        const [calls, step] = count % 4 === 0 ? [top, span] : [ofAccount, 'day' as const]
+        const split = { ...calls, span: step, split: splits[count % splits.length]! }
+        await compare('split', () => stepQueries.statisticsSplit(split))
+        const overview = { ...ofAccount, span, top: 5 }
+        if (count % 3 === 0) await compare('overview', () => stepQueries.statisticsOverview(overview))
         const endUsers = pick(top, ofAccount, ofAccount)
         await compare('end users', () => stepQueries.statisticsEndUsers(endUsers))
       }
-      for (const name of ['summary', 'series', 'top', 'failures', 'end users']) {
+      for (const name of ['summary', 'series', 'split', 'top', 'failures', 'end users']) {
         expect(outcomes[`${name} told`]).toBeGreaterThan(20)
       }
+      expect(outcomes['overview told']).toBeGreaterThan(5)
       for (const kind of ['summary unknown', 'summary unfit', 'series too_fine']) {
         expect(outcomes[kind]).toBeGreaterThan(0)
       }
     }, 120_000)
+
+    test('the use of keys and accounts is the same', async () => {
+      for (const name of ['keyUse', 'accountUse'] as const) {
+        const make = () => stepQueries[name]({ ids: [11, 12, 21, 22, 32, 99], nowMs: NOW_MS })
+        const expected = onSqlite<readonly { spent: string }[]>(make())
+        expect(await pool.read<unknown>(make())).toEqual(expected)
+        expect(expected.some(({ spent }) => spent !== '0')).toBe(true)
+      }
+    })
 
     test('the names of end users are erased, and sums that have expired are deleted', async () => {
       for (const [endUser, accountId] of [

@@ -155,6 +155,95 @@ describe.skipIf(!hasPostgres)('webhooks of several processes', () => {
     expect(receivedBy(1n)).toEqual([eventId(1), eventId(1), eventId(2)])
   })
 
+  describe('a delivery that is sent again', () => {
+    const again = (id: number, webhookId = 1, scope: { actorId: number; rank: number } | null = null) =>
+      operations.run('sendAgain', { id, webhookId, scope, dueMs: Date.now() }, { actor: 'test' })
+    const rows = postgresQuery<{ id: bigint; attempts: bigint; delivered: bigint; is_due: boolean }>(
+      'SELECT id, attempts, delivered, due_ms IS NOT NULL AS is_due FROM webhook_delivery ORDER BY id',
+    )
+    const states = async (): Promise<readonly unknown[]> =>
+      (await pool.transact(rows.all())).map(({ id, attempts, delivered, is_due: isDue }) => [
+        ...[Number(id), Number(attempts), Number(delivered), isDue],
+      ])
+    const logged = async (): Promise<readonly string[]> =>
+      (
+        await pool.transact(
+          postgresQuery<{ changes: string }>("SELECT changes FROM audit WHERE action = 'sendAgain' ORDER BY seq").all(),
+        )
+      ).map(({ changes }) => changes)
+
+    test('arrives with the same id and body, and is in the audit log', async () => {
+      await createHook(1)
+      await raise()
+      await raise()
+      const { deliverer } = await begin()
+      await deliverer.deliverDue()
+      await untilDelivered()
+      expect(await states()).toEqual([
+        [1, 1, 1, false],
+        [2, 1, 1, false],
+      ])
+      expect(await again(1)).toEqual({ done: 'due' })
+      expect(await states()).toEqual([
+        [1, 0, 0, true],
+        [2, 1, 1, false],
+      ])
+      await deliverer.deliverDue()
+      await untilDelivered()
+      await deliverer.close()
+      expect(receivedBy(1n)).toEqual([eventId(1), eventId(2), eventId(1)])
+      expect(receiver.received[2]!.body).toBe(receiver.received[0]!.body)
+      expect(await states()).toEqual([
+        [1, 1, 1, false],
+        [2, 1, 1, false],
+      ])
+      expect(await logged()).toEqual([JSON.stringify({ delivery: eventId(1) })])
+    })
+
+    test('brings those that wait forward, in their order, and no test event', async () => {
+      await createHook(1)
+      await raise()
+      await raise()
+      const inTenMinutes = Date.now() + 600_000
+      await pool.runScript(`UPDATE webhook_delivery SET due_ms = ${inTenMinutes}, attempts = 3`)
+      const made = await operations.run('testWebhook', { id: 1, scope: null, dueMs: inTenMinutes }, { actor: 'test' })
+      expect(made).toEqual({ done: 'made', delivery: 3 })
+      expect(await again(2)).toEqual({ done: 'due' })
+      const { deliverer } = await begin()
+      await deliverer.deliverDue()
+      await until(() => receiver.received.length === 2, 'both are sent')
+      await deliverer.close()
+      expect(receivedBy(1n)).toEqual([eventId(1), eventId(2)])
+      expect(await states()).toEqual([
+        [1, 4, 1, false],
+        [2, 1, 1, false],
+        [3, 0, 0, true],
+      ])
+    })
+
+    test('must be of this webhook, which is enabled and which the actor reaches', async () => {
+      await createHook(1)
+      await createHook(2)
+      await raise()
+      const { deliverer } = await begin()
+      await deliverer.deliverDue()
+      await untilDelivered()
+      await deliverer.close()
+      const before = await states()
+      expect(before).toHaveLength(2)
+      const [{ id: ofSecond } = { id: 0n }] = (await pool.transact(deliveries.all())).filter(
+        ({ webhook_id: webhook }) => webhook === 2n,
+      )
+      expect(await again(Number(ofSecond), 1)).toEqual({ done: 'unknown' })
+      expect(await again(999, 1)).toEqual({ done: 'unknown' })
+      // A webhook of the site is in no scope of an account.
+      expect(await again(Number(ofSecond), 2, { actorId: 31, rank: 3 })).toEqual({ done: 'unknown' })
+      await operations.run('setWebhook', { id: 2, scope: null, disabled: true }, { actor: 'test' })
+      expect(await again(Number(ofSecond), 2)).toEqual({ done: 'disabled' })
+      expect([await states(), await logged()]).toEqual([before, []])
+    })
+  })
+
   test('an event that is written while a refusal is noted does not overtake the refused one', async () => {
     await createHook(1)
     await raise()

@@ -2,7 +2,6 @@
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { RequestProblem } from '../../src/cli/problem.ts'
 import { streamed } from '../../tools/fake-upstream/answers.ts'
 import { readBooks } from '../crash/books.ts'
 import { judgeBooks } from '../crash/laws.ts'
@@ -156,28 +155,6 @@ test.each(['key', 'account'])(
       const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(covered, amount) }
       await harness.weir('budgets set', budget)
       await callAtOnce({ key, enough: covered })
-    }
-  },
-  MS_MAX,
-)
-
-test(
-  'a redemption code that two hundred callers redeem at once is credited once',
-  async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const created = await harness.weir('codes create', { count: '1', amount: '5' })
-      const [code] = created.codes as string[]
-      const keys = await Promise.all([harness.key({ credit: '1' }), harness.key({ credit: '1' })])
-      const redeemed = await Promise.allSettled(
-        Array.from({ length: 200 }, (_, index) => harness.weir('codes redeem', { account: keys[index % 2], code })),
-      )
-      const codes = redeemed.map(result =>
-        result.status === 'rejected' ? (result.reason as RequestProblem).code : 'done',
-      )
-      const count = (code: string): number => codes.filter(one => one === code).length
-      expect([count('done'), count('state_unfit'), count('code_unusable')]).toEqual([1, 99, 100])
-      const balances = await Promise.all(keys.map(key => harness.balance(key)))
-      expect(balances.map(({ balance }) => Number(balance)).sort()).toEqual([1, 6])
     }
   },
   MS_MAX,

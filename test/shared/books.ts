@@ -27,7 +27,7 @@ const records = postgresQuery<Raw>(`
 const transfers = postgresQuery<Raw>(`
   SELECT seq, ref AS call, kind, debit, credit, amount FROM transfer
   WHERE seq > $1 AND kind IN ('charge', 'shortfall', 'refund') ORDER BY seq`)
-const payments = postgresQuery<Raw>(`SELECT reference FROM transfer WHERE seq > $1 AND kind = 'top_up' AND amount = $2`)
+const payments = postgresQuery<Raw>(`SELECT seq, reference FROM transfer WHERE kind = 'top_up' AND amount = $1`)
 const chargedTwice = postgresQuery<Raw>(
   `SELECT ref FROM transfer WHERE kind = 'charge' GROUP BY ref HAVING count(*) > 1`,
 )
@@ -47,8 +47,21 @@ const numbered = <Row>(row: Raw, ...names: readonly string[]): Row => {
   return { ...row, ...numbers } as Row
 }
 
-/** All processes have settled their calls, so that records that come later have higher ids. */
-export function readSharedBooks(pool: PostgresPool, after: Position): Promise<Books> {
+/**
+ * All processes have settled their calls, so that records that come later have higher ids. Payments go on meanwhile, and
+ * one of them may be committed after a transfer with a higher number.
+ */
+export function sharedBooksReader(pool: PostgresPool): (after: Position) => Promise<Books> {
+  const seen = new Set<bigint>()
+  const isNew = ({ seq }: Raw): boolean => {
+    const isSeen = seen.has(seq as bigint)
+    seen.add(seq as bigint)
+    return !isSeen
+  }
+  return async after => readBooks(pool, after, isNew)
+}
+
+function readBooks(pool: PostgresPool, after: Position, isNew: (row: Raw) => boolean): Promise<Books> {
   return pool.read(
     (function* (): Steps<Books> {
       const all = yield* counts.get()
@@ -63,7 +76,7 @@ export function readSharedBooks(pool: PostgresPool, after: Position): Promise<Bo
         transfers: (yield* transfers.all(after.seq)).map(row =>
           numbered<Transfer>(row, 'seq', 'call', 'debit', 'credit'),
         ),
-        payments: (yield* payments.all(after.seq, PAYMENT)).map(row => String(row.reference)),
+        payments: (yield* payments.all(PAYMENT)).filter(isNew).map(row => String(row.reference)),
         lastSeq: Number(all!.seq),
         openCalls: Number(all!.open),
         chargedTwice: (yield* chargedTwice.all()).map(row => Number(row.ref)),

@@ -21,6 +21,8 @@ export interface FleetOptions {
   /** The working copy whose gateways run. */
   readonly root?: string
   readonly env?: Readonly<Record<string, string>>
+  /** The port of each gateway, which it has again when it is started again. By default each start takes a free one. */
+  readonly ports?: readonly number[]
 }
 
 export class FleetMember implements Operator {
@@ -59,6 +61,28 @@ export class FleetMember implements Operator {
     this.#child = new GatewayChild({ root: this.#root, env: this.#env })
     this.#logs.push(this.#child.logged)
     this.#url = await this.#child.started()
+  }
+
+  /** Starts the gateway, also if the database is away for a while, or the machine is busy with other programs. */
+  async startAgain(): Promise<void> {
+    for (let left = 5; ; left--) {
+      try {
+        return await this.start()
+      } catch (fault) {
+        if (left === 0) throw fault
+      }
+    }
+  }
+
+  /** Sends a command again while the database takes too long for it. It may be carried out twice. */
+  async insist(command: string, input: object): Promise<Record<string, unknown>> {
+    for (let left = 20; ; left--) {
+      try {
+        return await this.weir(command, input)
+      } catch (fault) {
+        if (left === 0 || !String(fault).includes('storage_away')) throw fault
+      }
+    }
   }
 
   /** The status of /health/ready; 0 without an answer. */
@@ -117,7 +141,7 @@ export interface Fleet {
 }
 
 /** Starts one gateway after the other: the first creates the schema. */
-export async function startFleet({ count, upstream, root = ROOT, env = {} }: FleetOptions): Promise<Fleet> {
+export async function startFleet({ count, upstream, root = ROOT, env = {}, ports }: FleetOptions): Promise<Fleet> {
   const postgres = await startPostgres({ durable: true })
   await (await postgres.open()).close()
   const database = postgres.lastDatabase
@@ -128,7 +152,7 @@ export async function startFleet({ count, upstream, root = ROOT, env = {} }: Fle
   }
   const secret = 'a-secret-of-all-gateways-0123456789'
   const shared = {
-    ...{ HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'info', WEIR_LOCAL_SERVERS: 'off', WEIR_DEMO: 'off' },
+    ...{ HOST: '127.0.0.1', LOG_LEVEL: 'info', WEIR_LOCAL_SERVERS: 'off', WEIR_DEMO: 'off' },
     ...{ WEIR_PEPPER: `${secret}-1`, WEIR_JWT_SECRET: `${secret}-2`, WEIR_ENCRYPTION_KEY: `${secret}-3` },
     ...{ WEIR_ATTEMPTS: '1', WEIR_CHECKPOINT_SECONDS: String(CHECKPOINT_SECONDS) },
     ...{ OPENAI_API_KEY: 'sk-shared', OPENAI_BASE_URL: `${upstream}/v1`, ...env },
@@ -137,9 +161,9 @@ export async function startFleet({ count, upstream, root = ROOT, env = {} }: Fle
     for (let at = 0; at < count; at++) {
       const proxy = await Proxy.open(postgres.socket)
       const url = `postgres://weir@127.0.0.1:${proxy.port}/${database}`
-      const member = new FleetMember(proxy, root, { ...shared, WEIR_DATABASE_URL: url })
+      const member = new FleetMember(proxy, root, { ...shared, PORT: String(ports?.[at] ?? 0), WEIR_DATABASE_URL: url })
       members.push(member)
-      await member.start()
+      await member.startAgain()
     }
   } catch (fault) {
     await close()

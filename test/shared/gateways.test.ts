@@ -12,7 +12,7 @@ import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { CRASHED, judgeBooks } from '../crash/laws.ts'
 import { HUNG_MS, hello } from '../support/gateway.ts'
 import { hasPostgres, tellMissingPostgres } from '../support/postgres.ts'
-import { countOpenHolds, readSharedBooks } from './books.ts'
+import { countOpenHolds, sharedBooksReader } from './books.ts'
 import type { Answer, Fleet, FleetMember } from './fleet.ts'
 import { startFleet } from './fleet.ts'
 import { Load } from './load.ts'
@@ -61,7 +61,7 @@ async function until(holds: () => Promise<boolean>, claim: string): Promise<void
 /** The ledger agrees with itself, by the rules of the crash tests and by the gateway's own auditor. */
 async function checkLedger(): Promise<void> {
   await until(async () => (await countOpenHolds(pool)) === 0, 'all calls are settled')
-  expect(judgeBooks(await readSharedBooks(pool, { call: 0, seq: 0 }))).toEqual([])
+  expect(judgeBooks(await sharedBooksReader(pool)({ call: 0, seq: 0 }))).toEqual([])
   expect((await b!.weir('audit')).findings).toEqual([])
 }
 
@@ -197,7 +197,7 @@ describe.if(hasPostgres)('several gateways on PostgreSQL', () => {
     async () => {
       const key = await keyOf(b!)
       const { opens } = untilOpened()
-      const before = await readSharedBooks(pool, { call: 0, seq: 0 })
+      const before = await sharedBooksReader(pool)({ call: 0, seq: 0 })
       const after = { call: before.records.at(-1)!.callId, seq: before.lastSeq }
       const named = { 'idempotency-key': 'cut' }
       upstream.plan(pausedStream(['river', ' runs'], opens), pausedStream(['river', ' runs'], opens))
@@ -211,7 +211,7 @@ describe.if(hasPostgres)('several gateways on PostgreSQL', () => {
       for (const { text } of await Promise.all([...streams, ...plains])) expect(text).not.toContain('[DONE]')
       // B takes A for dead when its lease has run out.
       await until(async () => (await countOpenHolds(pool)) === 0, 'B has settled the calls')
-      const { records } = await readSharedBooks(pool, after)
+      const { records } = await sharedBooksReader(pool)(after)
       expect(records.map(({ outcome }) => outcome)).toEqual([CRASHED, CRASHED, CRASHED, CRASHED])
       const costs = records.map(({ cost }) => cost)
       const most = BigInt(records[0]!.input) * 2_500n + 2n * 10_000n
@@ -268,7 +268,9 @@ describe.if(hasPostgres)('several gateways on PostgreSQL', () => {
           b!.ask('POST', '/v1/messages', messages, { 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
           b!.ask('GET', '/health/live'),
         ])
-        expect([openai.status, JSON.parse(openai.text).error.code]).toEqual([503, 'overloaded'])
+        expect(openai.status).toBe(503)
+        // The gateway refuses as overloaded only after its ledger has been late for some time.
+        expect(['overloaded', 'storage_away']).toContain(JSON.parse(openai.text).error.code)
         expect([anthropic.status, JSON.parse(anthropic.text).error.type]).toEqual([529, 'overloaded_error'])
         expect(live.status).toBe(200)
         expect(upstream.requests.slice(seenBefore).filter(({ body }) => String(body).includes(MODEL))).toEqual([])

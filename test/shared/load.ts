@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { Callers } from '../crash/callers.ts'
@@ -13,13 +14,33 @@ import { openEventLog } from '../crash/event-log.ts'
 import { budgets, credits, poorKey } from '../crash/plan.ts'
 import { answerByPlan, MODEL } from '../crash/upstream.ts'
 import { HUNG_MS, until } from '../support/gateway.ts'
-import { countOpenHolds, readSharedBooks } from './books.ts'
+import { countOpenHolds, sharedBooksReader } from './books.ts'
 import type { Fleet, FleetMember } from './fleet.ts'
 import { CHECKPOINT_SECONDS } from './fleet.ts'
 
 const LOOK_EVERY_MS = 100
 const LOOK_MS_MAX = 1_000
 const PAYMENT_USD = '0.0001'
+/** A commit that takes longer than this shows that other programs keep the machine busy. */
+export const SLOW_MS = 1_000
+
+/** A commit that waits for the disk and changes nothing. */
+const commit = postgresQuery(`SELECT pg_logical_emit_message(true, 'weir', '')`)
+
+/**
+ * Calls `onSlow` when a commit takes long, and what it returns when the commit has ended. On a machine that is too slow for
+ * the deadlines of gateways, calls fail as they do when the database is away.
+ */
+export async function watchMachine(pool: PostgresPool, onSlow: () => () => void, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    let end: (() => void) | undefined
+    const timer = setTimeout(() => (end = onSlow()), SLOW_MS)
+    await pool.transact(commit.get()).catch(() => {})
+    clearTimeout(timer)
+    end?.()
+    await Bun.sleep(LOOK_EVERY_MS)
+  }
+}
 
 /** Sends callers to the gateways in turn. `sure`: only to those that have said that they are ready. */
 export class Balancer {
@@ -96,9 +117,9 @@ export class Load {
   readonly #checker: Checker
   readonly #folder: string
   readonly #pool: PostgresPool
-  readonly #booking: Promise<void>
+  readonly #besides: readonly Promise<void>[]
   #faults = 0
-  #isBookingOver = false
+  #isOver = false
 
   private constructor({ fleet, upstream, seed, callers: count, sure }: LoadOptions, keys: readonly string[]) {
     this.fleet = fleet
@@ -112,17 +133,24 @@ export class Load {
     const again = ['broken', 'refused', 'error_event'] as const
     this.#callers = new Callers({ seed, count, keys, model: MODEL, log: this.log, gate: this.balancer, again })
     const checkpointMs = CHECKPOINT_SECONDS * 1_000
-    this.#checker = new Checker({ read: after => readSharedBooks(pool, after), log, checkpointMs })
-    this.#booking = this.#bookPayments(keys[poorKey]!)
+    this.#checker = new Checker({ read: sharedBooksReader(pool), log, checkpointMs })
+    this.#besides = [
+      this.#bookPayments(keys[poorKey]!),
+      watchMachine(
+        pool,
+        () => this.fault('the machine is slow'),
+        () => this.#isOver,
+      ),
+    ]
   }
 
   static async start(options: LoadOptions): Promise<Load> {
     const [first] = options.fleet.members
     const keys: string[] = []
     for (const credit of credits)
-      keys.push((await first!.weir('keys create', { tier: 'pro', qpm: '100000', credit })).key as string)
+      keys.push((await first!.insist('keys create', { tier: 'pro', qpm: '100000', credit })).key as string)
     for (const [key, amount] of Object.entries(budgets))
-      await first!.weir('budgets set', { scope: keys[Number(key)], span: 'total', amount })
+      await first!.insist('budgets set', { scope: keys[Number(key)], span: 'total', amount })
     const load = new Load(options, keys)
     await load.#checker.begin()
     return load
@@ -157,8 +185,8 @@ export class Load {
 
   async close(): Promise<void> {
     this.balancer.close()
-    this.#isBookingOver = true
-    await Promise.all([this.#callers.gone(), this.#booking])
+    this.#isOver = true
+    await Promise.all([this.#callers.gone(), ...this.#besides])
     this.log.close()
     rmSync(this.#folder, { recursive: true, force: true })
   }
@@ -178,7 +206,7 @@ export class Load {
   /** Each payment is booked until one gateway has said that it is. The ledger must have it once. */
   async #bookPayments(account: string): Promise<void> {
     const { members } = this.fleet
-    for (let [payment, tries] = [0, 0]; !this.#isBookingOver; tries++) {
+    for (let [payment, tries] = [0, 0]; !this.#isOver; tries++) {
       const reference = `payment ${payment}`
       try {
         await members[tries % members.length]!.weir('top-up', { account, amount: PAYMENT_USD, reference })

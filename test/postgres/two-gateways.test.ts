@@ -1,0 +1,73 @@
+// Two gateways on one PostgreSQL: each request of a browser may reach another one, also that of a download by ticket.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { dirname } from 'node:path'
+import packageJson from '../../package.json'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import { askAs } from '../support/management.ts'
+import type { Person } from '../support/people.ts'
+import { setUpOwner } from '../support/people.ts'
+import type { TestPostgres } from '../support/postgres.ts'
+import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+
+tellMissingPostgres()
+
+describe.if(hasPostgres)('with two gateways', () => {
+  let postgres: TestPostgres
+  let gateways: [Harness, Harness]
+  let owner: Person
+  let key: string
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+    await postgres.open()
+    const env = {
+      WEIR_DATABASE_URL: `postgres://weir@localhost/${postgres.lastDatabase}?host=${dirname(postgres.socket)}`,
+      WEIR_PEPPER: 'a'.repeat(64),
+      WEIR_JWT_SECRET: 'b'.repeat(64),
+      WEIR_ENCRYPTION_KEY: 'c'.repeat(64),
+      WEIR_DRAIN_SECONDS: '0',
+    }
+    const first = await startHarness({ env })
+    gateways = [first, await startHarness({ env })]
+    owner = await setUpOwner(first)
+    key = await first.key()
+  })
+  afterAll(async () => {
+    for (const gateway of gateways ?? []) await gateway.stop()
+    await postgres?.stop()
+  })
+
+  const call = async (gateway: Harness): Promise<string> => {
+    const response = await chat(gateway, key, { model: 'openai/gpt-4o-mini', messages: hello })
+    await response.text()
+    return response.headers.get('x-request-id')!
+  }
+
+  test('a link of one works at the other, and once for both', async () => {
+    await call(gateways[0])
+    const { url } = (await owner.ask('POST', 'web/downloads', { of: 'records', query: {} })).body
+    const answers = await Promise.all([1, 0, 1, 0].map(at => fetch(`${gateways[at]!.url}${String(url)}`)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404])
+    const texts = await Promise.all(answers.map(answer => answer.text()))
+    expect(texts.filter(text => text.includes('"openai/gpt-4o-mini"'))).toHaveLength(1)
+  })
+
+  test('each shows both, and which of them has answered', async () => {
+    const token = String((await gateways[0].weir('token')).token)
+    for (const [at, gateway] of gateways.entries()) {
+      const { status, body } = await askAs(gateway, token)('GET', 'web/gateway')
+      expect([status, body.findings]).toEqual([200, []])
+      expect(body.database).toMatchObject({ kind: 'postgres', lastBackup: null, logBytes: null })
+      expect(Math.abs((body.database as { clockAheadMs: number }).clockAheadMs)).toBeLessThan(2_000)
+      const processes = body.processes as { slot: number; version: string; leaseAgeMs: number; isThis: boolean }[]
+      expect(processes.map(({ slot, version }) => [slot, version])).toEqual([
+        [1, packageJson.version],
+        [2, packageJson.version],
+      ])
+      expect(processes.map(({ isThis }) => isThis)).toEqual([at === 0, at === 1])
+      for (const { leaseAgeMs } of processes) expect(leaseAgeMs).toBeWithin(-1_000, 9_000)
+    }
+  })
+})
