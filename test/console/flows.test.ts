@@ -1,0 +1,175 @@
+// What people do in the console, with the keyboard alone, and what the gateway then does: rotate and revoke a key, post
+// money, redeem a code, test a channel, turn on a second factor and sign in with it, notice an upgrade.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { Secret } from '../../src/base/secrets/secret.ts'
+import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
+import { chat } from '../support/gateway.ts'
+import { goodPassword } from '../support/people.ts'
+import type { Visitor } from './support/browser.ts'
+import { openSite } from './support/browser.ts'
+import { Keyboard } from './support/keyboard.ts'
+import { pageAddresses } from './support/pages.ts'
+import type { SeededSite } from './support/seed.ts'
+
+let site: SeededSite
+let visitor: Visitor
+let close: () => Promise<void>
+
+beforeAll(async () => {
+  ;({ site, visitor, close } = await openSite({ callsMax: 1 }))
+})
+afterAll(() => close())
+
+const statusWith = async (key: string): Promise<number> => {
+  const response = await chat(site.harness, key, { model: 'demo/echo', messages: [{ role: 'user', content: 'Hello' }] })
+  await response.text()
+  return response.status
+}
+
+const balanceNow = async (): Promise<number> =>
+  Number((await site.harness.manage('GET', `/api/web/accounts/${site.ids.account}`)).balance)
+
+/** The secret that the open dialog shows. */
+const shownSecret = async (page: Page): Promise<string> =>
+  (await page.locator('dialog[open] [data-secret-text]').innerText()).trim()
+
+test('a key is rotated, and its new text works until the key is revoked', async () => {
+  await visitor.visit(pageAddresses['/keys/$key']!(site), {
+    axe: false,
+    async act(page) {
+      const keyboard = new Keyboard(page)
+      await keyboard.press('button', 'Rotate key')
+      await page.getByText('The key gets a new text, shown once.').waitFor()
+      await keyboard.press('button', 'Rotate key')
+      await page.getByText('This is the only time the key is shown').waitFor()
+      const text = await shownSecret(page)
+      expect(await statusWith(text)).toBe(200)
+      await keyboard.press('button', 'I have copied it')
+      await keyboard.press('button', 'Revoke key')
+      await page.getByText('Calls with this key are refused from now on.').waitFor()
+      await keyboard.press('button', 'Revoke key')
+      await page.getByText('This key is revoked. Its calls are refused for good.').waitFor()
+      expect(await statusWith(text)).toBe(401)
+    },
+  })
+})
+
+test('an account is topped up, and a call is refunded', async () => {
+  const before = await balanceNow()
+  await visitor.visit(pageAddresses['/accounts/$id']!(site), {
+    axe: false,
+    async act(page) {
+      const keyboard = new Keyboard(page)
+      await keyboard.press('button', 'Top up')
+      await keyboard.type('Amount', '12.5')
+      await keyboard.type('Reason or reference', 'invoice 77')
+      await page.keyboard.press('Enter')
+      await page.getByText('Balance after').waitFor()
+      expect(await balanceNow()).toBe(before)
+      await keyboard.press('button', 'Top up')
+      await page.getByText(/12\.50 posted\./).waitFor()
+      expect(await balanceNow()).toBeCloseTo(before + 12.5, 9)
+
+      await keyboard.choose('Post money', 'Refund a call')
+      await keyboard.type('Call', site.ids.calls.streamed)
+      await page.keyboard.press('Enter')
+      await page.getByText('Balance now').waitFor()
+      await keyboard.press('button', 'Refund a call')
+      await page.locator('dialog[open]').waitFor({ state: 'detached' })
+    },
+  })
+  const { cost } = await site.harness.manage('GET', `/api/web/records/${site.ids.calls.streamed}`)
+  expect(Number(cost)).toBeGreaterThan(0)
+  expect(await balanceNow()).toBeCloseTo(before + 12.5 + Number(cost), 9)
+})
+
+test('a member redeems a code', async () => {
+  const { codes } = await site.harness.weir('codes create', { count: '1', amount: '7' })
+  const before = await balanceNow()
+  await visitor.visit('/funds', {
+    as: 'manager',
+    axe: false,
+    async act(page) {
+      const keyboard = new Keyboard(page)
+      await keyboard.press('button', 'Redeem code')
+      await keyboard.type('Code', (codes as string[])[0]!)
+      await page.keyboard.press('Enter')
+      await page.getByText(/7\.00 added\./).waitFor()
+    },
+  })
+  expect(await balanceNow()).toBeCloseTo(before + 7, 9)
+})
+
+test('a channel that fails is tested, and the page says why and what to do', async () => {
+  await visitor.visit(pageAddresses['/channels/$id']!(site), {
+    axe: false,
+    async act(page) {
+      await new Keyboard(page).press('button', 'Test channel')
+      const result = page.getByText(/^The test failed: /).locator('..')
+      await result.waitFor()
+      expect(await result.innerText()).toContain('Status 503')
+    },
+  })
+})
+
+test('a second factor is turned on, and signing in needs it', async () => {
+  let recoveryCode = ''
+  await visitor.visit('/me?tab=security', {
+    as: 'viewer',
+    axe: false,
+    async act(page) {
+      const keyboard = new Keyboard(page)
+      await keyboard.press('button', 'Set up second factor')
+      await keyboard.type('Password', goodPassword)
+      await page.keyboard.press('Enter')
+      await page.getByText('Or write this secret into the app').waitFor()
+      const [secret] = /\b[A-Z2-7]{26,}\b/.exec(await page.locator('dialog[open]').innerText())!
+      await keyboard.type('Code', totpCodeOf(new Secret(secret), totpStepAt(Date.now())))
+      await page.keyboard.press('Enter')
+      await page.getByText('Recovery codes: shown only this once').waitFor()
+      recoveryCode = (await shownSecret(page)).split('\n')[0]!
+      await keyboard.press('button', 'I have copied it')
+      await page.getByText('Signing in needs a code of your authenticator app.').waitFor()
+    },
+  })
+  await visitor.visit('/sign-in', {
+    as: 'nobody',
+    axe: false,
+    failing: [/^401 \/api\/auth\/sign-in/],
+    async act(page) {
+      const keyboard = new Keyboard(page)
+      await keyboard.type('Email', site.people.viewer.email)
+      await keyboard.type('Password', goodPassword)
+      await page.keyboard.press('Enter')
+      await page.getByLabel('Code of the second factor').waitFor()
+      await keyboard.type('Code of the second factor', recoveryCode)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/console/')
+    },
+  })
+})
+
+test('a page of an older build asks to be reloaded', async () => {
+  await visitor.visit('/keys', {
+    as: 'support',
+    axe: false,
+    async act(page) {
+      await page.route('**/api/web/**', async route => {
+        const response = await route.fetch()
+        await route.fulfill({ response, headers: { ...response.headers(), 'x-weir-build': 'another' } })
+      })
+      const keyboard = new Keyboard(page)
+      await keyboard.press('link', 'Records')
+      await page.getByText('The gateway was upgraded.').waitFor()
+      await page.unrouteAll({ behavior: 'wait' })
+      await keyboard.press('button', 'Reload')
+      await page.getByText('The gateway was upgraded.').waitFor({ state: 'detached' })
+      await page.getByRole('heading', { level: 1, name: 'Records' }).waitFor()
+      await page.waitForSelector('main[data-ready]')
+      expect(new URL(page.url()).pathname).toBe('/console/records')
+    },
+  })
+})
