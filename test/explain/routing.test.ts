@@ -120,7 +120,10 @@ describe('the record of a call', () => {
     const key = await harness.key({ qpm: 60 })
     const { routing, requestedModel } = await recordOfCall(key, { body: { model: modelOf('gemini'), messages: hello } })
     expect(requestedModel).toBeNull()
-    expect(routing as unknown).toMatchObject({ candidates: 1, limits: [['requests', 'minute', 59, 60]] })
+    expect(routing as unknown).toMatchObject({
+      candidates: 1,
+      limits: [{ resource: 'requests', span: 'minute', remaining: 59, limit: 60 }],
+    })
   })
 
   test('has a short explanation', async () => {

@@ -43,3 +43,42 @@ test('a row has the details that no column of the changed row shows', async () =
   const [row] = (await owner.ask('GET', 'web/audit-log?limit=1')).body.data as { action: string; changes: object }[]
   expect(row).toMatchObject({ action: 'post', changes: { kind: 'top_up', amount: '12.50', reference: 'invoice 7' } })
 })
+
+interface RawRow {
+  readonly seq: number
+  readonly hash: string
+  readonly hashBefore: string
+  readonly hashedText: string
+  readonly actor: string
+}
+
+test('a browser can recompute the chain from the answers alone, across pages', async () => {
+  for (let at = 0; at < 3; at++) await owner.ask('POST', 'web/accounts', { name: `über ${at} "q"`, type: 'team' })
+  let last = '0'.repeat(64)
+  let seq = 0
+  let after = ''
+  do {
+    const { body } = await owner.ask('GET', `web/audit-log?raw=true&sort=seq&limit=2${after}`)
+    for (const row of body.data as RawRow[]) {
+      expect([row.seq, row.hashBefore]).toEqual([seq + 1, last])
+      const bytes = Uint8Array.from(row.hashBefore.match(/../g)!, hex => Number.parseInt(hex, 16))
+      const text = new TextEncoder().encode(row.hashedText)
+      const digest = await crypto.subtle.digest('SHA-256', new Uint8Array([...bytes, ...text]))
+      expect(Buffer.from(digest).toString('hex')).toBe(row.hash)
+      expect((JSON.parse(row.hashedText) as unknown[]).slice(0, 3)).toEqual([row.seq, expect.any(Number), row.actor])
+      ;[last, seq] = [row.hash, row.seq]
+    }
+    after = body.next === null ? '' : `&after=${String(body.next)}`
+  } while (after !== '')
+  expect(seq).toBeGreaterThan(3)
+  expect((await owner.ask('GET', `web/audit-log/check?head=${seq}:${last}`)).body).toMatchObject({ brokenAt: null })
+})
+
+test('what is hashed is for staff only', async () => {
+  const account = String((await owner.ask('POST', 'web/accounts', { name: 'raw', type: 'team' })).body.id)
+  const manager = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
+  const { status, error } = await manager.ask('GET', 'web/audit-log?raw=true')
+  expect([status, error.code]).toEqual([403, 'role_too_low'])
+  expect((await manager.ask('GET', 'web/audit-log')).text).not.toContain('hashedText')
+  expect((await owner.ask('GET', 'web/audit-log')).text).not.toContain('hashedText')
+})

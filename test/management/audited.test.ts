@@ -45,10 +45,13 @@ function rowsSince(
  * step of a second factor, which has no effect until it is confirmed.
  */
 const writesNothing: ReadonlySet<string> = new Set([
-  ...['POST /api/auth/refresh', 'POST /api/web/me/second-factor'],
+  ...['POST /api/auth/refresh', 'POST /api/auth/session', 'POST /api/auth/invitation/look'],
+  'POST /api/web/me/second-factor',
   ...['POST /api/web/prices/check', 'POST /api/web/prices/backtest'],
   ...[
     'POST /api/web/keys/find',
+    'POST /api/web/keys/{key}/explain',
+    'POST /api/web/downloads',
     'POST /api/web/channels/{channel}/test',
     'POST /api/web/channels/{channel}/fetch-models',
   ],
@@ -95,12 +98,15 @@ const requests: Readonly<Record<string, () => Promise<Sent>>> = {
   'POST /api/auth/sign-in': async () =>
     asNobody({ body: { email: (await newPerson()).email, password: goodPassword } }),
   'POST /api/auth/refresh': async () => asNobody({ headers: { cookie: (await newPerson()).cookie } }),
+  'POST /api/auth/session': async () => asNobody({ headers: { cookie: (await newPerson()).cookie } }),
   'POST /api/auth/sign-out': async () => asNobody({ headers: { cookie: (await newPerson()).cookie } }),
   'POST /api/auth/sign-out-everywhere': async () => asNobody({ headers: { cookie: (await newPerson()).cookie } }),
   'POST /api/auth/invitation': async () => {
     const token = await tokenFrom('web/invitations', { email: 'new@example.com' })
     return asNobody({ body: { token, name: 'New', password: goodPassword } })
   },
+  'POST /api/auth/invitation/look': async () =>
+    asNobody({ body: { token: await tokenFrom('web/invitations', { email: 'looked@example.com' }) } }),
   'POST /api/auth/password': async () => {
     const token = await tokenFrom(`web/users/${(await newPerson()).id}/password-reset`, {})
     return asNobody({ body: { token, password: 'another good one' } })

@@ -160,6 +160,78 @@ describe('a person', () => {
   })
 })
 
+describe('the preferences of a person', () => {
+  const none = { language: null, zone: null, theme: null, density: null }
+  const me = async ({ ask }: Person): Promise<Told> => ask('GET', 'web/me')
+
+  test('are their own, change one by one, and change the version', async () => {
+    const person = await addPerson(harness, owner.ask)
+    expect((await me(person)).body.preferences).toEqual(none)
+    const set = (preferences: object): Promise<Told> => person.ask('PATCH', 'web/me', { preferences })
+    const first = await set({ theme: 'dark', zone: 'Asia/Kolkata' })
+    expect(first.body.preferences).toEqual({ ...none, theme: 'dark', zone: 'Asia/Kolkata' })
+    const second = await set({ theme: null, language: 'zh' })
+    expect(second.body.preferences).toEqual({ ...none, zone: 'Asia/Kolkata', language: 'zh' })
+    expect([first.headers.get('etag'), second.headers.get('etag')]).toEqual(['"2"', '"3"'])
+    expect((await me(person)).body).toEqual(second.body)
+    expect((await me(admin)).body.preferences).toEqual(none)
+  })
+
+  test('are a few known values', async () => {
+    const bad: readonly object[] = [{ theme: 'pink' }, { zone: 'x' }, { language: 'fr' }, { density: 1 }]
+    for (const preferences of bad) {
+      const answer = await admin.ask('PATCH', 'web/me', { preferences })
+      expect([preferences, answer.status, answer.error.code]).toEqual([preferences, 400, 'field_invalid'])
+    }
+    const other = await admin.ask('PATCH', 'web/me', { preferences: { color: 'red' } })
+    expect([other.status, other.error.code, other.error.param]).toEqual([400, 'field_unknown', 'preferences.color'])
+  })
+})
+
+describe('for staff, a person', () => {
+  test('has the accounts of which they are a member, with their roles', async () => {
+    const team = (await owner.ask('POST', 'web/accounts', { name: 'Looked-after team' })).body.id as string
+    const person = await addPerson(harness, owner.ask)
+    await owner.ask('POST', `web/accounts/${team}/members`, { user: person.id, role: 'developer' })
+    const { status, body } = await support.ask('GET', `web/users/${person.id}/accounts`)
+    const rows = body.data as Record<string, unknown>[]
+    expect([status, rows.map(({ type, role }) => [type, role])]).toEqual([
+      200,
+      [
+        ['personal', 'manager'],
+        ['team', 'developer'],
+      ],
+    ])
+    expect(rows[1]).toMatchObject({ account: team, name: 'Looked-after team', version: 1 })
+    const second = await support.ask('GET', `web/users/${person.id}/accounts?sort=-added&limit=1`)
+    expect((second.body.data as { account: string }[]).map(({ account }) => account)).toEqual([team])
+    expect((await support.ask('GET', 'web/users/usr_00000000009/accounts')).status).toBe(404)
+  })
+
+  test('has sessions, which admins can end, one or all; and the audit log says who did', async () => {
+    const person = await addPerson(harness, owner.ask)
+    const others = [await signedIn(harness, person.email), await signedIn(harness, person.email)]
+    const isIn = async ({ ask }: Person): Promise<boolean> => (await ask('GET', 'web/me')).status === 200
+    const path = `web/users/${person.id}/sessions`
+    const rows = (await support.ask('GET', `${path}?ended=false`)).body.data as { id: string; current: boolean }[]
+    expect(rows.map(({ current }) => current)).toEqual([false, false, false])
+    expect(statusAndCode(await support.ask('DELETE', path))).toEqual([403, 'role_too_low'])
+    expect((await admin.ask('DELETE', `${path}/${rows[0]!.id}`)).status).toBe(204)
+    expect([await isIn(person), await isIn(others[0]!), await isIn(others[1]!)]).toEqual([true, true, false])
+    expect((await admin.ask('DELETE', path)).body).toEqual({ ended: 2 })
+    expect([await isIn(person), await isIn(others[0]!)]).toEqual([false, false])
+    const audited = await owner.ask('GET', `web/audit-log?target=${person.id}&action=endSessions`)
+    const [all, one] = audited.body.data as { actor: string; changes: object }[]
+    expect([all!.actor, all!.changes]).toEqual([admin.id, { why: 'revoked', sessions: 2 }])
+    expect([one!.actor, one!.changes]).toMatchObject([admin.id, { session: rows[0]!.id }])
+    // A session of somebody else is not found under this person, and those of owners are not for admins.
+    const ofAdmin = (await owner.ask('GET', `web/users/${admin.id}/sessions`)).body.data as { id: string }[]
+    expect((await admin.ask('DELETE', `${path}/${ofAdmin[0]!.id}`)).status).toBe(404)
+    expect(statusAndCode(await admin.ask('DELETE', `web/users/${owner.id}/sessions`))).toEqual([403, 'role_too_low'])
+    expect([await isIn(owner), await isIn(admin)]).toEqual([true, true])
+  })
+})
+
 describe('members of an account', () => {
   test('are visible to its members, and to nobody else', async () => {
     const manager = await addPerson(harness, owner.ask)
@@ -229,6 +301,47 @@ describe('an invitation', () => {
     expect(JSON.stringify(data)).not.toContain(token)
     expect((await owner.ask('GET', 'web/audit-log')).text).not.toContain(token)
     expect(harness.logs.join('')).not.toContain(token)
+  })
+
+  test('can be looked at before it is accepted, which does not use it up', async () => {
+    const account = await accountOf(owner)
+    const wanted = { email: 'looked@example.com', role: 'member', account, accountRole: 'developer' }
+    const { token, expires } = (await owner.ask('POST', 'web/invitations', wanted)).body
+    const look = (secret: unknown): Promise<Told> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
+    const shown = {
+      ...{ kind: 'join', email: 'looked@example.com', site: 'Weir', role: 'member', account: 'Olga Owner' },
+      ...{ accountRole: 'developer', expires, isKnown: false },
+    }
+    expect([(await look(token)).body, (await look(token)).body]).toEqual([shown, shown])
+    const accepted = { token, name: 'Looked', password: goodPassword }
+    expect((await asAnonymous('POST', 'auth/invitation', accepted)).status).toBe(201)
+    const toSite = await owner.ask('POST', 'web/invitations', { email: admin.email, role: 'member' })
+    expect((await look(toSite.body.token)).body).toMatchObject({ account: null, accountRole: null, isKnown: true })
+    const reset = await owner.ask('POST', `web/users/${support.id}/password-reset`)
+    expect((await look(reset.body.token)).body).toMatchObject({ kind: 'password', email: support.email, isKnown: true })
+    // Used, revoked and unknown ones have the same answer.
+    await owner.ask('DELETE', `web/invitations/${toSite.body.id as string}`)
+    const answers = await Promise.all([token, toSite.body.token, 'x'.repeat(43), ''].map(look))
+    for (const answer of answers) expect(statusAndCode(answer)).toEqual([400, 'invitation_invalid'])
+    expect(new Set(answers.map(({ text }) => text.replace(/req_\w+/g, 'req'))).size).toBe(1)
+  })
+
+  test('that is too old has the answer of an unknown one, and guesses are slowed down', async () => {
+    const { token } = (await owner.ask('POST', 'web/invitations', { email: 'late@example.com', role: 'member' })).body
+    clock.aheadMs += 8 * DAY_MS
+    owner = await signedIn(harness, owner.email)
+    admin = await signedIn(harness, admin.email)
+    support = await signedIn(harness, support.email)
+    const look = (secret: unknown): Promise<Told> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
+    const [late, unknown] = [await look(token), await look('y'.repeat(43))]
+    expect([statusAndCode(late), late.text.length]).toEqual([statusAndCode(unknown), unknown.text.length])
+    let answer = unknown
+    for (let tried = 0; answer.status !== 429 && tried < 40; tried++) answer = await look('z'.repeat(43))
+    expect(answer.error.code).toBe('tried_too_often')
+    clock.aheadMs += 3_600_000
+    owner = await signedIn(harness, owner.email)
+    admin = await signedIn(harness, admin.email)
+    support = await signedIn(harness, support.email)
   })
 
   test('does not work when it was revoked or is too old', async () => {

@@ -37,6 +37,13 @@ describe('settings', () => {
       defaultTier: 'standard',
       startingCredit: '0',
       retentionDays: 0,
+      logo: null,
+      accentHue: null,
+      supportUrl: null,
+      howToPay: null,
+      defaultLanguage: null,
+      reportingZone: null,
+      version: expect.any(Number),
     })
     const after = await set({ siteName: 'Falls', notice: 'Mind the rocks.', retentionDays: 30 })
     expect(after.body).toMatchObject({ siteName: 'Falls', notice: 'Mind the rocks.', retentionDays: 30 })
@@ -44,7 +51,55 @@ describe('settings', () => {
       name: 'Falls',
       notice: 'Mind the rocks.',
     })
-    expect((await set({ siteName: null, notice: null, retentionDays: null })).body).toEqual(before.body)
+    const reset = await set({ siteName: null, notice: null, retentionDays: null })
+    expect(reset.body).toEqual({ ...before.body, version: Number(after.body.version) + 1 })
+  })
+
+  const png = (bytes: number): string =>
+    `data:image/png;base64,${Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(bytes)]).toString('base64')}`
+  const look = {
+    logo: png(900),
+    accentHue: 210,
+    supportUrl: 'https://help.example.com/desk',
+    howToPay: { en: 'By bank transfer.\nAsk Ann.', zh: '银行转账' },
+    defaultLanguage: 'zh',
+    reportingZone: 'Asia/Shanghai',
+  }
+  const none = Object.fromEntries(Object.keys(look).map(name => [name, null]))
+
+  test('say how the site looks, to everybody', async () => {
+    expect((await admin.ask('PATCH', 'web/settings', look)).body).toMatchObject(look)
+    expect((await asAnonymous('GET', 'public/settings')).body).toMatchObject(look)
+    expect((await asAnonymous('POST', 'auth/session')).body.site).toMatchObject(look)
+    await set(none)
+    expect((await asAnonymous('GET', 'public/settings')).body).toMatchObject(none)
+  })
+
+  const svg = `data:image/svg+xml;base64,${Buffer.from('<svg onload="alert(1)"/>').toString('base64')}`
+  const badLooks: readonly (readonly [string, unknown])[] = [
+    ['logo', svg],
+    ['logo', `data:image/png;base64,${Buffer.from('<svg onload="alert(1)"/>').toString('base64')}`],
+    ['logo', 'https://example.com/logo.png'],
+    ['logo', png(20_000)],
+    ['logo', `${png(9)}"><script>`],
+    ['accentHue', 360],
+    ['accentHue', 1.5],
+    ['supportUrl', 'javascript:alert(1)'],
+    ['supportUrl', 'http://example.com'],
+    ['supportUrl', 'https://user:secret@example.com'],
+    ['supportUrl', 'mailto:'],
+    ['howToPay', { en: 'x'.repeat(2_001), zh: '' }],
+    ['howToPay', { en: 'a\u0007b', zh: '' }],
+    ['howToPay', { en: 'only one' }],
+    ['defaultLanguage', 'fr'],
+    ['reportingZone', 'Mars/Olympus'],
+    ['reportingZone', '+08:00'],
+  ]
+  test('refuse other logos, colours, addresses, texts, languages and zones', async () => {
+    for (const [name, value] of badLooks) {
+      const { status, error } = await set({ [name]: value })
+      expect([value, status, error.code, error.param?.split('.')[0]]).toEqual([value, 400, 'field_invalid', name])
+    }
   })
 
   test('are changed only from their current version', async () => {

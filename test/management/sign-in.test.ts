@@ -200,6 +200,38 @@ describe('a session is renewed', () => {
     expect(personOf(harness, await refresh(later.cookie)).id).toBe(owner.id)
   })
 
+  test('again with the same cookie, if the answer was lost, until the next cookie is used', async () => {
+    const { cookie } = await signedIn(harness, owner.email)
+    const lost = await refresh(cookie)
+    pass(60_000)
+    const repeated = await refresh(cookie)
+    expect([repeated.status, cookieOf(repeated) === cookieOf(lost)]).toEqual([200, false])
+    // Two windows repeat it at once.
+    expect(cookieOf(await refresh(cookie))).toBe(cookieOf(repeated))
+    pass(bounds.sessionIdleMsMax - 1_000)
+    const next = await refresh(cookie)
+    const current = personOf(harness, await refresh(cookieOf(next)))
+    pass(bounds.refreshGraceMsMax)
+    expect(await isIn(current)).toBe(true)
+    const replayed = await refresh(cookie)
+    expect([replayed.status, replayed.error.code]).toEqual([401, 'session_over'])
+    expect(await isIn(current)).toBe(false)
+    expect((await refresh(current.cookie)).status).toBe(401)
+  })
+
+  test('for one of two who share a cookie, until the other one renews: then the session ends', async () => {
+    const { cookie } = await signedIn(harness, owner.email)
+    // A thief has the cookie and renews first. The owner renews later and gets another cookie than the thief.
+    const ofThief = cookieOf(await refresh(cookie))
+    pass(60_000)
+    const ofOwner = personOf(harness, await refresh(cookie))
+    pass(60_000)
+    expect(await isIn(ofOwner)).toBe(true)
+    expect((await refresh(ofThief)).error.code).toBe('session_over')
+    expect(await isIn(ofOwner)).toBe(false)
+    expect((await refresh(ofOwner.cookie)).error.code).toBe('session_over')
+  })
+
   test('for a week without use, and for a month at most', async () => {
     let { cookie } = await signedIn(harness, owner.email)
     for (let week = 0; week < 4; week++) {

@@ -37,7 +37,15 @@ describe('a tier', () => {
     const created = await ask('POST', 'web/tiers', { name: 'gold', qpm: 7 })
     expect(created.status).toBe(201)
     const ofAccounts = { accountQpm: 70, accountConcurrency: 500 }
-    expect(created.body).toEqual({ name: 'gold', qpm: 7, pricePerMille: 1000, ...ofAccounts, keys: 0, managedBy: null })
+    expect(created.body).toEqual({
+      name: 'gold',
+      qpm: 7,
+      pricePerMille: 1000,
+      ...ofAccounts,
+      keys: 0,
+      version: 1,
+      managedBy: null,
+    })
     expect(created.headers.get('etag')).toBe('"1"')
     expect((await ask('GET', 'web/tiers/gold')).body).toEqual(created.body)
     const changed = await ask('PATCH', 'web/tiers/gold', { qpm: 9 }, { 'if-match': '"1"' })

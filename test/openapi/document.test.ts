@@ -103,8 +103,9 @@ describe('the document', () => {
     for (const { name, operation } of operations.filter(({ path }) => /^\/api\/(web|auth)\//.test(path))) {
       const schema = operation.requestBody?.content['application/json']?.schema
       if (schema === undefined) continue
-      const { additionalProperties } = typeof schema.$ref === 'string' ? findSchema(schema.$ref) : schema
-      expect([name, additionalProperties]).toEqual([name, false])
+      const whole = typeof schema.$ref === 'string' ? findSchema(schema.$ref) : schema
+      const forms = (whole.oneOf ?? whole.anyOf ?? [whole]) as readonly (typeof whole)[]
+      for (const { additionalProperties } of forms) expect([name, additionalProperties]).toEqual([name, false])
     }
   })
 

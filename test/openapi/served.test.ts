@@ -86,6 +86,21 @@ describe('public data', () => {
     expect(misfits(body, response.schema, findSchema)).toEqual([])
   })
 
+  test.each([
+    '/v1/models',
+    '/v1/models/demo/echo',
+    '/v1beta/models',
+    '/v1beta/models/demo/echo',
+    '/api/v3/models',
+    '/v1/key',
+  ])('for a key: %s is as described', async path => {
+    const described = path.replace('/demo/echo', '/{model}')
+    const { operation } = operations.find(one => one.path === described && one.method === 'GET')!
+    const response = answerOf(operation, 200)!.content!['application/json']!
+    const body = await (await get(path, { authorization: `Bearer ${key}` })).json()
+    expect(misfits(body, response.schema, findSchema)).toEqual([])
+  })
+
   test('of an unknown tier is a 404', async () => {
     expect((await get('/api/public/pricing?tier=pro')).status).toBe(200)
     const answer = await get('/api/public/pricing?tier=lead')

@@ -143,10 +143,14 @@ describe('a webhook', () => {
   test('is notified at once when a threshold is set above the balance', async () => {
     const { id } = await account('3')
     await ofAccount(id, ['balance.low'])
-    expect((await alertAt(id, '5')).body).toEqual({ threshold: '5.00', state: 'low' })
+    expect((await alertAt(id, '5')).body).toEqual({ threshold: '5.00', state: 'low', version: 1 })
     await until(() => receiver.received.length === 1, 'the webhook is notified')
     expect((await ask('DELETE', `web/accounts/${id}/balance-alert`)).status).toBe(204)
-    expect((await ask('GET', `web/accounts/${id}/balance-alert`)).body).toEqual({ threshold: null, state: null })
+    expect((await ask('GET', `web/accounts/${id}/balance-alert`)).body).toEqual({
+      threshold: null,
+      state: null,
+      version: 0,
+    })
   })
 
   test('is notified of budgets, keys and accounts, and a webhook of the site of all accounts', async () => {
@@ -385,10 +389,74 @@ const setDisabled = (id: string, disabled: boolean): Promise<Told> => ask('PATCH
 function fill(hookId: string): void {
   const db = openDatabase(join(harness.folder, 'weir.db'), { readwrite: true, safeIntegers: true })
   const insert = db.query(
-    `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
+    `WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < 1000)
+     INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) SELECT ?1, 'balance.low', '{}', ?2, 0 FROM n`,
   )
-  db.transaction(() => {
-    for (let at = 0; at < 1_000; at++) insert.run(parseTextId('hook', hookId)!, Date.now() + aheadMs)
-  }).immediate()
+  insert.run(parseTextId('hook', hookId)!, Date.now() + aheadMs)
   db.close()
 }
+
+describe('a delivery', () => {
+  const again = (webhook: string, delivery: string): Promise<Told> =>
+    ask('POST', `web/webhooks/${webhook}/deliveries/${delivery}/send-again`)
+  const revokedKey = async (of: string): Promise<void> => {
+    const { body } = await ask('POST', 'web/keys', { account: of })
+    await ask('DELETE', `web/keys/${String(body.id)}`)
+  }
+
+  test('is shown as it was sent, without its signature, and is sent again with the same id and body', async () => {
+    const { id } = await account()
+    aheadMs += 61_000 // as many tests as a minute allows have been sent above
+    const { id: webhook, secret } = await ofAccount(id, ['key.revoked'], `${receiver.url}?token=t0ken`)
+    await revokedKey(id)
+    const { id: delivery } = await attempted(webhook, 1)
+    const [sent] = receiver.received
+    const shown = await ask('GET', `web/webhooks/${webhook}/deliveries/${delivery}`)
+    expect(shown.body).toMatchObject({
+      state: 'delivered',
+      request: {
+        url: `${receiver.url}?token=t0ken`,
+        headers: { 'Content-Type': 'application/json', 'X-Weir-Event': 'key.revoked', 'X-Weir-Event-Id': delivery },
+        body: sent!.body,
+      },
+    })
+    expect(shown.text).not.toMatch(/signature/i)
+    expect((await again(webhook, delivery)).body).toMatchObject({ id: delivery, state: 'waiting' })
+    await until(() => receiver.received.length === 2, 'the second request')
+    const [, second] = receiver.received
+    expect([second!.body, await isSignedWith(secret, second!)]).toEqual([sent!.body, true])
+    expect(await attempted(webhook, 1)).toMatchObject({ id: delivery, state: 'delivered', attempts: 1 })
+  })
+
+  test('that waits is sent at once, with those that wait behind it, in their order', async () => {
+    const { id } = await account()
+    const { id: webhook } = await ofAccount(id, ['key.revoked'])
+    receiver.answer = () => new Response('no', { status: 500 })
+    await revokedKey(id)
+    await revokedKey(id)
+    await until(() => receiver.received.length === 1, 'the first attempt')
+    while ((await deliveries(webhook)).at(-1)!.attempts === 0) await Bun.sleep(5)
+    const [later, first] = await deliveries(webhook)
+    expect([first!.state, later!.state]).toEqual(['waiting', 'waiting'])
+    receiver.answer = () => new Response('thanks')
+    receiver.received.length = 0
+    await again(webhook, later!.id)
+    await until(() => receiver.received.length === 2, 'both requests')
+    expect(receiver.received.map(({ event }) => event.id)).toEqual([first!.id, later!.id])
+  })
+
+  test('is not sent again for a webhook that is disabled, or from another webhook', async () => {
+    const { id } = await account()
+    const [{ id: webhook }, { id: other }] = [
+      await ofAccount(id, ['key.revoked']),
+      await ofAccount(id, ['balance.empty']),
+    ]
+    await revokedKey(id)
+    const { id: delivery } = await attempted(webhook, 1)
+    const path = `web/webhooks/${other}/deliveries/${delivery}`
+    expect((await ask('GET', path)).error.code).toBe('resource_unknown')
+    expect((await again(other, delivery)).error.code).toBe('resource_unknown')
+    await ask('PATCH', `web/webhooks/${webhook}`, { disabled: true })
+    expect((await again(webhook, delivery)).error.code).toBe('state_unfit')
+  })
+})

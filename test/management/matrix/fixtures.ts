@@ -4,6 +4,7 @@ import { sampleOf } from '../../../src/management/openapi/samples.ts'
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 import { findSchema, operations } from '../../openapi/described.ts'
 import type { Schema } from '../../support/json-schema.ts'
+import type { Person } from '../../support/people.ts'
 import { addPerson, goodPassword } from '../../support/people.ts'
 import type { TestSite } from './site.ts'
 import { CANARY } from './site.ts'
@@ -58,15 +59,23 @@ export function buildFixtures(site: TestSite): Fixtures {
     accountRole: 'viewer',
   })
 
+  let lastPerson: Person | undefined
+  let lastWebhook: string | undefined
+
   /** Creates an object for the path parameter of that name. */
   const makers: Readonly<Record<string, Make>> = {
     account: async () => account,
     key: () => create('web/keys', { account, name: next() }),
-    user: async () => (await addPerson(site.harness, asOwner, { members: [{ account, role: 'viewer' }] })).id,
+    async user() {
+      lastPerson = await addPerson(site.harness, asOwner, { members: [{ account, role: 'viewer' }] })
+      return lastPerson.id
+    },
     invitation: () => create('web/invitations', invited()),
     token: () => create('web/service-tokens', { name: next(), account, accountRole: 'viewer' }),
     async session() {
-      const person = await addPerson(site.harness, asOwner, { members: [{ account, role: 'viewer' }] })
+      // Of the person in the same path, else of somebody new.
+      const person = lastPerson ?? (await addPerson(site.harness, asOwner, { members: [{ account, role: 'viewer' }] }))
+      lastPerson = undefined
       const { data } = (await person.ask('GET', 'web/sessions')).body as { data: { id: string }[] }
       return data[0]!.id
     },
@@ -105,8 +114,20 @@ export function buildFixtures(site: TestSite): Fixtures {
       const { data } = (await asOwner('GET', `web/webhooks?account=${account}`)).body as { data: { id: string }[] }
       // An account may have only a few.
       for (const { id } of data) await asOwner('DELETE', `web/webhooks/${id}`)
-      return create(`web/accounts/${account}/webhooks`, { url: `${NOWHERE}/${++count}`, events: ['balance.low'] })
+      const url = `${NOWHERE}/${++count}`
+      lastWebhook = await create(`web/accounts/${account}/webhooks`, { url, events: ['balance.low', 'key.revoked'] })
+      return lastWebhook
     },
+    async delivery() {
+      // Of the webhook in the same path.
+      await asOwner('DELETE', `web/keys/${await makers.key!()}`)
+      const { data } = (await asOwner('GET', `web/webhooks/${lastWebhook}/deliveries`)).body as {
+        data: { id: string }[]
+      }
+      return data[0]!.id
+    },
+    ticket: () =>
+      create('web/downloads', { of: 'statement', query: { account } }, ({ url }) => String(url).split('/').at(-1)),
     deletion: () => create('web/records/deletions', { account, before: '2020-01-01T00:00:00Z' }),
   }
 
@@ -118,6 +139,7 @@ export function buildFixtures(site: TestSite): Fixtures {
     },
     'POST /api/web/service-tokens': async () => ({ name: next(), account, accountRole: 'viewer' }),
     'POST /api/web/keys': async () => ({ account, name: next() }),
+    'POST /api/web/keys/bulk': async () => ({ action: 'disable', keys: [await makers.key!()] }),
     'POST /api/web/keys/find': async () => ({ key: site.key }),
     'POST /api/web/channels/{channel}/move': async () => ({ to: decodeURIComponent(await makers.channel!()) }),
     'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
@@ -128,6 +150,7 @@ export function buildFixtures(site: TestSite): Fixtures {
       const { batch } = (await asOwner('POST', 'web/codes', { count: 1, amount: '1' })).body
       return { batch }
     },
+    'POST /api/web/downloads': async () => ({ of: 'records', query: {} }),
     'POST /api/web/records/deletions': async () => ({ account, before: '2020-01-01T00:00:00Z' }),
     'POST /api/web/accounts/{account}/members': async () => ({ user: await free(), role: 'viewer' }),
   }
@@ -147,15 +170,16 @@ export function buildFixtures(site: TestSite): Fixtures {
   async function fixture(hole: string, isFresh: boolean): Promise<string> {
     const make = makers[hole]
     if (make === undefined) throw new Error(`give {${hole}} something real in test/management/matrix/fixtures.ts`)
-    if (isFresh || !known.has(hole)) known.set(hole, await make())
+    if (isFresh || hole === 'delivery' || !known.has(hole)) known.set(hole, await make())
     return known.get(hole)!
   }
 
   return {
     async pathFor({ path, method }) {
+      lastPerson = undefined
       let filled = path.replace('/api/', '')
       for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) {
-        filled = filled.replace(hole, await fixture(name!, method !== 'GET'))
+        filled = filled.replace(hole, await fixture(name!, method !== 'GET' || name === 'ticket'))
       }
       if (filled.includes('/budgets/')) await asOwner('PUT', filled, { cap: '5' })
       return filled

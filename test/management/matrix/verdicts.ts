@@ -5,6 +5,7 @@ import type { AccountRole, EndpointAccess, SiteRole } from '../../../src/managem
 import { accountRoles, isForPeople, siteRoles } from '../../../src/management/actor.ts'
 import { describedEndpoints } from '../../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
+import { isRead } from '../../../src/management/resources/endpoint.ts'
 
 /** Roles of an account are those of the account under test; a stranger manages another account. */
 const personNames = [
@@ -45,14 +46,15 @@ export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${pa
 const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
   (names as readonly string[]).includes(name)
 
-function expected(who: EndpointAccess, actor: PersonName, { method, params }: WebEndpoint): Verdict {
+function expected(who: EndpointAccess, actor: PersonName, endpoint: WebEndpoint): Verdict {
+  const { method, params } = endpoint
   if (who === 'nobody') return 'may'
   if (isOf(['nobody', 'key', 'expired', 'disabled'], actor)) return '401'
   if (who === 'person' || who === 'actor') return 'may'
   const role: SiteRole = isOf(siteRoles, actor) ? actor : 'member'
   const isAtLeast = (least: SiteRole): boolean => siteRoles.indexOf(role) >= siteRoles.indexOf(least)
   if ('site' in who) return isAtLeast(who.site) ? 'may' : '403'
-  if (isAtLeast(method === 'GET' ? 'support' : 'admin')) return 'may'
+  if (isAtLeast(isRead(endpoint) ? 'support' : 'admin')) return 'may'
   // Everybody may read a list; it holds only their own rows.
   if (method === 'GET' && params === undefined) return 'may'
   const rank = isOf(accountRoles, actor) ? accountRoles.indexOf(actor satisfies AccountRole) : -1

@@ -1,0 +1,142 @@
+// Keys of playgrounds: they end soon, have a budget, are in no list, and can do no more than a key of the same member.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { Told } from '../support/management.ts'
+import type { Person } from '../support/people.ts'
+import { addPerson, setUpOwner, signedIn } from '../support/people.ts'
+
+let aheadMs = 0
+let harness: Harness
+let owner: Person
+let developer: Person
+let account: string
+
+beforeAll(async () => {
+  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs }
+  harness = await startHarness({ world: { clock } })
+  owner = await setUpOwner(harness)
+  const created = await harness.weir('keys create', { tier: 'pro', credit: '50', name: 'first' })
+  account = String(created.account)
+  developer = await addPerson(harness, owner.ask, { members: [{ account, role: 'developer' }] })
+})
+afterAll(() => harness.stop())
+
+const model = 'openai/gpt-4o-mini'
+const request = (person: Person, body: object = {}): Promise<Told> =>
+  person.ask('POST', `web/accounts/${account}/playground-key`, body)
+
+async function call(key: unknown, more: object = {}): Promise<{ status: number; code: string | undefined }> {
+  const answer = await chat(harness, String(key), { model, messages: hello, ...more })
+  const { error } = (await answer.json()) as { error?: { code: string } }
+  return { status: answer.status, code: error?.code }
+}
+
+test('is in records and in the audit log, and in no list', async () => {
+  const { status, body } = await request(developer)
+  expect([status, body.account, body.budget]).toEqual([200, account, '1'])
+  expect(body.name).toMatch(/^playground of Person \d+ \(usr_\w{11}\)$/)
+  expect(await call(body.key)).toEqual({ status: 200, code: undefined })
+  await harness.idle()
+  const records = await developer.ask('GET', `web/records?key=${String(body.id)}`)
+  expect((records.body.data as unknown[]).length).toBe(1)
+  for (const ask of [developer.ask, owner.ask]) {
+    expect((await ask('GET', 'web/keys')).text).not.toContain(String(body.id))
+    expect((await ask('GET', `web/keys/${String(body.id)}`)).body.name).toBe(body.name)
+  }
+  const { data } = (await owner.ask('GET', `web/audit-log?target=${String(body.id)}`)).body as {
+    data: { action: string; actor: string; changes: unknown }[]
+  }
+  expect(data).toMatchObject([{ action: 'setPlaygroundKey', actor: developer.id }])
+  expect(JSON.stringify(data)).not.toContain(String(body.key))
+})
+
+test('each request gives the same key a new text, also at the same time; the text before works as long as it did', async () => {
+  const first = (await request(developer)).body
+  const many = await Promise.all(Array.from({ length: 5 }, () => request(developer)))
+  expect(many.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  expect(new Set(many.map(({ body }) => body.id))).toEqual(new Set([first.id]))
+  const other = await addPerson(harness, owner.ask, { members: [{ account, role: 'developer' }] })
+  const both = await Promise.all([request(other), request(other), request(other)])
+  expect(new Set(both.map(({ body }) => body.id)).size).toBe(1)
+  expect(both[0]!.body.id).not.toBe(first.id)
+  const [before, after] = [(await request(other)).body, (await request(other)).body]
+  expect([await call(before.key), await call(after.key)]).toMatchObject([{ status: 200 }, { status: 200 }])
+  expect(await call(both[0]!.body.key)).toMatchObject({ status: 401 })
+  aheadMs += 16 * 60_000
+  for (const { key } of [before, after]) expect(await call(key)).toEqual({ status: 401, code: 'invalid_api_key' })
+  expect(await call((await request(await signedIn(harness, other.email))).body.key)).toMatchObject({ status: 200 })
+  expect(await call(after.key)).toMatchObject({ status: 401 })
+  aheadMs = 0 // or the sessions of the others are over
+})
+
+test('its budget is for one text: the next request grants it again', async () => {
+  const person = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
+  const little = { budget: '0.0000001' }
+  expect(await call((await request(person, little)).body.key)).toMatchObject({ status: 402 })
+  const { id, key } = (await request(person)).body
+  expect(await call(key)).toMatchObject({ status: 200 })
+  await harness.idle()
+  const capAndSpent = async (): Promise<number[]> => {
+    const { data } = (await person.ask('GET', `web/keys/${String(id)}/budgets`)).body
+    return (data as { cap: string; spent: string }[]).flatMap(({ cap, spent }) => [Number(cap), Number(spent)])
+  }
+  const [cap, spent] = await capAndSpent()
+  expect([cap, spent! > 0]).toEqual([1, true])
+  await request(person, { budget: '2' })
+  expect(await capAndSpent()).toEqual([2 + spent!, spent!])
+})
+
+test.each(['0', '10.000000001', '-1', 'x', '1e1', ''])('a budget of "%s" is refused', async budget => {
+  const { status, error } = await request(developer, { budget })
+  expect([status, error.param]).toEqual([400, 'budget'])
+})
+
+test('cannot become a lasting key', async () => {
+  const { id, key } = (await request(developer)).body
+  for (const { ask } of [developer, owner]) {
+    for (const change of [{ expires: null }, { name: 'x' }, { allows: null }]) {
+      const { status, error } = await ask('PATCH', `web/keys/${String(id)}`, change)
+      expect([status, error.code]).toEqual([409, 'state_unfit'])
+    }
+    const rotated = await ask('POST', `web/keys/${String(id)}/rotate`, { overlapSeconds: 60 })
+    expect([rotated.status, rotated.error.code]).toEqual([409, 'state_unfit'])
+  }
+  expect((await developer.ask('DELETE', `web/keys/${String(id)}`)).status).toBe(204)
+  expect(await call(key)).toMatchObject({ status: 401 })
+  const next = (await request(developer)).body
+  expect([next.id === id, await call(next.key)]).toMatchObject([false, { status: 200 }])
+})
+
+test('has the rights of the account, and shares the limits that an operator has set', async () => {
+  await owner.ask('PATCH', `web/accounts/${account}`, { denies: ['openai/*'] })
+  const { key } = (await request(developer)).body
+  expect(await call(key)).toMatchObject({ status: 403 })
+  await owner.ask('PATCH', `web/accounts/${account}`, { denies: null, frozen: true })
+  expect((await call((await request(developer)).body.key)).status).toBeGreaterThanOrEqual(400)
+  await owner.ask('PATCH', `web/accounts/${account}`, { frozen: false })
+  await owner.ask('POST', 'web/keys', { account, name: 'limited', qpm: 1 })
+  for (const person of [owner, developer]) {
+    const report = (await request(person)).body
+    const told = await fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${String(report.key)}` } })
+    expect(await told.json()).toMatchObject({ limits: { requests_per_minute: 1 } })
+  }
+})
+
+test('cannot be disabled with others, and no longer keeps its tier when it is over', async () => {
+  expect((await owner.ask('POST', 'web/tiers', { name: 'brief', qpm: 60 })).status).toBe(201)
+  const own = await harness.weir('keys create', { credit: '5', name: 'of the brief tier' })
+  await owner.ask('PATCH', `web/accounts/${String(own.account)}`, { tier: 'brief' })
+  const made = await owner.ask('POST', `web/accounts/${String(own.account)}/playground-key`, {})
+  expect(made.body.id).toMatch(/^key_/)
+  const bulk = await owner.ask('POST', 'web/keys/bulk', { action: 'disable', keys: [made.body.id] })
+  expect(bulk.body.data).toEqual([{ key: made.body.id, result: 'playground' }])
+  await owner.ask('PATCH', `web/accounts/${String(own.account)}`, { tier: null })
+  expect((await owner.ask('DELETE', 'web/tiers/brief')).error.code).toBe('state_unfit')
+  aheadMs += 16 * 60_000
+  const later = await signedIn(harness, owner.email)
+  expect((await later.ask('DELETE', 'web/tiers/brief')).status).toBe(204)
+  expect((await later.ask('GET', `web/keys/${String(made.body.id)}`)).body.tier).toBe('standard')
+  aheadMs = 0
+})
