@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { collectFacts } from '../../src/cli/checks/doctor.ts'
-import type { DoctorFacts } from '../../src/cli/checks/doctor-checks.ts'
-import { diagnose, doctorChecks } from '../../src/cli/checks/doctor-checks.ts'
-import type { CheckFinding } from '../../src/cli/checks/findings.ts'
 import { readConfig } from '../../src/config.ts'
 import { listenControl } from '../../src/http/server/control-socket.ts'
+import type { DoctorFacts } from '../../src/management/doctor/doctor-checks.ts'
+import { diagnose, doctorChecks } from '../../src/management/doctor/doctor-checks.ts'
+import type { CheckFinding } from '../../src/management/doctor/finding.ts'
 import type { GatewayState } from '../../src/management/metrics/gateway-state.ts'
 import { openWriter } from '../../src/store/engine/database.ts'
 import { fail } from '../../tools/fake-upstream/answers.ts'
@@ -345,8 +345,16 @@ test('base_url and base_url_unsure are reported as weir check finds them', async
   const diagnoseAddresses = (addressTroubles: DoctorFacts['addressFindings']) =>
     diagnose({ ...facts, addressFindings: addressTroubles })
   const before = diagnoseAddresses([]).length
-  expect(diagnoseAddresses([{ weight: 'problem', ...found }])).toContainEqual({ weight: 'problem', ...found })
-  expect(diagnoseAddresses([{ weight: 'note', ...found }])).toContainEqual({ weight: 'note', ...found })
+  expect(diagnoseAddresses([{ weight: 'problem', ...found }])).toContainEqual({
+    check: 'base_url',
+    weight: 'problem',
+    ...found,
+  })
+  expect(diagnoseAddresses([{ weight: 'note', ...found }])).toContainEqual({
+    check: 'base_url_unsure',
+    weight: 'note',
+    ...found,
+  })
   expect(diagnoseAddresses([{ weight: 'note', ...found, remedy: '' }])).toHaveLength(before)
 })
 

@@ -233,7 +233,7 @@ describe('every command', () => {
     Object.assign(values, await line.prepare?.())
     const words = line.command.split(' ').map(word => word.replace(/\{(\w+)\}/, (_all, name: string) => values[name]!))
     const { code, stdout, stderr } = await (line.stdin === undefined ? runHere(words) : runInProcess(words, line.stdin))
-    expect([code, stderr]).toEqual([0, ''])
+    expect({ code, stderr, stdout }).toEqual({ code: 0, stderr: '', stdout })
     const texts = line.output === undefined ? [stdout] : stdout.trim().split('\n')
     const answers = texts.map(text => JSON.parse(text) as Answer)
     expect(answers[0]).toBeObject()

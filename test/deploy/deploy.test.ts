@@ -50,10 +50,13 @@ describe('the Helm chart', () => {
   })
 
   test('passes settings on as texts', () => {
-    const settings = { WEIR_CALLS_MAX: 500, WEIR_SECURE_COOKIES: 'on' }
+    const settings = { WEIR_CALLS_MAX: 500, WEIR_MEMORY_MB: 2_000_000, WEIR_SECURE_COOKIES: 'on', WEIR_DEMO: false }
     const { env } = render({ env: settings })['deployment.yaml'].spec.template.spec.containers[0]
     expect(env).toContainEqual({ name: 'WEIR_CALLS_MAX', value: '500' })
     expect(env).toContainEqual({ name: 'WEIR_SECURE_COOKIES', value: 'on' })
+    // Helm's own way to write them is 2e+06 and false.
+    expect(env).toContainEqual({ name: 'WEIR_MEMORY_MB', value: '2000000' })
+    expect(env).toContainEqual({ name: 'WEIR_DEMO', value: 'off' })
   })
 
   test('starts new pods before it stops old ones, and keeps all but one during maintenance', () => {
@@ -109,6 +112,8 @@ describe('the Helm chart', () => {
     const { ingress, egress } = others['network-policy.yaml'].spec
     expect(ingress[0].ports.map(({ port }: Rendered) => port)).toEqual(['http', 'metrics'])
     expect(egress[1].to).toEqual([{ ipBlock: { cidr: '0.0.0.0/0' } }])
+    // A rule with an empty list of targets would permit all of them.
+    expect(render({ networkPolicy: { egressTo: [] } })['network-policy.yaml'].spec.egress).toHaveLength(1)
     expect(render({ networkPolicy: { enabled: false } })['network-policy.yaml']).toBeUndefined()
   })
 })

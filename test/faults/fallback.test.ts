@@ -58,9 +58,10 @@ function expectSecond({ cell, answer, record, requests }: RecordedRun): void {
   expect(text).toBe(HEALTHY_TEXT)
   const verdict: Verdict = verdicts[verdictOn(cell)!]
   const first = verdict.midway ? expect.any(String) : verdict.attempt
-  expect(record.attempts).toEqual([
-    [expect.stringMatching(/^cell-/), first, expect.any(Number)],
-    [expect.stringMatching(/^well-/), 'answered', expect.any(Number)],
+  const attempts = record.attempts as readonly (readonly unknown[])[]
+  expect(attempts.map(([channel, word]) => [channel, word])).toEqual([
+    [expect.stringMatching(/^cell-/), first],
+    [expect.stringMatching(/^well-/), 'answered'],
   ])
   expect(answer.header('x-weir-attempts')).toBe('2')
   expect(record).toMatchObject({ outcome: 'completed', status: 200, error: null, rule: 'completed_fallback' })

@@ -84,12 +84,12 @@ export interface ErrorBody {
   readonly request_id?: string
 }
 
-/** Checks for an error in OpenAI's shape with the request id of the answer. */
-export function expectChatError(answer: RawAnswer, status: number): ErrorBody {
+/** Checks for an error in OpenAI's shape with the request id of the answer. `extra`: fields of the management interface. */
+export function expectChatError(answer: RawAnswer, status: number, extra: readonly string[] = []): ErrorBody {
   const body = JSON.parse(answer.body.toString('utf8')) as ErrorBody
   expect({ status: answer.status, said: body.error.message }).toEqual({ status, said: expect.any(String) })
   expect(answer.header('content-type')).toStartWith('application/json')
-  expect(Object.keys(body.error)).toEqual(['message', 'type', 'param', 'code'])
+  expect(Object.keys(body.error)).toEqual(['message', 'type', 'param', 'code', ...extra])
   expect((body.error.message as string).length).toBeGreaterThan(10)
   expect(body.error.type).toEqual(expect.any(String))
   expect(body.request_id).toBe(expectRequestId(answer))

@@ -93,10 +93,13 @@ function buildImage(): string {
     cpSync(join(ROOT, source), join(image, target), { recursive: true, filter })
   }
   for (const path of shippedPackages()) addPackage(path, image)
-  const build = argumentsOf(install, 'RUN').find(line => line.includes('scripts/build.ts'))!
-  const built = Bun.spawnSync(build.split(' '), { cwd: image, stdio: ['ignore', 'ignore', 'pipe'] })
-  if (!built.success) throw new Error(built.stderr.toString())
-  rmSync(join(image, 'scripts'), { recursive: true })
+  symlinkSync(join(ROOT, 'console', 'node_modules'), join(image, 'console', 'node_modules'))
+  const builds = argumentsOf(install, 'RUN').filter(line => line.startsWith('bin/weir-bun scripts/build'))
+  for (const build of builds) {
+    const built = Bun.spawnSync(build.split(' '), { cwd: image, stdio: ['ignore', 'ignore', 'pipe'] })
+    if (!built.success) throw new Error(built.stderr.toString())
+  }
+  for (const folder of ['scripts', 'console']) rmSync(join(image, folder), { recursive: true })
   return image
 }
 
@@ -165,7 +168,7 @@ test('the files of the image serve a call, and the health check agrees', async (
   const key = /wk-[0-9A-Za-z]{36}/.exec(served.said())![0]
   const answer = await rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody({ model: 'demo/echo' })))
   expect(answer.status).toBe(200)
-  expect((await rawRequest(served.url, ask('GET', '/docs'))).status).toBe(200)
+  for (const page of ['/docs', '/console/']) expect((await rawRequest(served.url, ask('GET', page))).status).toBe(200)
   const { port } = new URL(served.url)
   expect(await healthCheck(port)).toBe(0)
   expect(await stopServed(served)).toBe(0)

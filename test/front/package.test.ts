@@ -92,6 +92,6 @@ test('the command of the installed package starts a gateway', async () => {
   const served = await serve(freshFolder(), {}, join(modules, '.bin', 'weir'))
   expect(programOf(served)).toEndWith('/node_modules/weir/dist/weir.js')
   expect((await rawRequest(served.url, ask('GET', '/health/ready'))).status).toBe(200)
-  expect((await rawRequest(served.url, ask('GET', '/docs'))).status).toBe(200)
+  for (const page of ['/docs', '/console/']) expect((await rawRequest(served.url, ask('GET', page))).status).toBe(200)
   expect(await stopServed(served)).toBe(0)
 })

@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { until } from '../support/gateway.ts'
+import { databaseVariable } from '../support/harness-databases.ts'
 
 const ROOT = join(import.meta.dir, '..', '..')
 const WEIR = join(ROOT, 'bin', 'weir')
@@ -22,6 +23,7 @@ const start = (args: readonly string[], folder: string, env: Environment, typed?
       WEIR_LOCAL_SERVERS: 'off',
       PORT: '0',
       WEIR_DRAIN_DELAY_SECONDS: '0',
+      ...databaseVariable(folder),
       ...env,
     },
     stdout: 'pipe',

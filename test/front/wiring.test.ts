@@ -99,7 +99,7 @@ function untilClosedDripping(url: string, bytes: string): Promise<string> {
 }
 
 test('a body that is refused unread cannot keep its connection open, however long it goes on', async () => {
-  const harness = await startHasty({ world: { answeredSeconds: 1 } })
+  const harness = await startHasty({ world: { idleSeconds: 1, answeredSeconds: 1 } })
   try {
     const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n\r\n`
     const key = `Authorization: Bearer ${await harness.key()}\r\n`

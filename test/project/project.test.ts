@@ -146,14 +146,18 @@ test('ARCHITECTURE.md draws the folders of src/, and the files directly in src/ 
 })
 
 test('dependencies have exact versions and a line in docs/reference/dependencies.md', () => {
-  const json = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
   const docs = read('docs/reference/dependencies.md')
-  const all = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap(group => Object.entries(json[group]!))
+  const groups = ['dependencies', 'devDependencies', 'optionalDependencies']
+  const all = ['package.json', 'console/package.json'].flatMap(path => {
+    const json = JSON.parse(read(path)) as Record<string, Record<string, string>>
+    return groups.flatMap(group => Object.entries(json[group] ?? {}))
+  })
   const exact = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(-[\w.-]+)?$/
   expect(all.filter(([, version]) => !exact.test(version))).toEqual([])
   const family = (name: string): boolean => docs.includes(`${name.replace(/-[a-z0-9]+(-[a-z0-9]+)*$/, '')}-*`)
   expect(all.map(([name]) => name).filter(name => !docs.includes(name) && !family(name))).toEqual([])
-  expect(read('package-lock.json')).not.toMatch(/"resolved"\s*:/)
+  for (const lock of ['package-lock.json', 'console/package-lock.json'])
+    expect(read(lock)).not.toMatch(/"resolved"\s*:/)
 })
 
 test('the check of layers finds an import that points upwards, one to a neighbour, and a circle', () => {

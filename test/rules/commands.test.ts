@@ -33,13 +33,14 @@ async function expectRefused(command: string, input: object, says: string | RegE
 describe('limits', () => {
   test('are set, changed, listed and removed', async () => {
     const some = { resource: 'requests', amount: '100/minute', per: 'key', tier: 'free', model: 'brook/*' }
-    const all = { key: null, account: null, tier: 'free', model: 'brook/*', per: ['key'] }
+    const names = { keyName: null, accountName: null }
+    const all = { key: null, ...names, account: null, tier: 'free', model: 'brook/*', per: ['key'], version: 1 }
     const shown = { resource: 'requests', span: 'minute', amount: 100, ...all, managedBy: null }
     const { id } = await operator.run('limits set', some)
-    expect(await operator.run('limits set', some)).toEqual({ id, ...shown, warnings: [] })
+    expect(await operator.run('limits set', some)).toEqual({ id, ...shown, version: 2, warnings: [] })
     expect(limitsNow()).toMatchObject([{ id, resource: 'requests', span: 'minute', amount: 100, per: ['key'] }])
     await operator.run('limits set', { ...some, amount: '7/minute' })
-    expect(await rows('limits')).toEqual([{ id, ...shown, amount: 7 }])
+    expect(await rows('limits')).toEqual([{ id, ...shown, amount: 7, version: 3 }])
     expect(await operator.run('limits remove', { id: String(id) })).toEqual({})
     expect([limitsNow(), await rows('limits')]).toEqual([[], []])
   })

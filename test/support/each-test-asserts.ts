@@ -2,10 +2,14 @@
 // the code does, for example because of an early return or a list that is empty.
 
 import { afterAll, beforeEach, expect } from 'bun:test'
+import { BUNDLES_VARIABLE, startThreadsFromBundles } from './thread-bundles.ts'
 
 beforeEach(() => {
   expect.hasAssertions()
 })
+
+const bundles = process.env[BUNDLES_VARIABLE]
+if (bundles !== undefined) startThreadsFromBundles(bundles)
 
 if (process.env.WEIR_TEST_DATABASE === 'postgres') {
   afterAll(async () => {

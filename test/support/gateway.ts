@@ -9,10 +9,13 @@ import type { Runtime } from '../../src/boot/runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Gateway } from '../../src/main.ts'
 import { startGateway } from '../../src/main.ts'
+import type { Provider } from '../../src/upstreams/provider.ts'
+import { parseProvider } from '../../src/upstreams/provider.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { openDatabase } from './database.ts'
 import { harnessDatabases, onPostgres } from './harness-databases.ts'
+import { fillNewFolder } from './new-data-folder.ts'
 import type { Operator } from './operator.ts'
 import { operatorOf } from './operator.ts'
 
@@ -67,11 +70,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...options.upstreamEnv?.(upstream.url),
     ...options.env,
   }
+  if (options.folder === undefined && isOnSqliteIn(folder, env)) fillNewFolder(folder, env)
   // The gateway shares the event loop, the disk and the memory with the tests. On a busy machine it would find them slow
   // or full and refuse calls as overloaded, so it gets fixed measurements here. Tests of overload pass others.
   const logging = { writeLog: (line: string) => void logs.push(line) }
   const calm = { lateMs: () => 0, ledgerWaitMs: () => 0, memoryBytes: () => 0 }
-  const world = { ...logging, ...calm, pause: shortly, passwordCost: cheap, ...options.world }
+  const cheap = { passwordCost: cheapHash, parseProvider: parseOnce }
+  const world = { ...logging, ...calm, ...cheap, pause: shortly, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
@@ -114,8 +119,21 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   }
 }
 
+const isOnSqliteIn = (folder: string, env: Readonly<Record<string, string>>): boolean =>
+  env.WEIR_DATA === folder && env.WEIR_DATABASE_URL === undefined
+
 /** The least work for a password hash: these passwords protect nothing. */
-const cheap = { memoryKib: 8, passes: 1 }
+const cheapHash = { memoryKib: 8, passes: 1 }
+
+const parsed = new Map<string, Provider>()
+
+/** The provider files are the same for all gateways, and a provider does not change once it is read. */
+function parseOnce(text: string, file: string): Provider {
+  const key = `${file}\n${text}`
+  const known = parsed.get(key) ?? parseProvider(text, file)
+  parsed.set(key, known)
+  return known
+}
 
 /** Shortens the pauses of the gateway, for example before another attempt; few tests are about their length. */
 const shortly = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.min(ms, 5)))

@@ -71,7 +71,13 @@ class HarnessDatabases {
       this.#names.set(path, name)
       await this.#inTurn(`CREATE DATABASE ${name} TEMPLATE ${this.#template}`)
     }
-    return `postgres://weir@localhost/${name}?host=${dirname(this.#server.socket)}`
+    return this.knownUrlOf(folder)!
+  }
+
+  /** Undefined if no gateway has used the folder. */
+  knownUrlOf(folder: string): string | undefined {
+    const name = this.#names.get(resolve(folder))
+    return name === undefined ? undefined : `postgres://weir@localhost/${name}?host=${dirname(this.#server.socket)}`
   }
 
   async drop(folder: string): Promise<void> {
@@ -103,6 +109,12 @@ export async function harnessDatabases(): Promise<HarnessDatabases> {
   started ??= HarnessDatabases.start()
   databases = await started
   return databases
+}
+
+/** The variable with which a process of its own finds the PostgreSQL database of the folder, if it has one. */
+export function databaseVariable(folder: string): Readonly<Record<string, string>> {
+  const url = databases?.knownUrlOf(folder)
+  return url === undefined ? {} : { WEIR_DATABASE_URL: url }
 }
 
 export async function stopHarnessDatabases(): Promise<void> {
@@ -150,8 +162,11 @@ function ask(request: Omit<SyncRequest, 'length' | 'bytes'>): Exclude<SyncAnswer
   const { length, bytes } = memory
   Atomics.store(length, 0, 0)
   worker.postMessage({ ...request, length, bytes } satisfies SyncRequest)
-  if (Atomics.wait(length, 0, 0, ANSWER_MS_MAX) === 'timed-out') throw new Error(`no answer to ${request.sql}`)
-  const answer = deserialize(bytes.slice(0, length[0]).buffer) as SyncAnswer
+  // The thread may wake this one late for its last answer: there is an answer only when there is a length.
+  while (Atomics.load(length, 0) === 0) {
+    if (Atomics.wait(length, 0, 0, ANSWER_MS_MAX) === 'timed-out') throw new Error(`no answer to ${request.sql}`)
+  }
+  const answer = deserialize(bytes.slice(0, Atomics.load(length, 0)).buffer) as SyncAnswer
   if ('fault' in answer) throw new Error(`${answer.fault}: ${request.sql}`)
   return answer
 }

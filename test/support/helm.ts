@@ -84,6 +84,7 @@ class Renderer {
       case 'range': {
         const [, key, value, of] = /^(\$\w+), (\$\w+) := (.*)$/.exec(text)!
         return Object.entries(this.#value(of!, scope) as Values)
+          .sort(([one], [other]) => (one < other ? -1 : 1))
           .map(([each, one]) => this.render(body, { ...scope, variables: { [key!]: each, [value!]: one } }))
           .join('')
       }
@@ -115,6 +116,12 @@ class Renderer {
         return JSON.stringify(String(given[0]))
       case 'default':
         return isEmpty(given[1]) ? given[0] : given[1]
+      case 'kindIs':
+        return given[0] === (typeof given[1] === 'number' ? 'float64' : typeof given[1] === 'boolean' ? 'bool' : '')
+      case 'ternary':
+        return given[2] === true ? given[0] : given[1]
+      case 'toJson':
+        return JSON.stringify(given[0])
       case 'not':
         return isEmpty(given[0])
       case 'add':

@@ -50,6 +50,17 @@ const ofLength =
         )
       : []
 
+const ofProperties =
+  (fits: (count: number, expected: number) => boolean, word: string): Check =>
+  (value, expected, context) => {
+    const count = isObject(value) ? Object.keys(value).length : undefined
+    return problemUnless(
+      count === undefined || fits(count, expected as number),
+      context,
+      `has ${count} fields, which is ${word} ${String(expected)}`,
+    )
+  }
+
 const checks: Readonly<Record<string, Check>> = {
   $ref: (value, expected, { path, find }) => misfits(value, find(expected as string), find, path),
   type: (value, expected, context) =>
@@ -128,6 +139,16 @@ const checks: Readonly<Record<string, Check>> = {
   maxLength: ofLength((value, expected) => value <= expected, 'more than'),
   minItems: ofLength((value, expected) => value >= expected, 'less than'),
   maxItems: ofLength((value, expected) => value <= expected, 'more than'),
+  uniqueItems: (value, expected, context) =>
+    problemUnless(
+      expected !== true ||
+        !Array.isArray(value) ||
+        new Set(value.map(one => JSON.stringify(one))).size === value.length,
+      context,
+      'has an item twice',
+    ),
+  minProperties: ofProperties((count, expected) => count >= expected, 'less than'),
+  maxProperties: ofProperties((count, expected) => count <= expected, 'more than'),
   description: nothing,
   title: nothing,
   default: nothing,

@@ -28,12 +28,21 @@ export const askAs =
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    const text = await response.text()
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+    const text = isStream ? await firstPiece(response) : await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
     const parsed = (isJson ? JSON.parse(text) : {}) as Record<string, unknown>
     const error = (parsed.error ?? {}) as Told['error']
     return { status: response.status, headers: response.headers, text, body: parsed, error }
   }
+
+/** The beginning of a stream that does not end by itself. */
+async function firstPiece(response: Response): Promise<string> {
+  const reader = response.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  const { value } = await reader.read()
+  await reader.cancel()
+  return new TextDecoder().decode(value)
+}
 
 /** Sends requests with a token of the operator, who may do everything. */
 export async function askAsOwner(harness: Harness): Promise<Ask> {

@@ -2,7 +2,7 @@
 // can be started, tests that need one are skipped and say so; with `CI` set they fail instead.
 
 import { expect, test } from 'bun:test'
-import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
@@ -48,6 +48,8 @@ export interface TestPostgres {
   readonly port: number
   /** Ends the server at once: SIGQUIT as an operator does it, SIGKILL as the kernel does. */
   crash(signal: 'SIGQUIT' | 'SIGKILL'): Promise<void>
+  /** Stops or continues all processes of the server: it does not answer, and keeps its connections. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Starts the server again after a crash. */
   startAgain(): Promise<void>
   stop(): Promise<void>
@@ -60,21 +62,65 @@ export function freePort(): number {
   return listener.port
 }
 
+const FOLDER = /^weir-pg-(\d+)-/
+const folders = new Set<string>()
+
+/** A folder whose name has the id of this process. Those of processes that were killed are removed. */
+function makeFolder(): string {
+  if (folders.size === 0) {
+    process.once('exit', () => folders.forEach(removeFolder))
+    for (const name of readdirSync(tmpdir())) {
+      const pid = FOLDER.exec(name)?.[1]
+      if (pid !== undefined && !existsSync(`/proc/${pid}`)) removeFolder(join(tmpdir(), name))
+    }
+  }
+  const folder = mkdtempSync(join(tmpdir(), `weir-pg-${process.pid}-`))
+  if (owner !== undefined) chownSync(folder, owner.uid!, owner.gid!)
+  folders.add(folder)
+  return folder
+}
+
+const asOwner = owner === undefined ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
+/** A program that ends with this process, also when it is killed. */
+const command = ['setpriv', ...asOwner, '--pdeathsig=INT', '--']
+
+let cluster: string | undefined
+
+/** The files of a new server. To create them takes more than a second, so each server of a process gets a copy. */
+function copyNewCluster(data: string): void {
+  if (cluster === undefined) {
+    const folder = makeFolder()
+    const made = join(folder, 'data')
+    const options = ['-U', 'weir', '-A', 'trust', '-N', '--no-locale', '-E', 'UTF8']
+    runAsOwner([join(programs!, 'initdb'), '-D', made, ...options], folder)
+    cluster = made
+  }
+  runAsOwner(['cp', '-a', '--reflink=auto', cluster, data], tmpdir())
+}
+
+function runAsOwner(program: readonly string[], cwd: string): void {
+  const { exitCode, stderr } = Bun.spawnSync([...command, ...program], { cwd })
+  if (exitCode !== 0) throw new Error(`${program[0]} failed: ${stderr}`)
+}
+
+function removeFolder(folder: string): void {
+  folders.delete(folder)
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {
+    // Its server has not ended yet: another process removes the rest.
+  }
+}
+
 export async function startPostgres({
   hba,
   tls,
   durable = false,
   settings: more = [],
 }: TestServerOptions = {}): Promise<TestPostgres> {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-pg-'))
-  if (owner !== undefined) chownSync(folder, owner.uid!, owner.gid!)
+  const folder = makeFolder()
   const data = join(folder, 'data')
-  // The server ends with this process, also when it is killed.
-  const asOwner = owner === undefined ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
-  const command = ['setpriv', ...asOwner, '--pdeathsig=INT', '--']
-  const initdb = [join(programs!, 'initdb'), '-D', data, '-U', 'weir', '-A', 'trust', '-N', '--no-locale', '-E', 'UTF8']
-  const { exitCode, stderr } = Bun.spawnSync([...command, ...initdb], { cwd: folder })
-  if (exitCode !== 0) throw new Error(`initdb failed: ${stderr}`)
+  copyNewCluster(data)
   const port = hba === undefined ? 5432 : freePort()
   const own = (name: string, text: string): string => {
     writeFileSync(join(data, name), text, { mode: 0o600 })
@@ -131,6 +177,12 @@ export async function startPostgres({
       server.kill(signal)
       await server.exited
     },
+    signal(name) {
+      // A server that is stopped first has no new children.
+      server.kill(name)
+      const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
+      for (const child of children.split(' ').filter(Boolean)) process.kill(Number(child), name)
+    },
     async startAgain() {
       const pool = new PostgresPool({ address: addressOf('postgres'), connections: 1, deadlineMs: 10_000 })
       // After a kill, backends of the old server may still be there: then the new one ends at once.
@@ -144,7 +196,7 @@ export async function startPostgres({
       await closeAll()
       server.kill('SIGINT')
       await server.exited
-      rmSync(folder, { recursive: true })
+      removeFolder(folder)
     },
   }
 }
