@@ -31,12 +31,14 @@ async function settled(): Promise<Record<string, unknown>> {
   return harness.records().at(-1)!
 }
 
-/** The time from when the caller leaves until its upstream's socket is closed. */
-async function releaseMs(caller: Caller, request: ReceivedRequest): Promise<number> {
-  const leftAtMs = performance.now()
+/**
+ * The caller leaves, and the gateway closes the socket of its upstream, which is silent and would stay so. All
+ * timeouts are longer than a test may take, so only the leaving can end the call. `scripts/proof/abort.ts` measures how long
+ * it takes.
+ */
+async function leave(caller: Caller, request: ReceivedRequest): Promise<void> {
   caller.leave()
   await request.closed
-  return request.closedAtMs! - leftAtMs
 }
 
 /** The record of a caller that left before the first content: four bytes of its request count as a token. */
@@ -51,7 +53,7 @@ describe('a plain call that is left', () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, {})
-    expect(await releaseMs(caller, await received)).toBeLessThan(1_000)
+    await leave(caller, await received)
     expect(await settled()).toMatchObject({ ...inputAlone({}), status: 499 })
   })
 
@@ -69,7 +71,7 @@ describe('a plain call that is left', () => {
     const caller = openCall(harness, key, {})
     const request = await received
     await until(() => request.bytesWritten > 20, 'half of the answer is out')
-    expect(await releaseMs(caller, request)).toBeLessThan(1_000)
+    await leave(caller, request)
     expect(await settled()).toMatchObject(inputAlone({}))
     expect(harness.upstream.requests.length).toBe(before + 1)
   })
@@ -82,7 +84,7 @@ describe('a stream that is left', () => {
     const caller = openCall(harness, key, { stream: true })
     const request = await received
     await until(() => request.bytesWritten > 100, 'the role is out')
-    expect(await releaseMs(caller, request)).toBeLessThan(1_000)
+    await leave(caller, request)
     expect(await settled()).toMatchObject({ ...inputAlone({ stream: true }), status: 499 })
   })
 
@@ -93,7 +95,7 @@ describe('a stream that is left', () => {
     const body = JSON.stringify({ model, messages: hello, stream: true })
     const caller = openCall(harness, key, body)
     await caller.until(read => read.text.includes(text), 'content has arrived')
-    expect(await releaseMs(caller, await received)).toBeLessThan(1_000)
+    await leave(caller, await received)
     const [input, output] = [Math.ceil(body.length / 4), 11]
     expect(await settled()).toMatchObject({
       outcome: 'client_left',
@@ -148,20 +150,6 @@ describe('a stream that is left', () => {
     caller.leave()
     expect(await settled()).toMatchObject({ usage_source: 'reported', cost: 9 * 150 + 4 * 600 })
     expect(harness.records().length).toBe(before + 1)
-  })
-
-  test('releases its upstream within 100 ms, nearly always', async () => {
-    const times: number[] = []
-    for (let round = 0; round < 40; round++) {
-      harness.upstream.plan(script(streamHead, chunk(role() + piece('x')), gate(blocked.promise)))
-      const received = harness.upstream.nextRequest()
-      const caller = openCall(harness, key, { stream: true })
-      await caller.until(read => read.text.includes('"x"'), 'content has arrived')
-      times.push(await releaseMs(caller, await received))
-    }
-    const sorted = times.sort((a, b) => a - b)
-    expect(sorted[Math.floor(sorted.length * 0.9)]!, sorted.join(' ')).toBeLessThan(100)
-    await settled()
   })
 })
 

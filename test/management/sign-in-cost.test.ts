@@ -25,8 +25,8 @@ test('sign-in takes about as long for a known address as for an unknown one', as
       times.push(performance.now() - beganMs)
     }
   }
-  // Without the hash it would be fifty times as fast.
-  const [knownMs, unknownMs] = Object.values(durations).map(times => times.sort((a, b) => a - b)[3]!)
+  // Without the hash it would be fifty times as fast. A busy machine only adds to a time, so the least is compared.
+  const [knownMs, unknownMs] = Object.values(durations).map(times => Math.min(...times))
   expect(knownMs! / unknownMs!).toBeGreaterThan(1 / 4)
   expect(knownMs! / unknownMs!).toBeLessThan(4)
 })

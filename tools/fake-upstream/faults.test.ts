@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
-import { leastCpuMs } from '../../test/support/cpu.ts'
+import { expectCheap } from '../../test/support/cpu.ts'
 import type { Dialect } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import { gzipBomb } from './fault-rows/encoding.ts'
@@ -159,8 +159,8 @@ describe('the table of faults', () => {
     })
   })
 
-  test('generates large faults while they are sent', () => {
-    const tookMs = leastCpuMs(() => {
+  test('generates large faults while they are sent', async () => {
+    await expectCheap(1_000, () => {
       for (const fault of faults.filter(({ id }) => ['F15', 'F18', 'F29'].includes(id))) {
         let steps = 0
         for (const step of fault.script.steps(requestFor(true, 1))) {
@@ -170,7 +170,6 @@ describe('the table of faults', () => {
         expect(steps).toBe(100)
       }
     })
-    expect(tookMs).toBeLessThan(1_000)
   })
 
   test('has the right length of a huge body', () => {

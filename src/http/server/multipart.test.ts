@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { leastCpuMs } from '../../../test/support/cpu.ts'
+import { expectCheap } from '../../../test/support/cpu.ts'
 import type { FormPart } from './multipart.ts'
 import { boundaryOf, readForm } from './multipart.ts'
 
@@ -142,16 +142,15 @@ describe('for every body,', () => {
 
   test.each(['\r\n--', '\r\n--b', '--b\r\n', '"', ';a=', '\\', 'x:'])(
     'a million bytes of %p are read quickly',
-    piece => {
+    async piece => {
       const head = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
       const filled = piece.repeat(Math.ceil(1_000_000 / piece.length))
-      const tookMs = leastCpuMs(() => {
+      await expectCheap(1_000, () => {
         readForm(Buffer.from(filled), 'b')
         readForm(Buffer.from(head + filled), 'b')
         readForm(Buffer.from(`--b\r\nContent-Disposition: ${filled}`), 'b')
         boundaryOf(`multipart/form-data; ${filled.slice(0, 30_000)}`)
       })
-      expect(tookMs).toBeLessThan(200)
     },
   )
 })

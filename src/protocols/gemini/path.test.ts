@@ -1,7 +1,7 @@
 // Tests every form of path that Google's clients write, and paths that are refused.
 
 import { describe, expect, test } from 'bun:test'
-import { leastCpuMs } from '../../../test/support/cpu.ts'
+import { expectCheap } from '../../../test/support/cpu.ts'
 import { Refusal } from '../../base/errors.ts'
 import { readPath } from './path.ts'
 
@@ -49,7 +49,7 @@ describe('a model name is refused:', () => {
   })
 })
 
-test('a path with a hundred thousand colons is read quickly', () => {
+test('a path with a hundred thousand colons is read quickly', async () => {
   const path = `/v1beta/${':a'.repeat(100_000)}`
-  expect(leastCpuMs(() => expect(readPath(path)).toBeUndefined())).toBeLessThan(50)
+  await expectCheap(500, () => expect(readPath(path)).toBeUndefined())
 })

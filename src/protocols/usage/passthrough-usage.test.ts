@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { leastCpuMs } from '../../../test/support/cpu.ts'
+import { expectCheap } from '../../../test/support/cpu.ts'
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { readImageUsage } from '../ark-passthrough/images.ts'
@@ -98,7 +98,7 @@ test('any usage report is not used, empty or consistent', () => {
   )
 })
 
-test('readers do not throw and are fast for any answer or event', () => {
+test('readers do not throw and are fast for any answer or event', async () => {
   const noise = [...'{["0:,}]'].map(piece => piece.repeat(64 * 1024))
   const readAll = () => {
     for (const { readAnswer, readFrame } of Object.values(passthroughProtocols)) {
@@ -115,7 +115,7 @@ test('readers do not throw and are fast for any answer or event', () => {
       }
     }
   }
-  expect(leastCpuMs(readAll, 1)).toBeLessThan(5_000)
+  await expectCheap(5_000, readAll)
 })
 
 test('any answer with known field names is read without an error', () => {
