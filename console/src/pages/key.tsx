@@ -27,6 +27,7 @@ import { Page, Section, Tabs } from '../parts/page.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
 import { Snippets } from '../parts/snippets.tsx'
 import { Notice, Query, Warnings } from '../parts/states.tsx'
+import { Steps } from '../parts/steps.ts'
 import { Facts, Id, Time } from '../parts/values.tsx'
 import { keyWords } from '../words/en/key.ts'
 import { keysWords } from '../words/en/keys.ts'
@@ -257,17 +258,20 @@ function KeyUse({ id }: { readonly id: string }) {
       </div>
       <Section title={t('callsChart')}>
         <Query of={series}>
-          {data => (
-            <Chart
-              label={t('callsChart')}
-              times={data.data.map(({ at }) => Date.parse(at))}
-              lines={[
-                { name: t('calls'), values: data.data.map(({ calls }) => calls), tone: 1 },
-                { name: t('errors'), values: data.data.map(({ errors }) => errors), tone: 'bad' },
-              ]}
-              onStep={openRecords}
-            />
-          )}
+          {answer => {
+            const steps = new Steps(answer, answer.data)
+            return (
+              <Chart
+                label={t('callsChart')}
+                times={steps.times}
+                lines={[
+                  { name: t('calls'), values: steps.values(answer.data, ({ calls }) => calls), tone: 1 },
+                  { name: t('errors'), values: steps.values(answer.data, ({ errors }) => errors), tone: 'bad' },
+                ]}
+                onStep={openRecords}
+              />
+            )
+          }}
         </Query>
       </Section>
     </div>

@@ -14,6 +14,7 @@ import { axisMoney, duration, nanosOf, percent, shortNumber, wholeNumber } from 
 import { Page, Section } from '../parts/page.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
 import { Empty, Notice, Query } from '../parts/states.tsx'
+import { Steps } from '../parts/steps.ts'
 import { Figures, Money, ShortMoney, State, Time } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { overviewWords } from '../words/en/overview.ts'
@@ -62,7 +63,7 @@ function Content({ data }: { readonly data: Overview }) {
   const t = useWords(overviewWords)
   const { current, previous, series, step } = data
   const openRecords = useOpenRecords()
-  const times = series.map(({ at }) => Date.parse(at))
+  const steps = new Steps(data, series)
   const label = t(step)
   return (
     <>
@@ -74,10 +75,10 @@ function Content({ data }: { readonly data: Overview }) {
           <Section title={t('callsChart', { step: label })}>
             <Chart
               label={t('callsChart', { step: label })}
-              times={times}
+              times={steps.times}
               lines={[
-                { name: t('calls'), values: series.map(({ calls }) => calls), tone: 1 },
-                { name: t('errors'), values: series.map(({ errors }) => errors), tone: 'bad' },
+                { name: t('calls'), values: steps.values(series, ({ calls }) => calls), tone: 1 },
+                { name: t('errors'), values: steps.values(series, ({ errors }) => errors), tone: 'bad' },
               ]}
               onStep={openRecords}
             />
@@ -85,8 +86,10 @@ function Content({ data }: { readonly data: Overview }) {
           <Section title={t('costChart', { step: label })}>
             <Chart
               label={t('costChart', { step: label })}
-              times={times}
-              lines={[{ name: t('spent'), values: series.map(({ cost }) => Number(nanosOf(cost)) / 1e9), tone: 1 }]}
+              times={steps.times}
+              lines={[
+                { name: t('spent'), values: steps.values(series, ({ cost }) => Number(nanosOf(cost)) / 1e9), tone: 1 },
+              ]}
               format={axisMoney}
               onStep={openRecords}
             />

@@ -13,6 +13,7 @@ import { axisMoney, nanosOf, percent, shortNumber, wholeNumber, zoneLabel, zoneN
 import { Page, Section, Tabs } from '../parts/page.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
 import { Query } from '../parts/states.tsx'
+import { Steps } from '../parts/steps.ts'
 import { Figures, Money, ShortMoney } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { usageWords } from '../words/en/usage.ts'
@@ -145,25 +146,27 @@ function OverTime() {
   return (
     <Section title={t('overTime')} {...(step === 'day' && { note: t('zoneNote', { zone: zoneLabel() }) })}>
       <Query of={series}>
-        {({ data, groups }) => {
+        {answer => {
+          const { data, groups } = answer
+          const steps = new Steps({ ...answer, zone }, data)
           const lines: readonly Line[] =
             groups === null
               ? [
                   {
                     name: t(`by_${measure}`),
-                    values: data.map(point => measured(point, measure)),
+                    values: steps.values(data, point => measured(point, measure)),
                     tone: measure === 'errors' ? 'bad' : 1,
                   },
                 ]
               : groups.map(group => ({
                   name: group.others ? t('others') : (group.name ?? group.id ?? t('unnamed')),
-                  values: group.data.map(point => measured(point, measure)),
+                  values: steps.values(group.data, point => measured(point, measure)),
                   ...(group.others && { tone: 'muted' as const }),
                 }))
           return (
             <Chart
               label={t('overTime')}
-              times={data.map(({ at }) => Date.parse(at))}
+              times={steps.times}
               lines={lines}
               isStacked={groups !== null}
               format={formatOf(measure)}

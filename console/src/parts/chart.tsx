@@ -7,6 +7,7 @@ import { usePreferences, useTheme } from '../preferences.ts'
 import { chartWords } from '../words/en/chart.ts'
 import { useWords } from '../words/words.ts'
 import { clock, day, shortNumber, time, zoneLabel } from './format.ts'
+import { stacked } from './stacked.ts'
 
 export interface Line {
   readonly name: string
@@ -37,16 +38,6 @@ const colorOf = (tone: NonNullable<Line['tone']>): string => {
 
 const toneOf = (line: Line, index: number): NonNullable<Line['tone']> => line.tone ?? (((index % 6) + 1) as 1)
 
-/** Sums from below, for stacked lines. */
-function stacked(lines: readonly Line[]): (number | null)[][] {
-  const sums: (number | null)[][] = []
-  for (const { values } of lines) {
-    const below = sums.at(-1)
-    sums.push(values.map((value, index) => (value === null ? null : value + (below?.[index] ?? 0))))
-  }
-  return sums
-}
-
 const DAY = 86_400_000
 
 function axisTime(atMs: number, stepMs: number): string {
@@ -58,7 +49,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
   const style = getComputedStyle(document.documentElement)
   const [muted, line] = [style.getPropertyValue('--muted').trim(), style.getPropertyValue('--line').trim()]
   const stepMs = times.length > 1 ? times[1]! - times[0]! : 3_600_000
-  const data = isStacked ? stacked(lines) : lines.map(({ values }) => [...values])
+  const data = isStacked ? stacked(lines.map(({ values }) => values)) : lines.map(({ values }) => [...values])
   const font = '12px "Inter Variable", system-ui, sans-serif'
   const series = lines.map((one, index): uPlot.Series => {
     const color = colorOf(toneOf(one, index))
@@ -86,7 +77,8 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
       height,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-      padding: [8, 8, 0, 0],
+      // At the right there is room for half of the last time below the axis.
+      padding: [8, 22, 0, 0],
       scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.05] } },
       series: [{}, ...(isStacked ? [...series].reverse() : series)],
       // Each line fills the area down to the line below it, and the lowest one down to zero.
@@ -119,7 +111,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
   )
   plot.over.addEventListener('click', () => {
     const at = plot.cursor.idx
-    if (at != null && times[at] !== undefined) onStep?.(times[at], times[at] + stepMs)
+    if (at != null && times[at] !== undefined) onStep?.(times[at], times[at + 1] ?? times[at] + stepMs)
   })
   return plot
 }

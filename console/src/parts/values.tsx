@@ -144,12 +144,14 @@ export function Facts({ of }: { readonly of: readonly (Fact | false | undefined)
 
 /** A strip of figures with thin dividers. */
 export function Figures({ of }: { readonly of: readonly { name: string; value: ReactNode; note?: ReactNode }[] }) {
+  // More than six do not fit into one line: in lines of four no figure is alone in the last one.
+  const width = of.length > 6 ? 'min-w-[max(10rem,22%)]' : 'min-w-40'
   return (
     // The first figure of each line has its divider outside of the strip.
     <div className="overflow-hidden border-line border-y">
       <dl className="-ml-4 flex flex-wrap">
         {of.map(({ name, value, note }) => (
-          <div key={name} className="-ml-px min-w-40 shrink-0 grow border-line border-l py-3 pr-4 pl-4">
+          <div key={name} className={`-ml-px ${width} shrink-0 grow border-line border-l py-3 pr-4 pl-4`}>
             <dt className="text-muted text-xs">{name}</dt>
             <dd className="mt-0.5 whitespace-nowrap font-medium text-xl tabular-nums tracking-[-0.01em]">{value}</dd>
             {note !== undefined && <dd className="text-muted text-xs tabular-nums">{note}</dd>}
