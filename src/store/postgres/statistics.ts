@@ -14,7 +14,7 @@ export interface PostgresStatisticsParts {
 }
 
 /** The first step is made this long after the start, so that it does not slow down the start. */
-const START_DELAY_MS = 20_000
+const START_DELAY_MS = 2_000
 const CHECK_EVERY_MS = 1_000
 /** How often a process that does not sum up checks whether it should. */
 const ASK_EVERY_MS = 5_000
