@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { weir } from '../front/weir-process.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/gateway.ts'
 
 let folder: string
@@ -23,12 +24,6 @@ afterEach(async () => {
   await Promise.all(parents.map(({ exited }) => exited))
   rmSync(folder, { recursive: true })
 })
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  server.stop(true)
-  return server.port
-}
 
 const signalsFile = (): string => join(folder, 'signals')
 const signals = (): string[] =>

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { runChecks } from '../../src/cli/checks/check.ts'
 import type { ShownOnce } from '../../src/management/config-file/apply.ts'
 import { weir } from '../front/weir-process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs, askAsOwner } from '../support/management.ts'
@@ -280,13 +281,6 @@ describe('while the file is applied', () => {
     expect((await waiting!).status).toBe(503)
   })
 })
-
-function freePort(): number {
-  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
-  const port = server.port!
-  void server.stop(true)
-  return port
-}
 
 test('a file that cannot be read stops the start', async () => {
   const gone = { WEIR_CONFIG: join(folder, 'gone.yaml') }

@@ -15,10 +15,11 @@ import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { readSchemaMigrations } from '../../src/store/postgres/schema.ts'
 import type { Ran } from '../front/weir-process.ts'
 import { weir } from '../front/weir-process.ts'
+import { freePort } from '../support/free-port.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { freePort, hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
 
 tellMissingPostgres()

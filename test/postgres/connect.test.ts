@@ -9,8 +9,9 @@ import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { ServerRow } from '../../src/store/postgres/connect.ts'
 import { checkServer, openDatabase } from '../../src/store/postgres/connect.ts'
 import { createSchema, readSchemaMigrations } from '../../src/store/postgres/schema.ts'
+import { freePort } from '../support/free-port.ts'
 import type { TestPostgres } from '../support/postgres.ts'
-import { freePort, hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
+import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 
 tellMissingPostgres()
 

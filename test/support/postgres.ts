@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Subprocess } from 'bun'
 import type { PoolOptions, PostgresAddress } from '../../src/store/postgres/pools.ts'
 import { PostgresPool } from '../../src/store/postgres/pools.ts'
+import { freePort } from './free-port.ts'
 import { missing, owner, programs } from './postgres-programs.ts'
 
 const START_MS_MAX = 60_000
@@ -53,13 +54,6 @@ export interface TestPostgres {
   /** Starts the server again after a crash. */
   startAgain(): Promise<void>
   stop(): Promise<void>
-}
-
-/** A port that nothing listens on. */
-export function freePort(): number {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  listener.stop(true)
-  return listener.port
 }
 
 const FOLDER = /^weir-pg-(\d+)-/
