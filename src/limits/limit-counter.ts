@@ -3,13 +3,14 @@
 
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
+import type { CountedCall } from './limit-owner.ts'
 import type { LimitedCall, LimitedCaller } from './limited-call.ts'
 import type { LimitAdmission, LimitRefusal, Quota } from './limits.ts'
 
 export interface LimitCounter {
   setRules(rows: readonly LimitRow[]): void
   admit(subject: LimitedCall, nowMs: number): LimitAdmission | Promise<LimitAdmission>
-  admitRest(subject: LimitedCall, counted: LimitedCall, nowMs: number): LimitAdmission | Promise<LimitAdmission>
+  admitRest(subject: LimitedCall, counted: CountedCall, nowMs: number): LimitAdmission | Promise<LimitAdmission>
   refusalOfKey(who: LimitedCaller, nowMs: number): LimitRefusal | undefined
   refusalOfCall(subject: LimitedCall, nowMs: number): LimitRefusal | undefined | Promise<LimitRefusal | undefined>
   quotasOfKey(who: LimitedCaller, nowMs: number): readonly Quota[] | Promise<readonly Quota[]>

@@ -102,6 +102,13 @@ export class LimitOwner {
   }
 }
 
+/** A call that was admitted before, as it was then. */
+export interface CountedCall {
+  readonly call: LimitedCall
+  /** The rules of that time. */
+  readonly rules: LimitRuleSet
+}
+
 /** The limits that apply to the calls of one key for one model. Built once for many calls that are alike. */
 export interface LimitPlan {
   /** Undefined if no rule depends on the model. */

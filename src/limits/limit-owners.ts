@@ -4,7 +4,7 @@
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import { plainNames } from '../base/text/rule-names.ts'
-import type { LimitOwnerName, LimitPlan, LimitPlanShape } from './limit-owner.ts'
+import type { CountedCall, LimitOwnerName, LimitPlan, LimitPlanShape } from './limit-owner.ts'
 import { isPlanFor, KeyLimitOwner, LimitOwner, ModelLimitOwner } from './limit-owner.ts'
 import type { LimitOwnerKind, LimitRule } from './limit-rule.ts'
 import { LimitRuleSet, limitOwnerKinds } from './limit-rule.ts'
@@ -89,11 +89,13 @@ export class LimitOwners {
     return { owners, shape: this.#requestShapeOf(owners, shape.ruleIndexes) }
   }
 
-  /** The limits of a plan that another plan does not have. */
-  planWithout({ owners, shape, ...plan }: LimitPlan, other: LimitPlan): LimitPlan {
-    const fits = shape.ruleIndexes.map((rules, index) => {
-      const counted = other.shape.ruleIndexes[other.owners.indexOf(owners[index]!)] ?? []
-      return rules.filter(at => !counted.includes(at))
+  /** The limits of the plan of a call that have not counted it, when it was admitted by the rules of another time. */
+  planWithout({ owners, shape, ...plan }: LimitPlan, { model }: LimitedCall, { call, rules }: CountedCall): LimitPlan {
+    const fits = shape.ruleIndexes.map((indexes, index) => {
+      const owner = owners[index]!
+      if (owner.kind.perModel && call.model !== model) return indexes
+      const counted = applyingRules(rules.rulesOf(owner.kind, call), call)
+      return indexes.filter(at => !counted.some(rule => rule.isSameRule(owner.rules[at]!)))
     })
     return { ...plan, owners, shape: this.#shapeOf(owners, fits) }
   }
@@ -101,9 +103,9 @@ export class LimitOwners {
   /** A request without a model: limits of requests for any model. Concurrency and days only if a provider is called. */
   #planWithoutModel(subject: LimitedCall, nowMs: number): LimitPlan {
     const { owners, shape, ...plan } = this.plainPlan(subject, nowMs)
-    const applies = ({ countsTokens, countsConcurrency, isOfDay }: LimitRule): boolean =>
-      !countsTokens && (subject.callsProvider === true || !(countsConcurrency || isOfDay))
-    const fits = shape.ruleIndexes.map((rules, index) => rules.filter(at => applies(owners[index]!.rules[at]!)))
+    const fits = shape.ruleIndexes.map((rules, index) =>
+      rules.filter(at => countsWithoutModel(owners[index]!.rules[at]!, subject)),
+    )
     return { ...plan, owners, shape: this.#shapeOf(owners, fits) }
   }
 
@@ -213,6 +215,23 @@ export class LimitOwners {
       this.#saved.delete(name)
     })
   }
+}
+
+const countsWithoutModel = (
+  { countsTokens, countsConcurrency, isOfDay }: LimitRule,
+  { callsProvider }: LimitedCall,
+): boolean => !countsTokens && (callsProvider === true || !(countsConcurrency || isOfDay))
+
+/** Those rules of an owner that count this call. */
+function applyingRules(rules: readonly LimitRule[], call: LimitedCall): readonly LimitRule[] {
+  const { model } = call
+  if (model === null) {
+    return rules.filter(
+      rule => !rule.dependsOnModel && rule.appliesTo(call, undefined) && countsWithoutModel(rule, call),
+    )
+  }
+  const names = call.names ?? plainNames(model)
+  return rules.filter(rule => rule.appliesTo(call, names))
 }
 
 const needsLease = ({ countsTokens, countsConcurrency }: LimitRule): boolean => countsTokens || countsConcurrency

@@ -8,7 +8,7 @@ import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
 import type { LimitLease } from './leases.ts'
 import { LimitLeases, noLimitLease } from './leases.ts'
-import type { LimitOwner, LimitPlan } from './limit-owner.ts'
+import type { CountedCall, LimitOwner, LimitPlan } from './limit-owner.ts'
 import { LimitOwners } from './limit-owners.ts'
 import type { LimitRule } from './limit-rule.ts'
 import { LimitRuleSet } from './limit-rule.ts'
@@ -30,6 +30,8 @@ interface Admitted {
   readonly admitted: true
   readonly quotas: readonly Quota[]
   readonly lease: LimitLease
+  /** The rules that have counted the call. */
+  readonly rules: LimitRuleSet
 }
 
 export type LimitAdmission = Admitted | LimitRefusal
@@ -47,6 +49,8 @@ export interface LimitPlans {
   readonly plan: LimitPlan
   /** The limits that have not counted the call yet. */
   readonly rest: LimitPlan
+  /** All rules at that time. */
+  readonly rules: LimitRuleSet
 }
 
 /** Hears of each use of a day limit: the time in which the whole limit refills it. Negative for a refund. */
@@ -91,15 +95,14 @@ export class Limits {
   }
 
   /**
-   * Admits a call again whose model has got another name or more names since `counted`: only limits that have not
-   * counted the call check and count it now. The lease is for these limits alone.
+   * Admits a call again whose model has got other names since `counted`, or whose rules have changed: only limits that have
+   * not counted the call check and count it now. The lease is for these limits alone.
    */
-  admitRest(subject: LimitedCall, counted: LimitedCall, nowMs: number): LimitAdmission {
+  admitRest(subject: LimitedCall, counted: CountedCall, nowMs: number): LimitAdmission {
     const clockMs = this.#advance(nowMs)
-    const before = this.#owners.planFor(counted, clockMs)
     const plan = this.#owners.planFor(subject, clockMs)
     if ('tooMany' in plan) return tooManyModels(plan.tooMany)
-    const rest = 'tooMany' in before ? plan : this.#owners.planWithout(plan, before)
+    const rest = this.#owners.planWithout(plan, subject, counted)
     return (
       this.#refusal(rest, subject.tokens, clockMs) ?? {
         ...this.#take(rest, subject.tokens, clockMs),
@@ -108,16 +111,15 @@ export class Limits {
     )
   }
 
-  /** The limits of a call, for counting them elsewhere; those of `counted` have counted it before. */
-  plansOf(subject: LimitedCall, counted: LimitedCall | undefined, nowMs: number): LimitPlans | LimitRefusal {
+  /** The limits of a call, for counting them elsewhere; some have counted it before. */
+  plansOf(subject: LimitedCall, counted: CountedCall | undefined, nowMs: number): LimitPlans | LimitRefusal {
     const clockMs = this.#advance(nowMs)
     this.#owners.sweep(clockMs)
     this.#leases.reap(clockMs)
-    const before = counted && this.#owners.planFor(counted, clockMs)
     const plan = this.#owners.planFor(subject, clockMs)
     if ('tooMany' in plan) return tooManyModels(plan.tooMany)
-    if (before === undefined || 'tooMany' in before) return { plan, rest: plan }
-    return { plan, rest: this.#owners.planWithout(plan, before) }
+    const rest = counted === undefined ? plan : this.#owners.planWithout(plan, subject, counted)
+    return { plan, rest, rules: this.#owners.ruleSet }
   }
 
   /** The limits of a key that do not depend on the model, for looking at them elsewhere. */
@@ -125,11 +127,15 @@ export class Limits {
     return this.#owners.plainPlan(who, this.#advance(nowMs))
   }
 
-  /** Counts a call that was admitted elsewhere, whether it fits here or not. */
-  count(plan: LimitPlan, tokens: number, nowMs: number): LimitLease {
+  /**
+   * Counts a call that was admitted elsewhere, whether it fits here or not. If the rules have changed since its plan was
+   * made, the plan means other rules now, and nothing is counted.
+   */
+  count({ rest, rules }: LimitPlans, tokens: number, nowMs: number): LimitLease {
+    if (rules !== this.#owners.ruleSet) return noLimitLease
     const clockMs = this.#advance(nowMs)
-    for (const owner of plan.owners) owner.refill(clockMs)
-    return this.#take(plan, tokens, clockMs).lease
+    for (const owner of rest.owners) owner.refill(clockMs)
+    return this.#take(rest, tokens, clockMs).lease
   }
 
   /** The limit of requests that refuses any call of the key at this moment. Counts nothing. */
@@ -221,7 +227,7 @@ export class Limits {
       }
     }
     const lease = shape.needsLease ? this.#leases.open(plan, tokens, clockMs) : noLimitLease
-    return { admitted: true, quotas: tightest(owners, shape.ruleIndexes), lease }
+    return { admitted: true, quotas: tightest(owners, shape.ruleIndexes), lease, rules: this.#owners.ruleSet }
   }
 
   #noteDayUse(owner: LimitOwner, rule: LimitRule, units: number): void {

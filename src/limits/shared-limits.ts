@@ -19,7 +19,7 @@ import { restoreDayUsage } from './day-usage.ts'
 import type { LimitLease } from './leases.ts'
 import { noLimitLease } from './leases.ts'
 import type { LimitCounter } from './limit-counter.ts'
-import type { LimitOwner, LimitPlan } from './limit-owner.ts'
+import type { CountedCall, LimitOwner, LimitPlan } from './limit-owner.ts'
 import { LimitRule } from './limit-rule.ts'
 import type { LimitedCall, LimitedCaller } from './limited-call.ts'
 import type { LimitAdmission, LimitPlans, LimitRefusal, Quota } from './limits.ts'
@@ -96,7 +96,7 @@ export class SharedLimits implements LimitCounter {
     return this.#admit(subject, undefined, nowMs)
   }
 
-  admitRest(subject: LimitedCall, counted: LimitedCall, nowMs: number): LimitAdmission | Promise<LimitAdmission> {
+  admitRest(subject: LimitedCall, counted: CountedCall, nowMs: number): LimitAdmission | Promise<LimitAdmission> {
     return this.#admit(subject, counted, nowMs)
   }
 
@@ -150,7 +150,7 @@ export class SharedLimits implements LimitCounter {
 
   #admit(
     subject: LimitedCall,
-    counted: LimitedCall | undefined,
+    counted: CountedCall | undefined,
     nowMs: number,
   ): LimitAdmission | Promise<LimitAdmission> {
     this.#divide()
@@ -170,7 +170,7 @@ export class SharedLimits implements LimitCounter {
     this.#own.setRules(this.#rows, processes)
   }
 
-  #admitOwn(subject: LimitedCall, counted: LimitedCall | undefined, nowMs: number): LimitAdmission {
+  #admitOwn(subject: LimitedCall, counted: CountedCall | undefined, nowMs: number): LimitAdmission {
     return counted === undefined ? this.#own.admit(subject, nowMs) : this.#own.admitRest(subject, counted, nowMs)
   }
 
@@ -178,7 +178,7 @@ export class SharedLimits implements LimitCounter {
   #admitAway(
     redis: LimitCounters,
     subject: LimitedCall,
-    { counted, nowMs }: { counted: LimitedCall | undefined; nowMs: number },
+    { counted, nowMs }: { counted: CountedCall | undefined; nowMs: number },
   ): LimitAdmission {
     const admission = this.#admitOwn(subject, counted, nowMs)
     if (!admission.admitted || admission.lease === noLimitLease) return admission
@@ -193,7 +193,7 @@ export class SharedLimits implements LimitCounter {
   async #admitShared(
     redis: LimitCounters,
     plans: LimitPlans,
-    { subject, counted, nowMs }: { subject: LimitedCall; counted: LimitedCall | undefined; nowMs: number },
+    { subject, counted, nowMs }: { subject: LimitedCall; counted: CountedCall | undefined; nowMs: number },
   ): Promise<LimitAdmission> {
     const limits = limitsOf(redis, plans, subject.tokens)
     const reply = await redis.admit(ratesOf(limits), placesOf(limits)).catch(() => 'failed' as const)
@@ -204,9 +204,10 @@ export class SharedLimits implements LimitCounter {
       this.#rememberRefusal(subject, read, nowMs)
       return refusalBy(read.filter(({ isNew }) => isNew))!
     }
-    const own = this.#own.count(plans.rest, subject.tokens, nowMs)
+    const own = this.#own.count(plans, subject.tokens, nowMs)
+    const { rules } = plans
     const quotas = tightestOf(read)
-    if (own === noLimitLease) return { admitted: true, quotas, lease: noLimitLease }
+    if (!plans.rest.shape.needsLease) return { admitted: true, quotas, lease: noLimitLease, rules }
     const takes = limits
       .filter(({ rule }) => !rule.countsConcurrency)
       .map(({ owner, rule, key, count, isNew }, at) => {
@@ -214,7 +215,7 @@ export class SharedLimits implements LimitCounter {
       })
       .filter(({ rule, isNew }) => isNew && rule.countsTokens)
     const places = placesOf(limits).map(({ key }) => key)
-    return { admitted: true, quotas, lease: this.#open({ redis, own, takes, places, sinceMs: nowMs }) }
+    return { admitted: true, quotas, rules, lease: this.#open({ redis, own, takes, places, sinceMs: nowMs }) }
   }
 
   /** What Redis says about limits, without counting; undefined if it says nothing. */
@@ -330,7 +331,11 @@ class SharedLease implements LimitLease {
 }
 
 /** All limits of a call, in the order of its plan. */
-function limitsOf(redis: LimitCounters, { plan, rest }: LimitPlans, tokens: number): readonly CallLimit[] {
+function limitsOf(
+  redis: LimitCounters,
+  { plan, rest }: Pick<LimitPlans, 'plan' | 'rest'>,
+  tokens: number,
+): readonly CallLimit[] {
   return plan.owners.flatMap((owner, index) =>
     plan.shape.ruleIndexes[index]!.map(at => {
       const isNew = rest.shape.ruleIndexes[index]!.includes(at)

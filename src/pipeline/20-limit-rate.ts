@@ -7,6 +7,7 @@ import { MINUTE_MS } from '../base/time.ts'
 import { estimateTokens } from '../billing/price.ts'
 import { joinLeases, noLimitLease } from '../limits/leases.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
+import type { CountedCall } from '../limits/limit-owner.ts'
 import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
 import type { LimitAdmission, LimitRefusal, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/neutral/call.ts'
@@ -21,7 +22,7 @@ export interface LimitRateParts {
 /** What a call asks of the limits. */
 export interface CallDemand extends Pick<LimitedCall, 'model' | 'names' | 'callsProvider'> {
   readonly tokens: number
-  /** How the call was admitted before its model got other names. What has counted it then does not count it again. */
+  /** How the call was admitted before the names of its model or the rules changed. What counted it does not do so again. */
   readonly counted?: { readonly permit: Permit; readonly demand: CallDemand }
 }
 
@@ -68,20 +69,28 @@ const limitedCallOf = (caller: CountedKey, { model, names, callsProvider, tokens
   tokens,
 })
 
+/** Its caller may have had another tier or other rights then. */
+function countedCallOf({ counted }: CallDemand): CountedCall | undefined {
+  if (counted?.permit.rules === undefined) return undefined
+  const { caller, rules } = counted.permit
+  return { call: limitedCallOf(caller, counted.demand), rules }
+}
+
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
   const permitOf = (admission: LimitAdmission, caller: Caller, { counted }: CallDemand): Permit => {
     if (!admission.admitted) throw refusalOf(admission, caller.keyId)
-    const { quotas, lease } = admission
-    return { caller, quotas, lease: counted === undefined ? lease : joinLeases(counted.permit.lease, lease) } as Permit
+    const { quotas, lease, rules } = admission
+    const all = counted === undefined ? lease : joinLeases(counted.permit.lease, lease)
+    return { caller, quotas, lease: all, rules } as Permit
   }
   return function limitRate(caller, demand) {
-    const { counted } = demand
+    const counted = countedCallOf(demand)
     const admission =
       counted === undefined
         ? limits.admit(limitedCallOf(caller, demand), nowMs())
-        : limits.admitRest(limitedCallOf(caller, demand), limitedCallOf(caller, counted.demand), nowMs())
+        : limits.admitRest(limitedCallOf(caller, demand), counted, nowMs())
     if (admission instanceof Promise) return admission.then(admitted => permitOf(admitted, caller, demand))
     return permitOf(admission, caller, demand)
   }
@@ -94,7 +103,7 @@ export function buildCheckLimits({ limits, nowMs }: LimitRateParts): LimitRate {
     const quotas = await limits.quotasOfCall(subject, nowMs())
     const refused = await limits.refusalOfCall(subject, nowMs())
     if (refused !== undefined) throw refusalOf({ ...refused, quotas }, caller.keyId)
-    return { caller, quotas, lease: noLimitLease } as Permit
+    return { caller, quotas, lease: noLimitLease, rules: undefined } as Permit
   }
 }
 

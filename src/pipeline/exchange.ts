@@ -13,6 +13,7 @@ import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import type { GateLease } from '../limits/gate.ts'
 import type { LimitLease } from '../limits/leases.ts'
+import type { LimitRuleSet } from '../limits/limit-rule.ts'
 import type { Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Conversation } from '../protocols/neutral/conversation.ts'
@@ -80,6 +81,8 @@ export type Permit = Brand<
     readonly quotas: readonly Quota[]
     /** What the call has taken from its limits, and returns when it is over. */
     readonly lease: LimitLease
+    /** The rules that have counted the call. Undefined if it was not counted. */
+    readonly rules: LimitRuleSet | undefined
   },
   'Permit'
 >

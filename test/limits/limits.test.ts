@@ -5,6 +5,8 @@ import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { plainNames } from '../../src/base/text/rule-names.ts'
 import { joinLeases } from '../../src/limits/leases.ts'
+import type { CountedCall } from '../../src/limits/limit-owner.ts'
+import type { LimitedCall } from '../../src/limits/limited-call.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import type { LimitRow } from '../../src/store/rules/rules.ts'
 import { concurrency, howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
@@ -35,8 +37,10 @@ describe('a model whose names change', () => {
       row(4, { ...concurrency(9), model: 'server/*' }),
     )
     const [before, after] = [subject({ model: 'x', names: old }), subject({ model: 'server/x', names: found })]
-    const first = leaseOf(limits.admit(before, 0))
-    const rest = limits.admitRest(after, before, 0)
+    const admitted = limits.admit(before, 0)
+    const first = leaseOf(admitted)
+    const { rules } = admitted as typeof admitted & { admitted: true }
+    const rest = limits.admitRest(after, { call: before, rules }, 0)
     const left = limits.quotasOfCall(after, 0).map(({ limit, remaining }) => [limit, remaining])
     expect(left.toSorted(([a], [b]) => a! - b!)).toEqual([
       [2, 1],
@@ -49,11 +53,57 @@ describe('a model whose names change', () => {
     both.release()
     both.release()
     expect(limits.quotasOfCall(after, 0).find(({ resource }) => resource === 'concurrency')?.remaining).toBe(9)
-    expect(limits.admitRest(after, after, 0)).toMatchObject({ admitted: true }) // nothing more to count
+    expect(limits.admitRest(after, { call: after, rules }, 0)).toMatchObject({ admitted: true }) // nothing more to count
     expect(limits.quotasOfCall(after, 0).find(({ limit }) => limit === 5)?.remaining).toBe(4)
     for (let calls = 0; calls < 1; calls++) expect(limits.admit(after, 0).admitted).toBe(true)
-    expect(limits.admitRest(after, before, 0)).toMatchObject({ admitted: false, by: { limit: 2 } })
+    expect(limits.admitRest(after, { call: before, rules }, 0)).toMatchObject({ admitted: false, by: { limit: 2 } })
     expect(limits.quotasOfCall(after, 0).find(({ limit }) => limit === 3)?.remaining).toBe(1) // none or all
+  })
+})
+
+describe('a call that is admitted again because the configuration has changed', () => {
+  const countedBy = (limits: Limits, call: LimitedCall): CountedCall => {
+    const admitted = limits.admit(call, 0)
+    if (!admitted.admitted) throw new Error('refused')
+    return { call, rules: admitted.rules }
+  }
+  const left = (limits: Limits, call: LimitedCall) =>
+    Object.fromEntries(limits.quotasOfCall(call, 0).map(({ limit, remaining }) => [limit, remaining]))
+
+  test('is counted by a limit that is new, and not again by those that stay', () => {
+    const limits = limitsOf(row(1, requests(5)))
+    const call = subject({ model: 'x' })
+    const counted = countedBy(limits, call)
+    limits.setRules([row(1, requests(5)), row(2, requests(1)), row(3, { ...requests(7), per: ['key', 'model'] })])
+    expect(limits.admitRest(call, counted, 0)).toMatchObject({ admitted: true })
+    expect(left(limits, call)).toMatchObject({ 1: 0, 5: 4, 7: 6 })
+    expect(limits.admit(call, 0)).toMatchObject({ admitted: false, by: { limit: 1 } })
+  })
+
+  test('is counted by the limits of its new tier', () => {
+    const limits = limitsOf(row(1, { ...requests(5), tier: 'free' }), row(2, { ...requests(2), tier: 'pro' }))
+    const counted = countedBy(limits, subject({ model: 'x', tier: 'free' }))
+    const after = subject({ model: 'x', tier: 'pro' })
+    expect(limits.admitRest(after, counted, 0)).toMatchObject({ admitted: true })
+    expect(left(limits, after)).toMatchObject({ 2: 1 })
+  })
+
+  test('is refused by a limit that is new and has nothing left', () => {
+    const limits = limitsOf(row(1, requests(5)))
+    const call = subject({ model: 'x' })
+    const counted = countedBy(limits, call)
+    limits.setRules([row(1, requests(5)), row(2, requests(1))])
+    expect(limits.admit(call, 0).admitted).toBe(true)
+    expect(limits.admitRest(call, counted, 0)).toMatchObject({ admitted: false, by: { limit: 1 } })
+  })
+
+  test('is counted once by a limit whose amount was changed', () => {
+    const limits = limitsOf(row(1, requests(5)))
+    const call = subject({ model: 'x' })
+    const counted = countedBy(limits, call)
+    limits.setRules([row(1, requests(10))])
+    expect(limits.admitRest(call, counted, 0)).toMatchObject({ admitted: true })
+    expect(left(limits, call)).toMatchObject({ 10: 8 }) // the part that was used stays the same
   })
 })
 

@@ -31,6 +31,7 @@ import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
 import type { Model } from '../../src/upstreams/provider.ts'
 import { defaultTimeouts } from '../../src/upstreams/timeouts.ts'
+import { requests, row } from '../limits/rows.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 
@@ -160,7 +161,7 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
       const caller = await authenticate({ header, query: () => null, address: () => '', endpoint: 'chat' })
       return limits.quotasOfKey(limitedKeyOf(caller), 0).find(({ resource }) => resource === 'requests')!.remaining
     }
-    return { call, seen, left }
+    return { call, seen, left, limits }
   }
   const heldCount = async (): Promise<number> =>
     Number((await pool.transact(postgresQuery<{ n: bigint }>('SELECT count(*) AS n FROM hold').get()))!.n)
@@ -195,6 +196,14 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
     )
     expect(await call()).toBe('answered')
     expect(seen).toMatchObject({ forwarded: 3, refreshes: 2 })
+  })
+
+  test('is counted by a limit that was set meanwhile', async () => {
+    const { call, seen, limits } = await openProcess()
+    await pool.runScript("UPDATE tier SET price_per_mille = 2000 WHERE name = 'free'")
+    seen.onRefresh = async () => limits.setRules([row(1, requests(1))])
+    expect([await call(), await call()]).toEqual(['answered', 'qpm_exceeded'])
+    expect(seen).toMatchObject({ forwarded: 1, refreshes: 1 })
   })
 
   test('waits while the configuration changes again and again, and is refused if that does not end', async () => {
