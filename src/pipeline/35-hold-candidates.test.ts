@@ -119,6 +119,7 @@ test('the hold covers each candidate that is left', async () => {
       expect(cap ?? 0).toBeLessThanOrEqual(own.outputTokensMax)
     }
   }
-  await fc.assert(fc.asyncProperty(holdCases, checkCoverage), { numRuns: 2_000 })
+  // About two of a hundred cases are capped: so many are drawn that chance alone never leaves too few of them.
+  await fc.assert(fc.asyncProperty(holdCases, checkCoverage), { numRuns: 5_000 })
   expect(Math.min(held.all, held.narrowed, held.capped)).toBeGreaterThan(20)
 })

@@ -10,7 +10,7 @@ import { FaultGateway, HEALTHY_TEXT } from './gateway.ts'
 import type { RecordedRun } from './run-checks.ts'
 import { checkRun } from './run-checks.ts'
 import type { Runs } from './runs.ts'
-import { recordedRunOf, runCells } from './runs.ts'
+import { ALL_CELLS_MS, recordedRunOf, runCells } from './runs.ts'
 import type { Verdict } from './verdicts.ts'
 import { verdictOn, verdicts } from './verdicts.ts'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   gateway = await FaultGateway.start(cells, { withSecond: true })
   runs = await runCells(gateway, cells)
   records = gateway.records()
-}, 120_000)
+}, ALL_CELLS_MS)
 afterAll(() => gateway.stop())
 
 /** Whether another channel is tried: the caller has received nothing of the first attempt. */

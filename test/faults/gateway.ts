@@ -25,10 +25,12 @@ import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
 import { deadlineMs, eventBytesMax, faultName } from './cells.ts'
+import { SteadyClock } from './steady-clock.ts'
 
 export interface CellRun {
   readonly cell: Cell
   readonly answer: Caller
+  /** By the clock of the gateway. */
   readonly ms: number
   /** The requests of the cell that reached the fake upstream. */
   readonly requests: readonly ReceivedRequest[]
@@ -50,10 +52,18 @@ const model = {
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }
 
-/** Shorter than the deadline of an answer, as in production. */
-const times = { connectSeconds: 1, tlsSeconds: 1 }
+/** For an address that fails: shorter than the deadline of an answer, as in production. */
+const faultyTimes = { connectSeconds: 1, tlsSeconds: 1 }
+/** Any other address is reached, however long a slow machine takes. These times are not those of the steady clock. */
+const usualTimes = { connectSeconds: 60, tlsSeconds: 60 }
 
-function writeProvider(folder: string, id: string, dialect: Dialect): void {
+interface ProviderSource {
+  readonly id: string
+  readonly dialect: Dialect
+  readonly times: object
+}
+
+function writeProvider(folder: string, { id, dialect, times }: ProviderSource): void {
   const provider = {
     id,
     name: id,
@@ -75,6 +85,7 @@ const healthyProviderOf = (dialect: Dialect): string => `well-${dialect}`
 
 export class FaultGateway {
   readonly harness: Harness
+  readonly #clock: SteadyClock
   readonly #key: string
   readonly #withSecond: boolean
   readonly #cells: ReadonlyMap<number, Cell>
@@ -88,6 +99,7 @@ export class FaultGateway {
 
   private constructor(harness: Harness, parts: Parts & { readonly key: string }) {
     this.harness = harness
+    this.#clock = parts.clock
     this.#key = parts.key
     this.#withSecond = parts.withSecond
     this.#cells = new Map(parts.cells.map(cell => [cell.number, cell]))
@@ -99,11 +111,17 @@ export class FaultGateway {
   static async start(cells: readonly Cell[], { withSecond = false }: StartOptions = {}): Promise<FaultGateway> {
     const folder = mkdtempSync(join(tmpdir(), 'weir-faults-'))
     const addresses = await openFaultyAddresses(cells)
-    for (const cell of cells) writeProvider(folder, providerOf(cell), cell.upstream)
-    for (const dialect of dialects) writeProvider(folder, healthyProviderOf(dialect), dialect)
+    for (const cell of cells) {
+      const times = cell.fault.by === 'place' ? faultyTimes : usualTimes
+      writeProvider(folder, { id: providerOf(cell), dialect: cell.upstream, times })
+    }
+    for (const dialect of dialects)
+      writeProvider(folder, { id: healthyProviderOf(dialect), dialect, times: usualTimes })
+    const clock = new SteadyClock()
     const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
     const harness = await startHarness({
       world: {
+        clock,
         attemptTimes,
         eventBytesMax,
         pause: ms => Bun.sleep(ms * PAUSE_SCALE),
@@ -131,23 +149,23 @@ export class FaultGateway {
       })
     }
     const key = await harness.key({ qpm: 100_000, credit: CREDIT_USD })
-    return new FaultGateway(harness, { cells, addresses, folder, key, withSecond })
+    return new FaultGateway(harness, { cells, addresses, folder, clock, key, withSecond })
   }
 
   async run(cell: Cell): Promise<CellRun> {
     this.#latest = cell
     const contentArrived = Promise.withResolvers<void>()
     this.#shown.set(cell.number, contentArrived)
-    const startMs = performance.now()
+    const startMs = this.#clock.nowMs()
     const answer = this.ask(cell)
     await answer
-      .until(({ body }) => body.length > 0, 'the caller has received something', WAIT_MS)
+      .until(({ body }) => body.length > 0, 'the caller has received something')
       .finally(() => contentArrived.resolve())
-    await answer.whole(WAIT_MS)
+    await answer.whole()
     return {
       cell,
       answer: answer,
-      ms: performance.now() - startMs,
+      ms: this.#clock.nowMs() - startMs,
       requests: this.#requests.get(cell.number) ?? [],
       isEnded: this.#ended.has(cell.number),
       wasGated: this.#gated.has(cell.number),
@@ -193,6 +211,7 @@ export class FaultGateway {
 
   async stop(): Promise<void> {
     await this.harness.stop()
+    this.#clock.stop()
     for (const address of this.#places) await address.stop()
     rmSync(this.#folder, { recursive: true, force: true })
   }
@@ -216,7 +235,7 @@ export class FaultGateway {
     this.#requests.set(number, [...(this.#requests.get(number) ?? []), request])
     for (const step of script.steps(request)) {
       if (step.kind === 'end') this.#ended.add(number)
-      yield step
+      yield step.kind === 'wait' ? gate(this.#clock.sleep(step.ms)) : step
       if (gated && step.kind === 'chunk' && FIRST_CONTENT.test(Buffer.from(step.bytes).toString('latin1', 0, 4_096))) {
         this.#gated.add(number)
         yield gate(this.#shown.get(number)!.promise)
@@ -243,6 +262,7 @@ interface Parts {
   readonly cells: readonly Cell[]
   readonly addresses: ReadonlyMap<string, FaultyAddress>
   readonly folder: string
+  readonly clock: SteadyClock
 }
 
 /** Shortens the pauses between two attempts on the same channel. */
@@ -250,7 +270,8 @@ const PAUSE_SCALE = 0.02
 /** The question, which a healthy upstream echoes as its answer. */
 export const HEALTHY_TEXT = 'Say something'
 const CREDIT_USD = '1000000'
-const WAIT_MS = deadlineMs * 2 + 10_000
+/** Longer than the gateway waits for a name. */
+const NAME_SERVER_MS = 60_000
 
 /** The beginning of the answers in fault scripts. */
 const FIRST_CONTENT = /Hel/
@@ -271,7 +292,7 @@ function upstreamNetwork(addresses: Parts['addresses']): Pick<Runtime, 'upstream
   const ca = all.find(({ authority }) => authority !== undefined)?.authority
   const servers = new Map(all.map(({ origin, nameServer }) => [new URL(origin).hostname, nameServer]))
   const resolve = async (name: string): Promise<readonly string[]> => {
-    const resolver = new Resolver({ timeout: WAIT_MS, tries: 1 })
+    const resolver = new Resolver({ timeout: NAME_SERVER_MS, tries: 1 })
     resolver.setServers([servers.get(name)!])
     return await resolver.resolve4(name)
   }

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { errorMidStream } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
-import { scripted, wait } from '../../tools/fake-upstream/script.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Client, Way } from '../dialects/clients/client.ts'
 import { generativeAi } from '../dialects/clients/google-legacy.ts'
 import { clients } from '../dialects/clients/list.ts'
@@ -22,7 +22,7 @@ import { FaultGateway, modelOf, providerOf } from './gateway.ts'
 import type { RecordedRun } from './run-checks.ts'
 import { checkRun } from './run-checks.ts'
 import type { Runs } from './runs.ts'
-import { listenForUnhandled, recordedRunOf, runCells } from './runs.ts'
+import { ALL_CELLS_MS, listenForUnhandled, recordedRunOf, runCells } from './runs.ts'
 import type { VerdictName } from './verdicts.ts'
 import { unusedVerdicts, verdictOn } from './verdicts.ts'
 
@@ -57,7 +57,7 @@ beforeAll(async () => {
   runs = await runCells(gateway, cells)
   records = gateway.records()
   replay = startReplay()
-}, 120_000)
+}, ALL_CELLS_MS)
 
 afterAll(async () => {
   await replay.stop()
@@ -109,11 +109,19 @@ async function readBySdks(run: RecordedRun): Promise<void> {
   }
 }
 
-/** Waits before each chunk, so that the caller gets the first event before the last one is sent. */
+/** Sends each chunk when the gateway has passed on the one before, so that the caller has content before the error. */
 const slowly = (inner: Script): Script =>
   scripted(function* steps(request) {
-    for (const step of inner.steps(request)) yield* step.kind === 'chunk' ? [wait(20), step] : [step]
+    for (const step of inner.steps(request)) {
+      if (step.kind === 'chunk') yield gate(untilProcessed())
+      yield step
+    }
   })
+
+/** When other requests are answered, the gateway has processed what came before them. */
+async function untilProcessed(): Promise<void> {
+  for (let round = 0; round < 5; round++) await fetch(`${gateway.harness.url}/health/live`)
+}
 
 test('P8: the SDK that takes an error event for an answer gets an event that it cannot parse', async () => {
   const { harness } = gateway

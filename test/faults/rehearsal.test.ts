@@ -3,6 +3,8 @@
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { faultIds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
 import { requestOf } from '../dialects/raw-callers.ts'
 import type { Caller } from '../forwarding/caller.ts'
@@ -59,19 +61,23 @@ async function startFakeUpstreamProcess(...args: readonly string[]): Promise<Fak
 
 interface Scenario {
   readonly harness: Harness
-  ask(caller: 'openai-chat' | 'anthropic-messages', model: string, stream: boolean): Promise<Caller>
+  ask(caller: 'openai-chat' | 'anthropic-messages', model: string, stream: boolean): Caller
+  /** The upstream has been silent for longer than it may be. */
+  passTime(): void
 }
 
 async function withGateway(upstream: FakeUpstreamProcess, check: (scenario: Scenario) => Promise<void>): Promise<void> {
-  const attemptTimes = { firstContentMs: 500, betweenChunksMs: 500 }
-  const world = { attemptTimes, pause: () => Promise.resolve() }
+  let skewMs = 0
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
+  const world = { clock, pause: () => Promise.resolve() }
   const env = { ...upstream.env, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' }
   const harness = await startHarness({ env, world })
   const key = await harness.key()
   try {
     await check({
       harness,
-      ask: (caller, model, stream) => openRaw(harness.url, requestOf(caller, key, { model, stream })).whole(),
+      ask: (caller, model, stream) => openRaw(harness.url, requestOf(caller, key, { model, stream })),
+      passTime: () => void (skewMs += bounds.betweenChunksMsMax),
     })
   } finally {
     await harness.stop()
@@ -80,18 +86,23 @@ async function withGateway(upstream: FakeUpstreamProcess, check: (scenario: Scen
 
 describe('weir fake-upstream rehearses', () => {
   test('a pause in the middle of each stream', async () => {
-    const upstream = await startFakeUpstreamProcess('--fault', 'F14', '--scale', '0.02')
+    const upstream = await startFakeUpstreamProcess('--fault', 'F14', '--scale', '0.5')
     expect(Object.keys(upstream.env).sort()).toEqual([
       ...['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'ARK_API_KEY', 'ARK_BASE_URL'],
       ...['GEMINI_API_KEY', 'GEMINI_BASE_URL', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
     ])
-    await withGateway(upstream, async ({ harness, ask }) => {
-      const streamed = await ask('openai-chat', 'openai/gpt-4o-mini', true)
+    await withGateway(upstream, async ({ harness, ask, passTime }) => {
+      const cut = async (caller: Caller): Promise<Caller> => {
+        await caller.until(({ text }) => text.includes('Hel'), 'the first chunk has arrived')
+        passTime()
+        return await caller.whole()
+      }
+      const streamed = await cut(ask('openai-chat', 'openai/gpt-4o-mini', true))
       expect(eventsOf(streamed.body).at(-2)).toContain('upstream_too_slow')
-      const foreign = await ask('anthropic-messages', 'google/gemini-2.5-flash', true)
+      const foreign = await cut(ask('anthropic-messages', 'google/gemini-2.5-flash', true))
       expect(foreign.text).toContain('event: error')
       // The fault concerns streams only.
-      expect((await ask('openai-chat', 'openai/gpt-4o-mini', false)).status).toBe(200)
+      expect((await ask('openai-chat', 'openai/gpt-4o-mini', false).whole()).status).toBe(200)
       await harness.idle()
       expect(harness.records()).toMatchObject([
         { outcome: 'over_bound', error: 'upstream_too_slow' },
@@ -99,18 +110,18 @@ describe('weir fake-upstream rehearses', () => {
         { outcome: 'completed' },
       ])
     })
+    expect(await upstream.end('SIGTERM')).toBe(0) // then all of its output has been read
     const output = upstream.output()
     expect(output).toContain('It commits F14 pause between chunks.')
     expect(output).toContain('POST /v1/chat/completions: F14 a pause between two chunks, beyond idle\n')
     expect(output).toContain('POST /v1/chat/completions: answered\n')
-    expect(await upstream.end('SIGTERM')).toBe(0)
   })
 
   test('a rate limit on every second call', async () => {
     const upstream = await startFakeUpstreamProcess('--fault', 'F34 429 with seconds', '--every', '2')
     await withGateway(upstream, async ({ harness, ask }) => {
       for (let calls = 0; calls < 3; calls++) {
-        expect((await ask('openai-chat', 'openai/gpt-4o-mini', calls > 1)).status).toBe(200)
+        expect((await ask('openai-chat', 'openai/gpt-4o-mini', calls > 1).whole()).status).toBe(200)
       }
       await harness.idle()
       expect(harness.records()).toMatchObject([{ attempts: 1 }, { attempts: 2 }, { attempts: 2 }])
@@ -121,7 +132,7 @@ describe('weir fake-upstream rehearses', () => {
   test('a provider that cannot be reached', async () => {
     const upstream = await startFakeUpstreamProcess('--fault', 'F1')
     await withGateway(upstream, async ({ ask }) => {
-      expect((await ask('openai-chat', 'openai/gpt-4o-mini', true)).status).toBe(502)
+      expect((await ask('openai-chat', 'openai/gpt-4o-mini', true).whole()).status).toBe(502)
     })
   })
 })

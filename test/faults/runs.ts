@@ -10,6 +10,9 @@ import { recordOf } from './gateway.ts'
 import type { RecordedRun } from './run-checks.ts'
 import { LARGE } from './run-checks.ts'
 
+/** A run of all cells that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
+export const ALL_CELLS_MS = 1_800_000
+
 /** Few cells at once, because they share one thread with the gateway and its upstream. */
 const PARALLEL = 8
 

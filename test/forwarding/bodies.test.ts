@@ -172,17 +172,6 @@ describe('stored bodies', () => {
   })
 })
 
-async function retried<T>(read: () => Promise<T>): Promise<T> {
-  for (let round = 0; ; round++) {
-    try {
-      return await read()
-    } catch (fault) {
-      if (round === 200) throw fault
-      await new Promise(resolve => setTimeout(resolve, 5))
-    }
-  }
-}
-
 test("an upstream that sends the gateway's own key back does not have it stored", async () => {
   harness.upstream.plan(
     scripted(request => {
@@ -191,7 +180,7 @@ test("an upstream that sends the gateway's own key back does not have it stored"
     }),
   )
   const answer = await chat(harness, key, bodyOf())
-  const sent = await retried(() => storedBodies(idOf(answer)))
+  const sent = await storedBodies(idOf(answer)) // a call with a hold is settled before its answer, and stored with that
   expect(sent.answer).toContain('so it was Bearer [secret]')
   expect(sent.answer).not.toContain(upstreamKey)
 })

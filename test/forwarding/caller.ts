@@ -200,6 +200,17 @@ export async function standstill(request: ReceivedRequest): Promise<number> {
   return seen
 }
 
+/**
+ * Fails if this process needs more memory. Garbage does not count, but its memory returns to the system a moment after it
+ * was collected.
+ */
+export async function memoryWithin(bytesMax: number): Promise<void> {
+  await until(() => {
+    Bun.gc(true)
+    return process.memoryUsage().rss < bytesMax
+  }, `this process needs less than ${bytesMax} bytes`)
+}
+
 /** A stream without the gateway's own comment blocks. */
 export function withoutComments(body: Buffer | string): string {
   return body

@@ -6,12 +6,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
 import { pausedStream, plain, silence, streamed } from '../../tools/fake-upstream/answers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { hello, startHarness, until } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import type { Caller } from './caller.ts'
 import { errorOf, eventsOf, model, openCall } from './caller.ts'
+import { holdTimers } from './held-timers.ts'
 import { after, done } from './wire.ts'
 
 /** Runs a gateway on a folder that outlives it, so that the test can read what it left behind. */
@@ -71,12 +73,17 @@ describe('within the drain window', () => {
   })
 
   test('a call that fails gets its error', async () => {
-    await onFolder({ world: { attemptTimes: { firstContentMs: 200, betweenChunksMs: 200 } } }, async harness => {
+    const limitMs = 60_000
+    let skewMs = 0
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
+    const attemptTimes = { firstContentMs: limitMs, betweenChunksMs: limitMs }
+    await onFolder({ world: { clock, attemptTimes } }, async harness => {
       harness.upstream.plan(silence())
       const received = harness.upstream.nextRequest()
       const caller = openCall(harness, await harness.key(), {})
       await received
       const drained = harness.gateway.drain()
+      skewMs = limitMs
       await ended(caller)
       expect([caller.status, caller.isWhole]).toEqual([504, true])
       await drained
@@ -123,6 +130,9 @@ describe('within the drain window', () => {
   })
 })
 
+/** So long the gateway still answers on open connections; then it closes those that are idle (src/boot/drain.ts). */
+const LAST_CALLS_MS = 1_000
+
 describe('after the stop signal', () => {
   /** Sends requests one after the other on one connection and returns each complete answer. */
   function keepAlive(harness: Harness, key: string) {
@@ -155,20 +165,28 @@ describe('after the stop signal', () => {
       const [used, idle] = [keepAlive(harness, key), keepAlive(harness, key)]
       for (const connection of [used, idle]) expect(await connection.send()).toStartWith('HTTP/1.1 200')
       expect(await ready(harness)).toBe(200)
-      const drained = harness.gateway.drain(600)
+      const drained = harness.gateway.drain(3_600_000)
       expect(await ready(harness)).toBe(503)
       const answer = await used.send()
       expect(answer).toStartWith('HTTP/1.1 200')
       expect(answer.toLowerCase()).toContain('connection: close')
       await until(() => used.isClosed(), 'its connection is closed')
       expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+      void harness.gateway.drain() // a second drain ends the delay
       await drained
       expect(harness.openHolds()).toBe(0)
       idle.close()
     })
   })
 
+  test('the delay ends by itself', async () => {
+    await onFolder({}, async harness => {
+      expect(await harness.gateway.drain(50)).toBeUndefined()
+    })
+  })
+
   test('a call that arrives later on an open connection is answered', async () => {
+    const lastCalls = holdTimers(LAST_CALLS_MS)
     await onFolder({}, async harness => {
       const key = await harness.key()
       const ends = Promise.withResolvers<void>()
@@ -190,7 +208,7 @@ describe('after the stop signal', () => {
       expect(caller.text).toEndWith(done)
       await drained
       expect(harness.openHolds()).toBe(0)
-    })
+    }).finally(() => lastCalls.release())
   })
 
   test('a second signal during the delay ends the wait', async () => {

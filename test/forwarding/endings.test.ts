@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import type { Exchange, StopReason } from '../../src/pipeline/exchange.ts'
 import { ActiveCalls } from '../../src/pipeline/lifetime/active-calls.ts'
 import type { Timeouts } from '../../src/upstreams/timeouts.ts'
@@ -16,8 +17,11 @@ import { errorOf, model, openCall, openRaw, startHasty } from './caller.ts'
 import { after, done, finish, piece, role, usageOnly } from './wire.ts'
 
 let harness: Harness
+/** The time at which the clock of the gateway stands still; undefined while it runs. */
+let stoppedMs: number | undefined
+const clock = { ...systemClock, nowMs: () => stoppedMs ?? systemClock.nowMs() }
 beforeAll(async () => {
-  harness = await startHasty({ world: { eventBytesMax: 1024 * 1024 } })
+  harness = await startHasty({ world: { clock, eventBytesMax: 1024 * 1024 } })
 })
 afterAll(() => harness.stop())
 
@@ -34,10 +38,12 @@ describe('a caller that leaves when the model has finished', () => {
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ text }) => text.includes('"stop"'), 'the model is done')
     await received
+    stoppedMs = clock.nowMs() // the gateway waits two seconds for the report
     caller.leave()
     await caller.closed
     left.resolve()
     await harness.idle()
+    stoppedMs = undefined
     expect(harness.records().at(-1)).toMatchObject({
       usage_source: 'reported',
       output_tokens: 50_000,
@@ -115,6 +121,13 @@ function lockLedger(): () => void {
   return () => db.close()
 }
 
+/** A writer counts as healthy again for a moment between two operations that fail. */
+async function untilReady(status: 200 | 503): Promise<void> {
+  let seen: number | undefined
+  while (seen !== status) ({ status: seen } = await fetch(`${harness.url}/health/ready`))
+  expect(seen).toBe(status)
+}
+
 describe('when the ledger does not answer', () => {
   test('a plain call that could not be settled costs nothing, and its hold is released when the ledger answers', async () => {
     const key = await harness.key({ credit: '1' })
@@ -127,13 +140,13 @@ describe('when the ledger does not answer', () => {
     locked.resolve()
     const answer = await caller.whole()
     expect([answer.status, errorOf(answer.body).code]).toEqual([500, 'settle_failed'])
-    expect((await fetch(`${harness.url}/health/ready`)).status).toBe(503)
+    await untilReady(503)
     unlock()
     await until(() => harness.openHolds() === 0, 'the hold is released')
     await until(() => harness.records().at(-1)?.status === 500, 'the record has the status of the answer')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'gateway_fault', rule: 'gateway_fault', cost: 0 })
     expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
-    expect((await fetch(`${harness.url}/health/ready`)).status).toBe(200)
+    await untilReady(200)
   })
 
   test('a stream that delivered content is charged when the ledger answers', async () => {
@@ -154,15 +167,16 @@ describe('when the ledger does not answer', () => {
 })
 
 test('a drain does not wait for a request body that does not arrive', async () => {
-  const ownHarness = await startHasty()
+  // The time for a body never ends: a drain that waited for the body would not end either.
+  const nowMs = systemClock.nowMs()
+  const ownHarness = await startHasty({ world: { clock: { ...systemClock, nowMs: () => nowMs } } })
   const key = await ownHarness.key()
   const headers = `host: weir\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 99`
   const caller = openRaw(ownHarness.url, Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${headers}\r\n\r\n{`))
   await until(() => ownHarness.gateway.activeCalls === 1, 'the call is active')
-  const sinceMs = performance.now()
   await ownHarness.stop()
-  expect(performance.now() - sinceMs).toBeLessThan(10_000)
   await caller.closed
+  expect(ownHarness.gateway.activeCalls).toBe(0)
 })
 
 describe('a hold', () => {

@@ -3,6 +3,7 @@
 // channel that is left here, and each test has a gateway that knows nothing about its channels yet.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { systemClock } from '../../src/base/clock.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import {
   answer,
@@ -14,14 +15,25 @@ import {
   silence,
   streamHead,
 } from '../../tools/fake-upstream/answers.ts'
-import type { Script } from '../../tools/fake-upstream/script.ts'
-import { chunk, close, end, gate, script } from '../../tools/fake-upstream/script.ts'
+import type { Script, Step } from '../../tools/fake-upstream/script.ts'
+import { chunk, close, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, event, finish, piece, role, sends } from './wire.ts'
 
-const attemptTimes = { firstContentMs: 250, betweenChunksMs: 250 }
-const world = { attemptTimes, random: () => 0 }
+const LIMIT_MS = 60_000
+let skewMs = 0
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
+const attemptTimes = { firstContentMs: LIMIT_MS, betweenChunksMs: LIMIT_MS }
+const world = { clock, attemptTimes, random: () => 0 }
+
+/** Sends these steps and then nothing, and the time of the attempt is over. A slow machine must not look like silence. */
+const silentAfter = (...steps: readonly Step[]): Script =>
+  scripted(function* silent() {
+    yield* steps
+    skewMs += LIMIT_MS
+  })
+
 const channel = (key: string): string => channelId('openai', key)
 const forms = [
   ['plain', false],
@@ -54,7 +66,7 @@ describe('two channels', () => {
     ['402', fail(402)],
     ['403', fail(403)],
     ['a redirect', fail(307, { headers: { location: 'http://127.0.0.1:1/' } })],
-    ['silence', silence()],
+    ['silence', silentAfter()],
     ['garbage', garbage()],
     ['a reset', resetAfterRequest()],
     ['a close', script(close)],
@@ -137,7 +149,7 @@ describe('two channels', () => {
     ['an error event before content', errorMidStream([])],
     ['an error event after the role', sends(role() + errorEvent())],
     ['content and an error in one piece', sends(role() + piece('lost', counts(1_000, 1_000)) + errorEvent())],
-    ['the role and then silence', script(streamHead, chunk(role(counts(1_000, 1_000))))],
+    ['the role and then silence', silentAfter(streamHead, chunk(role(counts(1_000, 1_000))))],
     ['the role and then a reset', script(streamHead, chunk(role(counts(1_000, 1_000))), { kind: 'reset' })],
     ['an empty stream', sends('')],
     ['nonsense', sends('data: nonsense\n\n')],
@@ -195,7 +207,7 @@ describe('two channels', () => {
   const afterContent: readonly (readonly [string, Script['steps']])[] = [
     ['an error event', () => [chunk(errorEvent()), end]],
     ['a reset', () => [{ kind: 'reset' }]],
-    ['silence', () => []],
+    ['silence', silentAfter().steps],
     ['nonsense', () => [chunk(event('nonsense')), end]],
   ]
 

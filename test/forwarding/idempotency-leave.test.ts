@@ -2,12 +2,13 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { textId } from '../../src/base/ids.ts'
 import { plain, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
-import { errorOf, eventsOf, startHasty } from './caller.ts'
+import { errorOf, eventsOf, standstill, startHasty } from './caller.ts'
 import { send as askOne, expectEffects, freshName, idOf, open as openOne } from './idempotent-calls.ts'
 import { done, finish, piece, role, sends, usageOnly } from './wire.ts'
 
@@ -102,17 +103,21 @@ describe('a caller with an idempotency key that leaves', () => {
   })
 
   test('is disconnected if it does not read, and its call goes on', async () => {
-    const stallHarness = await startHasty({ world: { attemptTimes: { firstContentMs: 5_000, betweenChunksMs: 300 } } })
+    let skewMs = 0
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
+    const stallHarness = await startHasty({ world: { clock } })
     try {
       const idempotentCall = { harness: stallHarness, key: await stallHarness.key(), name }
       const long = piece('z'.repeat(900_000))
       stallHarness.upstream.plan(sends(role() + long.repeat(40) + finish() + usageOnly(7, 5) + done, 900_000))
+      const received = stallHarness.upstream.nextRequest()
       const caller = openOne(idempotentCall, { stream: true })
       await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.stopReading()
-      const sinceMs = performance.now()
+      await standstill(await received)
+      expect(stallHarness.gateway.activeCalls).toBe(1)
+      skewMs = bounds.betweenChunksMsMax // the socket was full for as long as it may be
       await stallHarness.idle()
-      expect(performance.now() - sinceMs).toBeGreaterThan(250) // the socket was full for as long as it may be
       expect(stallHarness.records().at(-1)).toMatchObject({
         outcome: 'completed',
         usage_source: 'reported',

@@ -11,7 +11,7 @@ import { chunk, end, gate, reset, script } from '../../tools/fake-upstream/scrip
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { Caller } from './caller.ts'
-import { openCall, startHasty } from './caller.ts'
+import { openCall, standstill, startHasty } from './caller.ts'
 import { after, done, finish, piece, role, usageOnly } from './wire.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-billed-'))
@@ -63,6 +63,11 @@ async function settled(): Promise<Record<string, unknown>> {
   return harness.records().at(-1)!
 }
 
+/** When another request is answered, the gateway has noticed what happened on its sockets before. */
+async function noticed(): Promise<void> {
+  for (let round = 0; round < 5; round++) await fetch(`${harness.url}/health/live`)
+}
+
 const exactly = (input: number, output: number): object => ({
   outcome: 'client_left',
   status: 499,
@@ -85,7 +90,7 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
     if (isBegun) await caller.until(({ text }) => text.includes('Hel'), 'content has arrived')
     caller.leave()
     await caller.closed
-    await Bun.sleep(150) // an ordinary call would release its upstream within this time
+    await noticed() // an ordinary call would release its upstream then
     expect([request.closedAtMs, harness.gateway.activeCalls]).toEqual([undefined, 1])
     opens.resolve()
     expect(await settled()).toMatchObject({ ...exactly(70, 50), streamed: 1, attempts: 1 })
@@ -99,13 +104,14 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
     await received
     caller.leave()
     await caller.closed
+    await noticed()
     opens.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, usage_source: 'reported' })
   })
 
   test('if its caller did not read', async () => {
     const stallHarness = await startHasty({
-      world: { attemptTimes: { firstContentMs: 5_000, betweenChunksMs: 300 } },
+      world: { clock },
       env: { WEIR_PROVIDERS: folder, LAKE_KEY: 'sk-1' },
       upstreamEnv: url => ({ LAKE_URL: `${url}/v1` }),
     })
@@ -114,9 +120,12 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
       stallHarness.upstream.plan(
         script(streamHead, chunk(role()), ...long, chunk(finish() + usageOnly(7, 5) + done), end),
       )
+      const received = stallHarness.upstream.nextRequest()
       const caller = openCall(stallHarness, await stallHarness.key(), { model: 'lake/deep', stream: true })
       await caller.until(({ head }) => head !== '', 'the head has arrived')
       caller.stopReading()
+      await standstill(await received)
+      jumpMs += bounds.betweenChunksMsMax // its socket was full for as long as it may be
       await stallHarness.idle()
       expect(stallHarness.records().at(-1)).toMatchObject(exactly(7, 5))
       caller.leave()
@@ -146,7 +155,8 @@ describe('a call whose caller left does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.activeCalls === 1, 'the call goes on')
+    await noticed()
+    expect(harness.gateway.activeCalls).toBe(1) // the call goes on
     fails.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, attempts: 1 })
     expect(harness.upstream.requests.length).toBe(before + 1)
@@ -160,7 +170,8 @@ describe('a call whose caller left does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.activeCalls === 1, 'the call goes on')
+    await noticed()
+    expect(harness.gateway.activeCalls).toBe(1) // the call goes on
     refuses.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', rule: 'left_unsent', cost: 0, attempts: 1 })
   })
@@ -172,6 +183,7 @@ describe('a call whose caller left does not go on', () => {
     await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
     caller.leave()
     await caller.closed
+    await noticed()
     fails.resolve()
     const record = await settled()
     expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated', output_tokens: 11 })
@@ -184,7 +196,7 @@ describe('a call whose caller left does not go on', () => {
     await caller.until(({ text }) => text.includes('xxx'), 'content has arrived')
     caller.leave()
     await caller.closed
-    await Bun.sleep(100)
+    await noticed()
     expect(harness.gateway.activeCalls).toBe(1)
     jumpMs += bounds.callerGoneMsMax
     await (await received).closed

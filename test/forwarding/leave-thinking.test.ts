@@ -24,6 +24,8 @@ let key: string
 let jumpMs = 0
 /** The clock hardly moves by itself, so that a slow machine does not look like a model that thinks. */
 const clock = { nowMs: () => performance.now() / 1_000 + jumpMs, dateMs: () => Date.now() + jumpMs }
+/** So long that no jump exceeds them: only what the tests do ends a call. */
+const attemptTimes = { firstContentMs: 1e9, wholeMs: 1e9, betweenChunksMs: 1e9 }
 
 const SPEED = 100
 const sized = { contextTokens: 1_000_000, outputTokensMax: 30_000, price: { input: '1', output: '2' } }
@@ -37,7 +39,7 @@ const models = [
 ]
 
 beforeAll(async () => {
-  harness = await startDialects({ models, world: { clock }, env: { WEIR_DRAIN_SECONDS: '0' } })
+  harness = await startDialects({ models, world: { clock, attemptTimes }, env: { WEIR_DRAIN_SECONDS: '0' } })
 })
 afterAll(() => harness.stop())
 beforeEach(async () => {

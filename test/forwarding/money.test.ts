@@ -177,8 +177,15 @@ describe('parallel calls against one balance', () => {
     const ends = Promise.withResolvers<void>()
     harness.upstream.planModel('gpt-4o-mini', after(ends.promise, answer('x', { usage: { input: 1, output: 1 } })))
     const before = harness.upstream.requests.length
-    const calls = Array.from({ length: 100 }, () => chat(harness, key, body))
+    let refused = 0
+    const calls = Array.from({ length: 100 }, async () => {
+      const response = await chat(harness, key, body)
+      if (response.status === 402) refused++
+      return response
+    })
     await until(() => harness.upstream.requests.length === before + covered, 'those that are covered are upstream')
+    // A call that came after the first settlement would find money again.
+    await until(() => refused === 100 - covered, 'the others are refused')
     expect(readNumber('SELECT count(*) AS n FROM hold')).toBe(BigInt(covered))
     expect(readNumber('SELECT min(balance - held) AS n FROM account WHERE id > 4')).toBeGreaterThanOrEqual(0n)
     ends.resolve()

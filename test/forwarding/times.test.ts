@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { pausedStream, silence } from '../../tools/fake-upstream/answers.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -20,13 +21,16 @@ const file = {
   baseUrlEnv: 'RIVER_URL',
   speaks: { 'openai-chat': '/chat/completions' },
   sign: 'bearer',
-  times: { connectSeconds: 3, tlsSeconds: 4, firstContentSeconds: 1, betweenChunksSeconds: 1, totalSeconds: 30 },
+  times: { connectSeconds: 3, tlsSeconds: 4, firstContentSeconds: 60, betweenChunksSeconds: 60, totalSeconds: 600 },
   models: [
     { id: 'quick', price },
-    { id: 'slow', price, times: { firstContentSeconds: 30, betweenChunksSeconds: 30 } },
-    { id: 'short', price, times: { totalSeconds: 2 } },
+    { id: 'slow', price, times: { firstContentSeconds: 300, betweenChunksSeconds: 300 } },
+    { id: 'short', price, times: { totalSeconds: 90 } },
   ],
 }
+/** The tests do not wait: they set the clock forward. */
+let skewMs = 0
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
 
 let harness: Harness
 let upstream: FakeUpstream
@@ -36,7 +40,8 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-times-'))
   writeFileSync(join(folder, 'river.json'), JSON.stringify(file))
   upstream = await startFakeUpstream()
-  harness = await startHasty({ env: { WEIR_PROVIDERS: folder, RIVER_KEY: 'k', RIVER_URL: `${upstream.url}/v1` } })
+  const env = { WEIR_PROVIDERS: folder, RIVER_KEY: 'k', RIVER_URL: `${upstream.url}/v1` }
+  harness = await startHasty({ world: { clock }, env })
   key = await harness.key()
 })
 afterAll(async () => {
@@ -48,7 +53,10 @@ afterAll(async () => {
 test('an upstream without an answer is given up after its own timeout, and one with a longer timeout is not', async () => {
   upstream.plan(silence())
   const opens = Promise.withResolvers<void>()
+  const received = upstream.nextRequest()
   const quick = openCall(harness, key, { model: 'river/quick', stream: true })
+  await received
+  skewMs += 60_000
   await quick.whole()
   expect([quick.status, errorOf(quick.body).code]).toEqual([504, 'upstream_too_slow'])
 
@@ -57,6 +65,8 @@ test('an upstream without an answer is given up after its own timeout, and one w
   await slow.until(({ text }) => text.includes('Hel'), 'the stream has started')
   upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
   const stalled = openCall(harness, key, { model: 'river/quick', stream: true })
+  await stalled.until(({ text }) => text.includes('Hel'), 'the other stream has started')
+  skewMs += 60_000
   await stalled.whole()
   expect(stalled.text).toContain('Hel')
   expect(errorOf(eventsOf(stalled.body).at(-2)!).code).toBe('upstream_too_slow')
@@ -70,7 +80,11 @@ test('an upstream without an answer is given up after its own timeout, and one w
 
 test('a plain answer may take as long as its call, and no longer', async () => {
   upstream.plan(silence())
-  const short = await openCall(harness, key, { model: 'river/short' }).whole()
+  const received = upstream.nextRequest()
+  const short = openCall(harness, key, { model: 'river/short' })
+  await received
+  skewMs += 90_000
+  await short.whole()
   expect([short.status, errorOf(short.body).code]).toEqual([504, 'upstream_too_slow'])
 })
 

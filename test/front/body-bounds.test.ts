@@ -271,6 +271,7 @@ describe('bodies of callers', () => {
     const text = JSON.stringify({ model: 'openai/gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] })
     const large = Buffer.concat([Buffer.from(text), Buffer.alloc(20 * MIB, 0x20)])
     expect((await raw(ask('POST', CHAT, bearer(modest), large))).status).toBe(200)
+    await until(() => answered(503) === 1, 'another one was given up for it')
     expect([answered(429), answered(503), answered(0)]).toEqual([1, 1, 1])
     for (const { socket } of stalled) socket.destroy()
     await harness.idle()
@@ -410,21 +411,28 @@ describe('a large body of a caller', () => {
     ['of JSON', CHAT, json, () => Buffer.from(inContent(filled('\\ud83d\\ude00', 30 * MIB)))],
     ['with a sound', '/v1/audio/transcriptions', form, longSound],
   ])('%s is read in a thread of its own, while other calls are served', async (_, path, type, make) => {
-    const small = await harness.key()
     const body = make()
-    const headers = { ...bearer(await harness.key({ credit: '0' })), ...type, 'content-length': String(body.length) }
-    const large = new Unfinished(path, headers, body.subarray(0, -1))
-    await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way')
-    for (let at = 0; at < 5; at++) await call(harness, small)
-    large.socket.write(body.subarray(-1))
-    let served = 0
-    while (large.status === 0) {
-      expect((await call(harness, small)).status).toBe(200)
-      served++
+    /** How many calls are served while the gateway reads the body. */
+    async function servedMeanwhile(): Promise<number> {
+      const small = await harness.key()
+      const headers = { ...bearer(await harness.key({ credit: '0' })), ...type, 'content-length': String(body.length) }
+      const large = new Unfinished(path, headers, body.subarray(0, -1))
+      await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way')
+      for (let at = 0; at < 5; at++) await call(harness, small)
+      large.socket.write(body.subarray(-1))
+      let served = 0
+      while (large.status === 0) {
+        expect((await call(harness, small)).status).toBe(200)
+        served++
+      }
+      expect(large.status).toBe(402)
+      large.socket.destroy()
+      return served
     }
-    expect(large.status).toBe(402)
+    // This process may not get a processor while the thread has one. If it reads the body itself, it never serves others.
+    let served = 0
+    for (let tries = 0; tries < 10 && served <= 3; tries++) served = await servedMeanwhile()
     expect(served).toBeGreaterThan(3)
-    large.socket.destroy()
   })
 
   test('of a form may not consist of fields alone', async () => {

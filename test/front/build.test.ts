@@ -115,10 +115,11 @@ test('two builds at once leave one that works; the stack of an error names the s
   writeFileSync(inCopy('src/cli/help.ts'), planted)
   mkdirSync(inCopy('dist/.new-killed'))
   utimesSync(inCopy('dist/.new-killed'), new Date(0), new Date(0))
-  expect(await Promise.all([build(), build()])).toEqual([
-    { code: 0, stdout: '', stderr: 'weir: building …\n' },
-    { code: 0, stdout: '', stderr: 'weir: building …\n' },
-  ])
+  const built = { code: 0, stdout: '', stderr: 'weir: building …\n' }
+  const both = await Promise.all([build(), build()])
+  expect(both).toContainEqual(built)
+  // On a slow machine the second process may begin when the first has ended, and then has nothing to build.
+  for (const one of both) expect([built, { ...built, stderr: '' }]).toContainEqual(one)
   expect(readdirSync(inCopy('dist')).filter(name => name.startsWith('.new-'))).toEqual([])
   expect(await chosen()).toBe(BUNDLE)
   const { code, stderr } = await run('bin/weir', 'help')

@@ -193,7 +193,8 @@ describe('a stop in the middle of a call', () => {
 
   test('by SIGTERM refuses new calls, and lets a running stream finish', async () => {
     const folder = freshFolder()
-    const served = await serveWithUpstream(folder)
+    // Long enough to see that the gateway is not ready, also for a slow machine.
+    const served = await serveWithUpstream(folder, { WEIR_DRAIN_DELAY_SECONDS: '6' })
     const key = KEY.exec(served.said())![0]
     const proceed = Promise.withResolvers<void>()
     upstream.plan(pausedStream(['Hello, ', 'river'], proceed.promise))
@@ -206,11 +207,13 @@ describe('a stop in the middle of a call', () => {
     await until(() => served.logged().includes('"draining"'), 'it drains')
     expect((await rawRequest(served.url, ask('GET', '/health/ready'))).status).toBe(503)
     let isTaken = true
-    while (isTaken)
+    while (isTaken) {
       isTaken = await rawRequest(served.url, ask('GET', '/health/live')).then(
         () => true,
         () => false,
       )
+      await Bun.sleep(20)
+    }
     proceed.resolve()
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
     expect(text).toContain('river')

