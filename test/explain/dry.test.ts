@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { exportPKCS8, generateKeyPair } from 'jose'
+import { systemClock } from '../../src/base/clock.ts'
 import { errorRows } from '../../src/base/errors.ts'
 import type { CallerDialect } from '../dialects/raw-callers.ts'
 import { callers, rawCallers } from '../dialects/raw-callers.ts'
@@ -14,7 +15,9 @@ import { ask, createExplainKey, explain } from './dry.ts'
 
 let harness: Harness
 beforeAll(async () => {
-  harness = await startDialects({ env: { WEIR_DRAIN_SECONDS: '0' } })
+  // The clock hardly moves, so that no limit refills during a test.
+  const clock = { ...systemClock, nowMs: () => performance.now() / 10_000 }
+  harness = await startDialects({ env: { WEIR_DRAIN_SECONDS: '0' }, world: { clock } })
 })
 afterAll(() => harness.stop())
 

@@ -1,6 +1,6 @@
 // Accounts, budgets and limits over the web: who may change what, and that changes apply at once.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { parseTextId } from '../../src/base/ids.ts'
 import { openDatabase } from '../support/database.ts'
@@ -9,6 +9,7 @@ import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
+import { awaitMidnightIfNear } from './midnight.ts'
 
 let harness: Harness
 let owner: Ask
@@ -167,6 +168,8 @@ describe('a manager', () => {
 })
 
 describe('a budget', () => {
+  beforeEach(awaitMidnightIfNear)
+
   test('is set, shown, kept and removed, for accounts and for keys', async () => {
     const key = await keyOf(account)
     for (const path of [`web/accounts/${account}/budgets`, `web/keys/${key.id}/budgets`]) {

@@ -84,7 +84,7 @@ async function tokenFrom(path: string, body: object): Promise<string> {
 async function enrolled(): Promise<{ readonly ask: Ask; readonly code: string }> {
   const { ask } = await newPerson()
   const { secret } = (await ask('POST', 'web/me/second-factor', { currentPassword })).body
-  return { ask, code: totpCodeOf(new Secret(String(secret)), totpStepAt(Date.now())) }
+  return { ask, code: totpCodeOf(new Secret(String(secret)), totpStepAt(site.dateMs())) }
 }
 
 async function withFactor(): Promise<Ask> {

@@ -46,6 +46,8 @@ export interface MadeCall extends Partial<RecordRow> {
   readonly accountId: number
   readonly keyId: number
   readonly agoMs?: number
+  /** Instead of `agoMs`: when the call began. */
+  readonly atMs?: number
   readonly cost?: MoneyText
 }
 
@@ -92,8 +94,8 @@ export async function openDeskApp(): Promise<DeskApp> {
         return { status: 0, body: {}, response: undefined, code: fault.code }
       }
     },
-    async call({ accountId, keyId, agoMs = 0, cost = '0', ...more }) {
-      const callId = idAtMs(Date.now() - agoMs) + ++at
+    async call({ accountId, keyId, agoMs = 0, atMs = Date.now() - agoMs, cost = '0', ...more }) {
+      const callId = idAtMs(atMs) + ++at
       const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
       const keyFields = { ...draft, endUser: null, tags: null }
       const hold = { callId, kind: 'call', accountId, keyId, amount: cost, wants: '0', draft: keyFields } as const

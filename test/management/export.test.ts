@@ -12,6 +12,8 @@ const rows = Array.from({ length: 100 }, (_, at) => ({ at, text: 'x'.repeat(600)
 interface Served {
   readonly url: string
   readonly requested: { pages: number }
+  /** The export has given its slot back: it has ended, or its reader has left. */
+  isReleased(): boolean
   stop(): void
 }
 
@@ -21,12 +23,14 @@ function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Expor
     requested.pages++
     return page(after)
   }
-  const slot = { keepAlive() {}, release() {}, onLost() {} }
+  let isReleased = false
+  const slot = { keepAlive() {}, release: () => void (isReleased = true), onLost() {} }
   const head = { format: 'ndjson', name: 'list', columns: ['at', 'text'], slot } as const
   const first: ExportPage = { rows, next: '1' }
   const fetch = (): Response => exportResponse({ ...head, first, page: counted, ...more })
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
-  return { url: `http://127.0.0.1:${server.port}/`, requested, stop: () => void server.stop(true) }
+  const url = `http://127.0.0.1:${server.port}/`
+  return { url, requested, isReleased: () => isReleased, stop: () => void server.stop(true) }
 }
 
 const endless = async (after: string): Promise<ExportPage> => {
@@ -47,6 +51,7 @@ test('an export waits for a reader who stops, and ends when the reader leaves', 
   }
   expect(served.requested.pages).toBeLessThan(PAGES / 10)
   socket.destroy()
+  await until(served.isReleased, 'the export knows that its reader has left')
   const left = served.requested.pages
   await new Promise(resolve => setTimeout(resolve, 200))
   expect(served.requested.pages - left).toBeLessThan(10)

@@ -12,8 +12,11 @@ import { askAs } from '../support/management.ts'
 import { goodPassword, personOf } from '../support/people.ts'
 
 const HOUR_MS = 3_600_000
+// Time passes only where a test says so: a slow machine would get more guesses.
+const startMs = Date.now()
 const clock = { aheadMs: 0 }
-const world = { clock: { nowMs: () => performance.now() + clock.aheadMs, dateMs: () => Date.now() + clock.aheadMs } }
+const nowMs = (): number => startMs + clock.aheadMs
+const world = { clock: { nowMs, dateMs: nowMs } }
 
 let harness: Harness
 let asAnonymous: Ask
@@ -106,7 +109,8 @@ describe('before the site is set up', () => {
     const codes = guesses.map(({ error }) => error.code)
     expect(codes.filter(code => code === 'setup_refused').length).toBeLessThanOrEqual(20)
     expect(codes.filter(code => code === 'tried_too_often').length).toBeGreaterThanOrEqual(40)
-    expect(guesses.at(-1)!.headers.get('retry-after')).toMatch(/^\d+$/)
+    const late = guesses.find(({ error }) => error.code === 'tried_too_often')
+    expect(late!.headers.get('retry-after')).toMatch(/^\d+$/)
     clock.aheadMs += HOUR_MS
   })
 

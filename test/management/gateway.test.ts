@@ -25,9 +25,11 @@ interface Finding {
 let aheadMs = 0
 let harness: Harness
 let ask: Ask
+const beganMs = Date.now()
 
 beforeAll(async () => {
-  const clock = { nowMs: () => performance.now() + aheadMs, dateMs: () => Date.now() }
+  // This clock stands still: a slow machine may need longer than 30 seconds for a backup and an audit.
+  const clock = { nowMs: () => aheadMs, dateMs: () => Date.now() }
   // Audits on demand only, so that the books have not been looked at before the test does it.
   harness = await startHarness({ env: { WEIR_AUDIT_SECONDS: '0', WEIR_DATABASE_URL: '' }, world: { clock } })
   ask = await askAsOwner(harness)
@@ -48,7 +50,8 @@ async function readAnew() {
 
 test('shows the version, the database and the process', async () => {
   const { started, loopLateMs: _, ledgerLateMs: _late, findings: _findings, ...rest } = await read()
-  expect(Math.abs(Date.parse(String(started)) - Date.now())).toBeLessThan(60_000)
+  const startedMs = Date.parse(String(started))
+  expect([startedMs >= beganMs, startedMs <= Date.now()]).toEqual([true, true])
   expect(rest).toEqual({
     version: packageJson.version,
     consoleBuild: rest.consoleBuild,
@@ -84,7 +87,8 @@ test('finds what weir doctor finds', async () => {
   expect(frozen.status).toBe(200)
   const { findings, well } = await readAnew()
   const config = readConfig({ WEIR_DATA: harness.folder, WEIR_LOCAL_SERVERS: 'off' })
-  const others = ['folder', 'base_url', 'base_url_unsure', 'metrics_deaf']
+  // The command also looks from outside, where a slow machine may not answer in time.
+  const others = ['folder', 'base_url', 'base_url_unsure', 'metrics_deaf', 'not_answering']
   const expected = diagnose(await collectFacts(config, Date.now())).filter(({ check }) => !others.includes(check))
   expect(findings).toEqual(
     expected.map(({ check, weight, about, says, remedy }) => ({

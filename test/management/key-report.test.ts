@@ -4,9 +4,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chat, hello } from '../support/gateway.ts'
 import type { TestSite } from './matrix/site.ts'
 import { startTestSite } from './matrix/site.ts'
+import { awaitMidnightIfNear } from './midnight.ts'
 
 let site: TestSite
 beforeAll(async () => {
+  await awaitMidnightIfNear() // before the site begins, because its own clock is slow
   site = await startTestSite()
 })
 afterAll(() => site.stop())

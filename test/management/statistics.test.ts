@@ -20,10 +20,13 @@ beforeAll(async () => {
   second = await app.account({ 7: 1 })
   foreign = await app.account()
   const failed = { status: 502, outcome: 'upstream_failed', error: 'upstream_unusable', firstContentMs: null }
-  for (let at = 0; at < 10; at++) await app.call({ ...own, cost: '1000', agoMs: HOUR_MS, durationMs: 100 * (at + 1) })
-  await app.call({ ...own, ...failed, model: 'x', channel: 'p#2', agoMs: HOUR_MS })
-  for (let at = 0; at < 3; at++) await app.call({ ...foreign, cost: '5000', model: 'x', endUser: 'ann' })
-  await app.call({ ...second, cost: '700', model: 'y', endUser: 'bob', lines: '[["input",10,"0.06"]]' })
+  // All calls are of two moments in two hours, also if an hour ends while they are written.
+  const now = { atMs: Date.now() }
+  const hourAgo = { atMs: now.atMs - HOUR_MS }
+  for (let at = 0; at < 10; at++) await app.call({ ...own, ...hourAgo, cost: '1000', durationMs: 100 * (at + 1) })
+  await app.call({ ...own, ...hourAgo, ...failed, model: 'x', channel: 'p#2' })
+  for (let at = 0; at < 3; at++) await app.call({ ...foreign, ...now, cost: '5000', model: 'x', endUser: 'ann' })
+  await app.call({ ...second, ...now, cost: '700', model: 'y', endUser: 'bob', lines: '[["input",10,"0.06"]]' })
   await app.ask(owner, 'GET statistics/summary')
   await until(() => (app.store.management.statisticsAggregator.progress.seq ?? 0) >= 15, 'all is summed up')
 })

@@ -107,7 +107,7 @@ export function buildFixtures(site: TestSite): Fixtures {
       const { id } = data[0]!
       // Bodies are written after the calls.
       const isStored = async (): Promise<boolean> => (await asOwner('GET', `web/records/${id}/bodies`)).status === 200
-      for (let at = 0; at < 200 && !(await isStored()); at++) await Bun.sleep(5)
+      while (!(await isStored())) await Bun.sleep(5)
       return id
     },
     async webhook() {
