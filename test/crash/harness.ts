@@ -22,6 +22,8 @@ import { MODEL, startUpstream } from './upstream.ts'
 
 export interface CrashOptions {
   readonly kills: number
+  /** Goes on after these kills, until kills have hit calls in every phase. */
+  readonly untilAllHit?: boolean
   readonly seed: number
   /** The working copy whose gateway is killed. */
   readonly root?: string
@@ -88,7 +90,7 @@ const moments: readonly (undefined | ((event: Event) => boolean))[] = [
   event => event.kind === 'seen',
 ]
 
-/** Ends at the first violation, or after `kills` kills. */
+/** Ends at the first violation, or after all kills. */
 export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-crash-'))
   const run = new Run(options, folder)
@@ -190,12 +192,17 @@ class Run {
     if (!(await this.#start())) return
     await this.#hireCallers()
     const { kills, load } = this.#options
-    while (this.#kills < kills && this.#violations.length === 0) {
+    while ((this.#kills < kills || this.#lacksHits) && this.#violations.length === 0) {
       await this.#killUnderLoad()
       if (load === undefined) await this.#killSomeStarts()
       else if (load.killsRecovery) await this.#killRecovery()
       await this.#startAndLook()
     }
+  }
+
+  get #lacksHits(): boolean {
+    const hits = Object.values(this.#verdict?.kills ?? {})
+    return this.#options.untilAllHit === true && hits.some(count => count === 0)
   }
 
   async #killSomeStarts(): Promise<void> {

@@ -26,9 +26,10 @@ interface Ready {
   readonly ledger: { readonly drift: number; readonly auditedMs: number | null }
 }
 
+/** A gateway whose last write took longer than a second is not ready for a moment, which happens on a busy machine. */
 const ready = async (): Promise<Ready> => {
-  const answer = await fetch(`${harness.url}/health/ready`)
-  expect(answer.status).toBe(200)
+  let answer = await fetch(`${harness.url}/health/ready`)
+  for (; answer.status !== 200; answer = await fetch(`${harness.url}/health/ready`)) await Bun.sleep(20)
   return (await answer.json()) as Ready
 }
 
@@ -51,13 +52,14 @@ const balances = (): unknown => {
   }
 }
 
-/** Waits for an audit that began after this call. */
+/** Waits for an audit that began after this call. The first one that ends after it may have begun before. */
 async function nextAudit(): Promise<void> {
-  const sinceMs = Date.now()
-  let seenMs: number | null = null
-  while (seenMs === null || seenMs <= sinceMs) {
-    seenMs = (await ready()).ledger.auditedMs
-    await Bun.sleep(20)
+  let sinceMs = Date.now()
+  for (let ended = 0; ended < 2; await Bun.sleep(20)) {
+    const { auditedMs } = (await ready()).ledger
+    if (auditedMs === null || auditedMs <= sinceMs) continue
+    sinceMs = auditedMs
+    ended++
   }
 }
 
@@ -79,6 +81,7 @@ test('an account with drift is frozen, the others are served, and the operator u
   expectChatError(await call(harness, driftedKey), 403)
   expect((await call(harness, otherKey)).status).toBe(200)
   expect(await ready()).toMatchObject({ status: 'ready', ledger: { drift: 1 } })
+  await harness.idle()
   const exposition = await metrics()
   expect(exposition).toContain('\nweir_ledger_drift 1\n')
   expect(exposition).toContain('weir_calls_total{outcome="refused"} 1\n')

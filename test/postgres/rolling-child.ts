@@ -8,7 +8,7 @@ import { rollUpSome } from '../../src/store/postgres/roll-up.ts'
 import { RecordMoneyCalculator } from '../../src/store/statistics/record-money.ts'
 
 const [address, statement] = process.argv.slice(2)
-const pool = new PostgresPool({ address: JSON.parse(address!), connections: 1, deadlineMs: 10_000 })
+const pool = new PostgresPool({ address: JSON.parse(address!), connections: 1, deadlineMs: 60_000 })
 const money = new RecordMoneyCalculator()
 const rollUp = (): Steps<number> => rollUpSome(10, money, Date.now())
 

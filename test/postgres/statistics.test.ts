@@ -238,7 +238,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
 
   /** A database with records of the last hour that are not summed up, and what their sums should be. */
   async function openLogged(count: number, connections = 2): Promise<{ pool: PostgresPool; records: TestRow[] }> {
-    const pool = await server.open({ connections })
+    const pool = await server.open({ connections, deadlineMs: 60_000 })
     await createSchema(pool)
     const nowMs = Date.now()
     const records = randomRecords({ seed: count, count, fromMs: nowMs - HOUR_MS, beforeMs: nowMs })
@@ -324,7 +324,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
   }, 120_000)
 
   const openStatistics = (isOurs: (job: JobName) => Promise<boolean>, startDelayMs?: number): PostgresStatistics => {
-    const pool = { address: server.addressOf(server.lastDatabase), connections: 1, deadlineMs: 10_000 }
+    const pool = { address: server.addressOf(server.lastDatabase), connections: 1, deadlineMs: 60_000 }
     const onError = (detail: string): never => {
       throw new Error(detail)
     }
@@ -362,7 +362,7 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
     await other.close()
     expect(await waiting).toBe('the statistics were closed')
     expect(await other.catchUp().then(String, (fault: Error) => fault.message)).toBe('the statistics were closed')
-  }, 60_000)
+  }, 120_000)
 
   test('a record is not deleted before it is in the statistics', async () => {
     const { pool, records } = await openLogged(60, 4)
@@ -411,5 +411,5 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
     expect(await valueOf(pool, 'SELECT count(*) AS value FROM record')).toBe(0n)
     expect(await totals(pool)).toEqual(expectedTotals([...records, ...later], []))
     await statistics.close()
-  }, 60_000)
+  }, 120_000)
 })

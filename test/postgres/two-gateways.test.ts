@@ -3,8 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { dirname } from 'node:path'
 import packageJson from '../../package.json'
+import { LEASE_MS } from '../../src/store/postgres/membership.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { Told } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { setUpOwner } from '../support/people.ts'
@@ -57,17 +59,28 @@ describe.if(hasPostgres)('with two gateways', () => {
   test('each shows both, and which of them has answered', async () => {
     const token = String((await gateways[0].weir('token')).token)
     for (const [at, gateway] of gateways.entries()) {
-      const { status, body } = await askAs(gateway, token)('GET', 'web/gateway')
+      const ask = (): Promise<Told> => askAs(gateway, token)('GET', 'web/gateway')
+      let sentMs = Date.now()
+      let told = await ask()
+      // After a pause of the machine, a gateway reports for a moment that it is not ready.
+      while (told.status === 200 && (told.body.findings as readonly unknown[]).length > 0) {
+        await Bun.sleep(50)
+        sentMs = Date.now()
+        told = await ask()
+      }
+      const { status, body } = told
       expect([status, body.findings]).toEqual([200, []])
       expect(body.database).toMatchObject({ kind: 'postgres', lastBackup: null, logBytes: null })
-      expect(Math.abs((body.database as { clockAheadMs: number }).clockAheadMs)).toBeLessThan(2_000)
+      // Both have the same clock. It was read before and after the database was asked, and the middle counts.
+      const { clockAheadMs } = body.database as { clockAheadMs: number }
+      expect(Math.abs(clockAheadMs)).toBeLessThanOrEqual((Date.now() - sentMs) / 2 + 2)
       const processes = body.processes as { slot: number; version: string; leaseAgeMs: number; isThis: boolean }[]
       expect(processes.map(({ slot, version }) => [slot, version])).toEqual([
         [1, packageJson.version],
         [2, packageJson.version],
       ])
       expect(processes.map(({ isThis }) => isThis)).toEqual([at === 0, at === 1])
-      for (const { leaseAgeMs } of processes) expect(leaseAgeMs).toBeWithin(-1_000, 9_000)
+      for (const { leaseAgeMs } of processes) expect(leaseAgeMs).toBeWithin(-1_000, LEASE_MS)
     }
   })
 })

@@ -47,7 +47,12 @@ export async function runRounds({ rounds, seed, races: named }: RoundsOptions): 
   const path = join(folder, 'weir.db')
   const random = buildRandom(seed)
   let lost = ''
-  const [writer] = await Writer.open({ path, ballastBytes: 0 }, detail => (lost = detail))
+  // On a slow machine no hold is refused because the queue is too old.
+  const [writer] = await Writer.open(
+    { path, ballastBytes: 0 },
+    detail => (lost = detail),
+    () => 0,
+  )
   const context: RaceContext = {
     writer: { run: ((...job: Parameters<Writer['run']>) => writer.run(...job).catch(asResult)) as Writer['run'] },
     callers: CALLERS,

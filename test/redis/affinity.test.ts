@@ -6,6 +6,7 @@ import { SharedAffinity } from '../../src/routing/choice/shared-affinity.ts'
 import type { RedisConnection } from '../../src/store/redis/client.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
+import { untilUp } from './patience.ts'
 
 tellMissingRedis()
 
@@ -18,6 +19,7 @@ describe.if(hasRedis)('the affinity of two processes', () => {
   beforeEach(async () => {
     redis = await startRedis()
     connections = await Promise.all([1, 2].map(() => redis.open({ deadlineMs: 30_000, probeMs: 20 })))
+    await untilUp(...connections)
     ;[one, other] = connections.map(connection => new SharedAffinity({ connection, namespace: 'test' })) as [
       SharedAffinity,
       SharedAffinity,

@@ -11,6 +11,7 @@ import { LimitCounters } from '../../src/store/redis/limit-counters.ts'
 import { subject } from '../limits/rows.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
+import { beginPatience, COMMAND_MS, untilUp } from './patience.ts'
 
 tellMissingRedis()
 
@@ -71,6 +72,7 @@ describe.if(hasRedis)('with Redis', () => {
     redis = await startRedis()
     count = 2
     connections = await Promise.all([1, 2].map(() => redis.open({ deadlineMs: 30_000, probeMs: 20 })))
+    await untilUp(...connections)
     counters = connections.map((connection, at) => {
       return new LimitCounters({ connection, namespace: 'test', process: `${at + 1}.1`, nowMs: () => ms })
     })
@@ -129,12 +131,14 @@ describe.if(hasRedis)('with Redis', () => {
   })
 
   test('explanations have a limit of their own, of all processes together', async () => {
+    const endPatience = beginPatience(COMMAND_MS)
     const opened = ['1.1', '2.1'].map(process => {
       const shared = { redisUrl: new Secret(redis.url), namespace: 'gateway', process, count: () => 2 }
       const log = buildLog('error', () => {})
       const loadDebts = async () => []
       return openLimits({ processes: { ...shared, loadDebts }, restored: new Map(), log, dateMs: () => 0 })
     })
+    await untilUp(...opened.map(({ connection }) => connection!))
     const call = subject({ qpm: 6 })
     const serverMs = async (): Promise<number> => Number(((await redis.send('TIME')) as string[])[0]) * 1_000
     /** How many calls more are admitted than the six of the limit and what it refills meanwhile. */
@@ -152,5 +156,6 @@ describe.if(hasRedis)('with Redis', () => {
       expect(Math.abs(await over(each))).toBeLessThanOrEqual(1)
     }
     for (const { close } of opened) await close()
+    endPatience()
   })
 })

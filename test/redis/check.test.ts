@@ -1,6 +1,6 @@
 // What the operator is told at the start about a Redis that cannot be used, cannot be reached, or can.
 
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { createServer } from 'node:net'
@@ -9,12 +9,19 @@ import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { checkRedis } from '../../src/store/redis/check.ts'
 import { cert, key } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
+import { beginPatience, CHECK_MS } from './patience.ts'
 
 tellMissingRedis()
 
 const servers: Server[] = []
+let endPatience: () => void
+beforeAll(() => {
+  endPatience = beginPatience(CHECK_MS)
+})
 afterAll(() => {
+  endPatience()
   for (const server of servers) server.close()
 })
 
@@ -69,8 +76,7 @@ test('a server that cannot be reached is a warning', async () => {
 
 describe.if(hasRedis)('a real server', () => {
   test('is usable, and a wrong or missing password is an error that does not show it', async () => {
-    const port = await fakeServer('')
-    await new Promise(resolve => servers.pop()!.close(resolve))
+    const port = freePort()
     const redis = await startRedis('--port', String(port), '--bind', '127.0.0.1')
     const at = (login: string): string => `redis://${login}127.0.0.1:${port}/1`
     expect([await said(redis.url), await said(at(''))]).toEqual(['warning: undefined', 'warning: undefined'])
@@ -86,8 +92,7 @@ describe.if(hasRedis)('a real server', () => {
   })
 
   test('with TLS is usable if its certificate is trusted, and is not without TLS', async () => {
-    const port = await fakeServer('')
-    await new Promise(resolve => servers.pop()!.close(resolve))
+    const port = freePort()
     const folder = mkdtempSync(join(tmpdir(), 'weir-tls-'))
     const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
     await Promise.all([Bun.write(certFile, cert), Bun.write(keyFile, key)])
@@ -102,9 +107,11 @@ describe.if(hasRedis)('a real server', () => {
       import { Secret } from './src/base/secrets/secret.ts'
       import { checkRedis } from './src/store/redis/check.ts'
       import { RedisConnection } from './src/store/redis/client.ts'
+      import { beginPatience, CHECK_MS, untilUp } from './test/redis/patience.ts'
+      beginPatience(CHECK_MS)
       const url = new Secret('${url}')
-      const connection = new RedisConnection({ url })
-      await connection.ready
+      const connection = new RedisConnection({ url, deadlineMs: 60_000, probeMs: 20 })
+      await untilUp(connection)
       console.log(await checkRedis(url), await connection.send('PING', []))
       connection.close()`
     const { stdout } = Bun.spawnSync([process.execPath, '-e', program], {

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { dirname } from 'node:path'
 import { keysSince } from '../routing/two-upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
-import { chat, startHarness } from '../support/gateway.ts'
+import { chat, startHarness, until } from '../support/gateway.ts'
 import { setUpOwner, signIn } from '../support/people.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { hasRedis, startRedis, tellMissingRedis } from '../support/redis.ts'
+import { beginPatience, COMMAND_MS } from './patience.ts'
 
 tellMissingPostgres()
 tellMissingRedis()
@@ -18,8 +19,10 @@ describe.if(hasPostgres && hasRedis)('two gateways', () => {
   let postgres: TestPostgres
   let redis: TestRedis
   let gateways: [Harness, Harness]
+  let endPatience = (): void => {}
 
   beforeAll(async () => {
+    endPatience = beginPatience(COMMAND_MS)
     postgres = await startPostgres()
     redis = await startRedis()
     await postgres.open()
@@ -33,11 +36,14 @@ describe.if(hasPostgres && hasRedis)('two gateways', () => {
     }
     const first = await startHarness({ upstreamKeys: 'a,b,c', env })
     gateways = [first, await startHarness({ upstreamKeys: 'a,b,c', env })]
+    const isUp = ({ logs }: Harness): boolean => logs.some(line => line.includes('Redis can be reached'))
+    await until(() => gateways.every(isUp), 'both gateways use Redis')
   })
   afterAll(async () => {
     for (const gateway of gateways ?? []) await gateway.stop()
     await redis?.stop()
     await postgres?.stop()
+    endPatience()
   })
 
   const model = 'openai/gpt-4o-mini'

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { RequestProblem } from '../../src/cli/problem.ts'
 import { ControlConnectionLost, sendControlRequest } from '../../src/http/server/control-socket.ts'
 import { GatewayChild, ROOT } from '../crash/gateway-child.ts'
 import { HUNG_MS } from '../support/gateway.ts'
@@ -80,7 +81,7 @@ export class FleetMember implements Operator {
       try {
         return await this.weir(command, input)
       } catch (fault) {
-        if (left === 0 || !String(fault).includes('storage_away')) throw fault
+        if (left === 0 || (fault as RequestProblem).code !== 'storage_away') throw fault
       }
     }
   }

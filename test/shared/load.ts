@@ -20,6 +20,11 @@ import { CHECKPOINT_SECONDS } from './fleet.ts'
 
 const LOOK_EVERY_MS = 100
 const LOOK_MS_MAX = 1_000
+/**
+ * How long a gateway counts as ready after it was asked. A gateway that stops serves for longer, and a pause of this process
+ * must not hide that it has stopped.
+ */
+const READY_MS_MAX = 1_500
 const PAYMENT_USD = '0.0001'
 /** A commit that takes longer than this shows that other programs keep the machine busy. */
 export const SLOW_MS = 1_000
@@ -42,11 +47,12 @@ export async function watchMachine(pool: PostgresPool, onSlow: () => () => void,
   }
 }
 
-/** Sends callers to the gateways in turn. `sure`: only to those that have said that they are ready. */
+/** Sends callers to the gateways in turn. `sure`: only to those that have said a moment ago that they are ready. */
 export class Balancer {
   readonly #members: readonly FleetMember[]
   readonly #sure: boolean
-  readonly #ready = new Set<FleetMember>()
+  /** When those that are ready were asked. */
+  readonly #ready = new Map<FleetMember, number>()
   readonly #timers: ReturnType<typeof setInterval>[]
   #opened = Promise.withResolvers<void>()
   #next = 0
@@ -68,7 +74,7 @@ export class Balancer {
       if (this.#isClosed) return undefined
       const member = this.#members[this.#next++ % this.#members.length]!
       const mayPass = tries === 0 || this.#round > round
-      if (mayPass && (!this.#sure || this.#ready.has(member))) return member.url
+      if (mayPass && (!this.#sure || this.#isReady(member))) return member.url
       await Bun.sleep(5)
     }
   }
@@ -90,11 +96,16 @@ export class Balancer {
     for (const timer of this.#timers) clearInterval(timer)
   }
 
+  #isReady(member: FleetMember): boolean {
+    return performance.now() - (this.#ready.get(member) ?? -Infinity) < READY_MS_MAX
+  }
+
   async #look(member: FleetMember): Promise<void> {
+    const askedMs = performance.now()
     const answer = await fetch(`${member.url}/health/ready`, { signal: AbortSignal.timeout(LOOK_MS_MAX) }).catch(
       () => undefined,
     )
-    if (answer?.status === 200) this.#ready.add(member)
+    if (answer?.status === 200) this.#ready.set(member, askedMs)
     else this.#ready.delete(member)
   }
 }

@@ -142,7 +142,7 @@ export async function startPostgres({
     database,
   })
   const openAgain = (database: string, options: Partial<PoolOptions> = {}): PostgresPool => {
-    const pool = new PostgresPool({ address: addressOf(database), connections: 2, deadlineMs: 10_000, ...options })
+    const pool = new PostgresPool({ address: addressOf(database), connections: 2, deadlineMs: 60_000, ...options })
     pools.push(pool)
     return pool
   }

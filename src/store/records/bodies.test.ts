@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openDatabase } from '../../../test/support/database.ts'
 import { until } from '../../../test/support/gateway.ts'
 import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
@@ -64,7 +65,7 @@ const textOf = (stored: BodyPart | undefined): string => Buffer.from(stored!.byt
 const errorOf = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
 
 function countBodies(): number {
-  const db = new Database(path, { readonly: true })
+  const db = openDatabase(path, { readonly: true })
   try {
     return (db.query('SELECT count(*) AS n FROM body').get() as { n: number }).n
   } finally {
@@ -74,7 +75,7 @@ function countBodies(): number {
 
 /** The fingerprints of the encryption keys of all requests and answers. */
 function fingerprints(): unknown[] {
-  const db = new Database(path, { readonly: true })
+  const db = openDatabase(path, { readonly: true })
   const sql = 'SELECT DISTINCT lower(hex(substr(request, 2, 4))), lower(hex(substr(answer, 2, 4))) FROM body'
   const found = db.query(sql).values()
   db.close()
@@ -234,7 +235,7 @@ const noise = (bytes: number): BodyPart => ({ bytes: crypto.getRandomValues(new 
 describe('the stored bytes', () => {
   const quota = { ofAccountBytesMax: 100_000, bytesMax: 250_000 }
   const storedBodies = (): string => {
-    const db = new Database(path, { readonly: true })
+    const db = openDatabase(path, { readonly: true })
     try {
       const rows = db.query('SELECT account_id AS a, call_id - ?1 AS c FROM body_owner ORDER BY call_id').all(callId)
       const bodies = db.query('SELECT call_id FROM body').all()
