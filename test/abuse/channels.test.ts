@@ -1,9 +1,11 @@
 // One caller sends calls that make a channel fail, refuse or wait. Other callers of that channel are served as before.
 
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, spyOn, test } from 'bun:test'
+import { WaitQueues } from '../../src/limits/wait-queue.ts'
 import { answer, fail } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { gate, scripted } from '../../tools/fake-upstream/script.ts'
+import type { HarnessOptions } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { Tenants } from './tenants.ts'
 import { channelOf, credentialOf, poisoned, startTenants } from './tenants.ts'
@@ -12,10 +14,13 @@ let tenants: Tenants
 let [attacker, victim] = ['', '']
 afterEach(() => tenants.stop())
 
-async function start(riverKeys: string): Promise<void> {
-  tenants = await startTenants(riverKeys)
+async function start(riverKeys: string, world: HarnessOptions['world'] = {}): Promise<void> {
+  tenants = await startTenants(riverKeys, { world })
   ;[attacker, victim] = [await tenants.key({ qpm: 100_000 }), await tenants.key({ qpm: 100_000 })]
 }
+
+/** A call may wait five seconds for a channel. The clock stands still, so that none waits too long on a busy machine. */
+const still = { clock: { nowMs: () => 1_000, dateMs: Date.now } }
 
 const success = answer('fine')
 const healthOf = async (key: string): Promise<unknown> => {
@@ -90,7 +95,7 @@ test('a 429 for a call that is larger than the limit of the upstream does not ch
 })
 
 test('the concurrency limit of a channel applies to calls that arrive at the same instant', async () => {
-  await start('a')
+  await start('a', still)
   await tenants.operate('channels set', { channel: channelOf('a'), concurrency: '3' })
   const opened = Promise.withResolvers<void>()
   let [underWay, most] = [0, 0]
@@ -111,7 +116,8 @@ test('the concurrency limit of a channel applies to calls that arrive at the sam
 })
 
 test('a call that waits for one model gets its turn, however many calls wait for other models', async () => {
-  await start('a')
+  await start('a', still)
+  const waits = spyOn(WaitQueues.prototype, 'wait')
   await tenants.operate('channels set', { channel: channelOf('a'), concurrency: '1' })
   const opened: (() => void)[] = []
   const order: string[] = []
@@ -124,8 +130,10 @@ test('a call that waits for one model gets its turn, however many calls wait for
   const models = ['river/large', 'river/m0', 'river/m1', 'river/m2']
   const flood = Array.from({ length: 40 }, (_, at) => tenants.ask(attacker, `${at}`, { model: models[at % 4] }))
   await until(() => opened.length === 1, 'one is under way')
+  await until(() => waits.mock.calls.length === 39, 'all others wait')
   const waited = tenants.ask(victim, 'only one')
-  await Bun.sleep(50) // the test cannot observe when the call has joined the queue
+  await until(() => waits.mock.calls.length === 40, 'the call has joined its queue')
+  waits.mockRestore()
   for (let turn = 0; turn < 41; turn++) {
     await until(() => opened.length > turn, 'the next is under way')
     opened[turn]!()

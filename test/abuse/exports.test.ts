@@ -16,11 +16,12 @@ const ROWS = 2_500
 
 let harness: Harness
 let owner: Person
+/** The clock of the gateway. Only the tests move it: a slow machine does not make an export stall. */
 let passedMs = 0
 let opened: net.Socket[] = []
 
 beforeEach(async () => {
-  const clock = { nowMs: () => performance.now() + passedMs, dateMs: () => Date.now() }
+  const clock = { nowMs: () => passedMs, dateMs: () => Date.now() }
   harness = await startHarness({ world: { clock } })
   owner = await setUpOwner(harness)
 })
@@ -90,12 +91,11 @@ const repeat = <T>(count: number, make: (at: number) => T): T[] => Array.from({ 
 
 /** Advances the clock until an export begins. Unread exports are cut off only after the socket buffers are full. */
 async function beginLater(person: Person, path: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
+  for (;;) {
     passedMs += bounds.exportStallMsMax + 1_000
     if ((await begin(person, path)).status === 200) return
     await Bun.sleep(50)
   }
-  throw new Error('no unread export was cut off')
 }
 
 describe.each([

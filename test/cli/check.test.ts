@@ -11,6 +11,7 @@ import { checkDisk, checkFiles, checkLauncher } from '../../src/cli/checks/machi
 import type { CheckFinding } from '../../src/management/doctor/finding.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
 import { openDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 
 let home: string
 let folder: string
@@ -218,7 +219,7 @@ describe('weir check reports as the only problem, with a remedy,', () => {
   })
 
   test('a port that is taken, unless by the gateway itself', async () => {
-    const taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+    const taken = Bun.listen({ hostname: '127.0.0.1', port: freePort(), socket: { data() {} } })
     env.PORT = String(taken.port)
     const found = await problems()
     taken.stop(true)

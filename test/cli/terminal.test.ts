@@ -17,11 +17,19 @@ const COLUMNS = 100
 async function inTerminal(folder: string, command: string): Promise<{ code: number; text: string; lines: string[] }> {
   const decoder = new TextDecoder()
   let text = ''
+  // The end of the process may be noticed before the last of its output.
+  const read = Promise.withResolvers<void>()
   const child = Bun.spawn([WEIR, ...command.split(' ')], {
     env: { PATH: process.env.PATH, WEIR_DATA: folder },
-    terminal: { cols: COLUMNS, rows: 24, data: (_, bytes) => void (text += decoder.decode(bytes, { stream: true })) },
+    terminal: {
+      cols: COLUMNS,
+      rows: 24,
+      data: (_, bytes) => void (text += decoder.decode(bytes, { stream: true })),
+      exit: () => read.resolve(),
+    },
   })
   const code = await child.exited
+  await read.promise
   child.terminal!.close()
   return { code, text, lines: text.split('\r\n') }
 }

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import type { Harness } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 import { goodPassword } from '../support/people.ts'
-import { openBrowser } from './support/browser.ts'
+import { openBrowser, openContext, untilReady } from './support/browser.ts'
 import { Keyboard } from './support/keyboard.ts'
 
 let harness: Harness
@@ -19,7 +19,7 @@ const problems: string[] = []
 beforeAll(async () => {
   harness = await startHarness()
   browser = await openBrowser()
-  const context = await browser.newContext({ locale: 'en-US', reducedMotion: 'reduce' })
+  const context = await openContext(browser, { locale: 'en-US' })
   page = await context.newPage()
   keyboard = new Keyboard(page)
   page.on('console', message => {
@@ -33,11 +33,9 @@ afterAll(async () => {
   await harness.stop()
 })
 
-const ready = (): Promise<unknown> => page.waitForSelector('main[data-ready]')
-
 async function open(path: string): Promise<void> {
   await page.goto(`${harness.url}/console${path}`)
-  await ready()
+  await untilReady(page)
 }
 
 test('an empty gateway leads to the first answered call', async () => {

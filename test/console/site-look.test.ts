@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { deflateSync } from 'node:zlib'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { goodPassword } from '../support/people.ts'
-import { openBrowser, Visitor } from './support/browser.ts'
+import { openBrowser, openContext, untilReady, Visitor } from './support/browser.ts'
 import type { SeededSite } from './support/seed.ts'
 import { startSeededSite } from './support/seed.ts'
 
@@ -49,14 +49,14 @@ afterAll(async () => {
   await site.harness.stop()
 })
 
-/** A browser in New York that speaks English, whose viewer has chosen nothing. */
+/** A browser in Bogotá, where clocks are never changed, that speaks English, and whose viewer has chosen nothing. */
 const newContext = (): Promise<BrowserContext> =>
-  browser.newContext({ locale: 'en-US', timezoneId: 'America/New_York', reducedMotion: 'reduce' })
+  openContext(browser, { locale: 'en-US', timezoneId: 'America/Bogota' })
 
 async function open(context: BrowserContext, path: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(`${site.harness.url}/console${path}`)
-  await page.waitForSelector('main[data-ready] h1')
+  await untilReady(page)
   return page
 }
 
@@ -65,7 +65,7 @@ async function signIn(page: Page, email: string): Promise<void> {
   await page.locator('input[type=password]').fill(goodPassword)
   await page.keyboard.press('Enter')
   await page.waitForSelector('nav')
-  await page.waitForSelector('main[data-ready] h1')
+  await untilReady(page)
 }
 
 const languageOf = (page: Page): Promise<string | null> => page.locator('html').getAttribute('lang')
@@ -150,8 +150,9 @@ test('a change in the settings is seen at once', async () => {
   await page.getByRole('checkbox', { name: 'Own accent colour' }).uncheck()
   await page.getByRole('button', { name: 'Remove logo' }).click()
   await page.getByRole('button', { name: 'Save changes' }).click()
-  await page.locator('nav svg').first().waitFor()
+  await page.locator('nav img').first().waitFor({ state: 'detached' })
   await page.waitForSelector('html:not([data-accent])')
+  await page.waitForSelector('link[rel=icon][href$=".svg"]', { state: 'attached' })
   expect(await page.locator('nav img').count()).toBe(0)
   expect(await page.locator('link[rel=icon]').getAttribute('href')).toEndWith('.svg')
   expect(await colorOf(page)).toBe(OWN_ACCENT)

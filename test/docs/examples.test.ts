@@ -67,7 +67,7 @@ test('every block with commands is marked as sh or as sh not run', () => {
 
 /** The blocks of a page as one script, with the address, the key and the path of the command replaced. */
 function scriptOf(blocks: readonly Block[]): string {
-  const curl = 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }'
+  const curl = 'curl() { command curl -sS --fail-with-body --max-time 100 "$@"; }'
   const head = ['set -e', curl, 'weir() { "$COMMAND" "$@"; }']
   const body = blocks.map(({ line, text }) => `echo "line ${line}" >&2\n${text}`)
   const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR')

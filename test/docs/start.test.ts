@@ -28,7 +28,7 @@ async function runPage(page: string, variables: readonly string[]): Promise<Fini
   const text = readFileSync(join(ROOT, 'docs', 'start', page), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block!)
   expect(blocks.length).toBeGreaterThan(5)
-  const curl = 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }'
+  const curl = 'curl() { command curl -sS --fail-with-body --max-time 100 "$@"; }'
   const last = variables.map(name => `echo "${name}=$${name}"`)
   const script = ['set -e', curl, ...blocks, ...last].join('\n').replaceAll('http://127.0.0.1:8080', served.url)
   const child = Bun.spawn(['sh', '-c', script], {

@@ -18,12 +18,14 @@ import { modelOf, startDialects } from '../dialects/upstreams.ts'
 import { openCall } from '../forwarding/caller.ts'
 import { closedGate } from '../support/closed-gate.ts'
 import type { Harness } from '../support/gateway.ts'
-import { chat, hello, until } from '../support/gateway.ts'
+import { chat, HUNG_MS, hello, until } from '../support/gateway.ts'
 
 const MODEL = 'openai/gpt-4o-mini'
 const PLACES = 2
-/** More than any of these calls reserves, so that only concurrency slots are scarce. */
-const TOKENS = 1_000_000
+/** More than any of these calls reserves, so that only concurrency slots are scarce. A second refills two of them. */
+const TOKENS = 200_000
+/** Calls that are held back wait as long as they must. */
+const attemptTimes = { firstContentMs: HUNG_MS, betweenChunksMs: HUNG_MS }
 
 let harness: Harness
 let key: string
@@ -31,7 +33,7 @@ let key: string
 beforeAll(async () => {
   harness = await startDialects({
     env: { WEIR_DRAIN_SECONDS: '0' },
-    world: { attemptTimes: { firstContentMs: 700, betweenChunksMs: 700 } },
+    world: { attemptTimes },
   })
   await harness.weir('limits set', { resource: 'concurrency', amount: String(PLACES), per: 'key' })
   await harness.weir('limits set', { resource: 'tokens', amount: `${TOKENS}/day`, per: 'key' })
@@ -75,6 +77,18 @@ const callerLeaves =
     await harness.idle()
   }
 
+/** An upstream that is silent meanwhile is given up soon. */
+const impatiently =
+  (ends: Ends): Ends =>
+  async () => {
+    Object.assign(attemptTimes, { firstContentMs: 700, betweenChunksMs: 700 })
+    try {
+      return await ends()
+    } finally {
+      Object.assign(attemptTimes, { firstContentMs: HUNG_MS, betweenChunksMs: HUNG_MS })
+    }
+  }
+
 async function inBackground(): Promise<void> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
   const call = JSON.stringify({ model: MODEL, input: 'Hello river', background: true })
@@ -99,12 +113,12 @@ const endings: Readonly<Record<string, Ends>> = {
   'a refusal upstream': planned(fail(400)),
   'a reset': planned(resetAfterRequest()),
   'garbage': planned(garbage()),
-  'silence': planned(silence()),
-  'silence of a stream': planned(silence(), stream),
+  'silence': impatiently(planned(silence())),
+  'silence of a stream': impatiently(planned(silence(), stream)),
   'a stream that is cut': planned(truncatedStream(), stream),
   'a stream that is reset': planned(resetMidStream(), stream),
   'an error in a stream': planned(errorMidStream(), stream),
-  'a caller that leaves before its answer': callerLeaves(silence()),
+  'a caller that leaves before its answer': impatiently(callerLeaves(silence())),
   'a caller that leaves its stream': callerLeaves(streamed(['He', 'llo']), stream),
   'a body that is none': async () => (await chat(harness, key, '{')).text(),
   'a model that is not there': readAnswer({ model: 'openai/none' }),
@@ -129,7 +143,7 @@ test.each(Object.entries(endings))('%s', async (_name, ends) => {
   const refused = await chat(harness, key, lastCall)
   expect(refused.status).toBe(429)
   expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
-  // What the two calls reserve until they have ended; and what a second refills.
+  // What the two calls reserve until they have ended; and what time refills.
   const size = Math.ceil(JSON.stringify(lastCall).length / 4) + 1
   const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
   const expected = TOKENS - PLACES * size - used

@@ -27,6 +27,7 @@ test('if it is on, each line has the outcome, the channel and the figures of its
   expect(await completed.text()).toContain(CANARY)
   harness.upstream.plan(streamed([CANARY]))
   await (await call(key, { stream: true })).text()
+  await harness.idle() // its line comes after the last of its bytes
   harness.upstream.plan(fail(400))
   await (await call(key)).text()
   await (await call(key, { model: `openai/${CANARY}` })).text()

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { channelId } from '../../src/upstreams/channels.ts'
 import { answer, fail, garbage } from '../../tools/fake-upstream/answers.ts'
 import { gate, scripted } from '../../tools/fake-upstream/script.ts'
-import type { Harness } from '../support/gateway.ts'
+import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 import { keysSince } from './two-upstreams.ts'
 
@@ -14,15 +14,21 @@ afterEach(() => harness.stop())
 
 const model = 'openai/gpt-4o-mini'
 
-async function start(upstreamKeys: string, env: Record<string, string> = {}): Promise<string> {
+async function start(
+  upstreamKeys: string,
+  env: Record<string, string> = {},
+  more: HarnessOptions['world'] = {},
+): Promise<string> {
   // Pauses are recorded and not waited for.
-  const world = { pause: async (ms: number) => void pauses.push(ms) }
+  const world = { pause: async (ms: number) => void pauses.push(ms), ...more }
   pauses.length = 0
   harness = await startHarness({ upstreamKeys, env: { WEIR_ATTEMPTS: '3', WEIR_DRAIN_SECONDS: '0', ...env }, world })
   return await harness.key({ qpm: 100_000 })
 }
 
 const pauses: number[] = []
+/** For tests of how long something lasts or waits: nothing is over because the machine is busy. */
+const still = { clock: { nowMs: () => 1_000, dateMs: Date.now } }
 const chatCall = (key: string, content = 'Hello'): Promise<Response> =>
   chat(harness, key, { model, messages: [{ role: 'user', content }] })
 
@@ -83,7 +89,7 @@ describe('a credential', () => {
   })
 
   test('that fails repeatedly is skipped', async () => {
-    const key = await start('down,up')
+    const key = await start('down,up', {}, still)
     harness.upstream.planModel(
       'gpt-4o-mini',
       scripted(request =>
@@ -91,10 +97,9 @@ describe('a credential', () => {
       ),
     )
     for (let call = 0; call < 40; call++) expect((await chatCall(key, `question ${call}`)).status).toBe(200)
-    // Five failures in a row open its circuit breaker; a second later one call may try it again.
+    // Five failures in a row open its circuit breaker; only a second later one call may try it again.
     const tried = harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer down').length
-    expect(tried).toBeGreaterThanOrEqual(5)
-    expect(tried).toBeLessThanOrEqual(8)
+    expect(tried).toBe(5)
   })
 
   test('is used although it fails if there is no other', async () => {
@@ -107,7 +112,7 @@ describe('a credential', () => {
   })
 
   test('has no more active calls than its limit, and further calls wait', async () => {
-    const key = await start('only')
+    const key = await start('only', {}, still)
     await harness.weir('channels set', { channel: channelId('openai', 'only'), concurrency: '1' })
     const opens = Promise.withResolvers<void>()
     harness.upstream.plan(
@@ -129,7 +134,7 @@ describe('a credential', () => {
   })
 
   test('has no more active calls than its limit, even for calls that arrive at the same moment', async () => {
-    const key = await start('only')
+    const key = await start('only', {}, still)
     await harness.weir('channels set', { channel: channelId('openai', 'only'), concurrency: '2' })
     let [underWay, most] = [0, 0]
     harness.upstream.planModel(
@@ -186,7 +191,7 @@ describe('the only channel', () => {
 })
 
 test('a provider that is down does not get three times its load', async () => {
-  const key = await start('a,b,c')
+  const key = await start('a,b,c', {}, still) // retries are counted over ten seconds
   harness.upstream.planModel('gpt-4o-mini', fail(500))
   const calls = 200
   const answers = await Promise.all(Array.from({ length: calls }, (_, at) => chatCall(key, `question ${at}`)))

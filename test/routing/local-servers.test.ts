@@ -2,6 +2,8 @@
 // such server is left alone. The ports are those of the tests, never the usual ones.
 
 import { afterEach, expect, test } from 'bun:test'
+import type { Clock } from '../../src/base/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { gate, script } from '../../tools/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -48,10 +50,22 @@ async function startServer(
   return Object.assign(server, { port: Number(new URL(server.url).port) })
 }
 
-async function start(ports: string, env: Record<string, string> = {}, everyMs = 3_600_000): Promise<Harness> {
+interface Times {
+  readonly everyMs?: number
+  readonly clock?: Clock
+}
+
+/** A server has a second to answer. The clock stands still, so that no server is too slow, however busy the machine is. */
+const still: Clock = { nowMs: () => 0, dateMs: Date.now }
+
+async function start(
+  ports: string,
+  env: Record<string, string> = {},
+  { everyMs = 3_600_000, clock = still }: Times = {},
+): Promise<Harness> {
   const harness = await startHarness({
     env: { WEIR_LOCAL_SERVERS: ports, ...env },
-    world: { localServersEveryMs: everyMs },
+    world: { localServersEveryMs: everyMs, clock },
   })
   opened.push(harness)
   return harness
@@ -115,7 +129,7 @@ test('the gateway serves calls while a server that does not answer is being aske
   const hung = Promise.withResolvers<void>()
   server.decideBy(at => (at === 'request' ? script(gate(hung.promise)) : undefined))
   const probed = server.nextRequest()
-  const harness = await start(`ollama=${new URL(server.url).port}`)
+  const harness = await start(`ollama=${new URL(server.url).port}`, {}, { clock: systemClock })
   await probed
   expect((await ask(harness, 'openai/gpt-4o-mini')).status).toBe(200)
   const unknown = await ask(harness, 'tiny-river') // waits for the server, but not for long
@@ -127,11 +141,7 @@ test('a model that was just added is found by the call that asks for it', async 
   const models = ['tiny-river']
   const server = await startServer(models, 'library')
   let nowMs = 0
-  const harness = await startHarness({
-    env: { WEIR_LOCAL_SERVERS: `ollama=${server.port}` },
-    world: { localServersEveryMs: 3_600_000, clock: { nowMs: () => performance.now() + nowMs, dateMs: Date.now } },
-  })
-  opened.push(harness)
+  const harness = await start(`ollama=${server.port}`, {}, { clock: { nowMs: () => nowMs, dateMs: Date.now } })
   await untilListed(harness, 'tiny-river')
   models.push('tiny-sea')
   nowMs += 10_000
@@ -146,7 +156,7 @@ test('a model that was just added is found by the call that asks for it', async 
 test('lists follow the server at an interval, and a server that is gone is not listed', async () => {
   const models = ['tiny-river']
   const server = await startServer(models, 'library')
-  const harness = await start(`ollama=${server.port}`, {}, 20)
+  const harness = await start(`ollama=${server.port}`, {}, { everyMs: 20 })
   await untilListed(harness, 'ollama/tiny-river')
   models.splice(0, 1, 'tiny-sea')
   await untilListed(harness, 'ollama/tiny-sea')
@@ -235,12 +245,8 @@ test.each(['/v1/models', '/api/tags'])('a redirect from %s is not followed', asy
 test('a limit and a prohibition that name a model hold from the call on that finds it', async () => {
   const models = ['tiny-river']
   const server = await startServer(models, 'library')
-  let aheadMs = 0
-  const harness = await startHarness({
-    env: { WEIR_LOCAL_SERVERS: `ollama=${server.port}` },
-    world: { localServersEveryMs: 3_600_000, clock: { nowMs: () => performance.now() + aheadMs, dateMs: Date.now } },
-  })
-  opened.push(harness)
+  let nowMs = 0
+  const harness = await start(`ollama=${server.port}`, {}, { clock: { nowMs: () => nowMs, dateMs: Date.now } })
   await untilListed(harness, 'tiny-river')
   const call = async (key: string, model: string): Promise<Response> => chat(harness, key, { model, messages: hello })
   const [denied, limited, ofModel] = [await harness.key(), await harness.key(), await harness.key()]
@@ -249,7 +255,7 @@ test('a limit and a prohibition that name a model hold from the call on that fin
   await harness.weir('limits set', { resource: 'requests', amount: '1/minute', key: ofModel, per: 'key,model' })
   const add = (model: string): void => {
     models.push(model)
-    aheadMs += 10_000 // less than the time in which a limit of a minute refills
+    nowMs += 10_000 // less than the time in which a limit of a minute refills
   }
   add('tiny-sea')
   expect((await call(denied, 'tiny-sea')).status).toBe(403)

@@ -173,7 +173,8 @@ describe('a call that pauses before its next attempt', () => {
 })
 
 test('a call that was never sent does not change the health of its channel', async () => {
-  await start({ env: { WEIR_ATTEMPTS: '1' } })
+  // The breaker is open for a second. The clock stands still, so that it is still open when it is looked at.
+  await start({ env: { WEIR_ATTEMPTS: '1' }, world: { clock: { nowMs: () => 1_000, dateMs: Date.now } } })
   const key = await upstreams.key()
   const health = async (): Promise<string[]> => {
     const { data: channels } = (await upstreams.weir('channels list')) as { data: ChannelStatus[] }

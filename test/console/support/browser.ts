@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { HUNG_MS } from '../../support/gateway.ts'
 import { signedIn } from '../../support/people.ts'
@@ -57,7 +57,20 @@ export async function openBrowser(): Promise<Browser> {
     throw new Error(`${CHROMIUM} is not installed. To install it: sudo apt-get install chromium fonts-wqy-microhei`)
   }
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--font-render-hinting=none']
-  return await chromium.launch({ executablePath: CHROMIUM, args })
+  return await chromium.launch({ executablePath: CHROMIUM, args, timeout: HUNG_MS })
+}
+
+/** A profile of the browser. Its pages are waited for as long as a test may last: a busy machine may be slow. */
+export async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
+  context.setDefaultTimeout(HUNG_MS)
+  await context.addInitScript({ content: inPage })
+  return context
+}
+
+/** Waits until the page waits for nothing and is drawn; fails if it never comes so far. */
+export async function untilReady(page: Page): Promise<void> {
+  if (!(await waitForReady(page))) throw new Error(`main[data-ready] was not reached: ${page.url()}`)
 }
 
 /** A browser for one site. Each person has a page of their own in each language, which all visits use. */
@@ -120,10 +133,9 @@ export class Visitor {
     if (known !== undefined) return known
     const { url } = this.#site.harness
     const preferences = JSON.stringify({ language, theme: 'light', zone: 'UTC' })
-    const context = await this.#browser.newContext({
+    const context = await openContext(this.#browser, {
       locale: language === 'zh' ? 'zh-CN' : 'en-US',
       timezoneId: 'UTC',
-      reducedMotion: 'reduce',
       storageState: {
         cookies: [],
         origins: [{ origin: url, localStorage: [{ name: 'weir-preferences', value: preferences }] }],
@@ -131,7 +143,6 @@ export class Visitor {
     })
     if (as !== 'nobody') await signInTo(context, this.#site, as)
     const watched = new WatchedPage(await context.newPage(), url)
-    await watched.page.addInitScript({ content: inPage })
     this.#pages.set(name, watched)
     return watched
   }
@@ -205,7 +216,7 @@ class WatchedPage {
   async open(path: string, moves: boolean): Promise<void> {
     const isOpen = this.page.url().startsWith(`${this.#origin}/console`)
     if (moves && isOpen) return void (await this.page.evaluate(`weirTest.move(${JSON.stringify(path)})`))
-    await this.page.goto(`${this.#origin}/console${path}`, { waitUntil: 'domcontentloaded', timeout: HUNG_MS })
+    await this.page.goto(`${this.#origin}/console${path}`, { waitUntil: 'domcontentloaded' })
   }
 
   begin(failing: readonly RegExp[]): void {
@@ -224,7 +235,7 @@ class WatchedPage {
 const waitForReady = (page: Page): Promise<boolean> => page.evaluate<boolean>(`weirTest.ready(${READY_MS})`)
 
 /** No speed limit: a busy machine may be slow. */
-const READY_MS = Number(process.env.WEIR_TEST_READY_MS ?? 30_000)
+const READY_MS = Number(process.env.WEIR_TEST_READY_MS ?? HUNG_MS)
 
 async function show(page: Page, width: number, theme: Theme): Promise<void> {
   await page.setViewportSize({ width, height: HEIGHT })

@@ -27,7 +27,8 @@ function visibleTexts(): readonly string[] {
   return texts
 }
 
-const nextFrame = (): Promise<void> => new Promise(resolve => requestAnimationFrame(() => resolve()))
+/** The next frame, and then a turn of the timers: what the page has put off until after the frame is done by then. */
+const nextFrame = (): Promise<void> => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))
 
 /** The title of the page that was left. */
 let left: Element | null = null
