@@ -4,10 +4,12 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { countTokens as countOlder } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { until } from '../../test/support/gateway.ts'
+import { HUNG_MS, until } from '../../test/support/gateway.ts'
 import { bounds } from '../base/bounds.ts'
+import { Thread } from '../base/threads/thread.ts'
 import type { TokenCounterOptions } from './token-counter.ts'
 import { TokenCounter, tokensAtMost } from './token-counter.ts'
+import type { TokenCounterMethods } from './token-counter-thread.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 const faults: string[] = []
@@ -15,7 +17,7 @@ const opened: TokenCounter[] = []
 
 /** Opens a counter. Its default timeouts are long enough for a busy machine. */
 function open(options: Partial<TokenCounterOptions> = {}): TokenCounter {
-  const counter = new TokenCounter(detail => faults.push(detail), { startMs: 30_000, countMs: 30_000, ...options })
+  const counter = new TokenCounter(detail => faults.push(detail), { startMs: HUNG_MS, countMs: HUNG_MS, ...options })
   opened.push(counter)
   return counter
 }
@@ -95,13 +97,27 @@ describe('counts', () => {
 })
 
 describe('the time of a count is limited:', () => {
-  test('bytes that are not counted in time are reported', async () => {
-    const counter = open({ countMs: 500 })
-    await counter.count(bytes('abc'))
+  // The thread and the counter end at times that are half a second apart. A pause of the machine may be longer, so each
+  // is tested without the other.
+  test('bytes that the thread does not count in time are reported', async () => {
+    const thread = new Thread<TokenCounterMethods>({ url: new URL('./token-counter-thread.ts', import.meta.url) })
+    await thread.run('count', { text: Buffer.from('abc'), dueMs: Date.now() + HUNG_MS })
     const text = Buffer.from(randomBytes(4_500_000).toString('base64'))
-    const count = await counter.count(text)
-    expect(count!.uncountedBytes).toBeGreaterThan(0)
-    expect(count!.tokens + count!.uncountedBytes).toBeLessThanOrEqual(text.length)
+    const count = await thread.run('count', { text, dueMs: Date.now() + 300 })
+    expect(count.uncountedBytes).toBeGreaterThan(0)
+    expect(count.tokens + count.uncountedBytes).toBeLessThanOrEqual(text.length)
+    thread.stop()
+  })
+
+  test('the counter tells the thread when the time is over, and has more time only while the thread starts', async () => {
+    const answer = '{ tokens: e.data[2].dueMs, extraTokens: 0, uncountedBytes: 0 }'
+    const thread = script(`onmessage = () => (onmessage = e => postMessage([e.data[0], ${answer}]))`)
+    const counter = open({ startMs: 300_000, countMs: 200_000, thread })
+    for (const ms of [500_000, 200_000]) {
+      const before = Date.now()
+      const dueMs = (await counter.count(bytes('abc')))!.tokens
+      expect(dueMs).toBeWithin(before + ms, Date.now() + ms + 1)
+    }
   })
 
   test('a thread that does not answer is not waited for', async () => {

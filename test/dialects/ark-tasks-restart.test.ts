@@ -42,9 +42,9 @@ afterEach(async () => {
 })
 
 /** Starts a gateway on the same folder with the same upstream. */
-function start(aheadMs = 0, everyMs = 1e6): Promise<TaskHarness> {
+function start(aheadMs = 0, everyMs = 1e6, env: Record<string, string> = {}): Promise<TaskHarness> {
   const upstreamEnv = () => ({ POND_URL: `${upstream.url}/api/v3` })
-  return startTasks({ folder, upstreamEnv, aheadMs, world: { tasksEveryMs: everyMs } })
+  return startTasks({ folder, upstreamEnv, aheadMs, world: { tasksEveryMs: everyMs }, env })
 }
 
 async function restart(aheadMs = 0, everyMs = 10): Promise<void> {
@@ -97,10 +97,10 @@ describe('a gateway that was killed', () => {
       operatorOf(() => manage).weir('prices set', { model: 'pond/film', price: JSON.stringify(price) }),
     )
     await restart(HOUR_MS)
-    for (let hour = 2; hour < 5; hour++) {
-      await Bun.sleep(0)
+    for (let polls = 1; polls <= 3; polls++) {
+      await until(() => upstream.requests.length > polls, 'the task is polled')
+      await harness.noneDue()
       harness.advance(HOUR_MS)
-      await until(() => upstream.requests.length >= hour, 'the task is polled')
     }
     await waitUntilSettled()
     expect(records()).toEqual([['task_succeeded', 'task_reported', 50_000_000]])
@@ -218,11 +218,13 @@ describe('P22: a task whose upstream does not answer', () => {
     const sent = () => upstream.requests.length - 1
     harness.advance(2_500)
     await until(() => sent() === 1, 'after two seconds')
+    await harness.noneDue()
     harness.advance(1_000)
     await Bun.sleep(40)
     expect(sent()).toBe(1)
     harness.advance(HOUR_MS)
     await until(() => sent() === 2, 'after an hour')
+    await harness.noneDue()
     harness.advance(HOUR_MS / 12)
     await Bun.sleep(40)
     expect(sent()).toBe(2)
@@ -232,6 +234,8 @@ describe('P22: a task whose upstream does not answer', () => {
 })
 
 test('a shutdown waits for a task that is being created', async () => {
+  await harness.stop()
+  harness = await start(0, 1e6, { WEIR_DRAIN_SECONDS: '60' })
   const { promise, resolve } = Promise.withResolvers<void>()
   upstream.plan(script(gate(promise), ...jsonAnswer(200, '{"id":"cgt-slow"}')))
   const created = ask(harness, key, 'POST', film())

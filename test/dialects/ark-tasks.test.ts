@@ -84,6 +84,7 @@ describe('a task', () => {
       const before = harness.upstream.requests.length
       harness.advance(4_000)
       await until(() => harness.upstream.requests.length > before, 'the task is polled')
+      await harness.noneDue()
     }
     await until(() => harness.openHolds() === 0, 'the task is settled')
     expect(await spent(key)).toBe('0.050000 held 0.00')

@@ -70,7 +70,7 @@ const rows: readonly Row[] = [
 
 async function post(path: string, body: object): Promise<{ readonly status: number; readonly text: string }> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-  const signal = AbortSignal.timeout(10_000)
+  const signal = AbortSignal.timeout(100_000)
   const answer = await fetch(harness.url + path, { method: 'POST', headers, body: JSON.stringify(body), signal })
   return { status: answer.status, text: await answer.text() }
 }

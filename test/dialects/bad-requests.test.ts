@@ -86,7 +86,7 @@ function cellsOf(caller: Dialect): readonly Cell[] {
 async function send(caller: Dialect, { upstream, stream, body }: Pick<Cell, 'upstream' | 'stream' | 'body'>) {
   const url = harness.url + rawCallers[caller].path({ model: modelOf(upstream), stream })
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
-  const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) })
+  const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(100_000) })
   return { status: answer.status, text: await answer.text() }
 }
 

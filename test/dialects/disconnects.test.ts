@@ -16,7 +16,7 @@ import { modelOf, modelsWithoutThinking, startDialects } from './upstreams.ts'
 let harness: Harness
 let key: string
 beforeEach(async () => {
-  harness = await startDialects({ models: modelsWithoutThinking, env: { WEIR_DRAIN_SECONDS: '5' } })
+  harness = await startDialects({ models: modelsWithoutThinking, env: { WEIR_DRAIN_SECONDS: '60' } })
   key = await harness.key()
 })
 afterEach(() => harness.stop())

@@ -26,7 +26,7 @@ export interface Outcome extends Cell {
 export const startMatrix = (): Promise<Harness> =>
   startDialects({
     env: { WEIR_DRAIN_SECONDS: '0', LOG_LEVEL: 'error' },
-    world: { bodyBounds: { bytesMax: 200_000, msMax: 5_000 } },
+    world: { bodyBounds: { bytesMax: 200_000, msMax: 60_000 } },
   })
 
 export const cellName = ({ client, upstream, feature }: Cell): string => `${client.name} on ${upstream}: ${feature}`

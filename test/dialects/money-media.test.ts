@@ -96,10 +96,10 @@ test.each(rows)(
     const last = JSON.stringify(event).slice(-40)
     await caller.until(({ text }) => text.includes(last), 'the caller has the event')
     caller.leave()
-    await caller.closed
-    left.resolve()
+    const charge = await lastCharge()
+    left.resolve() // only now: the upstream must not end before the gateway has noticed that the caller is gone
     const output = tokens[0] + tokens[1] + tokens[2]
-    expect(await lastCharge()).toEqual({ rule: 'left_reading', output, paid: priceOf(tokens) })
+    expect(charge).toEqual({ rule: 'left_reading', output, paid: priceOf(tokens) })
   },
 )
 
@@ -223,9 +223,9 @@ test.each(afterUsage)('%s is charged in addition', async (_what, events, tokens)
   const caller = openRaw(harness.url, post(path, headersFor(key), body))
   await caller.until(({ text }) => text.includes('"text":""'), 'the caller has all events')
   caller.leave()
-  await caller.closed
-  left.resolve()
-  expect(await lastCharge()).toMatchObject({ rule: 'left_reading', paid: priceOf(tokens) })
+  const charge = await lastCharge()
+  left.resolve() // only now, as above
+  expect(charge).toMatchObject({ rule: 'left_reading', paid: priceOf(tokens) })
 })
 
 const audioInput = 'A'.repeat(400_000)

@@ -18,15 +18,21 @@ import { modelOf, startDialects } from './upstreams.ts'
 
 const EVENT_BYTES_MAX = 1024 * 1024
 
+const SILENCE_MS = 100_000
+let aheadMs = 0
+/** Lets an upstream that has sent nothing for a while be too slow. The time is long, so that no pause of the machine is. */
+const passTime = (): void => void (aheadMs += SILENCE_MS)
+
 let harness: Harness
 let key: string
 beforeAll(async () => {
-  const attemptTimes = { firstContentMs: 30_000, wholeMs: 400, betweenChunksMs: 400 }
+  const attemptTimes = { firstContentMs: SILENCE_MS, wholeMs: SILENCE_MS, betweenChunksMs: SILENCE_MS }
+  const clock = { nowMs: () => performance.now() + aheadMs, dateMs: Date.now }
   const traits = { thinking: 'none' }
   const sized = { contextTokens: 32_768, outputTokensMax: 4_096, traits }
   const included = ['mcp', 'mcp_servers', 'web_fetch', 'urlContext']
   harness = await startDialects({
-    world: { attemptTimes, eventBytesMax: EVENT_BYTES_MAX },
+    world: { clock, attemptTimes, eventBytesMax: EVENT_BYTES_MAX },
     env: { WEIR_DRAIN_SECONDS: '0' },
     models: [{ id: 'echo', ...sized, price: { input: '1', output: '2', perSearch: '0.001', included } }],
   })
@@ -82,6 +88,7 @@ describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
     const caller = openRaw(harness.url, requestOf(callerDialect, key, { model: modelOf(upstream), ...callOptions }))
     await caller.until(({ text }) => text.includes('wordword'), 'the caller has content')
     delivered.resolve()
+    if (rest.length === 0) passTime()
     await caller.whole()
     rawCallers[callerDialect].failed(eventsOfBody(callerDialect, caller.body))
     return await lastRecord()
@@ -260,7 +267,11 @@ describe('a call with tools that the provider runs', () => {
   test.each(tools)('%s %j: is charged for its input when a tool never answers', async (dialect, more) => {
     harness.upstream.plan(silence())
     const before = harness.upstream.requests.length
-    expect((await openRaw(harness.url, bytesOf(dialect, false, more)).whole()).status).toBe(504)
+    const received = harness.upstream.nextRequest()
+    const caller = openRaw(harness.url, bytesOf(dialect, false, more))
+    await received
+    passTime()
+    expect((await caller.whole()).status).toBe(504)
     const record = await lastRecord()
     expect(record).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_tools', usage_source: 'estimated' })
     expect(Number(record.cost)).toBeGreaterThan(0)

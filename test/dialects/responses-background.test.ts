@@ -193,7 +193,9 @@ test('an unfinished background response cannot be followed, and ends when it is 
   const openai = await client()
   const never = Promise.withResolvers<void>()
   harness.upstream.plan(after(never.promise, plain('x')))
+  const received = harness.upstream.nextRequest()
   const { id } = await openai.responses.create({ model: models.chat, ...inBackground })
+  await received // else the script could be left for the next test
   const follow = openai.responses.create({ model: models.chat, input: 'x', previous_response_id: id })
   expect(await refusal(follow)).toEqual([400, 'response_unfit'])
   await openai.responses.delete(id)

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../src/base/clock.ts'
+import { openDatabase } from '../support/database.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
 
 export const path = '/api/v3/contents/generations/tasks'
 
@@ -38,22 +39,36 @@ export function writeProvider(): string {
 export interface TaskHarness extends Harness {
   /** Moves the date forward. */
   advance(ms: number): void
+  /** Waits until every task that was due is polled, and the time of its next poll is stored. */
+  noneDue(): Promise<void>
 }
+
+/** The date of all gateways of a file stands still, unless a test moves it: on a busy machine a moment may last seconds. */
+const startMs = Date.now()
 
 /** The gateway does not poll tasks by itself, unless a test sets `tasksEveryMs`. */
 export async function startTasks(options: HarnessOptions & { aheadMs?: number } = {}): Promise<TaskHarness> {
   const folder = writeProvider()
   let aheadMs = options.aheadMs ?? 0
-  const clock = { nowMs: systemClock.nowMs, dateMs: () => Date.now() + aheadMs }
+  const clock = { nowMs: systemClock.nowMs, dateMs: () => startMs + aheadMs }
   const harness = await startHarness({
     ...options,
     world: { clock, tasksEveryMs: 1e6, random: () => 0.5, ...options.world },
     env: { WEIR_PROVIDERS: folder, POND_KEY: 'sk-pond', WEIR_DRAIN_SECONDS: '1', ...options.env },
     upstreamEnv: url => ({ POND_URL: `${url}/api/v3`, ...options.upstreamEnv?.(url) }),
   })
+  const isAnyDue = (): boolean => {
+    const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
+    try {
+      return db.query('SELECT 1 FROM task WHERE due_ms <= ?1').get(clock.dateMs()) !== null
+    } finally {
+      db.close()
+    }
+  }
   return {
     ...harness,
     advance: ms => void (aheadMs += ms),
+    noneDue: () => until(() => !isAnyDue(), 'no task is due'),
     async stop() {
       await harness.stop()
       rmSync(folder, { recursive: true, force: true })

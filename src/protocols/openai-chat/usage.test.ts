@@ -307,10 +307,12 @@ test('any usage report is not used or adds up', () => {
       const usage = readUsage(report)
       if (usage === 'nonsense') return
       const { prompt_tokens: input, completion_tokens: output, total_tokens: total = input + output } = report
-      expect(inputTokens(usage!)).toBeGreaterThanOrEqual(input)
-      expect(outputTokens(usage!)).toBeGreaterThanOrEqual(output)
-      expect(inputTokens(usage!) + outputTokens(usage!)).toBeGreaterThanOrEqual(total)
-      for (const count of Object.values(usage!)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true)
+      // Rarely all counts are 0: such a report counts as none.
+      if (usage === undefined) return expect([input, output, total]).toEqual([0, 0, 0])
+      expect(inputTokens(usage)).toBeGreaterThanOrEqual(input)
+      expect(outputTokens(usage)).toBeGreaterThanOrEqual(output)
+      expect(inputTokens(usage) + outputTokens(usage)).toBeGreaterThanOrEqual(total)
+      for (const count of Object.values(usage)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true)
     }),
     { numRuns: 5_000 },
   )
