@@ -46,6 +46,7 @@ export async function openShared(
       version,
       folder: path,
       responsesBytesMax,
+      ledgerWaitMs: world.ledgerWaitMs,
       async openParts(context) {
         const { secrets, ...parts } = await openParts(config, { context, world, log, ignoresLostSecrets })
         secretsOpened.resolve(secrets)

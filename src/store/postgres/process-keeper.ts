@@ -8,6 +8,8 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Processes } from '../engine/store-engine.ts'
+import type { WaitMeasure } from '../engine/writer.ts'
+import { measureWait } from '../engine/writer.ts'
 import { recoverDeadJobs } from './jobs.ts'
 import { LedgerWriter } from './ledger.ts'
 import type { BatchOwner } from './ledger-batch.ts'
@@ -23,6 +25,8 @@ export interface ProcessOptions {
   readonly version: string
   /** How others may reach this process, for people. */
   readonly address: string
+  /** How long an operation has waited for the ledger; by default as long as the clock says. */
+  readonly ledgerWaitMs?: WaitMeasure
   /** Ends all calls that are active now. It resolves when they are over. */
   readonly onFenced: () => Promise<void>
   /** Called after dead processes left calls, which were ended. */
@@ -122,7 +126,8 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'isAlive' | 'may
     this.#writeNote(member)
     const onFenced = (): void => void this.#becomeFenced(member)
     this.#member = member
-    this.#ledger = new LedgerWriter(this.#pools.ledger, { owner: member, onFenced })
+    const waitedMs = this.#options.ledgerWaitMs ?? measureWait
+    this.#ledger = new LedgerWriter(this.#pools.ledger, { owner: member, onFenced, waitedMs })
     member.start(onFenced)
   }
 
