@@ -207,8 +207,11 @@ export interface Exchange {
   readonly storage: AnswerStorage
   readonly settlement: SettlementState
   caller?: Caller
-  /** The revision of the rules and prices with which the call is admitted, where other processes can change them. */
-  revision?: number
+  /**
+   * The revision of the rules and prices with which the call is admitted, where other processes can change them. Null: they
+   * were read after the call arrived, and newer ones do not count for it.
+   */
+  revision?: number | null
   /** The current dates of the key, where they have changed since the call arrived. */
   keyDates?: KeyDates
   call?: Call

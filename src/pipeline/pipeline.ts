@@ -122,9 +122,12 @@ export interface PipelineParts {
 const noBody = Buffer.alloc(0)
 
 /**
- * How often a call is admitted again because the configuration has changed meanwhile. From the third time on it waits
- * before, each time longer, 1.6 s in all: an operator's script may make many changes, one after the other.
+ * A call is admitted again if rules or prices have changed meanwhile. Then it has rules that were read after it arrived, so
+ * that each change counts that was made before it. But an operator's script may make changes faster than they are read, and
+ * no call would ever be held. So after this many times its rules are compared no more; its key is compared always.
  */
+const RULES_COMPARED_MAX = 4
+/** How often a call is admitted again. From the third time on it waits before, each time longer, 1.6 s in all. */
 const ADMITTED_AGAIN_MAX = 12
 const ADMITTED_AT_ONCE = 2
 const PAUSE_MS = 30
@@ -151,7 +154,8 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     try {
       // Before anything of the configuration is used.
       const { revision } = stages.configuration
-      if (revision !== undefined) exchange.revision = revision
+      const isCompared = earlier === undefined || earlier.count < RULES_COMPARED_MAX || revision === 0
+      if (revision !== undefined) exchange.revision = isCompared ? revision : null
       timings.enter('Auth')
       const authenticated = stages.authenticate(ingress)
       const caller = authenticated instanceof Promise ? await authenticated : authenticated

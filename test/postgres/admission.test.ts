@@ -73,7 +73,9 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
   async function openProcess() {
     const changes = new PostgresChanges(pool, { onError: () => {} })
     closing.push(changes)
-    const seen = { refreshes: 0, forwarded: 0, onRefresh: async (): Promise<void> => {} }
+    const nothing = async (): Promise<void> => {}
+    /** `beforeHold` runs when the call has its key and its rules. */
+    const seen = { refreshes: 0, forwarded: 0, onRefresh: nothing, beforeHold: nothing }
     const keys = new KeyDirectory({
       find: digest => pool.readPoint(callReads.findKey(digest)),
       nowMs: () => 0,
@@ -116,7 +118,12 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
         return { permit, candidates: [{ ...candidate, channels: [], upstreamProtocol: openaiChat }] }
       },
       previousResponses: { find: () => undefined, storedAt: () => undefined },
-      references: { narrow: (route: unknown) => route },
+      references: {
+        async narrow(route: unknown) {
+          await seen.beforeHold()
+          return route
+        },
+      },
       hold: buildHold({ ledger, countTokens: async () => undefined, largeAnswers }),
       async forward() {
         seen.forwarded++
@@ -206,15 +213,29 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
     expect(seen).toMatchObject({ forwarded: 1, refreshes: 1 })
   })
 
-  test('waits while the configuration changes again and again, and is refused if that does not end', async () => {
+  test('is held although rules change faster than they are read, with rules that were read after it arrived', async () => {
     const { call, seen } = await openProcess()
     const change = (): Promise<void> => pool.runScript("UPDATE tier SET qpm = qpm + 1 WHERE name = 'free'")
-    seen.onRefresh = async () => void (seen.refreshes < 6 && (await change()))
-    await change()
+    seen.beforeHold = change
+    expect(await call()).toBe('answered')
+    expect(seen).toMatchObject({ forwarded: 1, refreshes: 4 })
+    // Its key counts up to the end.
+    seen.beforeHold = async () => {
+      if (seen.refreshes === 8) await operations.run('revokeKey', { id: 1_011 }, by)
+      await change()
+    }
+    expect(await call()).toBe('key_invalid')
+    expect(seen).toMatchObject({ forwarded: 1, refreshes: 9 })
+  })
+
+  test('waits while its key changes again and again, and is refused if that does not end', async () => {
+    const { call, seen } = await openProcess()
+    let count = 0
+    const change = (): Promise<void> => pool.runScript(`UPDATE api_key SET name = 'name ${++count}'`)
+    seen.beforeHold = async () => void (seen.refreshes < 6 && (await change()))
     expect(await call()).toBe('answered')
     expect(seen).toMatchObject({ forwarded: 1, refreshes: 6 })
-    seen.onRefresh = change
-    await change()
+    seen.beforeHold = change
     expect(await call()).toBe('storage_away')
     expect(seen).toMatchObject({ forwarded: 1, refreshes: 18 })
     seen.onRefresh = async () => {

@@ -79,10 +79,10 @@ export interface HoldInput {
   /**
    * What the process knew when it admitted the call: the version of its key (`KeyRow.version`), and the revision of rules
    * and prices (`Changes.revision`). On PostgreSQL the hold is refused if they have changed since. With SQLite, the one
-   * process always knows the newest.
+   * process always knows the newest. A revision that is null is not compared.
    */
   readonly keyVersion?: number
-  readonly revision?: number
+  readonly revision?: number | null
 }
 
 export type HoldResult =
