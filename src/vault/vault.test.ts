@@ -1,10 +1,10 @@
 // Tests the vault with a real file and writer thread: what it returns, to which account, after a restart, and for how long.
 
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openDatabase } from '../../test/support/database.ts'
 import { bounds } from '../base/bounds.ts'
 import { Seal } from '../base/secrets/seal.ts'
 import { buildSecretRing } from '../base/secrets/secret-ring.ts'
@@ -62,7 +62,7 @@ async function restart(secret?: string): Promise<void> {
 
 /** Changes the file as somebody with access to it could. */
 function tamper(sql: string): void {
-  const db = new Database(path, { readwrite: true })
+  const db = openDatabase(path, { readwrite: true })
   db.run(sql)
   db.close()
 }

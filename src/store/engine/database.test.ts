@@ -1,7 +1,7 @@
 // Opening the database file, and migrating its schema.
 
-import type { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,6 +31,14 @@ describe('the writer', () => {
     expect(pragma('foreign_keys')).toBe(1n)
     expect(pragma('recursive_triggers')).toBe(1n)
     expect(pragma('busy_timeout')).toBe(5_000n)
+  })
+
+  test('waits for a lock from its first statement on', () => {
+    const run = spyOn(Database.prototype, 'run')
+    openWriter(join(folder, 'other.db')).close()
+    // SQLite locks the file to recover its log. Somebody who reads the file at this moment must not end the start.
+    expect(run.mock.calls[0]).toEqual(['PRAGMA busy_timeout = 5000'])
+    run.mockRestore()
   })
 
   test('returns integers as bigint', () => {

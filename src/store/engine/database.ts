@@ -13,11 +13,12 @@ const MIGRATIONS = join(import.meta.dir, '..', 'migrations')
 
 export function openWriter(path: string): Database {
   const db = new Database(path, { create: true, readwrite: true, strict: true, safeIntegers: true })
+  // First, because the log may have to be recovered, and another process may be reading the file at this moment.
+  db.run('PRAGMA busy_timeout = 5000')
   db.run('PRAGMA journal_mode = WAL')
   db.run('PRAGMA synchronous = FULL')
   db.run('PRAGMA foreign_keys = ON')
   db.run('PRAGMA recursive_triggers = ON')
-  db.run('PRAGMA busy_timeout = 5000')
   db.run('PRAGMA cache_size = -65536')
   db.run('PRAGMA journal_size_limit = 67108864')
   return db

@@ -71,6 +71,7 @@ export class LedgerAudit {
     // Not on our own connection, because on a read-only one SQLite does not verify CHECK constraints.
     const db = new Database(this.#options.path, { readwrite: true })
     try {
+      db.run('PRAGMA busy_timeout = 5000')
       const rows = db.query('PRAGMA integrity_check(10)').values() as [string][]
       return rows.flatMap(([text]) => (text === 'ok' ? [] : [createFinding({ check: 'file', key: text, text })]))
     } finally {
