@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { DAY_MS } from '../../src/base/time.ts'
 import { mintKey } from '../../src/identity/key-format.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import { buildKeyReport } from '../../src/management/public/key-report.ts'
@@ -13,7 +12,8 @@ import { after } from '../forwarding/wire.ts'
 import type { Funded } from '../support/funds.ts'
 import { fundKeys } from '../support/funds.ts'
 import type { Harness } from '../support/gateway.ts'
-import { chat, hello, startHarness, until } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import { awaitMidnightIfNear } from '../support/midnight.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import { ask, bearer, expectChatError, expectRequestId, expectStages, lines, MODEL, reached } from './asking.ts'
@@ -119,8 +119,7 @@ describe('budgets', () => {
   const body = JSON.stringify({ model: MODEL, messages: hello, max_tokens: 100 })
 
   test('show what is spent, held and left, during a call and after it', async () => {
-    // The ledger has a clock of its own. With a new day, the budget of a day would begin again in the middle of this test.
-    await until(() => DAY_MS - (Date.now() % DAY_MS) > 40_000, 'the day lasts a while')
+    await awaitMidnightIfNear()
     const ends = Promise.withResolvers<void>()
     harness.upstream.plan(after(ends.promise, answer('x', { usage: { input: 10, output: 10 } })))
     const received = harness.upstream.nextRequest()

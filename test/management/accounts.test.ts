@@ -7,9 +7,9 @@ import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
+import { awaitMidnightIfNear } from '../support/midnight.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
-import { awaitMidnightIfNear } from './midnight.ts'
 
 let harness: Harness
 let owner: Ask

@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chat, hello } from '../support/gateway.ts'
+import { awaitMidnightIfNear } from '../support/midnight.ts'
 import type { TestSite } from './matrix/site.ts'
 import { startTestSite } from './matrix/site.ts'
-import { awaitMidnightIfNear } from './midnight.ts'
 
 let site: TestSite
 beforeAll(async () => {
