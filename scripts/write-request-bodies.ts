@@ -98,7 +98,10 @@ ${rows.join('\n')}
 - **A body above ${sizeText(bounds.smallBodyBytesMax)}** is checked and parsed in a thread of its own, one at a time, account after
   account: JSON, references, forms, and the duration of audio in them. The remaining work in the main thread is estimated,
   and the account's next large body waits nine times as long. So one account gets at most a tenth of the main thread for
-  its large bodies, and all together at most half. A body that waits longer than ${bounds.bodyWorkerMsMax / 1_000} s gets 503.
+  its large bodies, and all together a third. A body that waits longer than ${bounds.bodyWorkerMsMax / 1_000} s gets 503.
+- **A body above ${sizeText(bounds.promptBytesMax)}** has another such thread, which runs only while the core is idle (Linux: \`SCHED_IDLE\`), so that
+  other calls do not wait for it on a machine with one core. One account gets a twentieth of the main thread for these,
+  all together a sixth.
 - **A message of a [WebSocket](../guides/websocket.md#bounds)** has the bounds of a caller's body, but for compression, time
   and pieces: it cannot be compressed, and it is in the budget when it has arrived whole.
 - **A body that is refused unread** is discarded as it arrives. Its connection is closed 10 to 30 seconds after the answer,

@@ -39,8 +39,8 @@ import { ListedModels } from './features/listed-models/listed-models.ts'
 import { LocalServers } from './features/local-servers/local-servers.ts'
 import type { HttpClient } from './http/client/http-client.ts'
 import { openHttpClient } from './http/client/http-client.ts'
-import { openDecodeQueue } from './http/server/body.ts'
 import { BodyBudget, buildBodyBudgetBounds } from './http/server/body-budget.ts'
+import { BodyDecoder } from './http/server/body-decoder.ts'
 import type { ControlHandler } from './http/server/control-socket.ts'
 import { listenControl } from './http/server/control-socket.ts'
 import { listen } from './http/server/server.ts'
@@ -235,6 +235,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
   const largeJson = new LargeBodyReader({ deadlines, onFault })
+  const decoder = new BodyDecoder(deadlines, onFault)
   const inflow = new BodyBudget(buildBodyBudgetBounds(config.memoryBytesMax ?? memoryBytesMax()))
   const sockets = new ResponseSockets({
     ...calls,
@@ -278,7 +279,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     corsOrigin: config.corsOrigin,
     bodyBudget: inflow,
     largeJson,
-    decodings: openDecodeQueue(),
+    decoder,
     bodyBounds: world.bodyBounds,
     deadlines,
     log,
@@ -321,6 +322,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       gate.close()
       counter.close()
       largeJson.close()
+      decoder.close()
       await closeAll(opened)
     },
   })

@@ -5,7 +5,6 @@
 // exist. Only the head of a request is checked here; the endpoint reads the body.
 
 import { bounds } from '../base/bounds.ts'
-import type { FairQueue } from '../base/collections/fair-queue.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
@@ -14,6 +13,7 @@ import { callerAddress, networkOf } from '../http/address/caller-address.ts'
 import type { BodyBounds, BodyType } from '../http/server/body.ts'
 import { readBody } from '../http/server/body.ts'
 import type { BodyBudget, BodyOwner } from '../http/server/body-budget.ts'
+import type { BodyDecoder } from '../http/server/body-decoder.ts'
 import { bodyRules } from '../http/server/body-rules.ts'
 import { corsHeaders, preflight } from '../http/server/cors.ts'
 import type { Arrival } from '../http/server/server.ts'
@@ -50,7 +50,7 @@ export interface DispatchParts extends RefusalParts {
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
   readonly bodyBudget: BodyBudget
-  readonly decodings: FairQueue
+  readonly decoder: Pick<BodyDecoder, 'decode'>
   readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly deadlines: Deadlines
   readonly gate: Gate
@@ -350,7 +350,7 @@ class ArrivalIngress implements Ingress {
 
   async read(type: BodyType, owner: BodyOwner): Promise<Buffer> {
     const rule = bodyRules[owner.class]
-    const { bodyBounds, deadlines, bodyBudget, decodings, largeJson } = this.#parts
+    const { bodyBounds, deadlines, bodyBudget, decoder, largeJson } = this.#parts
     const { signal } = this.#arrival.request
     const lease = bodyBudget.open(owner)
     try {
@@ -361,7 +361,7 @@ class ArrivalIngress implements Ingress {
         deadlines,
         type,
         lease,
-        decodeQueue: rule.decodes ? decodings : undefined,
+        decoder: rule.decodes ? decoder : undefined,
       })
       if (body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       const formType = type === 'multipart' ? this.#arrival.headers['content-type'] : undefined

@@ -6,8 +6,9 @@ import zlib from 'node:zlib'
 import { bounds } from '../../base/bounds.ts'
 import { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
-import { openDecodeQueue, readBody, readsMax } from './body.ts'
+import { readBody, readsMax } from './body.ts'
 import { BodyBudget, buildBodyBudgetBounds } from './body-budget.ts'
+import { BodyDecoder } from './body-decoder.ts'
 import type { Arrival } from './server.ts'
 
 const limits = { bytesMax: 1_000, msMax: 5_000 }
@@ -35,7 +36,7 @@ function read(
     deadlines,
     type: 'json',
     lease,
-    decodeQueue: openDecodeQueue(),
+    decoder: new BodyDecoder(deadlines, detail => expect(detail).toBe('')),
   })
 }
 
@@ -225,6 +226,17 @@ describe('the encoding of a body:', () => {
   test.each(names)('%s is bounded to the byte after decoding', async name => {
     expect(await codeOf(encoded(name, encoders[name]!(Buffer.alloc(1_000, 0x20))))).toBe('read')
     expect(await codeOf(encoded(name, encoders[name]!(Buffer.alloc(1_001, 0x20))))).toBe('body_too_large')
+  })
+
+  test.each(names)('%s that becomes larger than a prompt is decoded in a thread, also within its bound', async name => {
+    const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(60_000)).toBase64())
+    const large = Buffer.concat([noise, Buffer.alloc(bounds.promptBytesMax, 0x20), noise])
+    const body = encoders[name]!(large)
+    const [enough, tooSmall] = [large.length, large.length - 1].map(bytesMax => ({ ...limits, bytesMax }))
+    expect((await read(encoded(name, body), enough)).equals(large)).toBeTrue()
+    expect(await codeOf(encoded(name, body), tooSmall)).toBe('body_too_large')
+    const cut = body.subarray(0, -5)
+    if (name !== 'zstd') expect(await codeOf(encoded(name, cut), enough)).toBe('encoding_invalid')
   })
 
   test.each(names)('%s that is a decompression bomb is refused', async name => {

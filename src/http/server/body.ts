@@ -1,26 +1,16 @@
-// Reads and decompresses a request body within limits of size and time. The size is checked against Content-Length
+// Reads a request body within limits of size and time. The size is checked against Content-Length
 // first, and again while reading, because the header may be wrong or absent.
 
-import zlib from 'node:zlib'
 import { bounds } from '../../base/bounds.ts'
-import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { viewOf } from '../client/http-client.ts'
 import type { BodyLease } from './body-budget.ts'
+import type { BodyDecoder } from './body-decoder.ts'
+import { tooLarge } from './body-decoder.ts'
+import type { Encoding } from './encodings.ts'
+import { isEncoding } from './encodings.ts'
 import type { Arrival } from './server.ts'
-
-type Decode = (bytes: Uint8Array, options: DecodeOptions, done: Done) => void
-type DecodeOptions = { readonly maxOutputLength: number; readonly chunkSize: number }
-type Done = (fault: Error | null, bytes: Uint8Array) => void
-
-/** These run on threads of the runtime, not on the thread that serves calls. */
-const decoders: Readonly<Record<string, Decode>> = {
-  gzip: zlib.gunzip as Decode,
-  deflate: zlib.inflate as Decode,
-  br: zlib.brotliDecompress as Decode,
-  zstd: zlib.zstdDecompress as Decode,
-}
 
 export interface BodyBounds {
   readonly bytesMax: number
@@ -37,9 +27,6 @@ const types = {
 
 export type BodyType = keyof typeof types
 
-/** The queue for decompressing bodies. */
-export const openDecodeQueue = (): FairQueue => new FairQueue(bounds.decodingsMax, bounds.decodingsOfAccountMax)
-
 export interface BodyReadOptions {
   readonly limits: BodyBounds
   /** The number of reads that are always allowed, however small they are; see `readsMax`. */
@@ -49,18 +36,18 @@ export interface BodyReadOptions {
   /** Counts the received bytes. The code that opened the lease releases it. */
   readonly lease: BodyLease
   /** Undefined if the body must not be compressed. */
-  readonly decodeQueue: FairQueue | undefined
+  readonly decoder: Pick<BodyDecoder, 'decode'> | undefined
 }
 
 export async function readBody(arrival: Arrival, reading: BodyReadOptions): Promise<Buffer> {
   const { headers } = arrival
-  const { limits, deadlines, type, lease, decodeQueue } = reading
+  const { limits, deadlines, type, lease, decoder } = reading
   const contentType = headers['content-type']
   if (contentType === undefined || !types[type].test(contentType)) {
     const hint = `Content-Type must be ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
     throw new Refusal('content_type_unsupported', contentType === undefined ? 'none' : 'another', { hint })
   }
-  const decode = decoderOf(headers['content-encoding'], decodeQueue !== undefined)
+  const encoding = encodingOf(headers['content-encoding'], decoder !== undefined)
   const announced = headers['content-length']
   if (announced !== undefined && Number(announced) > limits.bytesMax) throw tooLarge(announced, limits.bytesMax)
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
@@ -77,27 +64,25 @@ export async function readBody(arrival: Arrival, reading: BodyReadOptions): Prom
   } finally {
     deadline.cancel()
   }
-  if (decode === undefined) return viewOf(bytes)
-  const decoding = decodeQueue!.run(lease.owner.name, {
-    throwIfCancelled: () => arrival.request.signal.throwIfAborted(),
-    run: () => decodeBounded(decode, bytes, limits.bytesMax),
+  if (encoding === undefined) return viewOf(bytes)
+  const decoded = await decoder!.decode({
+    encoding,
+    bytes,
+    owner: lease.owner.name,
+    bytesMax: limits.bytesMax,
+    throwIfGone: () => arrival.request.signal.throwIfAborted(),
   })
-  const decoded = await deadlines.within(bounds.bodyWorkerMsMax, decoding, () => new Refusal('overloaded', 'decoding'))
   lease.addBytes(decoded.length)
   return viewOf(decoded)
 }
 
-function decoderOf(encoding: string | undefined, isAllowed: boolean): Decode | undefined {
-  const name = (encoding ?? 'identity').trim().toLowerCase()
+function encodingOf(header: string | undefined, isAllowed: boolean): Encoding | undefined {
+  const name = (header ?? 'identity').trim().toLowerCase()
   if (name === 'identity') return undefined
-  const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined
-  if (decode !== undefined && isAllowed) return decode
+  if (isAllowed && isEncoding(name)) return name
   if (isAllowed) throw new Refusal('encoding_unsupported', 'content-encoding')
   throw new Refusal('encoding_refused', 'content-encoding')
 }
-
-const tooLarge = (detail: string, bytesMax: number): Refusal =>
-  new Refusal('body_too_large', detail, { hint: `The limit is ${bytesMax} bytes, after decompression.` })
 
 /** The number of reads that are allowed for a body of which `bytes` have arrived. */
 export const readsMax = (readsMin: number, bytes: number): number =>
@@ -265,36 +250,3 @@ async function readPieces(reader: Reader, reading: PieceReading): Promise<Uint8A
     if (reads > readsMin && reads % bounds.bodyReadsAtOnceMax === 0) await new Promise(setImmediate)
   }
 }
-
-/**
- * The largest size after decompression. Real prompts compress to about a tenth. A body that compresses to less than a
- * hundredth is an attack: its sender pays for some bytes, and the gateway would have to unpack and read 32 MiB.
- */
-export const decodedBytesMax = (encodedBytes: number, bytesMax: number): number =>
-  Math.min(bytesMax, Math.max(bounds.decodedBytesMin, encodedBytes * bounds.decodedRatioMax))
-
-/**
- * The size of the buffers for decompression: mostly as large as the result can become. Each buffer is passed to the
- * thread that serves calls, and joining two thousand of them there takes forty milliseconds.
- */
-const bufferBytes = (encodedBytes: number, decodedMax: number): number =>
-  Math.min(decodedMax, Math.max(bounds.smallBodyBytesMax, encodedBytes * bounds.decodedRatioMax)) + SPARE_BYTES
-
-/** If a buffer is filled to its last byte, zlib allocates another one. */
-const SPARE_BYTES = 1_024
-
-function decodeBounded(decode: Decode, bytes: Uint8Array, bytesMax: number): Promise<Uint8Array> {
-  const decodedMax = decodedBytesMax(bytes.length, bytesMax)
-  const options = { maxOutputLength: decodedMax, chunkSize: bufferBytes(bytes.length, decodedMax) }
-  return new Promise((resolve, reject) => {
-    decode(bytes, options, (fault, decoded) => {
-      if (fault === null || fault === undefined) return resolve(withoutSlack(decoded))
-      const isTooLarge = (fault as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
-      reject(isTooLarge ? tooLarge('while decoding', decodedMax) : new Refusal('encoding_invalid', 'while decoding'))
-    })
-  })
-}
-
-/** Copies a small result out of a large buffer, so that the buffer does not stay in memory. */
-const withoutSlack = (bytes: Uint8Array): Uint8Array =>
-  bytes.length * 2 < bytes.buffer.byteLength ? new Uint8Array(bytes) : bytes

@@ -65,9 +65,19 @@ const noObjects: ParsedObject['largeObjects'] = new Map()
 const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax, nameBytesMax: bounds.jsonNameBytesMax }
 
 /** Parses and checks a body before a dialect reads it. */
-export function parseBody(body: Buffer): ParsedBody {
+export const parseBody = (body: Buffer): ParsedBody => parseScanned(body, scanBody(body))
+
+/** Undefined, without having parsed the body, if its values are too many for `isDense`. */
+export function parseSparseBody(body: Buffer, isDense: (counts: ScanCounts) => boolean): ParsedBody | undefined {
+  const scan = scanBody(body)
+  return typeof scan === 'object' && isDense(scan.counts) ? undefined : parseScanned(body, scan)
+}
+
+const scanBody = (body: Buffer): ObjectScan | ScanProblem =>
+  scanObject(body, body.length > bounds.smallBodyBytesMax ? largeBounds : scanBounds)
+
+function parseScanned(body: Buffer, scan: ObjectScan | ScanProblem): ParsedBody {
   const isLarge = body.length > bounds.smallBodyBytesMax
-  const scan = scanObject(body, isLarge ? largeBounds : scanBounds)
   if (scan === 'too_deep') return { code: 'json_too_deep', detail: `more than ${bounds.jsonDepthMax} levels` }
   if (scan === 'too_many') return { code: 'json_too_many', detail: `of ${body.length} bytes` }
   const json = parse(body)

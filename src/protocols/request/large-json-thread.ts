@@ -1,17 +1,22 @@
 // The worker thread that parses large bodies: 32 MiB can take most of a second.
 
 import { hash } from 'node:crypto'
-import { readlinkSync } from 'node:fs'
-import { getPriority, setPriority } from 'node:os'
+import type { ScanCounts } from '../../base/text/json-bytes.ts'
+import { lowerPriority, runOnlyWhenIdle } from '../../base/threads/priority.ts'
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import { measureAllMedia } from '../media/measure.ts'
 import type { ParsedBody } from './json-body.ts'
-import { parseBody } from './json-body.ts'
+import { parseBody, parseSparseBody } from './json-body.ts'
 import type { ParsedForm } from './large-form.ts'
 import { parseForm } from './large-form.ts'
+import { estimateServingMs } from './serving-cost.ts'
 
 export interface LargeBodyMethods {
   read(request: LargeBodyRequest): LargeBody
+}
+
+export interface LargeBodySetup {
+  readonly runsWhenIdle: boolean
 }
 
 /** The memory of `bytes` is transferred in both directions. */
@@ -23,41 +28,51 @@ interface LargeBodyRequest {
 
 export interface LargeBody {
   readonly bytes: Uint8Array
+  /** The body has so many values that this thread has not parsed it. */
+  readonly isDense?: true
   /** Present for JSON. */
   readonly found?: ParsedBody
   readonly form?: ParsedForm | undefined
-  /** The SHA-256 of the body in hex. */
-  readonly hash: string
+  /** The SHA-256 of the body in hex. Absent if the body is dense. */
+  readonly hash?: string
 }
 
-const NICE_INCREMENT = 10
-/** The highest nice value of the system. */
-const NICE_MAX = 19
+/** A conversation of 2 MiB stays below; 200,000 empty messages take ten times as long. */
+const SPARSE_MS_MAX = 15
 
-/** Lowers the priority of this thread, so that serving calls comes first if there are fewer cores than threads. */
-function lowerPriority(): void {
-  try {
-    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    setPriority(thread, Math.min(NICE_MAX, getPriority(thread) + NICE_INCREMENT))
-  } catch {
-    // Not possible on this system. Other work then only takes longer.
-  }
+const isDense = (counts: ScanCounts): boolean => estimateServingMs(counts, 0) > SPARSE_MS_MAX
+
+function readSparse(request: LargeBodyRequest): LargeBody {
+  if (request.formType !== undefined) return read(request)
+  const found = parseSparseBody(bufferOf(request), isDense)
+  return found === undefined ? { bytes: request.bytes, isDense: true } : withHash(request, { found: withMedia(found) })
 }
 
-lowerPriority()
-
-function read({ bytes, formType }: LargeBodyRequest): LargeBody {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const result = formType === undefined ? { found: parseJson(body) } : { form: parseForm(body, formType) }
-  return { ...result, bytes, hash: hash('sha256', bytes, 'hex') }
+function read(request: LargeBodyRequest): LargeBody {
+  const body = bufferOf(request)
+  const { formType } = request
+  return withHash(
+    request,
+    formType === undefined ? { found: withMedia(parseBody(body)) } : { form: parseForm(body, formType) },
+  )
 }
 
-function parseJson(body: Buffer): ParsedBody {
-  const found = parseBody(body)
-  return 'json' in found ? { ...found, media: measureAllMedia(found.json) } : found
-}
+const bufferOf = ({ bytes }: LargeBodyRequest): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-serveThread<LargeBodyMethods>(
-  () => ({ read }),
+const withHash = ({ bytes }: LargeBodyRequest, result: Pick<LargeBody, 'found' | 'form'>): LargeBody => ({
+  ...result,
+  bytes,
+  hash: hash('sha256', bytes, 'hex'),
+})
+
+const withMedia = (found: ParsedBody): ParsedBody =>
+  'json' in found ? { ...found, media: measureAllMedia(found.json) } : found
+
+serveThread<LargeBodyMethods, LargeBodySetup>(
+  ({ runsWhenIdle }) => {
+    if (runsWhenIdle) runOnlyWhenIdle()
+    else lowerPriority()
+    return { read: runsWhenIdle ? read : readSparse }
+  },
   ({ bytes }) => [bytes.buffer as ArrayBuffer],
 )

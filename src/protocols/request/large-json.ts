@@ -1,19 +1,27 @@
 // Reads large bodies, JSON and forms, in a worker thread. The result is rebuilt on the thread that serves calls, which
 // takes time that depends on the number of values. This time is estimated and charged to the account that sent the
-// body: large bodies of one account get at most a tenth of that thread, those of all accounts at most half.
+// body, so that large bodies get only a share of that thread.
 //
-// The worker starts when it is needed and ends when it is idle.
+// There are two workers. Long prompts are small enough for the first one, which gets a tenth of a busy core. JSON.parse
+// can take a quarter of a second for a body of 32 MiB, and would delay all other calls of a gateway with one core. So
+// bodies of some megabytes, and bodies with very many values, are read by the second worker, which runs only while the
+// core is idle.
+//
+// A worker starts when it is needed and ends when it is idle.
 
 import { bounds } from '../../base/bounds.ts'
 import type { SlotCooldown } from '../../base/collections/fair-queue.ts'
 import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { ScanCounts } from '../../base/text/json-bytes.ts'
 import { Thread } from '../../base/threads/thread.ts'
+import { viewOf } from '../../http/client/http-client.ts'
 import type { ParsedBody } from './json-body.ts'
 import { cacheParsedBody } from './json-body.ts'
 import { cacheForm } from './large-form.ts'
-import type { LargeBody, LargeBodyMethods } from './large-json-thread.ts'
+import type { LargeBody, LargeBodyMethods, LargeBodySetup } from './large-json-thread.ts'
+import { estimateServingMs } from './serving-cost.ts'
 
 const hashes = new WeakMap<Uint8Array, string>()
 
@@ -33,16 +41,64 @@ export interface LargeBodyOwner {
 }
 
 const IDLE_MS = 60_000
-const ACCOUNT_REST = 9
-const TOTAL_REST = 1
+
+/** How many times as long as a body has occupied the serving thread its account waits, and everybody waits. */
+interface Rests {
+  readonly account: number
+  readonly total: number
+}
+
+/** One account gets at most a tenth of the serving thread for long prompts, all accounts together a third. */
+const PROMPT_RESTS: Rests = { account: 9, total: 2 }
+/** For bodies of some megabytes: a twentieth, and together a sixth. */
+const HUGE_RESTS: Rests = { account: 19, total: 5 }
 
 export class LargeBodyReader {
   readonly #deadlines: Deadlines
-  readonly #queue = new FairQueue(1, 1)
-  readonly #thread: Thread<LargeBodyMethods>
+  readonly #prompts: BodyWorker
+  readonly #huge: BodyWorker
 
   constructor({ deadlines, onFault }: LargeBodyReaderParts) {
     this.#deadlines = deadlines
+    this.#prompts = new BodyWorker(PROMPT_RESTS, { runsWhenIdle: false }, onFault)
+    this.#huge = new BodyWorker(HUGE_RESTS, { runsWhenIdle: true }, onFault)
+  }
+
+  /**
+   * Returns the same bytes, with their parsed form cached. `body` is unusable afterwards: its memory is transferred.
+   */
+  async read(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
+    const reply = this.#readInTurn(body, owner, formType)
+    const timeout = (): Refusal =>
+      new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
+    const { bytes, found, form, hash } = await this.#deadlines.within(bounds.bodyWorkerMsMax, reply, timeout)
+    const parsedBody = viewOf(bytes)
+    if (found !== undefined) cacheParsedBody(parsedBody, found)
+    if (form !== undefined) cacheForm(parsedBody, form)
+    if (hash !== undefined) hashes.set(parsedBody, hash)
+    return parsedBody
+  }
+
+  close(): void {
+    this.#prompts.close()
+    this.#huge.close()
+  }
+
+  async #readInTurn(body: Buffer, owner: LargeBodyOwner, formType: string | undefined): Promise<LargeBody> {
+    if (body.length > bounds.promptBytesMax) return await this.#huge.read(body, owner, formType)
+    const prompt = await this.#prompts.read(body, owner, formType)
+    return prompt.isDense ? await this.#huge.read(viewOf(prompt.bytes), owner, formType) : prompt
+  }
+}
+
+/** A worker thread and the queue of bodies that wait for it. */
+class BodyWorker {
+  readonly #rests: Rests
+  readonly #queue = new FairQueue(1, 1)
+  readonly #thread: Thread<LargeBodyMethods, LargeBodySetup>
+
+  constructor(rests: Rests, setup: LargeBodySetup, onFault: (detail: string) => void) {
+    this.#rests = rests
     const onDeath = (detail: string): Error => {
       this.close()
       onFault(detail)
@@ -50,26 +106,16 @@ export class LargeBodyReader {
     }
     // Reading has no expected errors: after any error the worker is replaced.
     const url = new URL('./large-json-thread.ts', import.meta.url)
-    this.#thread = new Thread({ url, idleMs: IDLE_MS, onFailure: onDeath, onDeath })
+    this.#thread = new Thread({ url, setup: () => setup, idleMs: IDLE_MS, onFailure: onDeath, onDeath })
   }
 
-  /**
-   * Returns the same bytes, with their parsed form cached. `body` is unusable afterwards: its memory is transferred.
-   */
-  async read(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
-    const reply = this.#queue.run(owner.name, {
+  read(body: Buffer, owner: LargeBodyOwner, formType: string | undefined): Promise<LargeBody> {
+    const size = body.length
+    return this.#queue.run(owner.name, {
       throwIfCancelled: () => owner.throwIfGone(),
       run: () => this.#ask(body, formType),
-      cooldownAfter: ({ found }) => restAfter(found, body.length),
+      cooldownAfter: ({ found }) => restAfter(estimateServingMs(countsOf(found), size), this.#rests),
     })
-    const timeout = (): Refusal =>
-      new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
-    const { bytes, found, form, hash } = await this.#deadlines.within(bounds.bodyWorkerMsMax, reply, timeout)
-    const parsedBody = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (found !== undefined) cacheParsedBody(parsedBody, found)
-    if (form !== undefined) cacheForm(parsedBody, form)
-    hashes.set(parsedBody, hash)
-    return parsedBody
   }
 
   close(): void {
@@ -86,19 +132,12 @@ export class LargeBodyReader {
 
 const stopped = (): Refusal => new Refusal('draining', 'large bodies')
 
-/** The approximate time to rebuild and check one of each, in microseconds. */
-const COST_US = { names: 3, containers: 0.5, values: 0.1, bytes: 0.0005 }
+const noCounts: ScanCounts = { values: 0, containers: 0, names: 0, fields: 0 }
 
-/** Estimates how long a body occupies the thread that serves calls, in milliseconds. */
-export function estimateServingMs(found: ParsedBody | undefined, bytes: number): number {
-  const noCounts = { names: 0, containers: 0, values: 0 }
-  const { names, containers, values } = found !== undefined && 'counts' in found ? found.counts : noCounts
-  const costUs =
-    names * COST_US.names + containers * COST_US.containers + values * COST_US.values + bytes * COST_US.bytes
-  return costUs / 1_000
-}
+const countsOf = (found: ParsedBody | undefined): Readonly<ScanCounts> =>
+  found !== undefined && 'counts' in found ? found.counts : noCounts
 
-function restAfter(found: ParsedBody | undefined, bytes: number): SlotCooldown {
-  const costMs = estimateServingMs(found, bytes)
-  return { ownerMs: ACCOUNT_REST * costMs, totalMs: TOTAL_REST * costMs }
-}
+const restAfter = (costMs: number, { account, total }: Rests): SlotCooldown => ({
+  ownerMs: account * costMs,
+  totalMs: total * costMs,
+})
