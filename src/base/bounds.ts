@@ -365,6 +365,8 @@ export const bounds = {
   seriesPointsMax: 1_500,
   /** The period that one search of records may cover. */
   recordSearchMsMax: 90 * 86_400_000,
+  /** The longest time that one search for a conversation covers: no index has them. */
+  conversationSearchMsMax: 7 * 86_400_000,
   /**
    * Exports at the same time: of all, of one person, of all people of one account; and how many are reserved for
    * staff. An export whose client reads nothing for `exportStallMsMax` is ended. An export reads `exportRowsMax`

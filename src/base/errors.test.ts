@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from './errors.ts'
 import { buildErrorReply, errorRows, Refusal } from './errors.ts'
+import { hintOf } from './hints.ts'
 
 const rows = Object.entries(errorRows) as [ErrorCode, (typeof errorRows)[ErrorCode]][]
 
@@ -61,12 +62,12 @@ describe('buildErrorReply', () => {
   })
 
   test('adds the hint to the text, and passes on param and wait', () => {
-    const refusal = new Refusal('qpm_exceeded', '', { hint: 'Wait.', param: 'model', retryAfterMs: 7 })
+    const refusal = new Refusal('qpm_exceeded', '', { hint: hintOf('starting'), param: 'model', retryAfterMs: 7 })
     expect(buildErrorReply(refusal, 'req_1')).toEqual({
       code: 'qpm_exceeded',
       status: 429,
       kind: 'rate_limit',
-      message: `${errorRows.qpm_exceeded.message} Wait.`,
+      message: `${errorRows.qpm_exceeded.message} The gateway is starting.`,
       requestId: 'req_1',
       param: 'model',
       retryAfterMs: 7,

@@ -5,6 +5,7 @@
 // The detail of a Refusal goes to the log only.
 
 import { bounds } from './bounds.ts'
+import type { Hint, HintData } from './hints.ts'
 
 export type ErrorKind =
   | 'invalid_request'
@@ -160,20 +161,12 @@ export interface QuotaReport {
   readonly resetMs: number
 }
 
-/** A hint as a code, and the values in its sentence. */
-export interface Hint {
-  readonly code: string
-  readonly values: Readonly<Record<string, string | number>>
-}
-
 export interface RefusalExtras {
   readonly retryAfterMs?: number
   /** The field at fault, for the dialects that have a property for it. */
   readonly param?: string
   /** Added to the text of the row. Must not contain a secret, or anything about a channel or another caller. */
-  readonly hint?: string
-  /** The hint as data, for a client that shows it in another language. */
-  readonly hintData?: Hint
+  readonly hint?: Hint
   /** Further headers of the answer, such as Allow. */
   readonly headers?: Readonly<Record<string, string>>
   /** What is left of the limits that applied to the call. */
@@ -200,11 +193,8 @@ export class Refusal extends Error {
 }
 
 /** For a mistake in a management request that only a sentence can explain. `param`: the field at fault. */
-export const refusal = (code: ErrorCode, hint: string, param?: string): Refusal =>
-  new Refusal(code, hint, { hint, ...(param !== undefined && { param }) })
-
-/** For an answer that exceeds a bound of the gateway. `hint` tells the caller which bound. */
-export const answerTooLarge = (hint: string): Refusal => new Refusal('answer_too_large', hint, { hint })
+export const refusal = (code: ErrorCode, hint: Hint, param?: string): Refusal =>
+  new Refusal(code, hint.text, { hint, ...(param !== undefined && { param }) })
 
 /** An error with everything that a dialect needs to write it. */
 export interface ErrorReply {
@@ -214,7 +204,8 @@ export interface ErrorReply {
   readonly message: string
   readonly requestId: string
   readonly param?: string
-  readonly hint?: Hint
+  /** Only in errors of the management interface, which have the dialect of OpenAI. */
+  readonly hint?: HintData
   readonly upstream?: UpstreamError
   readonly retryAfterMs?: number
 }
@@ -224,16 +215,15 @@ export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
 
 export function buildErrorReply(refusal: Refusal, requestId: string): ErrorReply {
   const row = errorRows[refusal.code]
-  const { hint, hintData, param, upstream, retryAfterMs } = refusal.extras
+  const { hint, param, upstream, retryAfterMs } = refusal.extras
   const message = upstream?.message ?? row.message
   return {
     code: refusal.code,
     status: upstream?.status ?? row.status,
     kind: upstream?.status === 404 ? 'not_found' : upstream?.status === 413 ? 'too_large' : row.kind,
-    message: hint === undefined ? message : `${message} ${hint}`,
+    message: hint === undefined ? message : `${message} ${hint.text}`,
     requestId,
     ...(param !== undefined && { param }),
-    ...(hintData !== undefined && { hint: hintData }),
     ...(upstream !== undefined && { upstream }),
     ...(retryAfterMs !== undefined && { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
   }

@@ -7,6 +7,8 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 import type { OverloadLevel, OverloadState } from './overload-meter.ts'
 import { MEMORY_SHORT_SHARE, OverloadMeter } from './overload-meter.ts'
 import type { PacedAccount } from './pace.ts'
@@ -290,13 +292,13 @@ export class GateLease {
 
 /** All refusals are built once, because refusing must be cheap. */
 function buildRefusals(): Readonly<Record<GateRefusalReason, readonly Refusal[]>> {
-  const build = (reason: GateRefusalReason, hint?: string): readonly Refusal[] =>
+  const build = (reason: GateRefusalReason, hint?: Hint): readonly Refusal[] =>
     RETRY_AFTERS_MS.map(retryAfterMs => new Refusal('overloaded', reason, { retryAfterMs, ...(hint && { hint }) }))
   return {
     shut: build('shut'),
     full: build('full'),
-    free_tier: build('free_tier', 'Calls of the free tier are refused first.'),
-    share: build('share', 'This account has its full share of calls; other accounts are served first.'),
+    free_tier: build('free_tier', hintOf('call_free_tier')),
+    share: build('share', hintOf('call_share')),
     pace: build('pace'),
   }
 }

@@ -137,20 +137,25 @@ export function isPlanFor({ model, names }: LimitPlan, subject: Pick<LimitedCall
     : hasSameNames(names, subject.names)
 }
 
+/** Whether limits count both in the same way. */
+export const isSameCaller = (one: LimitedCaller, other: LimitedCaller): boolean =>
+  one.qpm === other.qpm &&
+  one.tier === other.tier &&
+  one.accountId === other.accountId &&
+  (one.hasOwnLimit ?? false) === (other.hasOwnLimit ?? false) &&
+  (one.sharesLimits ?? false) === (other.sharesLimits ?? false)
+
 /** A key, together with those of its models that have limits of their own. */
 export class KeyLimitOwner extends LimitOwner {
-  #who: Pick<LimitedCaller, 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'> | undefined
+  #who: LimitedCaller | undefined
   /** The number of models with limits that other keys share, which this key was the first to call. */
   sharedModels = 0
   #ofModels: readonly ModelLimitOwner[] = noModels
   #plan: LimitPlan | undefined
 
   /** Whether nothing has changed that limits depend on. */
-  matches({ qpm, tier, accountId, hasOwnLimit = false }: LimitedCaller): boolean {
-    const who = this.#who
-    return (
-      who?.qpm === qpm && who.tier === tier && who.accountId === accountId && (who.hasOwnLimit ?? false) === hasOwnLimit
-    )
+  matches(who: LimitedCaller): boolean {
+    return this.#who !== undefined && isSameCaller(this.#who, who)
   }
 
   update(who: LimitedCaller): void {

@@ -32,14 +32,17 @@ export class LimitRule implements Rate {
   readonly perModel: boolean
   /** Whom the limit applies to, as text for a caller. */
   readonly ownerText: string
+  /** The rule is about another key: it applies to calls that share the limits of the keys of an account. */
+  readonly isInherited: boolean
   /** The name or pattern of the models that the rule is about. */
   readonly #model: string | undefined
 
-  constructor(row: LimitRow, processes = 1) {
+  constructor(row: LimitRow, processes = 1, isInherited = false) {
     const { resource, span, amount, per } = row
     const rateFor = (of: number): Rate => (span === null ? concurrencyRate(of) : rateOf(of, spansMs[span]))
     const rate = rateFor(Math.max(1, Math.floor(amount / processes)))
     this.row = row
+    this.isInherited = isInherited
     this.processes = processes
     this.whole = processes === 1 ? rate : rateFor(amount)
     this.#model = row.model === null ? undefined : normalizeName(row.model)
@@ -63,10 +66,11 @@ export class LimitRule implements Rate {
 
   /** Whether the rule applies to a call of this tier for a model with these names. Key and account are not checked. */
   appliesTo(
-    { tier, hasOwnLimit = false }: Pick<LimitedCaller, 'tier' | 'hasOwnLimit'>,
+    { tier, hasOwnLimit = false, sharesLimits = false }: Pick<LimitedCaller, 'tier' | 'hasOwnLimit' | 'sharesLimits'>,
     names: RuleNames | undefined,
   ): boolean {
     const { row } = this
+    if (this.isInherited && !sharesLimits) return false
     if (row.tier !== null && row.tier !== tier) return false
     if (row.isDefault === true && hasOwnLimit) return false
     return this.#model === undefined || (names !== undefined && isRuleAbout(this.#model, names))
@@ -115,6 +119,8 @@ export class LimitRuleSet {
   readonly #general: ReadonlyMap<LimitOwnerKind, readonly LimitRule[]>
   readonly #byAccount = new Map<number, LimitRule[]>()
   readonly #byKey = new Map<number, LimitRule[]>()
+  /** By account: the strictest rules of its keys. */
+  readonly #strictest: ReadonlyMap<number, readonly LimitRule[]>
   /** By calls a minute: the rules of a key that no row names. The first is the rule for its calls a minute. */
   readonly #byQpm = new Map<number, readonly LimitRule[]>()
   readonly #processes: number
@@ -129,6 +135,7 @@ export class LimitRuleSet {
       else if (row.accountId !== null) addRule(this.#byAccount, row.accountId, rule)
       else general.push(rule)
     }
+    this.#strictest = strictestRules(rows, processes)
     this.#general = new Map(limitOwnerKinds.map(kind => [kind, general.filter(rule => isOf(kind, rule))]))
   }
 
@@ -139,7 +146,10 @@ export class LimitRuleSet {
     const common = isOfKey && !kind.perModel ? this.#withOwnRule(qpm, general) : general
     const ofAccount = this.#byAccount.get(accountId) ?? noRules
     const ofKey = isOfKey ? (this.#byKey.get(keyId) ?? noRules) : noRules
-    const named = [...ofAccount, ...ofKey].filter(rule => {
+    // The same list for all callers that this owner counts: a rule that is left out would lose its count.
+    const inherited = isOfKey ? (this.#strictest.get(accountId) ?? noRules) : noRules
+    const others = inherited.filter(({ row }) => row.keyId !== keyId)
+    const named = [...ofAccount, ...ofKey, ...others].filter(rule => {
       return isOf(kind, rule) && (rule.row.accountId === null || rule.row.accountId === accountId)
     })
     return named.length === 0 ? common : [...common, ...named]
@@ -157,6 +167,24 @@ export class LimitRuleSet {
 
 const isOf = ({ sharing, perModel }: LimitOwnerKind, rule: LimitRule): boolean =>
   rule.sharing === sharing && rule.perModel === perModel
+
+/**
+ * The rules about single keys, by the account of the key. Of those that count the same, only the one with the smallest
+ * amount: an account may have thousands of keys.
+ */
+function strictestRules(rows: readonly LimitRow[], processes: number): ReadonlyMap<number, readonly LimitRule[]> {
+  const strictest = new Map<string, LimitRow>()
+  for (const row of rows) {
+    const { keyAccountId: accountId, keyId, resource, span, model, tier, per } = row
+    if (keyId === null || accountId === null || accountId === undefined) continue
+    const name = JSON.stringify([accountId, resource, span, model, tier, per])
+    const known = strictest.get(name)
+    if (known === undefined || row.amount < known.amount) strictest.set(name, row)
+  }
+  const byAccount = new Map<number, LimitRule[]>()
+  for (const row of strictest.values()) addRule(byAccount, row.keyAccountId!, new LimitRule(row, processes, true))
+  return byAccount
+}
 
 function addRule(rules: Map<number, LimitRule[]>, id: number, rule: LimitRule): void {
   const rulesOfId = rules.get(id)

@@ -10,7 +10,24 @@ export interface LimitedCaller {
   readonly qpm: number
   /** An operator has set the key's calls a minute, so the default limits of its tier do not apply. */
   readonly hasOwnLimit?: boolean
+  /** A member created the key, and it is counted by `keyId`, another key; the limits of all keys of the account apply. */
+  readonly sharesLimits?: boolean
 }
+
+/** A key with the key whose limits count it. */
+export interface CountedKey extends Omit<LimitedCaller, 'sharesLimits'> {
+  readonly limitsKeyId: number
+}
+
+/** The caller as the limits count it. */
+export const limitedKeyOf = ({ keyId, limitsKeyId, accountId, tier, qpm, hasOwnLimit }: CountedKey): LimitedCaller => ({
+  keyId: limitsKeyId,
+  accountId,
+  tier,
+  qpm,
+  ...(hasOwnLimit !== undefined && { hasOwnLimit }),
+  sharesLimits: limitsKeyId !== keyId,
+})
 
 /** A call. */
 export interface LimitedCall extends LimitedCaller {

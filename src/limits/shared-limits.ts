@@ -20,6 +20,7 @@ import type { LimitLease } from './leases.ts'
 import { noLimitLease } from './leases.ts'
 import type { LimitCounter } from './limit-counter.ts'
 import type { CountedCall, LimitOwner, LimitPlan } from './limit-owner.ts'
+import { isSameCaller } from './limit-owner.ts'
 import { LimitRule } from './limit-rule.ts'
 import type { LimitedCall, LimitedCaller } from './limited-call.ts'
 import type { LimitAdmission, LimitPlans, LimitRefusal, Quota } from './limits.ts'
@@ -407,9 +408,3 @@ const quotaOf = ({ rule: { row, whole, countsConcurrency, ownerText }, used }: R
   resetMs: countsConcurrency ? 0 : resetMsOf(whole, used),
   whose: ownerText,
 })
-
-const isSameCaller = (one: LimitedCaller, other: LimitedCaller): boolean =>
-  one.qpm === other.qpm &&
-  one.tier === other.tier &&
-  one.accountId === other.accountId &&
-  one.hasOwnLimit === other.hasOwnLimit

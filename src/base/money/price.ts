@@ -10,6 +10,8 @@
 // field "currency" may name another currency together with its fixed exchange rate. A case lists the rates that differ;
 // if several cases apply, later ones win. A bucket without a rate uses the rate of another one (see `fallbackBuckets`).
 
+import type { Hint } from '../hints.ts'
+import { hintOf } from '../hints.ts'
 import { nearestName } from '../text/nearest-name.ts'
 import type { Nanos, NanosPerMillion } from './money.ts'
 import { formatShare, formatUsd, parseUsd } from './money.ts'
@@ -78,12 +80,19 @@ export interface Currency {
 }
 
 /** Throws an error that says what is wrong with a price. `field` is the path of the field, such as `price.input`. */
-export type FailPrice = (problem: string, field: string) => never
+export type FailPrice = (problem: string, field: string, hint: Hint) => never
+
+type Fail = (problem: Hint, field: string) => never
+
+const failWith =
+  (fail: FailPrice): Fail =>
+  (problem, field) =>
+    fail(problem.text, field, problem)
 
 /** One field of the format. */
 interface PriceField<T> {
   /** What is allowed, to complete the sentence "The field must be …". */
-  readonly allowed: string
+  readonly allowed: Hint
   /** The same as a JSON Schema. */
   readonly schema: PriceSchema
   /** Undefined: the value is not allowed. */
@@ -109,8 +118,11 @@ interface TextForm<T> {
   read(text: string): T | undefined
 }
 
-function textField<T>(what: string, { pattern, example, read }: TextForm<T>): PriceField<T> {
-  const allowed = `${what}, such as "${example}"`
+type TextFieldCode = 'price_rate' | 'price_fee' | 'price_class' | 'price_currency' | 'price_units'
+
+function textField<T>(code: TextFieldCode, { pattern, example, read }: TextForm<T>): PriceField<T> {
+  const allowed = hintOf(code, { example })
+  const what = allowed.text.replace(/, such as .*/, '')
   const description = `${what[0]!.toUpperCase()}${what.slice(1)}.`
   return {
     allowed,
@@ -124,8 +136,8 @@ const TIME = /^([01]\d|2[0-3]):([0-5]\d)$/
 const NAME = /^[\x21-\x7e]{1,64}$/
 
 const amount: TextForm<bigint> = { pattern: DECIMAL, example: '0.15', read: parseUsd }
-const rateField = textField('an amount per million tokens as a decimal text of at most nine decimals', amount)
-const feeField = textField('an amount for each as a decimal text of at most nine decimals', amount)
+const rateField = textField('price_rate', amount)
+const feeField = textField('price_fee', amount)
 
 const fieldsNamed = <Name extends string, T>(names: readonly Name[], field: PriceField<T>) =>
   Object.fromEntries(names.map(name => [name, field])) as Readonly<Record<Name, PriceField<T>>>
@@ -136,10 +148,10 @@ const RATE_FIELDS = [...buckets, ...fees] as const
 /** When a case applies. */
 const conditionFields = {
   /** The requested class of service. */
-  class: textField('a class of service', { pattern: /^[a-z0-9_-]{1,40}$/, example: 'priority', read: text => text }),
+  class: textField('price_class', { pattern: /^[a-z0-9_-]{1,40}$/, example: 'priority', read: text => text }),
   /** More input tokens than this, cached ones included. */
   inputAbove: {
-    allowed: `a number of tokens from 0 to ${TOKENS_MAX}`,
+    allowed: hintOf('price_tokens', { max: TOKENS_MAX }),
     schema: {
       type: 'integer',
       minimum: 0,
@@ -153,7 +165,7 @@ const conditionFields = {
   },
   /** Minutes of the day in UTC, first included, last excluded; may cross midnight. */
   hours: {
-    allowed: 'two different times of the day in UTC, such as ["16:30", "00:30"]',
+    allowed: hintOf('price_hours'),
     schema: {
       type: 'array',
       items: { type: 'string', pattern: TIME.source },
@@ -165,22 +177,22 @@ const conditionFields = {
   },
   /** The start of validity, which is read as milliseconds since 1970. */
   from: {
-    allowed: 'a day, such as "2027-01-31"',
+    allowed: hintOf('price_day'),
     schema: { type: 'string', format: 'date', description: 'Applies from this day on.' },
     read: readDay,
   },
 } satisfies Readonly<Record<string, PriceField<unknown>>>
 
 const currencyFields = {
-  code: textField('three letters other than USD', { pattern: /^(?!USD)[A-Z]{3}$/, example: 'CNY', read: text => text }),
-  unitsPerUsd: textField('a decimal text above zero', {
+  code: textField('price_currency', { pattern: /^(?!USD)[A-Z]{3}$/, example: 'CNY', read: text => text }),
+  unitsPerUsd: textField('price_units', {
     pattern: DECIMAL,
     example: '7.10',
     read: text => ((parseUsd(text) ?? 0n) > 0n ? text : undefined),
   }),
   /** The rates have been converted to USD already. */
   converted: {
-    allowed: 'true, or absent',
+    allowed: hintOf('price_converted'),
     schema: { const: true, description: 'The rates are in USD already.' },
     read: value => (value === true ? true : undefined),
   },
@@ -188,7 +200,7 @@ const currencyFields = {
 
 /** The names of tools and fields are sorted, so that equal lists have equal texts. */
 const includedField: PriceField<readonly string[]> = {
-  allowed: `a list of at most ${INCLUDED_MAX} names of tools or fields, such as "mcp"`,
+  allowed: hintOf('price_names', { max: INCLUDED_MAX }),
   schema: {
     type: 'array',
     items: { type: 'string', pattern: NAME.source },
@@ -203,7 +215,7 @@ const includedField: PriceField<readonly string[]> = {
 }
 
 const sourceField: PriceField<string> = {
-  allowed: `a text of 1 to ${SOURCE_CHARS_MAX} characters`,
+  allowed: hintOf('price_source', { max: SOURCE_CHARS_MAX }),
   schema: { type: 'string', minLength: 1, maxLength: SOURCE_CHARS_MAX, description: 'The source of the price.' },
   read: value => (typeof value === 'string' && value !== '' && value.length <= SOURCE_CHARS_MAX ? value : undefined),
 }
@@ -248,7 +260,8 @@ export interface PriceCase extends Omit<FieldValues<typeof conditionFields>, 'fr
 
 type Json = Readonly<Record<string, unknown>>
 
-export function parsePrice(value: unknown, fail: FailPrice): Price {
+export function parsePrice(value: unknown, onProblem: FailPrice): Price {
+  const fail = failWith(onProblem)
   const known = [...RATE_FIELDS, 'cases', 'currency', 'source', 'included']
   const json = readObject(value, 'price', known, fail)
   const { code, unitsPerUsd, converted } = json.currency === undefined ? noCurrency : readCurrency(json.currency, fail)
@@ -257,11 +270,11 @@ export function parsePrice(value: unknown, fail: FailPrice): Price {
   const { input, output } = rates
   if (input === undefined || output === undefined) {
     const field = `price.${input === undefined ? 'input' : 'output'}`
-    return fail(`"${field}" must be given: ${rateField.allowed}`, field)
+    return fail(hintOf('price_given', { field, allowed: rateField.allowed }), field)
   }
   const cases = json.cases ?? []
   if (!Array.isArray(cases) || cases.length > CASES_MAX) {
-    return fail(`"price.cases" must be a list of at most ${CASES_MAX} cases`, 'price.cases')
+    return fail(hintOf('price_cases', { max: CASES_MAX }), 'price.cases')
   }
   const more = readFields(json, { source: sourceField, included: includedField }, 'price', fail)
   return {
@@ -279,19 +292,21 @@ export const includedSchema = includedField.schema
 
 /** Reads the names of tools and fields in a provider file, which are those of a price. */
 export const parseIncluded = (value: unknown, what: string, fail: FailPrice): readonly string[] =>
-  includedField.read(value) ?? fail(`${what} must be ${includedField.allowed}`, what)
+  includedField.read(value) ??
+  failWith(fail)(hintOf('price_included', { field: what, allowed: includedField.allowed }), what)
 
 /** Reads the fields that are there. */
 function readFields<F extends Readonly<Record<string, PriceField<unknown>>>>(
   json: Json,
   fields: F,
   path: string,
-  fail: FailPrice,
+  fail: Fail,
 ): FieldValues<F> {
   const values: Record<string, unknown> = {}
   for (const [name, { allowed, read }] of Object.entries(fields)) {
     if (json[name] === undefined) continue
-    values[name] = read(json[name]) ?? fail(`"${path}.${name}" must be ${allowed}`, `${path}.${name}`)
+    const field = `${path}.${name}`
+    values[name] = read(json[name]) ?? fail(hintOf('price_must', { field, allowed }), field)
   }
   return values as FieldValues<F>
 }
@@ -357,7 +372,7 @@ interface RateContext {
   readonly unitsPerUsd: bigint | undefined
 }
 
-function readRates(json: Json, { path, unitsPerUsd }: RateContext, fail: FailPrice): Rates {
+function readRates(json: Json, { path, unitsPerUsd }: RateContext, fail: Fail): Rates {
   const rates: Partial<Record<(typeof RATE_FIELDS)[number], bigint>> = readFields(json, rateFields, path, fail)
   for (const name of RATE_FIELDS) {
     const written = rates[name]
@@ -365,21 +380,21 @@ function readRates(json: Json, { path, unitsPerUsd }: RateContext, fail: FailPri
     const rate = unitsPerUsd === undefined ? written : (written * 1_000_000_000n + unitsPerUsd - 1n) / unitsPerUsd
     const rateMax = rateFields[name] === feeField ? FEE_MAX : RATE_MAX
     const field = `${path}.${name}`
-    if (rate > rateMax) fail(`"${field}" must not be more than ${formatUsd(rateMax as Nanos)} USD`, field)
+    if (rate > rateMax) fail(hintOf('price_max', { field, max: formatUsd(rateMax as Nanos) }), field)
     rates[name] = rate
   }
   return rates as Rates
 }
 
-function readCase(value: unknown, context: RateContext, fail: FailPrice): PriceCase {
+function readCase(value: unknown, context: RateContext, fail: Fail): PriceCase {
   const { path } = context
   const conditions = Object.keys(conditionFields)
   const json = readObject(value, path, [...conditions, ...RATE_FIELDS], fail)
   if (!conditions.some(field => json[field] !== undefined)) {
-    fail(`"${path}" must say when it applies: with ${conditions.join(', ')}, or several of them`, path)
+    fail(hintOf('price_when', { field: path, conditions: conditions.join(', ') }), path)
   }
   const rates = readRates(json, context, fail)
-  if (Object.keys(rates).length === 0) fail(`"${path}" must say what differs: with at least one rate`, path)
+  if (Object.keys(rates).length === 0) fail(hintOf('price_what', { field: path }), path)
   const { from: fromMs, ...when } = readFields(json, conditionFields, path, fail)
   return { ...when, ...(fromMs !== undefined && { fromMs }), rates }
 }
@@ -407,26 +422,31 @@ type WrittenCurrency = FieldValues<typeof currencyFields>
 
 const noCurrency: WrittenCurrency = {}
 
-function readCurrency(value: unknown, fail: FailPrice): WrittenCurrency {
+function readCurrency(value: unknown, fail: Fail): WrittenCurrency {
   const path = 'price.currency'
   const json = readObject(value, path, Object.keys(currencyFields), fail)
   const currency = readFields(json, currencyFields, path, fail)
   for (const name of ['code', 'unitsPerUsd'] as const) {
     if (currency[name] === undefined) {
-      fail(`"${path}.${name}" must be given: ${currencyFields[name].allowed}`, `${path}.${name}`)
+      const field = `${path}.${name}`
+      fail(hintOf('price_given', { field, allowed: currencyFields[name].allowed }), field)
     }
   }
   return currency
 }
 
 /** Checks that a value is a JSON object without unknown fields: a misspelt rate must not count as an absent one. */
-function readObject(value: unknown, path: string, known: readonly string[], fail: FailPrice): Json {
+function readObject(value: unknown, path: string, known: readonly string[], fail: Fail): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return fail(`"${path}" must be an object`, path)
+    return fail(hintOf('price_object', { field: path }), path)
   }
   const unknownField = Object.keys(value).find(field => !known.includes(field))
   if (unknownField === undefined) return value as Json
   const near = nearestName(unknownField, known)
-  const hint = near === undefined ? `; fields: ${known.join(', ')}` : `; did you mean "${near}"?`
-  return fail(`"${path}" has an unknown field "${unknownField.slice(0, 64)}"${hint}`, `${path}.${unknownField}`)
+  const named = { field: path, name: unknownField.slice(0, 64) }
+  const problem =
+    near === undefined
+      ? hintOf('price_unknown_field', { ...named, known: known.join(', ') })
+      : hintOf('price_unknown_near', { ...named, near })
+  return fail(problem, `${path}.${unknownField}`)
 }

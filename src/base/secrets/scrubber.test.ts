@@ -1,7 +1,8 @@
 // Tests that a secret is removed from texts in every form in which an upstream might repeat it.
 
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
+import { expectCheap } from '../../../test/support/cpu.ts'
 import { FRAGMENT_CHARS, Scrubber } from './scrubber.ts'
 
 const secret = 'sk-canary/Upstream+0123456789_abcDEF=xyz'
@@ -11,6 +12,13 @@ const base64url = (text: string): string => Buffer.from(text).toString('base64ur
 const hex = (text: string): string => Buffer.from(text).toString('hex')
 const spaced = (text: string, separator: string, every: number): string =>
   text.replaceAll(new RegExp(`.{${every}}`, 'g'), `$&${separator}`)
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+function base32(text: string): string {
+  const bits = [...Buffer.from(text)].map(byte => byte.toString(2).padStart(8, '0')).join('')
+  const letters = bits.match(/.{1,5}/g)!.map(five => BASE32[Number.parseInt(five.padEnd(5, '0'), 2)]!)
+  return letters.join('').padEnd(Math.ceil(letters.length / 8) * 8, '=')
+}
+const reversed = (text: string): string => [...text].reverse().join('')
 const percent = (text: string): string => [...text].map(char => `%${hex(char)}`).join('')
 
 /** Whether a text has a fragment of the secret that must be removed, plain or encoded. */
@@ -18,7 +26,7 @@ function hasFragment(text: string): boolean {
   const letters = (from: string): string => from.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase()
   const [all, plain] = [letters(text), letters(secret)]
   const encoded = [0, 1, 2].map(before => letters(base64('x'.repeat(before) + secret)).slice(4, -4))
-  const forms = [plain, ...encoded, hex(secret)]
+  const forms = [plain, reversed(plain), ...encoded, letters(base32(secret)).slice(0, -8), hex(secret)]
   return forms.some(form => {
     for (let index = 0; index + FRAGMENT_CHARS <= form.length; index++) {
       if (all.includes(form.slice(index, index + FRAGMENT_CHARS))) return true
@@ -65,6 +73,15 @@ const forms: readonly [string, string][] = [
   ['the middle of the secret', secret.slice(8, 28)],
   ['the beginning and the end of the secret', `${secret.slice(0, 16)}…${secret.slice(-16)}`],
   ['the middle of the secret in base64', base64(secret.slice(5, 27))],
+  ['base32', base32(secret)],
+  ['base32 in lower case', base32(secret).toLowerCase()],
+  ['base32 in lines', spaced(base32(secret), '\n', 8)],
+  ...[1, 2, 3, 4].map((before): [string, string] => [
+    `base32 after ${before} bytes`,
+    base32('????'.slice(-before) + secret),
+  ]),
+  ['reversed', reversed(secret)],
+  ['reversed, with dashes', spaced(reversed(secret), '-', 3)],
   ['twice', `${secret}${secret}`],
 ]
 
@@ -94,18 +111,74 @@ test('a fragment of the minimum length is removed, and a shorter one stays', () 
   expect(plain.scrub('ABCDEFGHIJKLM…')).toBe('[secret]…')
 })
 
-test('a caller whose text an upstream repeats cannot guess a key letter by letter', () => {
-  const key = 'sk-ant-api03-Zq8nT4wLx2VbR7yKc5MjH9dPfG3sA6eU1oN0iWtB'
+const keys: readonly [string, string, string][] = [
+  ['Anthropic', 'sk-ant-api03-', 'Zq8nT4wLx2VbR7yKc5MjH9dPfG3sA6eU1oN0iWtB'],
+  ['OpenAI', 'sk-proj-', 'Zq8nT4wLx2VbR7yKc5Mj_T3BlbkFJH9dPfG3sA6eU1oN0iWtB'],
+  ['OpenRouter', 'sk-or-v1-', '8f14e45fceea167a5a36dedd4bea2543c9f0f895fb98ab9159f51fd0297e236d'],
+  ['Google', 'AIzaSy', 'Zq8nT4wLx2VbR7yKc5MjH9dPfG3sA6eU1'],
+  ['Ark', '', 'c4ca4238-a0b9-4382-8dcc-509a6f75849b'],
+  ['Azure', '', '4wLx2VbR7yKc5MjH9dPfG3sA6eU1oN0iWtB8nT3qV6zXr1pSkY5mJQQJ99BDACYeBjFXJ3w3AAABACOGq7Xk'],
+]
+
+describe.each(keys)('a key of %s', (_name, prefix, random) => {
+  const key = prefix + random
   const keyScrubber = new Scrubber(key)
-  const letters = key.replaceAll(/\W/g, '').length
-  for (let known = 8; known < letters / 2 - 4; known++) {
-    const right = key.slice(0, known + 3)
-    for (const form of [right, hex(right), base64(right), `${right} ${right} ${right}`]) {
-      const repeated = `Unknown parameter: '${form}'`
-      expect(keyScrubber.scrub(repeated)).toBe(repeated)
+
+  test('is removed in parts, each of which shows less than half', () => {
+    const chars = Math.floor(random.length * 0.45)
+    for (const from of [0, 8, random.indexOf('JQQJ99') - chars, random.length - chars]) {
+      const shown = random.slice(from, from + chars)
+      if (from < 0 || /JQQJ99\w+COG/.test(shown)) continue // Everybody knows this part of a key of Azure.
+      for (const form of [shown, shown.toUpperCase(), reversed(shown), spaced(shown, ' ', 4), hex(shown)]) {
+        expect(keyScrubber.scrub(`<<${form}>>`)).toMatch(/^<<\W*\[secret\]\W*>>$/)
+      }
+      for (const form of [base64(shown), base32(shown)]) expect(keyScrubber.scrub(form)).toContain('[secret]')
     }
+  })
+
+  test('cannot be guessed letter by letter by a caller whose text an upstream repeats', () => {
+    // What everybody knows of such a key, and eleven or fewer letters of what nobody knows.
+    const known = /T3BlbkFJ|JQQJ99BDACYeBjFXJ3w3AAABACOG/.exec(random)?.[0]
+    const guesses = [`${prefix}${random.slice(0, 5)}`, random.slice(0, 11), random.slice(-4)]
+    if (known !== undefined) guesses.push(known, random.slice(random.indexOf(known) - 3).slice(0, known.length + 6))
+    for (const guess of guesses) {
+      for (const form of [guess, hex(guess), base64(guess), `${guess} ${guess} ${guess}`]) {
+        const repeated = `Unknown parameter: '${form}'`
+        expect(keyScrubber.scrub(repeated)).toBe(repeated)
+      }
+    }
+  })
+})
+
+test('words and numbers that are also in a secret stay', () => {
+  const words = new Scrubber('internationalization-x9Q-AUTHENTICATION-7f-202520262027-k3Jq8ZbT1w')
+  for (const text of ['The internationalization failed', 'Authentication: AUTHENTICATION', 'at 202520262027 ms']) {
+    expect(words.scrub(text)).toBe(text)
   }
-  expect(keyScrubber.scrub(`Incorrect key: ${key.slice(0, 20)}***${key.slice(-20)}`)).not.toContain(key.slice(0, 20))
+  expect(words.scrub('7f 202520262027-k3J')).toBe('[secret]')
+})
+
+test('of a signed token, what everybody can compute stays, and the signature is removed', () => {
+  const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
+  const claims = Buffer.from('{"name":"somebody","group":"a group of people"}').toString('base64url')
+  const signature = 'Zq8nT4wLx2VbR7yKc5MjH9dPfG3sA6eU1oN0iWtB'
+  const token = new Scrubber(`${header}.${claims}.${signature}`)
+  expect(token.scrub(`Bearer ${header}.${claims}.${signature}`)).toBe('Bearer [secret]')
+  expect(token.scrub(`${header}.${claims.slice(0, 9)}`)).toBe(`${header}.${claims.slice(0, 9)}`)
+  expect(token.scrub(`it ends with ${signature.slice(-14)}`)).toBe('it ends with [secret]')
+})
+
+test('a long text costs no more than in proportion to its length, whatever it repeats', async () => {
+  const pem = generateKeyPairSync('rsa', { modulusLength: 4_096 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const long = new Scrubber(pem as string)
+  const same = new Scrubber('a'.repeat(1_000))
+  const texts = [pem as string, 'a', '\\u0061', '&#x61;', secret.slice(0, 11)]
+  await expectCheap(10_000, () => {
+    for (const text of texts) {
+      const repeated = text.repeat(Math.ceil(200_000 / text.length))
+      for (const one of [long, same, scrubber]) one.scrub(repeated)
+    }
+  })
 })
 
 test('a short secret is removed only if it is complete', () => {

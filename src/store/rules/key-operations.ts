@@ -139,6 +139,10 @@ function* problemOf(key: KeyInsert): Steps<'account_unknown' | 'name_taken' | 'i
   return isFull ? 'too_many' : undefined
 }
 
+/** Whether a change is only about what a key also means for the keys that members create, even after it was revoked. */
+const boundsOnly = ({ qpm: _qpm, requires: _requires, ...others }: KeyChange): boolean =>
+  Object.values(others).every(value => value === undefined)
+
 export const keyOperations: StepsOf<KeyOperations> = {
   *createKey(key, context) {
     const { nowMs } = context
@@ -164,7 +168,7 @@ export const keyOperations: StepsOf<KeyOperations> = {
   *setKey({ id, scope, disabled, ...change }, { nowMs }) {
     const row = yield* findInScope({ id, scope: scope ?? null })
     if (row === undefined) return { done: 'unknown' }
-    if (row.revoked_ms !== null) return { done: 'revoked' }
+    if (row.revoked_ms !== null && !boundsOnly({ disabled, ...change })) return { done: 'revoked' }
     // Nobody would see in a list that it has become a key without an end.
     if (row.playground_of !== null) return { done: 'playground' }
     const { name, tier } = change

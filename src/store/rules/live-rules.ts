@@ -2,6 +2,8 @@
 // are durable before they are passed on, so a restart has the same rules.
 
 import { bounds } from '../../base/bounds.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Seal, SealLocation } from '../../base/secrets/seal.ts'
 import { SealError } from '../../base/secrets/seal.ts'
 import { Secret } from '../../base/secrets/secret.ts'
@@ -24,7 +26,7 @@ export class LiveRules {
   #lastReload: Promise<void> = Promise.resolve()
   #storedJson = ''
   #current: Rules = noRules
-  #problem: string | undefined
+  #problem: Hint | undefined
   /** Channels by their stored JSON: an unchanged channel keeps the same object and the same proxy secret. */
   #channels: ReadonlyMap<string, ChannelRow> = new Map()
   #stored: ReadonlyMap<string, StoredChannel> = new Map()
@@ -38,7 +40,7 @@ export class LiveRules {
   }
 
   /** Why the stored rules cannot be used. Until that is fixed, the old rules stay in force. */
-  get problem(): string | undefined {
+  get problem(): Hint | undefined {
     return this.#problem
   }
 
@@ -68,7 +70,7 @@ export class LiveRules {
     this.#storedJson = storedJson
     const unreadable = rows.routes.find(row => readRoute(row) === undefined)
     // Without this route its name could mean another model, so the rules are not changed at all.
-    this.#problem = unreadable && `The route "${unreadable.name}" cannot be read. Remove it: weir routes remove.`
+    this.#problem = unreadable && hintOf('route_unreadable', { name: unreadable.name })
     if (unreadable !== undefined) return
     const routes = rows.routes.map(row => readRoute(row)!)
     this.#channels = convertChanged(rows.channels, this.#channels, row => this.#readChannel(row))

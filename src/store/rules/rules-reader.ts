@@ -4,7 +4,7 @@ import type { AwaitedReads } from '../engine/reads.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
-import { rowReader, selectList } from '../tables/columns.ts'
+import { nullable, number, rowReader, selectList } from '../tables/columns.ts'
 import { channelColumns, limitColumns, routeColumns, storedChannelColumns } from '../tables/rules.ts'
 import type { LimitRow, StoredProvider } from './rules.ts'
 
@@ -25,14 +25,19 @@ export interface StoredRules {
 /** A stored channel with its objects as JSON. */
 export type StoredChannelRow = RowOf<typeof storedChannelColumns>
 
-const readLimit = rowReader(limitColumns)
+const limitColumnsWithAccount = {
+  ...limitColumns,
+  keyAccountId: ['(SELECT k.account_id FROM api_key k WHERE k.id = limit_rule.key_id)', nullable(number)],
+} as const
+
+const readLimit = rowReader(limitColumnsWithAccount)
 const readRoute = rowReader(routeColumns)
 const readChannel = rowReader(channelColumns)
 const readStored = rowReader(storedChannelColumns)
 
 type RawRow = Record<string, bigint | string | Uint8Array | null>
 
-const findLimits = query<SqlRow>(`SELECT ${selectList(limitColumns)} FROM limit_rule ORDER BY id`)
+const findLimits = query<SqlRow>(`SELECT ${selectList(limitColumnsWithAccount)} FROM limit_rule ORDER BY id`)
 const findTiers = query<RawRow>('SELECT name, account_qpm, account_concurrency FROM tier ORDER BY name')
 const findRoutes = query<SqlRow>(`SELECT ${selectList(routeColumns)} FROM model_route ORDER BY name`)
 const findChannels = query<SqlRow>(`SELECT ${selectList(channelColumns)} FROM channel ORDER BY id`)

@@ -67,9 +67,9 @@ describe('a limit', () => {
     expect(setLimit(full)).toEqual({ done: 'added', id: 2 })
     expect(setLimit({ resource: 'concurrency', span: null, amount: 8 })).toEqual({ done: 'added', id: 3 })
     expect((await rules()).limits).toEqual([
-      { id: 1, ...limit() },
-      { id: 2, ...limit(full) },
-      { id: 3, ...limit({ resource: 'concurrency', span: null, amount: 8 }) },
+      { id: 1, ...limit(), keyAccountId: null },
+      { id: 2, ...limit(full), keyAccountId: 11 },
+      { id: 3, ...limit({ resource: 'concurrency', span: null, amount: 8 }), keyAccountId: null },
     ])
   })
 
@@ -315,7 +315,7 @@ describe('the live rules', () => {
     books.db.query(insert).run(policy, members)
     setLimit()
     await liveRules.reload()
-    expect(liveRules.problem).toContain(`The route "b'ad" cannot be read.`)
+    expect(liveRules.problem?.text).toContain(`The route "b'ad" cannot be read.`)
     expect([notified.length, liveRules.current.limits, liveRules.current.routes.length]).toEqual([2, [], 1])
     books.run.removeRoute({ name: "b'ad" })
     await liveRules.reload()

@@ -19,6 +19,8 @@ export interface LimitRow {
   readonly amount: number
   /** The calls that the limit is for; null: all. */
   readonly keyId: number | null
+  /** The account of this key. */
+  readonly keyAccountId?: number | null
   readonly accountId: number | null
   readonly tier: string | null
   /** A pattern of model names, with any number of `*`. */
