@@ -1,6 +1,7 @@
 // All operations that are steps and keep nothing in memory. Those of the vault keep shares in memory on SQLite.
 
 import { codeOperations } from '../ledger/code-operations.ts'
+import { dailyHashOperations } from '../ledger/daily-hash-operations.ts'
 import { fundingOperations } from '../ledger/funding-operations.ts'
 import { postingOperations } from '../ledger/posting-operations.ts'
 import { priceOperations } from '../ledger/price-operations.ts'
@@ -18,6 +19,7 @@ export const statelessOperations = {
   ...keyOperations,
   ...fundingOperations,
   ...codeOperations,
+  ...dailyHashOperations,
   ...ruleOperations,
   ...recordOperations,
   ...secretOperations,

@@ -155,7 +155,7 @@ describe('migrations', () => {
     db.run('INSERT INTO record VALUES ('.concat(placeholders, ')'), [...values, ...more])
     const old = db.query('SELECT * FROM record').get() as object
     migrate(db)
-    const newColumns = { loss: null, came_hash: null, went_hash: null, asked: null, why: null }
+    const newColumns = { loss: null, came_hash: null, went_hash: null, asked: null, why: null, conversation: null }
     expect(db.query('SELECT * FROM record').get()).toEqual({ ...old, ...newColumns })
     expect(db.query('SELECT * FROM hold').values()).toEqual([[31n, 'task', 11n, 21n, 40n, 3n, '{}']])
     expect(db.query('SELECT id, balance FROM account WHERE id > 4').values()).toEqual([[11n, 70n]])

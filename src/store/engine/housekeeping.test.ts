@@ -9,7 +9,7 @@ import type { Writer } from './writer.ts'
 const nowMs = Date.UTC(2027, 0, 1)
 
 function startHousekeeping(counts: readonly (number | Error)[], isOurs = true) {
-  const seen = { bodies: 0, operations: [] as unknown[], errors: [] as unknown[], isOurs }
+  const seen = { bodies: 0, days: 0, operations: [] as unknown[], errors: [] as unknown[], isOurs }
   const run = (name: string, input: unknown): Promise<unknown> => {
     const count = counts[seen.operations.length] ?? 0
     seen.operations.push([name, input])
@@ -19,6 +19,7 @@ function startHousekeeping(counts: readonly (number | Error)[], isOurs = true) {
     writer: { run } as unknown as Writer,
     bodies: { deleteExpired: () => void seen.bodies++ },
     recordDeleter: { sweep: async () => {} },
+    dayCloser: { sweep: async () => void seen.days++, close() {} },
     jobs: { isOurs: async () => seen.isOurs },
     dateMs: () => nowMs,
     onError: fault => seen.errors.push(fault),
@@ -31,7 +32,7 @@ test('bodies are swept once, and answers and vault rows until none are left', as
   await housekeeping.sweep()
   await housekeeping.close()
   const before = idAtMs(nowMs - bounds.idempotentAnswerMsMax)
-  expect(seen.bodies).toBe(1)
+  expect([seen.bodies, seen.days]).toEqual([1, 1])
   expect(seen.operations[0]).toEqual(['forgetAnswers', { before }])
   const second = startHousekeeping([32, 5, 0, 7])
   await second.housekeeping.sweep()

@@ -88,6 +88,8 @@ const seeds: Readonly<Record<number, string>> = {
   21: `UPDATE api_key SET playground_of = 'usr_1' WHERE id = 88;`,
   22: `UPDATE person SET preferences = '{"theme":"dark"}';`,
   23: `INSERT INTO download_ticket VALUES (randomblob(32), 12, '{}', 3);`,
+  24: `UPDATE record SET conversation = '0123456789abcdef';`,
+  25: `INSERT INTO daily_hash VALUES (1, 77, 20000, 2, 900, 'charge', 6, randomblob(32));`,
 }
 
 /** What the migration of that number is meant to change in rows that were there before it. */

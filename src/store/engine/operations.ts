@@ -6,6 +6,7 @@
 // An expected refusal (no funds, already settled) is a result. Operations throw only unexpected errors; then the
 // whole batch is rolled back and its operations are run one by one.
 import type { CodeOperations } from '../ledger/code-operations.ts'
+import type { DailyHashOperations } from '../ledger/daily-hash-operations.ts'
 import type { FundingOperations } from '../ledger/funding-operations.ts'
 import type { PriceInsert } from '../ledger/hold-types.ts'
 import type { LedgerOperations } from '../ledger/ledger-operations.ts'
@@ -24,6 +25,7 @@ import type { HandlersOf, StepsOf } from './operation.ts'
 
 export interface Operations
   extends CodeOperations,
+    DailyHashOperations,
     FundingOperations,
     VaultOperations,
     KeyOperations,

@@ -10,7 +10,7 @@ import type { DeletionFilter } from '../records/record-operations.ts'
 import type { RulesReader } from '../rules/rules-reader.ts'
 import { buildRulesReads } from '../rules/rules-reader.ts'
 import { secretMarks } from '../secrets/secret-marks.ts'
-import type { RowOf, SqlRow } from '../tables/columns.ts'
+import type { ColumnType, RowOf, SqlRow } from '../tables/columns.ts'
 import { flag, list, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
 import type { VaultReader } from '../vault/vault-reader.ts'
 import { vaultReads } from '../vault/vault-reader.ts'
@@ -23,6 +23,15 @@ import { sqliteSnapshots, sqliteSteps } from './sqlite-steps.ts'
 import type { Steps } from './steps.ts'
 import { query } from './steps.ts'
 
+/** A list that was put together from several. */
+const distinctList: ColumnType<readonly string[] | null, string | null> = {
+  ...list,
+  read(value) {
+    const items = list.read(value)
+    return items && [...new Set(items)]
+  },
+}
+
 /** What a call needs to know of its key `k`, with its tier `t`, its account `a` and the key `l` whose limits it shares. */
 const callKeyColumns = {
   id: ['k.id', number],
@@ -32,7 +41,10 @@ const callKeyColumns = {
   tier: ['k.tier', text],
   /** The key's own limit, or its tier's. */
   qpm: ['coalesce(k.qpm, l.qpm, t.qpm)', number],
-  /** The key whose limits count: the key itself, or the key of the same account that an operator has limited. */
+  /**
+   * The key whose limits count: the key itself, or a key of the same account that an operator has limited. Of several, the
+   * one with the fewest calls a minute; the other limits of all of them apply as well (LimitRuleSet).
+   */
   limitsKeyId: ['coalesce(l.id, k.id)', number],
   /** An operator has set calls per minute for this key, or for the key whose limits it shares. */
   hasOwnLimit: ['coalesce(k.qpm, l.qpm) IS NOT NULL', flag],
@@ -52,11 +64,11 @@ const callKeyColumns = {
   keepsBodies: ['k.keeps_bodies + a.keeps_bodies > 0', flag],
   /** The key may see channels and upstream requests in the explain feature. */
   explains: ['k.explains', flag],
-  /** Tags that a channel must have; null: none. */
+  /** Tags that a channel must have; null: none. A key that a member created has those of all keys of the account. */
   requires: [
-    `coalesce(k.requires, CASE WHEN k.self_made = 1 THEN (SELECT requires FROM api_key WHERE id =
-       (SELECT max(id) FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL)) END)`,
-    list,
+    `coalesce(k.requires, CASE WHEN k.self_made = 1 THEN
+       (SELECT string_agg(requires, ',') FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL) END)`,
+    distinctList,
   ],
   /** Patterns of the model names that the key may use; null: all. */
   allows: ['k.allows', list],
@@ -94,22 +106,22 @@ export interface OpenDeletion extends DeletionFilter {
 
 type RawRow = Record<string, bigint | string | null>
 
-/** `greatest` is the name of a function. SQLite joins the tables of a CROSS JOIN in the order in which they are written. */
-const keySql = ({ greatest, join }: { readonly greatest: string; readonly join: string }): string => `
+/** SQLite joins the tables of a CROSS JOIN in the order in which they are written. */
+const keySql = (join: string): string => `
   SELECT ${selectList(callKeyColumns)}
   FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id
     LEFT JOIN api_key l ON k.self_made = 1 AND k.qpm IS NULL
-      AND NOT EXISTS (SELECT 1 FROM limit_rule WHERE key_id = k.id) AND l.id = ${greatest}(
-        coalesce((SELECT max(id) FROM api_key WHERE account_id = k.account_id AND qpm IS NOT NULL), 0),
-        coalesce((SELECT max(x.id) FROM limit_rule r ${join} api_key x ON x.id = r.key_id
-          WHERE r.key_id IS NOT NULL AND x.account_id = k.account_id), 0))
+      AND NOT EXISTS (SELECT 1 FROM limit_rule WHERE key_id = k.id) AND l.id = coalesce(
+        (SELECT id FROM api_key WHERE account_id = k.account_id AND qpm IS NOT NULL ORDER BY qpm, id DESC LIMIT 1),
+        (SELECT max(x.id) FROM limit_rule r ${join} api_key x ON x.id = r.key_id
+          WHERE r.key_id IS NOT NULL AND x.account_id = k.account_id))
   WHERE k.id =
     (SELECT id FROM api_key WHERE digest = ?1 UNION ALL SELECT id FROM api_key WHERE old_digest = ?1 LIMIT 1)`
 
 /** The only query that a call waits for. */
 export const findKeySql = {
-  sqlite: keySql({ greatest: 'max', join: 'CROSS JOIN' }),
-  postgres: keySql({ greatest: 'greatest', join: 'JOIN' }),
+  sqlite: keySql('CROSS JOIN'),
+  postgres: keySql('JOIN'),
 }
 
 const findKeyRow = query<SqlRow>(findKeySql)

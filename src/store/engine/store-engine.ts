@@ -47,7 +47,12 @@ export type JobName =
   /** The start of a task, by the id of its call, and each poll. */
   | `task ${number}`
   /** A response that is made in the background, by its account and id. */
-  | `response ${number}/${string}`
+  | ResponseJob
+
+export type ResponseJob = `response ${number}/${string}`
+
+/** What other processes can ask the process that makes a response; each includes those before it. */
+export type ResponseWish = 'events' | 'cancel' | 'delete'
 
 export interface Jobs {
   /** Takes the job if no other process has it. Returns whether this process is the one that does it now. */
@@ -56,6 +61,10 @@ export interface Jobs {
   isElsewhere(job: JobName): Promise<boolean>
   /** Other processes may take the job from now on. It must not be taken again before this has resolved. */
   giveBack(job: JobName): Promise<void>
+  /** Asks the other process that makes a response. Without effect if none does any more. */
+  ask(job: ResponseJob, wish: ResponseWish): Promise<void>
+  /** What other processes ask of the responses that this process makes. */
+  asked(): Promise<ReadonlyMap<ResponseJob, ResponseWish>>
 }
 
 /** The jobs of the only process, as on SQLite: it does them all, and asks nobody. */
@@ -63,6 +72,8 @@ export const jobsOfOnlyProcess: Jobs = {
   isOurs: async () => true,
   isElsewhere: async () => false,
   async giveBack() {},
+  async ask() {},
+  asked: async () => new Map(),
 }
 
 /** Parts of the configuration that processes keep in memory. */

@@ -9,6 +9,8 @@ export interface AuditDatabase {
   readonly sliceRows: number
   /** A backup of an older schema has no table of deleted records, and no deleted records. */
   readonly hasDeletedRecords: boolean
+  /** A backup of an older schema has no daily hashes. */
+  readonly hasDailyHashes: boolean
   /** Runs steps that all see the same state of the database. */
   read<T>(steps: Steps<T>): T | Promise<T>
   /** Two equal numbers mean that nothing was written between them. Undefined if the database cannot tell this. */

@@ -38,6 +38,9 @@ class SeqCursor implements TransferCursor {
   }
 }
 
+const hasTable = (db: Database, name: string): boolean =>
+  db.query('SELECT 1 FROM sqlite_schema WHERE name = ?1').get(name) !== null
+
 export class LedgerAudit {
   readonly #db: Database
   readonly #options: AuditOptions
@@ -50,7 +53,8 @@ export class LedgerAudit {
     const dataVersion = db.query<{ data_version: bigint }, []>('PRAGMA data_version')
     const database = {
       sliceRows: SLICE_ROWS,
-      hasDeletedRecords: db.query("SELECT 1 FROM sqlite_schema WHERE name = 'deleted_record'").get() !== null,
+      hasDeletedRecords: hasTable(db, 'deleted_record'),
+      hasDailyHashes: hasTable(db, 'daily_hash'),
       read: sqliteSnapshots(db),
       dataVersion: () => dataVersion.get()!.data_version,
       structureFindings: () => [...schemaFindings(db), ...(options.deep ? this.#fileFindings() : [])],

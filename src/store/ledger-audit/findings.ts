@@ -8,6 +8,7 @@ export type AuditCheck =
   | 'call' // charge, shortfall, refund, record and hold of one call do not agree
   | 'code'
   | 'parties' // a transfer is between accounts that its kind does not allow
+  | 'day' // the transfers of a closed day are not those that were hashed at its end
   | 'transfers' // transfers are missing
   | 'schema' // a trigger, index or check that protects the ledger is missing
   | 'file'

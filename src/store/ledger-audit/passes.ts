@@ -11,6 +11,7 @@ import { query } from '../engine/steps.ts'
 import type { AuditDatabase, TransferCursor, TransferRange } from './audit-database.ts'
 import { inSlice } from './audit-database.ts'
 import { AuditBalances } from './balances.ts'
+import { AuditDays } from './days.ts'
 import type { AuditFinding, AuditReport } from './findings.ts'
 import { createFinding } from './findings.ts'
 import { AuditSuspects } from './suspects.ts'
@@ -69,10 +70,14 @@ const codesEnd = query<{ last: bigint | null }>(
 /** Each suspect needs some look-ups. */
 const SUSPECTS_AT_ONCE = 500
 
+/** How many transfers of closed days a regular pass compares. */
+const DAY_TRANSFERS_PER_PASS = 200_000
+
 export class AuditPasses {
   readonly #db: AuditDatabase
   readonly #options: AuditPassOptions
   readonly #suspects: AuditSuspects
+  readonly #days: AuditDays
   #cursor: TransferCursor
   #balances = new AuditBalances()
   #record = 0n
@@ -83,6 +88,11 @@ export class AuditPasses {
     this.#db = db
     this.#options = options
     this.#suspects = new AuditSuspects(db.hasDeletedRecords)
+    this.#days = new AuditDays({
+      read: steps => db.read(steps),
+      sliceRows: db.sliceRows,
+      rest: tookMs => Bun.sleep(options.rests ? tookMs : 0),
+    })
     this.#cursor = db.buildCursor()
   }
 
@@ -90,7 +100,7 @@ export class AuditPasses {
   async pass(): Promise<AuditReport> {
     const startMs = performance.now()
     const version = this.#db.dataVersion()
-    if (version !== undefined && this.#lastPass?.version === version && this.#suspects.isEmpty) {
+    if (version !== undefined && this.#lastPass?.version === version && this.#isSettled) {
       const hasNewer = (await this.#db.read(findNewer.get(this.#record))) !== undefined
       if (!hasNewer) return { ...this.#lastPass.report, atMs: Date.now(), tookMs: 0 }
     }
@@ -102,12 +112,23 @@ export class AuditPasses {
     findings.push(...ofTransfers)
     if (hasIndexes) await this.#readCodes()
     if (hasIndexes) findings.push(...(await this.#checkSuspects()))
+    if (hasIndexes && this.#db.hasDailyHashes) findings.push(...(await this.#checkDays()))
     const { accounts, holds } = this.#balances.counts
     const { records } = this.#rowsRead
     const read = { transfers, records, accounts, holds }
     const report = { ...read, findings, tookMs: performance.now() - startMs, atMs: Date.now() }
     this.#lastPass = version === undefined ? undefined : { version, report }
     return report
+  }
+
+  /** Each transfer is read a second time. So a pass that must not slow down calls leaves much to the next ones. */
+  #checkDays(): Promise<readonly AuditFinding[]> {
+    return this.#days.check(this.#options.rests ? DAY_TRANSFERS_PER_PASS : Number.POSITIVE_INFINITY)
+  }
+
+  /** Whether only something new can change what a pass finds. */
+  get #isSettled(): boolean {
+    return this.#suspects.isEmpty && this.#days.isDone
   }
 
   #horizon(): bigint {

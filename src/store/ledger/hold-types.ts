@@ -22,6 +22,8 @@ export interface RecordDraft {
   readonly requestedModel?: string | null
   /** JSON: the reasons of the routing decision. */
   readonly routing?: string | null
+  /** The id of the conversation that the call is a turn of. */
+  readonly conversation?: string | null
 }
 
 export interface RecordUsage {

@@ -284,7 +284,7 @@ const nothingCharged: ChargedAmounts = { cost: 0n, shortfall: 0n, held: 0n }
 export function recordInserter(db: Database): (record: RecordRow, charged: ChargedAmounts) => boolean {
   const insert = db.query(
     `INSERT INTO record VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,
-       ?25,?26,?27,?28,?29,?30,?31,?32,?33,?34) ON CONFLICT DO NOTHING`,
+       ?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35) ON CONFLICT DO NOTHING`,
   )
   return (record, charged) => insert.run(...recordValues(record, charged)).changes === 1
 }
@@ -329,5 +329,6 @@ function recordValues(
     record.upstreamHash ?? null,
     record.requestedModel ?? null,
     record.routing ?? null,
+    record.conversation ?? null,
   ]
 }

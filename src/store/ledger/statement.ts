@@ -52,30 +52,30 @@ export interface StatementPage {
   readonly next: StatementCursor | undefined
 }
 
-type RawRow = Record<string, bigint | string | null>
+export type RawTransfer = Record<string, bigint | string | null>
 
-const COLUMNS = `seq, ${sqlList(transferColumns)}`
+export const STATEMENT_COLUMNS = `seq, ${sqlList(transferColumns)}`
 
 /** The transfers that are not charges of customers, which the revenue account gets. */
-const RECEIVED = `SELECT ${COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2`
+const RECEIVED = `SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2`
 
 export const accountStatementSql = {
   sqlite: `
-    SELECT ${COLUMNS} FROM transfer_index CROSS JOIN transfer USING (seq) WHERE account_id = ?1 AND seq < ?2
+    SELECT ${STATEMENT_COLUMNS} FROM transfer_index CROSS JOIN transfer USING (seq) WHERE account_id = ?1 AND seq < ?2
     UNION ALL
-    SELECT ${COLUMNS} FROM transfer WHERE ${IN_TRANSFER_TAIL} AND debit = ?1 AND seq < ?2
+    SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE ${IN_TRANSFER_TAIL} AND debit = ?1 AND seq < ?2
     UNION ALL ${RECEIVED} ORDER BY seq DESC LIMIT ?3`,
   postgres: `
-    SELECT ${COLUMNS} FROM transfer WHERE debit = ?1 AND seq < ?2
+    SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE debit = ?1 AND seq < ?2
     UNION ALL ${RECEIVED} ORDER BY seq DESC LIMIT ?3`,
 }
 
 /** Nearly all transfers belong to the revenue account, so its statement reads the whole table. */
 export const revenueStatementSql = `
-  SELECT ${COLUMNS} FROM transfer WHERE ?1 = ${REVENUE} AND seq < ?2 ORDER BY seq DESC LIMIT ?3`
+  SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE ?1 = ${REVENUE} AND seq < ?2 ORDER BY seq DESC LIMIT ?3`
 
-const accountStatement = query<RawRow>(accountStatementSql)
-const revenueStatement = query<RawRow>(revenueStatementSql)
+const accountStatement = query<RawTransfer>(accountStatementSql)
+const revenueStatement = query<RawTransfer>(revenueStatementSql)
 
 /** The cursor of the newest page. The balance must be read in the same transaction as the page. */
 export const newestCursor = (balance: bigint): StatementCursor => ({ beforeSeq: Number.MAX_SAFE_INTEGER, balance })
@@ -111,7 +111,7 @@ function isShown(line: TransferLine, { accountId, kind, fromMs = 0, beforeMs = I
   return line.madeMs >= fromMs && line.madeMs < beforeMs
 }
 
-function readTransferLine(row: RawRow): TransferLine {
+export function readTransferLine(row: RawTransfer): TransferLine {
   return {
     kind: row.kind as string,
     ref: row.ref as bigint,

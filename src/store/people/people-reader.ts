@@ -47,11 +47,9 @@ export interface InvitationRow {
   readonly kind: 'join' | 'password'
   readonly email: string
   readonly role: SiteRoleName
-  /** The name of the account and the rank in it; null: it is to the site. */
-  readonly member: { readonly account: string; readonly rank: number } | null
+  /** The account, its name, and the rank in it; null: it is to the site. */
+  readonly member: { readonly accountId: number; readonly account: string; readonly rank: number } | null
   readonly expiresMs: number
-  /** Somebody signs in with this email address already. */
-  readonly isKnown: boolean
 }
 
 type RawRow = Record<string, bigint | string | Uint8Array | null>
@@ -75,8 +73,8 @@ const findPending = query<{ sealed: Uint8Array }>(
   'SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL',
 )
 const findInvitation = query<RawRow>(
-  `SELECT i.kind, i.email, i.role, a.name AS account, i.rank, i.expires_ms, p.id AS person_id
-   FROM invitation i LEFT JOIN account a ON a.id = i.account_id LEFT JOIN person p ON p.email = i.email
+  `SELECT i.kind, i.email, i.role, a.name AS account, i.rank, i.expires_ms, i.account_id
+   FROM invitation i LEFT JOIN account a ON a.id = i.account_id
    WHERE i.digest = ?1 AND i.accepted_ms IS NULL AND i.revoked_ms IS NULL AND i.expires_ms > ?2`,
 )
 const findToken = query<RawRow>(
@@ -95,9 +93,11 @@ export const peopleReads = {
       kind: row.kind as InvitationRow['kind'],
       email: row.email as string,
       role: row.role as SiteRoleName,
-      member: row.rank === null ? null : { account: row.account as string, rank: Number(row.rank) },
+      member:
+        row.rank === null
+          ? null
+          : { accountId: Number(row.account_id), account: row.account as string, rank: Number(row.rank) },
       expiresMs: Number(row.expires_ms),
-      isKnown: row.person_id !== null,
     }
   },
 

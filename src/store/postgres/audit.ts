@@ -89,6 +89,7 @@ export function buildPostgresPasses(
   const database: AuditDatabase = {
     sliceRows,
     hasDeletedRecords: true,
+    hasDailyHashes: true,
     read,
     dataVersion: () => undefined,
     structureFindings: () => read(postgresSchemaFindings()),

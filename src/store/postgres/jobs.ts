@@ -6,7 +6,7 @@
 
 import type { SqlValue } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
-import type { JobName, Jobs } from '../engine/store-engine.ts'
+import type { JobName, Jobs, ResponseJob, ResponseWish } from '../engine/store-engine.ts'
 import type { Membership } from './membership.ts'
 import type { PostgresPool } from './pools.ts'
 
@@ -17,10 +17,18 @@ const IS_OF_US = 'job_lease.slot = $2 AND job_lease.epoch = $3'
 const take = postgresQuery(
   `INSERT INTO job_lease (name, slot, epoch)
    SELECT CAST($1 AS TEXT), slot, epoch FROM process WHERE slot = $2 AND epoch = $3 AND is_dead = 0
-   ON CONFLICT (name) DO UPDATE SET slot = excluded.slot, epoch = excluded.epoch WHERE (${IS_OF_US}) OR ${IS_DEAD}`,
+   ON CONFLICT (name) DO UPDATE SET slot = excluded.slot, epoch = excluded.epoch, asked = NULL
+   WHERE (${IS_OF_US}) OR ${IS_DEAD}`,
 )
 const giveBack = postgresQuery(`DELETE FROM job_lease WHERE name = $1 AND ${IS_OF_US}`)
 const findOther = postgresQuery(`SELECT 1 FROM job_lease WHERE name = $1 AND NOT (${IS_OF_US}) AND NOT ${IS_DEAD}`)
+const ask = postgresQuery(
+  `UPDATE job_lease SET asked = $4 WHERE name = $1 AND NOT (${IS_OF_US})
+   AND (asked IS NULL OR asked = 'events' OR $4 = 'delete')`,
+)
+const findAsked = postgresQuery<{ name: ResponseJob; asked: ResponseWish }>(
+  'SELECT name, asked FROM job_lease WHERE slot = $1 AND epoch = $2 AND asked IS NOT NULL',
+)
 const giveBackAll = postgresQuery('DELETE FROM job_lease WHERE slot = $1 AND epoch = $2')
 
 const deleteDead = postgresQuery(`DELETE FROM job_lease WHERE ${IS_DEAD}`)
@@ -65,6 +73,16 @@ export class PostgresJobs implements Jobs {
   /** A lease that cannot be deleted now stays one of this process, which can take it again. */
   async giveBack(job: JobName): Promise<void> {
     if (this.#held.delete(job)) await this.#pool.transact(giveBack.run(...this.#valuesOf(job))).catch(() => {})
+  }
+
+  async ask(job: ResponseJob, wish: ResponseWish): Promise<void> {
+    await this.#pool.transact(ask.run(...this.#valuesOf(job), wish))
+  }
+
+  async asked(): Promise<ReadonlyMap<ResponseJob, ResponseWish>> {
+    const { slot, epoch } = this.#owner()
+    const rows = await this.#pool.readPoint(findAsked.all(slot, epoch))
+    return new Map(rows.map(({ name, asked }) => [name, asked]))
   }
 
   /** Gives all jobs back. */

@@ -130,6 +130,7 @@ const recordColumns = (record: RecordRow): Readonly<Record<string, unknown>> => 
   went_hash: record.upstreamHash,
   asked: record.requestedModel,
   why: record.routing,
+  conversation: record.conversation,
 })
 
 /** Both are written as escapes in JSON. Escapes of other texts may look the same, so a hit says only: look closer. */

@@ -2,6 +2,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Steps } from '../engine/steps.ts'
 import type { QueryRunner } from '../engine/store-engine.ts'
 import type { QueryInput, QueryName, QueryResult } from '../queries/queries.ts'
@@ -26,7 +27,7 @@ const isWrongValue = (fault: unknown): boolean => /^(22|42883$|42804$)/.test(sql
 const wrongCursor = (fault: unknown): Refusal =>
   new Refusal('field_invalid', (fault as Error).message, {
     param: 'after',
-    hint: '"after" must be the "next" of the previous page.',
+    hint: hintOf('after_wrong'),
   })
 
 type AnyQuery = (input: unknown) => Steps<unknown>

@@ -6,8 +6,10 @@ import { query } from '../engine/steps.ts'
 import type { LedgerInspection } from '../ledger/inspect-tables.ts'
 import { inspectTables } from '../ledger/inspect-tables.ts'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
-import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
+import type { StatementCursor } from '../ledger/statement.ts'
 import { newestCursor, readStatementPage } from '../ledger/statement.ts'
+import type { StatementView } from '../ledger/statement-text.ts'
+import { viewOfLine } from '../ledger/statement-text.ts'
 import { number } from '../tables/columns.ts'
 import type { Scope } from './paging.ts'
 import { rowFinder } from './paging.ts'
@@ -20,19 +22,6 @@ export interface StatementQuery {
   readonly before?: number | undefined
   readonly after?: string | undefined
   readonly limit: number
-}
-
-export interface StatementView {
-  readonly kind: string
-  readonly ref: number
-  /** Nano-USD in decimal digits, negative where the account paid. */
-  readonly amount: string
-  /** The balance of the account after the transfer. */
-  readonly balance: string
-  readonly otherId: number
-  readonly madeMs: number
-  readonly reference: string | null
-  readonly author: string | null
 }
 
 export interface StatementResult {
@@ -90,22 +79,8 @@ function* readStatement(ask: StatementQuery): Steps<StatementResult | null> {
   if (cursor === undefined) return { lines: [], next: null }
   const { lines, next } = yield* readStatementPage({ accountId, limit, cursor, kind, fromMs, beforeMs })
   return {
-    lines: lines.map(line => viewOf(line, accountId)),
+    lines: lines.map(line => viewOfLine(line, accountId)),
     next: next === undefined ? null : writeCursor(next),
-  }
-}
-
-function viewOf(line: StatementLine, accountId: number): StatementView {
-  const isCredit = Number(line.credit) === accountId
-  return {
-    kind: line.kind,
-    ref: Number(line.ref),
-    amount: `${isCredit ? '' : '-'}${line.amount}`,
-    balance: String(line.balance),
-    otherId: Number(isCredit ? line.debit : line.credit),
-    madeMs: line.madeMs,
-    reference: line.reference,
-    author: line.author,
   }
 }
 

@@ -10,6 +10,8 @@ import type { ChannelQueries } from './channels.ts'
 import { channelQueries } from './channels.ts'
 import type { CodeQueries } from './codes.ts'
 import { codeQueries } from './codes.ts'
+import type { DailyHashQueries } from './daily-hashes.ts'
+import { dailyHashQueries } from './daily-hashes.ts'
 import type { KeyQueries } from './keys.ts'
 import { keyQueries } from './keys.ts'
 import type { LedgerQueries } from './ledger.ts'
@@ -42,6 +44,7 @@ export interface Queries
     AuditLogQueries,
     ChannelQueries,
     CodeQueries,
+    DailyHashQueries,
     LedgerQueries,
     KeyQueries,
     LimitQueries,
@@ -65,6 +68,7 @@ export const stepQueries: { readonly [Name in QueryName]: (input: QueryInput<Nam
   ...auditLogQueries,
   ...channelQueries,
   ...codeQueries,
+  ...dailyHashQueries,
   ...ledgerQueries,
   ...keyQueries,
   ...limitQueries,

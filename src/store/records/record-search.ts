@@ -18,6 +18,8 @@ export interface RecordFilter {
   readonly keyId?: number | undefined
   readonly accountId?: number | undefined
   readonly endUser?: string | undefined
+  /** No index has it, so it needs another filter, and a short time. */
+  readonly conversation?: string | undefined
   /** Needs the provider, because the index of models is in the order of time only within a provider. */
   readonly model?: { readonly provider: string; readonly name: string } | undefined
   readonly provider?: string | undefined
@@ -140,6 +142,7 @@ const conditions: Readonly<Record<keyof PlainFilter, string>> = {
   keyId: 'r.key_id =',
   accountId: 'r.account_id =',
   endUser: 'r.end_user =',
+  conversation: 'r.conversation =',
   provider: 'r.provider =',
   channel: 'r.channel =',
   status: 'r.status =',

@@ -133,6 +133,7 @@ const csvColumns: readonly (keyof FormattedFullRecord)[] = [
   'accountName',
   'keyName',
   'keySuffix',
+  'conversation',
 ]
 
 export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(csvColumns) : '')

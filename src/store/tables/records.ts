@@ -27,6 +27,7 @@ export const recordColumns = {
   durationMs: ['duration_ms', number],
   endUser: ['end_user', nullable(text)],
   loss: ['loss', nullable(text)],
+  conversation: ['conversation', nullable(text)],
 } as const
 
 export const fullRecordColumns = {

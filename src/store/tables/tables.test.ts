@@ -152,6 +152,7 @@ test('a record is read as it was inserted', () => {
     outcome: 'o',
     rule: 'r',
     requestedModel: 'a',
+    conversation: 'k',
   }
   const more = { endUser: 'u', tags: 't', loss: 'l', requestHash: 'x', upstreamHash: 'y', usageSource: 'reported' }
   const ids = { callId: 31, keyId: 32, accountId: 33, status: 200, priceVersion: 6, firstContentMs: 7, durationMs: 8 }

@@ -13,6 +13,11 @@ const insert = query(
      updated_ms, due_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, ?11)
    ON CONFLICT DO NOTHING`,
 )
+const replaceUnstarted = query(
+  `UPDATE task SET provider = ?2, model = ?3, channel = ?4, admitted = ?5, created_ms = ?6, updated_ms = ?6, due_ms = ?7,
+     expires_ms = ?8
+   WHERE call_id = ?1 AND upstream_id IS NULL AND due_ms IS NOT NULL`,
+)
 const countOpen = query<{ n: bigint }>('SELECT count(*) AS n FROM task WHERE account_id = ?1 AND due_ms IS NOT NULL')
 const trim = query(
   `DELETE FROM task WHERE call_id IN (SELECT call_id FROM task WHERE account_id = ?1 AND due_ms IS NULL
@@ -36,6 +41,10 @@ const deleteExpired = query(
 export const taskOperations: Pick<OperationSteps, 'createTask' | 'changeTask' | 'dropTask'> = {
   *createTask(task) {
     const { callId, accountId, id, keyId, provider, model, channel, admitted, createdMs, dueMs, expiresMs } = task
+    if (task.isAgain) {
+      const terms = [provider, model, channel, admitted, createdMs, dueMs, expiresMs]
+      return { done: (yield* replaceUnstarted.run(callId, ...terms)) === 1 ? 'created' : 'exists' }
+    }
     if ((yield* countOpen.get(accountId))!.n >= bounds.tasksOpenMax) return { done: 'too_many' }
     const values = [callId, accountId, id, keyId, provider, model, channel, admitted, createdMs, dueMs, expiresMs]
     if ((yield* insert.run(...values)) === 0) return { done: 'exists' }

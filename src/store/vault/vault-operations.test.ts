@@ -311,6 +311,19 @@ describe('a task', () => {
     expect(listed({ ids: ['cgt-7', 'cgt-10'] })).toEqual([[7], 1])
   })
 
+  test('gets new terms if its call is admitted again, unless it was started or has ended', () => {
+    const admitted = (): unknown => books.db.query('SELECT admitted, channel, due_ms FROM task').values()
+    const again = (words: string) =>
+      books.run.createTask(task(7, { isAgain: true, admitted: words, channel: words, dueMs: nowMs + 9 })).done
+    expect(again('none')).toBe('exists')
+    books.run.createTask(task(7))
+    expect(again('new')).toBe('created')
+    expect(admitted()).toEqual([['new', 'new', BigInt(nowMs + 9)]])
+    change(7, { upstreamId: 'up-7' })
+    expect(again('newer')).toBe('exists')
+    expect(admitted()).toEqual([['new', 'new', BigInt(nowMs + 5)]])
+  })
+
   test('has a unique id, and the number of open tasks is limited', () => {
     books.db.run('PRAGMA synchronous = OFF')
     expect(books.run.createTask(task(7)).done).toBe('created')

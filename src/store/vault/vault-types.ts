@@ -36,6 +36,8 @@ export interface TaskFacts extends VaultId {
   /** JSON: the data for the bill and the record of the task. It has no content of the caller. */
   readonly admitted: string
   readonly createdMs: number
+  /** The call was admitted again before it was held: the task that it has written gets these terms. */
+  readonly isAgain?: boolean
 }
 
 export interface TaskChange {

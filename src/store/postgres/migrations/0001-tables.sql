@@ -83,11 +83,8 @@ CREATE TABLE api_key (
   old_until_ms BIGINT CHECK ((old_until_ms IS NULL) = (old_digest IS NULL)),
   old_pepper TEXT COLLATE "C",
   pepper TEXT COLLATE "C",
-  self_made BIGINT NOT NULL DEFAULT 0 CHECK (self_made IN (0, 1)),
-  playground_of TEXT COLLATE "C"
+  self_made BIGINT NOT NULL DEFAULT 0 CHECK (self_made IN (0, 1))
 );
-CREATE UNIQUE INDEX api_key_playground ON api_key (account_id, playground_of)
-  WHERE playground_of IS NOT NULL AND revoked_ms IS NULL;
 CREATE INDEX api_key_account ON api_key (account_id, id);
 CREATE UNIQUE INDEX api_key_old ON api_key (old_digest) WHERE old_digest IS NOT NULL;
 CREATE INDEX api_key_name ON api_key (lower(name), id);
@@ -345,8 +342,7 @@ CREATE TABLE person (
   signed_ms BIGINT,
   removed_ms BIGINT,
   created_ms BIGINT NOT NULL,
-  version BIGINT NOT NULL DEFAULT 1,
-  preferences TEXT COLLATE "C"
+  version BIGINT NOT NULL DEFAULT 1
 );
 CREATE INDEX person_owner ON person (role) WHERE role = 'owner';
 
@@ -371,8 +367,7 @@ CREATE TABLE session (
   address TEXT COLLATE "C" NOT NULL,
   place TEXT COLLATE "C" NOT NULL,
   agent TEXT COLLATE "C" NOT NULL,
-  next BYTEA,
-  previous BYTEA CHECK (length(previous) = 32)
+  next BYTEA
 );
 CREATE INDEX session_person ON session (person_id, ended_ms);
 CREATE INDEX session_expires ON session (expires_ms);

@@ -15,7 +15,7 @@ CREATE TRIGGER model_route_version BEFORE UPDATE OF policy, members ON model_rou
   FOR EACH ROW EXECUTE FUNCTION raise_version();
 CREATE TRIGGER setting_version BEFORE UPDATE OF value ON setting
   FOR EACH ROW EXECUTE FUNCTION raise_version();
-CREATE TRIGGER person_version BEFORE UPDATE OF email, name, role, disabled, removed_ms, preferences ON person
+CREATE TRIGGER person_version BEFORE UPDATE OF email, name, role, disabled, removed_ms ON person
   FOR EACH ROW EXECUTE FUNCTION raise_version();
 CREATE TRIGGER member_version BEFORE UPDATE OF rank ON member
   FOR EACH ROW EXECUTE FUNCTION raise_version();
@@ -65,7 +65,7 @@ CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON audit
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an audit row is kept');
 
 -- Writes the deliveries of an event. While a webhook waits, new deliveries wait with the others.
-CREATE FUNCTION raise_event() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION tell_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE webhook SET dropped = dropped + 1
     WHERE disabled = 0 AND (account_id IS NULL OR account_id = NEW.account_id)
@@ -81,11 +81,11 @@ BEGIN
       AND (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL) < 1000
     ORDER BY w.id
     -- A webhook that is being removed gets no delivery. Without the lock, the key between both tables would be broken,
-    -- and with it the batch of calls that has raised the event.
+    -- and with it the batch of calls that has told the event.
     FOR KEY SHARE OF w;
   RETURN NEW;
 END $$;
-CREATE TRIGGER event_is_told INSTEAD OF INSERT ON event FOR EACH ROW EXECUTE FUNCTION raise_event();
+CREATE TRIGGER event_is_told INSTEAD OF INSERT ON event FOR EACH ROW EXECUTE FUNCTION tell_event();
 
 CREATE FUNCTION note_balance_level() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -45,9 +45,9 @@ CREATE TYPE ledger_settle AS (
   sealed TEXT
 );
 
--- Returns what was charged and what was short. `unusual` is the result, unless the cost was charged as usual.
+-- Returns what was charged and what was short. `told` is the result, if it is not that the cost was charged.
 CREATE FUNCTION settle_one(
-  s ledger_settle, now_ms BIGINT, OUT charged BIGINT, OUT short BIGINT, OUT unusual JSON
+  s ledger_settle, now_ms BIGINT, OUT charged BIGINT, OUT short BIGINT, OUT told JSON
 ) LANGUAGE plpgsql AS $$
 DECLARE
   rec public.record := s.row_of_record;
@@ -66,11 +66,11 @@ BEGIN
     rec.held := 0;
     INSERT INTO record SELECT (rec).* ON CONFLICT (call_id) DO NOTHING;
     IF FOUND THEN
-      unusual := json_build_array(rec.call_id, 'settled', '0', '0');
+      told := json_build_array(rec.call_id, 'settled', '0', '0');
     ELSE
       -- With what was settled: the process that repeats a settle can see whether it was its own.
       SELECT json_build_array(rec.call_id, 'exists', r.outcome, CAST(r.cost AS TEXT), CAST(r.shortfall AS TEXT))
-        INTO unusual FROM record r WHERE r.call_id = rec.call_id;
+        INTO told FROM record r WHERE r.call_id = rec.call_id;
     END IF;
   ELSE
     charged := rec.cost;
@@ -101,7 +101,7 @@ BEGIN
     IF short > 0 THEN
       INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms)
         VALUES (rec.call_id, 'shortfall', 3, 1, short, now_ms);
-      unusual := json_build_array(rec.call_id, 'settled', CAST(charged AS TEXT), CAST(short AS TEXT));
+      told := json_build_array(rec.call_id, 'settled', CAST(charged AS TEXT), CAST(short AS TEXT));
     END IF;
     IF s.claim = 'finish' THEN
       UPDATE idempotency SET done = 1 WHERE call_id = rec.call_id;
@@ -313,7 +313,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 #variable_conflict use_column
 DECLARE
   now_ms BIGINT;
-  unusual JSON[] := '{}';
+  told JSON[] := '{}';
   more JSON[];
   finished BIGINT[];
   revenue NUMERIC := 0;
@@ -383,13 +383,13 @@ BEGIN
     outcome := settle_one(settle, now_ms);
     revenue := revenue + outcome.charged + outcome.short;
     shortfalls := shortfalls + outcome.short;
-    IF outcome.unusual IS NOT NULL THEN
-      unusual := unusual || outcome.unusual;
+    IF outcome.told IS NOT NULL THEN
+      told := told || outcome.told;
     END IF;
   END LOOP;
 
   FOR extension IN SELECT e.* FROM json_populate_recordset(NULL::ledger_extension, jobs -> 'extends') e LOOP
-    unusual := unusual || extend_one(extension, now_ms);
+    told := told || extend_one(extension, now_ms);
   END LOOP;
 
   -- Checkpoints: what has been delivered so far, so that it is charged also when the process dies.
@@ -402,7 +402,7 @@ BEGIN
   SELECT array_agg(json_build_array(c.call_id, 'unknown')) INTO more
     FROM json_to_recordset(jobs -> 'checkpoints') AS c (call_id BIGINT)
     WHERE c.call_id <> ALL (ARRAY(SELECT call_id FROM noted));
-  unusual := unusual || more;
+  told := told || more;
 
   -- Records of calls that had no hold.
   WITH written AS (
@@ -413,7 +413,7 @@ BEGIN
     FROM json_to_recordset(jobs -> 'records') AS r (call_id BIGINT)
       LEFT JOIN LATERAL (SELECT outcome FROM record WHERE call_id = r.call_id LIMIT 1) o ON true
     WHERE r.call_id <> ALL (ARRAY(SELECT call_id FROM written));
-  unusual := unusual || more;
+  told := told || more;
 
   IF jobs -> 'holds' IS NULL THEN
     rules := 0;
@@ -455,7 +455,7 @@ BEGIN
       WHERE w.call_id <> ALL (finished) LOOP
     result := hold_one(wanted, rules, my_slot, my_epoch, now_ms);
     IF result IS NOT NULL THEN
-      unusual := unusual || result;
+      told := told || result;
     END IF;
   END LOOP;
 
@@ -468,5 +468,5 @@ BEGIN
     INSERT INTO operator_part (account_id, slot, balance) VALUES (3, my_slot, CAST(-shortfalls AS BIGINT))
       ON CONFLICT (account_id, slot) DO UPDATE SET balance = operator_part.balance + excluded.balance;
   END IF;
-  RETURN array_to_json(unusual);
+  RETURN array_to_json(told);
 END $$;
