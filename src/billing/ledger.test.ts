@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import { nanos } from '../base/money/money.ts'
 import type { RecordRow } from '../store/ledger/hold-types.ts'
 import { buildLedger, refusalOfHold } from './ledger.ts'
@@ -55,9 +56,9 @@ test.each([
     '$0.00 of the budget (key, day) is available.',
   ],
 ] as const)('%p is refused with the amount that is needed and the amount that is available', (held, code, funds) => {
-  const refusal = refusalOfHold(held, nanos(2_000_000_000n), 'Try less.')
+  const refusal = refusalOfHold(held, nanos(2_000_000_000n), hintOf('call_fits_never'))
   expect(refusal).toMatchObject({ code })
-  expect(refusal!.extras.hint).toBe(`It may cost up to $2.00; ${funds} Try less.`)
+  expect(refusal!.extras.hint?.text).toBe(`It may cost up to $2.00; ${funds} No cap on its output would make it fit.`)
 })
 
 test('a frozen account is refused, and a successful hold is not', () => {

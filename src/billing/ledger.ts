@@ -2,6 +2,8 @@
 // last byte goes to the caller. Both promises resolve when the data is durable.
 
 import { Refusal } from '../base/errors.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 import type { Nanos } from '../base/money/money.ts'
 import { formatUsd, noMoney } from '../base/money/money.ts'
 import type { OperationInput, OperationResult } from '../store/engine/operations.ts'
@@ -141,13 +143,18 @@ export const isUndelivered = ({ outcome, rule }: RecordRow): boolean =>
   outcome === 'gateway_fault' && rule !== 'gateway_fault_delivered'
 
 /** The refusal for a hold that failed; `hint` says what the caller can do. Undefined when the hold succeeded. */
-export function refusalOfHold(held: HoldOutcome, amount: Nanos, hint = ''): Refusal | undefined {
+export function refusalOfHold(held: HoldOutcome, amount: Nanos, hint?: Hint): Refusal | undefined {
   if (held.done === 'account_frozen') return new Refusal('account_frozen', 'hold')
   if (held.done !== 'balance_too_low' && held.done !== 'budget_too_low' && held.done !== 'hold_less') return undefined
   const available = readMoney(held.available)
   const availableUsd = formatUsd(available > 0n ? available : noMoney)
-  const source = held.done === 'budget_too_low' ? ` of the budget (${held.budget})` : ''
-  const needs = `It may cost up to $${formatUsd(amount)}; $${availableUsd}${source} is available.`
+  const figures = { cost: formatUsd(amount), available: availableUsd }
+  const needs =
+    held.done === 'budget_too_low'
+      ? hintOf('call_cost_budget', { ...figures, budget: held.budget })
+      : hintOf('call_cost', figures)
   const code = held.done === 'budget_too_low' ? 'budget_too_low' : 'balance_too_low'
-  return new Refusal(code, `needs ${amount}`, { hint: hint === '' ? needs : `${needs} ${hint}` })
+  return new Refusal(code, `needs ${amount}`, {
+    hint: hint === undefined ? needs : hintOf('call_and', { first: needs, second: hint }),
+  })
 }

@@ -5,7 +5,7 @@
 
 import { assert } from '../base/assert.ts'
 import type { Usage, UsageSource } from '../base/money/usage.ts'
-import { inputTokens, noUsage, outputTokens } from '../base/money/usage.ts'
+import { inputBuckets, inputTokens, noUsage, outputTokens } from '../base/money/usage.ts'
 
 /** How a call can end, each with its meaning. */
 export const outcomes = {
@@ -15,7 +15,7 @@ export const outcomes = {
   upstream_failed: 'No upstream gave a usable answer, or the answer broke off.',
   over_bound:
     'A bound of the gateway ended the answer: it was too large or too deeply nested, or silent for too long in the ' +
-    'middle.',
+    'middle; if the provider may run tools, also before its beginning.',
   too_long: 'The call reached the maximum duration of a call and was cut off.',
   out_of_funds: 'The balance or a budget was used up while the answer arrived, so that the answer was stopped.',
   drained: 'The gateway was shut down and could not wait for the call.',
@@ -115,8 +115,14 @@ function addMissing(reported: Usage, counted: Usage, missing: number): Usage {
     rest -= more
   }
   // A model that wrote has also read. A report without input counts only units, such as images.
-  const input = inputTokens(reported) === 0 ? counted.input : reported.input
-  return { ...usage, input, output: reported.output + rest }
+  const input = inputTokens(reported) === 0 ? inputOf(counted) : {}
+  return { ...usage, input: reported.input, ...input, output: reported.output + rest }
+}
+
+/** The tokens that were read, of each kind. */
+function inputOf(usage: Usage): Pick<Usage, 'input'> & Partial<Usage> {
+  const read = inputBuckets.filter(bucket => usage[bucket] !== undefined).map(bucket => [bucket, usage[bucket]])
+  return { input: 0, ...(Object.fromEntries(read) as Partial<Usage>) }
 }
 
 /** Adds the reasoning tokens that the model may have used unseen since the last report. */
@@ -127,8 +133,9 @@ function addHidden([usage, source]: UsageAndSource, { estimateHidden }: Finished
 
 /** Some upstreams report the input only at the end. An answer that ended earlier has used it, too. */
 function addInput([usage, source]: UsageAndSource, { estimate }: FinishedCall): UsageAndSource {
-  const input = inputTokens(usage) > 0 ? 0 : estimate().input
-  return input > 0 ? [{ ...usage, input }, 'estimated'] : [usage, source]
+  if (inputTokens(usage) > 0) return [usage, source]
+  const input = inputOf(estimate())
+  return inputTokens({ ...input, output: 0 }) > 0 ? [{ ...usage, ...input }, 'estimated'] : [usage, source]
 }
 
 const reportedOrNothing = ({ reported }: FinishedCall): UsageAndSource =>

@@ -2,6 +2,7 @@
 // refused without a lookup; unknown keys are remembered for a while, so that they are looked up rarely.
 
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { KeyCarriers } from '../identity/key-carriers.ts'
 import { findKey, hasKeyValue, hasServiceToken } from '../identity/key-carriers.ts'
@@ -38,10 +39,9 @@ export function buildRecogniseKey({ keys, pepper, dateMs }: AuthenticateParts): 
   }
 }
 
-const TOKEN_HINT = 'A service token (wst-…) works on /api/web only. Calls need an API key (wk-…).'
-
 function noKey(bearer: KeyedRequest): Refusal {
-  if (hasServiceToken(bearer)) return new Refusal('key_invalid', 'a service token', { hint: TOKEN_HINT })
+  if (hasServiceToken(bearer))
+    return new Refusal('key_invalid', 'a service token', { hint: hintOf('call_service_token') })
   return new Refusal(hasKeyValue(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
 }
 

@@ -3,12 +3,15 @@
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { errorRows, Refusal } from '../base/errors.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 import { MINUTE_MS } from '../base/time.ts'
 import { estimateTokens } from '../billing/price.ts'
 import { joinLeases, noLimitLease } from '../limits/leases.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import type { CountedCall } from '../limits/limit-owner.ts'
-import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
+import type { CountedKey, LimitedCall } from '../limits/limited-call.ts'
+import { limitedKeyOf } from '../limits/limited-call.ts'
 import type { LimitAdmission, LimitRefusal, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Caller, Permit } from './exchange.ts'
@@ -51,15 +54,6 @@ export const demandOf = (call: Call, { model, names }: ModelNames): CallDemand =
   tokens: expectedTokens(call),
 })
 
-/** The caller as the limits count it. */
-export const limitedKeyOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: CountedKey): LimitedCaller => ({
-  keyId: limitsKeyId,
-  accountId,
-  tier,
-  qpm,
-  hasOwnLimit,
-})
-
 /** A call as the limits count it. */
 const limitedCallOf = (caller: CountedKey, { model, names, callsProvider, tokens }: CallDemand): LimitedCall => ({
   ...limitedKeyOf(caller),
@@ -75,8 +69,6 @@ function countedCallOf({ counted }: CallDemand): CountedCall | undefined {
   const { caller, rules } = counted.permit
   return { call: limitedCallOf(caller, counted.demand), rules }
 }
-
-type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
   const permitOf = (admission: LimitAdmission, caller: Caller, { counted }: CallDemand): Permit => {
@@ -169,8 +161,11 @@ export const limitReason = (fault: unknown): string =>
   (fault instanceof Refusal ? reasons[fault.code] : undefined) ?? 'overloaded'
 
 function refusalOf({ by, quotas, retryAfterMs }: LimitRefusal, keyId: number): Refusal {
-  const hint = `The limit of ${by.whose} is ${amountText(by)}.${laterText(retryAfterMs)}`
-  return new Refusal(codeOf(by), `key ${keyId}: ${by.whose}, ${amountText(by)}`, { retryAfterMs, quotas, hint })
+  return new Refusal(codeOf(by), `key ${keyId}: ${by.whose}, ${amountText(by)}`, {
+    retryAfterMs,
+    quotas,
+    hint: hintOf(amountCode(by), { whose: by.whose, limit: by.limit, later: laterText(retryAfterMs) }),
+  })
 }
 
 function codeOf({ resource, span }: Quota): ErrorCode {
@@ -184,10 +179,17 @@ function amountText({ resource, span, limit }: Quota): string {
   return `${limit} ${resource === 'tokens' ? 'tokens ' : ''}a ${span}`
 }
 
+function amountCode({ resource, span }: Quota) {
+  if (resource === 'concurrency') return 'call_limit_concurrency'
+  return `call_limit_${resource}_${span!}` as const
+}
+
 /** Retry-After is short, because programs sleep as long as it says; this text has the real time. */
-function laterText(waitMs: number): string {
+function laterText(waitMs: number): Hint | string {
   if (waitMs <= MINUTE_MS) return ''
   const minutes = Math.ceil(waitMs / MINUTE_MS)
   const hours = Math.floor(minutes / 60)
-  return ` There is room again in ${hours > 0 ? `${hours} h ` : ''}${minutes % 60} min.`
+  return hours > 0
+    ? hintOf('call_later_hours', { hours, minutes: minutes % 60 })
+    : hintOf('call_later_minutes', { minutes })
 }

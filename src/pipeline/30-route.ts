@@ -1,6 +1,7 @@
 // Permit + model name → Route: finds the targets of the name, their prices, and the channels that can serve the call.
 
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import type { Price } from '../base/money/price.ts'
 import { variantBase } from '../base/text/rule-names.ts'
 import { hasBasis, hasClass, hasSearch, hasUnit, normalizeServiceClass } from '../billing/price.ts'
@@ -51,7 +52,7 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     if (current === undefined && (provider.free || model.free)) return undefined
     if (current === undefined) throw unknownPrice(target)
     if (!hasClass(current.price, serviceClass)) {
-      const hint = `It is not known for the service class "${serviceClass}".`
+      const hint = hintOf('call_price_class', { class: serviceClass ?? '' })
       throw new Refusal('service_unpriced', option.name, { param: 'service_tier', hint })
     }
     // Other dialects do not have these services: there, the translation leaves them out.
@@ -59,7 +60,7 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     const unknown = passedServices?.find(service => !isPriced(service, current.price, provider.included))
     if (unknown !== undefined) throw unknownService(option.name, unknown)
     if (!hasBasis(current.price, units)) {
-      const hint = 'It is not known for calls of this kind.'
+      const hint = hintOf('call_price_kind')
       throw new Refusal('price_unknown', `${option.name}: ${protocol.name}`, { hint })
     }
     return current
@@ -73,7 +74,7 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
       call.searchesMax > 0 && current !== undefined && !isSearchPriced(current.price, target.provider.included)
     // A request in the upstream's own dialect is not changed.
     if (withoutSearch && target.upstreamProtocol === protocol) {
-      const hint = 'It is not known what a search costs on this model: leave it out.'
+      const hint = hintOf('call_price_search')
       throw new Refusal('service_unpriced', `${target.option.name}: search`, { hint })
     }
     const { perMille } = permit.caller
@@ -157,20 +158,22 @@ const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
 /** Says why, where the reason is not just that nobody has set a price. */
 function unknownPrice({ provider, model, option: { name } }: Target): Refusal {
   const base = variantBase(model.id)
-  const why =
-    model.priceProblem ??
-    (base === undefined ? undefined : `It is a variant of ${provider.id}/${base} and may cost more.`)
-  if (why === undefined) return new Refusal('price_unknown', name)
-  const variants = base !== undefined && model.id.startsWith(base) ? `*${model.id.slice(base.length)}` : `ft:${base}:*`
-  const pattern = base === undefined ? '' : `, or for all such variants as ${provider.id}/${variants}`
-  return new Refusal('price_unknown', name, { hint: `${why} An operator can set its price as ${name}${pattern}.` })
+  const { priceProblem: problem } = model
+  if (base === undefined) {
+    if (problem === undefined) return new Refusal('price_unknown', name)
+    return new Refusal('price_unknown', name, { hint: hintOf('call_price_problem', { problem, name }) })
+  }
+  const variants = model.id.startsWith(base) ? `*${model.id.slice(base.length)}` : `ft:${base}:*`
+  const named = { name, pattern: `${provider.id}/${variants}` }
+  const hint =
+    problem === undefined
+      ? hintOf('call_price_variant', { base: `${provider.id}/${base}`, ...named })
+      : hintOf('call_price_problem_variant', { problem, ...named })
+  return new Refusal('price_unknown', name, { hint })
 }
 
 function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {
-  const hint =
-    `It is not known what "${name}" costs on this model: leave it out. ` +
-    'An operator can allow it by a price that names it (docs/reference/price-format.md, "Tools and fields").'
-  return new Refusal('service_unpriced', `${model}: ${name}`, { param, hint })
+  return new Refusal('service_unpriced', `${model}: ${name}`, { param, hint: hintOf('call_price_service', { name }) })
 }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>

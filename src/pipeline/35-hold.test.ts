@@ -148,7 +148,7 @@ describe('a cap by the funds', () => {
     const run = await runStage({ held: fallingFunds, cuts: true, call: short })
     expect(amounts(run)).toEqual([inputCost + 1_000n, inputCost + 900n, inputCost + 800n, inputCost + 700n])
     expect(run).toMatchObject({ mayHold: false, fault: { code: 'balance_too_low' } })
-    expect((run.fault as Refusal).extras.hint).toContain('With max_tokens of at most 600 it would fit.')
+    expect((run.fault as Refusal).extras.hint?.text).toContain('With max_tokens of at most 600 it would fit.')
   })
 
   test('puts the cap into the hold', async () => {

@@ -11,6 +11,8 @@
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 import type { Nanos } from '../base/money/money.ts'
 import type { HoldOutcome, Ledger } from '../billing/ledger.ts'
 import { ConfigurationChanged, refusalOfHold } from '../billing/ledger.ts'
@@ -107,7 +109,7 @@ export function buildHold({ ledger, countTokens, largeAnswers }: HoldParts): Hol
       const cut = await tryHold({ ...sized, outputTokensMax: tokens }, cap)
       if (cut !== undefined) return cut
     }
-    const hint = call.uncapped ? '' : hintOf(finer, last, { price, capName: exchange.protocol.capFieldName })
+    const hint = call.uncapped ? undefined : capHint(finer, last, { price, capName: exchange.protocol.capFieldName })
     throw refusalOfHold(last, upperBound(finer, price), hint) ?? holdFailure(exchange, last)
   }
 
@@ -281,9 +283,9 @@ interface HintParts {
   readonly capName: string | undefined
 }
 
-function hintOf(size: CallSize, held: HoldOutcome, { price, capName = 'max_tokens' }: HintParts): string {
+function capHint(size: CallSize, held: HoldOutcome, { price, capName = 'max_tokens' }: HintParts): Hint {
   const cap = isInsufficient(held) ? affordableOutput(size, price, readMoney(held.available)) : 0
-  return cap > 0 ? `With ${capName} of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
+  return cap > 0 ? hintOf('call_fits', { field: capName, max: cap }) : hintOf('call_fits_never')
 }
 
 const holdFailure = ({ requestId }: Exchange, { done }: HoldOutcome): Error =>

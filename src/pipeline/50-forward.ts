@@ -2,6 +2,8 @@
 // plain answer. After that nothing is tried again.
 
 import { Refusal } from '../base/errors.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
 import type { AttemptResult, ChannelUse } from '../routing/health/health.ts'
 import { withoutCandidate } from './30-route.ts'
@@ -150,13 +152,16 @@ class CallChannelUse {
  */
 function finalRefusal({ skipped }: Hold, refusal: Refusal, wasUnasked = false): Refusal {
   if (skipped === undefined) return refusal
-  const source = skipped.code === 'budget_too_low' ? 'a budget' : 'the balance'
-  const hint = `A fallback was skipped because ${source} does not cover it. ${skipped.extras.hint ?? ''}`.trim()
+  const why = hintOf(skipped.code === 'budget_too_low' ? 'call_fallback_budget' : 'call_fallback_balance')
+  const hint = joined(why, skipped.extras.hint)
   if (wasUnasked) return new Refusal(skipped.code, refusal.message, { hint })
   const { hint: before } = refusal.extras
-  const hints = before === undefined ? hint : `${before} ${hint}`
+  const hints = before === undefined ? hint : joined(before, hint)
   return new Refusal(refusal.code, refusal.message, { ...refusal.extras, hint: hints })
 }
+
+const joined = (first: Hint, second: Hint | undefined): Hint =>
+  second === undefined ? first : hintOf('call_and', { first, second })
 
 /**
  * A failed attempt is not billed. A stopped one is billed, unless the upstream did no work, or the gateway itself ends the

@@ -9,7 +9,7 @@ import type { ChargedUsage, FinishedCall } from '../billing/who-pays.ts'
 import { decideCharge } from '../billing/who-pays.ts'
 import { mediaTokensMax } from '../protocols/media/media-tokens.ts'
 import type { Call } from '../protocols/neutral/call.ts'
-import { BYTES_PER_IMAGE, imageTokensDefault } from '../protocols/usage/media-bytes.ts'
+import { BYTES_PER_IMAGE, imageTokensDefault, TRANSCRIBED_TOKENS_PER_SECOND } from '../protocols/usage/media-bytes.ts'
 import type { CallEnding, Exchange } from './exchange.ts'
 import { lossesOf, outputLimit, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
@@ -117,25 +117,44 @@ export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
   const { candidate } = attempt
   // What is billed per unit is not billed in tokens as well.
   if (candidate?.price !== undefined && hasFee(candidate.price.price, call?.units)) return noUsage
-  const input = estimateInput(exchange)
+  const { input, audio } = estimateInput(exchange)
   const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
-  if (hold === undefined || candidate === undefined) return { input, ...limitTokens(written, Infinity) }
+  if (hold === undefined || candidate === undefined) {
+    return { input, ...audioInput(audio), ...limitTokens(written, Infinity) }
+  }
+  const most = candidate.size.inputTokensMax
+  const audioTokens = Math.min(audio, most)
   return {
-    input: Math.min(hold.inputTokens ?? input, candidate.size.inputTokensMax),
+    input: Math.min(hold.inputTokens ?? input, most - audioTokens),
+    ...audioInput(audioTokens),
     ...limitTokens(written, outputLimit(exchange, candidate)),
   }
 }
 
+/** Audio has a rate of its own. */
+const audioInput = (tokens: number): Pick<Usage, 'inputAudio'> => (tokens > 0 ? { inputAudio: tokens } : {})
+
+interface EstimatedInput {
+  readonly input: number
+  readonly audio: number
+}
+
 /**
- * Each medium counts as some text. If the call is paid in slices, it counts by the rules of the model, as in the hold:
- * such a call may end before its upstream reports the input, and then this estimate is charged.
+ * Media count by the rules of the model, as in the hold: a call may end before its upstream reports the input, and then
+ * this estimate is charged. A medium without a rule counts as some text.
  */
-function estimateInput({ call, attempt: { candidate }, settlement: { reservation } }: Exchange): number {
-  const { inputBytes = 0, media } = call ?? {}
-  if (media === undefined || reservation === undefined) return estimateTokens(inputBytes)
+function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInput {
+  const { inputBytes = 0, media, secondTextBytes, units: { seconds = 0 } = {} } = call ?? {}
+  const transcribed = secondTextBytes === undefined ? 0 : seconds * TRANSCRIBED_TOKENS_PER_SECOND
+  const unlisted = { input: estimateTokens(inputBytes) - transcribed, audio: transcribed }
+  if (media === undefined) return unlisted
   const rules = (candidate?.model.traits ?? candidate?.provider.traits)?.mediaTokens
-  const mediaTokens = rules && mediaTokensMax(media.items, rules)
-  return mediaTokens === undefined ? estimateTokens(inputBytes) : estimateTokens(media.textBytes) + mediaTokens
+  if (rules === undefined) return unlisted
+  const sound = media.items.filter(({ kind }) => kind === 'audio')
+  const audio = mediaTokensMax(sound, rules)
+  const all = mediaTokensMax(media.items, rules)
+  if (audio === undefined || all === undefined) return unlisted
+  return { input: estimateTokens(media.textBytes) + all - audio, audio }
 }
 
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>

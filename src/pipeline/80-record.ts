@@ -37,6 +37,7 @@ export function record(exchange: Exchange, { permit, ending, cost, costSinceMs }
     endUser: draft.endUser,
     tags: draft.tags,
     loss: draft.loss ?? null,
+    conversation: draft.conversation ?? null,
     requestHash: exchange.requestHash ?? hashUnsent(exchange),
     upstreamHash: exchange.attempt.upstreamHash?.text ?? null,
     inputTokens: used.inputTokens,
@@ -136,6 +137,7 @@ export function draftOf(exchange: Exchange): RecordDraft {
     endUser: call?.endUser ?? null,
     tags: tags ?? null,
     loss: losses.length === 0 ? null : losses.join(),
+    conversation: exchange.routing.conversation ?? null,
   }
 }
 

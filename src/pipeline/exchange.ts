@@ -251,6 +251,10 @@ export interface CallOptions {
 
 /** The state of the channel picker for one call. */
 export interface RoutingState {
+  /** Equal for all turns of a conversation, once it was needed. */
+  conversationKey?: string
+  /** The id of the conversation for the record. Undefined before the call is routed, and where it has none. */
+  conversation?: string | undefined
   /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
   affinity?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
   /** Which channels routing could choose from, and why it chose this one. */

@@ -5,6 +5,7 @@ import type { ListNode } from '../base/collections/linked-list.ts'
 import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import { Stop } from '../base/stop.ts'
 import { hasSameNames } from '../base/text/rule-names.ts'
 import { ConfigurationChanged } from '../billing/ledger.ts'
@@ -32,6 +33,7 @@ import type { IdempotencyCheck, StoredAnswer } from './lifetime/idempotency.ts'
 import { RepeatedRequest, readClaim } from './lifetime/idempotency.ts'
 import type { AnswerLease } from './reply/memory-budget.ts'
 import type { Replies } from './reply/reply.ts'
+import type { ConversationId } from './route/conversation-key.ts'
 import { narrowToReaders } from './route/modalities.ts'
 import type { ReferenceCheck } from './route/references.ts'
 import { createdReferencesOf } from './route/references.ts'
@@ -83,6 +85,7 @@ export interface Stages {
   readonly references: Pick<ReferenceCheck, 'narrow'>
   /** Learns from other processes which channel has answered the conversation before. Never rejects. */
   recallChannel?(route: Route, exchange: Exchange): Promise<void> | undefined
+  readonly conversationId: ConversationId
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -230,6 +233,8 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       }
       setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
       exchange.storage.createdReferences = createdReferencesOf(exchange)
+      // From the call with its previous turns, and before anything of it is written.
+      exchange.routing.conversation = stages.conversationId(exchange.route!, exchange)
       const holdSinceMs = nowMs()
       const recalling = stages.recallChannel?.(exchange.route!, exchange) // while the hold is written
       let hold: Hold
@@ -273,7 +278,7 @@ async function refreshConfiguration(
   count: number,
 ): Promise<void> {
   if (!(fault instanceof ConfigurationChanged)) throw fault
-  const retry = { hint: 'The configuration of the gateway is changing. Try again.', retryAfterMs: 1_000 }
+  const retry = { hint: hintOf('call_changing'), retryAfterMs: 1_000 }
   if (count > ADMITTED_AGAIN_MAX) throw new Refusal('storage_away', `${fault.message} again and again`, retry)
   const pauses = count - ADMITTED_AT_ONCE
   if (pauses > 0) await lifetime.stop.race(sleep(pauses * PAUSE_MS))

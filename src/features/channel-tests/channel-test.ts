@@ -3,6 +3,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
 import { pathFor } from '../../pipeline/40-adapt.ts'
@@ -32,6 +34,8 @@ export interface ChannelTestResult {
   readonly overrides: readonly string[]
   readonly received: { readonly contentType: string; readonly body: string } | null
   readonly fault: string | null
+  /** The fault as a hint, unless it is a text of the upstream or of the network. */
+  readonly faultHint?: Hint
 }
 
 export interface ChannelTestParts {
@@ -149,7 +153,10 @@ function judge({ status, contentType, body }: UpstreamQueryAnswer, { upstreamPro
   if (isGood && reading !== undefined && reading.error === undefined) {
     return { verdict: 'answered' as const, received, fault: null }
   }
-  if (isGood) return { verdict: 'broken' as const, received, fault: 'the answer is not valid in its dialect' }
+  if (isGood) {
+    const hint = hintOf('test_unreadable')
+    return { verdict: 'broken' as const, received, fault: hint.text, faultHint: hint }
+  }
   const error = reading?.error
   const words = { message: `status ${status}`, ...error, status }
   return { verdict: judgeError(words, error !== undefined), received, fault: clean(words.message) }

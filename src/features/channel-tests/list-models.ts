@@ -1,6 +1,7 @@
 // Asks an upstream through one of its channels for the list of its models, page by page.
 
 import { bounds } from '../../base/bounds.ts'
+import { HintedError, hintOf } from '../../base/hints.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { SendUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
@@ -14,7 +15,7 @@ import type { Provider } from '../../upstreams/provider.ts'
 import { fixedHeaders } from '../../upstreams/request-signature.ts'
 
 /** The upstream does not list its models; the message says why. */
-export class ModelListUnavailable extends Error {}
+export class ModelListUnavailable extends HintedError {}
 
 export interface UpstreamModels {
   readonly ids: readonly string[]
@@ -48,19 +49,16 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
     const { status, body } = await askWhole(asking, request)
     const clean = (message: string): string => scrubUpstreamError({ status, message }, channel).message.slice(0, 300)
     if (status !== 200) {
-      throw new ModelListUnavailable(
-        `The upstream answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`,
-      )
+      throw new ModelListUnavailable(hintOf('list_status', { status, text: clean(body.toString('utf8', 0, 4_096)) }))
     }
     const page = listing.read(parseUpstreamJson(body))
-    if (page === undefined) throw new ModelListUnavailable('The answer of the upstream is not a list of models.')
+    if (page === undefined) throw new ModelListUnavailable(hintOf('list_unreadable'))
     return page
   }
 
   return async function listModels(provider, channel, msMax = bounds.modelListMsMax) {
     const listing = findUpstreamModelList(provider.speaks)
-    if (listing === undefined)
-      throw new ModelListUnavailable(`It is unknown at which address ${provider.name} lists its models.`)
+    if (listing === undefined) throw new ModelListUnavailable(hintOf('list_unknown', { provider: provider.name }))
     const [ids, owners] = [new Set<string>(), new Set<string>()]
     const rows = new Map<string, Readonly<Record<string, unknown>>>()
     let next: string | undefined
@@ -75,7 +73,8 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
       }
     } catch (fault) {
       if (!(fault instanceof UpstreamQueryFailed)) throw fault
-      throw new ModelListUnavailable(scrubUpstreamError({ status: 0, message: fault.message }, channel).message)
+      const problem = scrubUpstreamError({ status: 0, message: fault.message }, channel).message
+      throw new ModelListUnavailable(hintOf('list_failed', { problem }))
     }
     return { ids: [...ids].sort(), owners, rows }
   }

@@ -80,7 +80,7 @@ function wouldAnswer(exchange: Exchange, { refusal, replays }: ExplanationNotes)
   const { status } = exchange.protocol.writeError(error)
   const { code, message, param, retryAfterMs } = error
   const retry = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
-  return { status, code, message, param, ...retry }
+  return { status, code, message, param, hint: refusal.extras.hint?.data, ...retry }
 }
 
 function keyOf(caller: Caller, account: KeyAccount | undefined): object {

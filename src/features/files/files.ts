@@ -7,6 +7,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { plainNames } from '../../base/text/rule-names.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { BodyType } from '../../http/server/body.ts'
@@ -67,6 +68,8 @@ const DIALECT = 'ark-files'
 const PROVIDER = 'x-weir-provider'
 const PAGE_SIZE = 20
 const PAGE_SIZE_MAX = 100
+/** How many requests to upstreams one request for a list may cause; the next page continues. */
+const LISTED_FILES_MAX = 20
 const PARALLEL_REQUESTS = 8
 /** An id becomes part of a URL. */
 const ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
@@ -143,7 +146,7 @@ export class FileService {
     const { files, bytes } = await this.#parts.files.sum(accountId)
     const { filesOfAccountMax, filesOfAccountBytesMax } = bounds
     if (files + runningFiles <= filesOfAccountMax && bytes + runningBytes <= filesOfAccountBytesMax) return
-    const hint = `An account may have ${filesOfAccountMax} files of ${filesOfAccountBytesMax / 1024 ** 3} GiB together.`
+    const hint = hintOf('call_files_max', { max: filesOfAccountMax, gib: filesOfAccountBytesMax / 1024 ** 3 })
     throw new Refusal('files_too_many', `account ${accountId}`, { hint })
   }
 
@@ -156,7 +159,7 @@ export class FileService {
     const available = availableOf(account)
     if (available === null || available > 0n) return
     const isBudget = account.budgets.some(({ cap, spent, held }) => cap - spent - held <= 0n)
-    const hint = 'Files can be uploaded only while there is something left to spend.'
+    const hint = hintOf('call_files_funds')
     throw new Refusal(isBudget ? 'budget_too_low' : 'balance_too_low', 'an upload', { hint })
   }
 
@@ -199,8 +202,8 @@ export class FileService {
     const found: { readonly id: string; readonly text: string }[] = []
     let next = 0
     // Each file takes one request to its upstream, also where the purpose does not match.
-    while (next < rest.length && found.length < limit && next < PAGE_SIZE_MAX) {
-      const some = rest.slice(next, next + Math.min(PARALLEL_REQUESTS, limit - found.length, PAGE_SIZE_MAX - next))
+    while (next < rest.length && found.length < limit && next < LISTED_FILES_MAX) {
+      const some = rest.slice(next, next + Math.min(PARALLEL_REQUESTS, limit - found.length, LISTED_FILES_MAX - next))
       next += some.length
       const texts = await Promise.all(some.map(({ id, channel }) => this.#fileText(id, channel, purpose)))
       texts.forEach((text, index) => text !== undefined && found.push({ id: some[index]!.id, text }))
@@ -221,7 +224,7 @@ export class FileService {
       const channels = provider.speaks[DIALECT] === undefined ? [] : channelsOf(provider.id)
       const channel = channels.find(({ id }) => mayUseChannel(caller, rulesOf(id).tags))
       if (channel !== undefined && this.#mayCall(caller, provider)) return { provider, channel }
-      const hint = 'The key may not call any model of a provider that takes files.'
+      const hint = hintOf('call_files_forbidden')
       if (channels.length > 0) forbidden = new Refusal('model_forbidden', provider.id, { hint })
     }
     if (forbidden !== undefined) throw forbidden

@@ -1,30 +1,33 @@
 // Runs calls in the background (`background: true`): the caller gets a queued response at once, and the call runs to
-// its end without a caller. Its events are kept while it runs, for callers that stream them later.
+// its end without a caller. Its events are kept while it runs, for callers that stream them later. Callers may also reach
+// another process (made-elsewhere.ts), which then asks for the events or for the end of the call.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
-import { answerTooLarge, Refusal } from '../../base/errors.ts'
+import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
-import type { StreamSink } from '../../http/server/event-stream.ts'
-import { SSE_TYPE, streamResponse } from '../../http/server/event-stream.ts'
+import { SSE_TYPE } from '../../http/server/event-stream.ts'
 import { frameData, SseSplitter } from '../../http/sse.ts'
 import { ResponseIdRewrite } from '../../pipeline/attempt/response-id.ts'
 import type { Exchange, StopReason } from '../../pipeline/exchange.ts'
 import { callerLeft } from '../../pipeline/exchange.ts'
 import { replyHeaders } from '../../pipeline/reply/reply-headers.ts'
-import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
 import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
 import { buildQueuedResponse } from '../../protocols/openai-responses/stored-responses.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
-import type { Jobs } from '../../store/engine/store-engine.ts'
+import type { Jobs, ResponseWish } from '../../store/engine/store-engine.ts'
 import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { ResponseStore } from '../../vault/responses.ts'
+import { EventFrames } from './event-frames.ts'
+import { pause, pauseAfterMs } from './pace.ts'
 import { tooLargeToStore } from './previous-response.ts'
 import { responseFacts } from './store-response.ts'
 
 export interface BackgroundParts {
-  readonly responses: Pick<ResponseStore, 'get' | 'put'>
+  readonly responses: Pick<ResponseStore, 'get' | 'put' | 'change'>
   readonly jobs: Jobs
   readonly log: Log
   readonly heartbeatMs: number
@@ -37,6 +40,9 @@ export interface Background {
   find(owner: VaultId): BackgroundRun | undefined
   /** Whether another process runs the call. */
   isElsewhere(owner: VaultId): Promise<boolean>
+  /** Asks the other process that runs the call. */
+  askElsewhere(owner: VaultId, wish: ResponseWish): Promise<void>
+  readonly heartbeatMs: number
 }
 
 export function buildBackground({ responses, jobs, log, heartbeatMs }: BackgroundParts): Background {
@@ -48,16 +54,59 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
   function checkRoom(accountId: number): void {
     const ofAccount = [...runs.values()].filter(run => run.accountId === accountId).length
     if (runs.size < bounds.backgroundCallsMax && ofAccount < bounds.backgroundCallsOfAccountMax) return
-    const hint = 'Too many responses are running in the background. Try again later.'
+    const hint = hintOf('call_background_max')
     throw new Refusal('overloaded', 'too many background calls', { retryAfterMs: 5_000, hint })
   }
 
   /** Stores the events, so that they can be streamed again. */
   async function storeEvents(run: BackgroundRun): Promise<void> {
     const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : await responses.get(run)
-    if (stored?.body === undefined || run.events === '') return
+    if (stored?.body === undefined || run.events.count === 0) return
     const { body, expiresMs: _expiresMs, ...facts } = stored
-    await responses.put(facts, { ...body, events: run.events })
+    await responses.put(facts, { ...body, events: run.events.text })
+  }
+
+  /** Stores the events so far, for callers that follow them at another process. A response that has ended stays as it is. */
+  async function storeEventsSoFar(run: BackgroundRun): Promise<void> {
+    const { storedCall, events } = run
+    const { queuedResponse, input } = storedCall
+    const sinceMs = performance.now()
+    if (queuedResponse === undefined || events.count === run.countStored || sinceMs < run.storeAgainMs) return
+    run.storeAgainMs = Infinity
+    const { count } = events
+    const response = { ...queuedResponse, status: 'in_progress' }
+    const done = await responses
+      .change(run, 'in_progress', { input, output: [], response, events: events.text })
+      .catch(fault => log.warn('events could not be stored', { response: run.id, fault: describeFault(fault) }))
+    if (done === 'changed') run.countStored = count
+    // Those that do not fit are not tried again.
+    if (done !== 'too_large') run.storeAgainMs = performance.now() + pauseAfterMs(performance.now() - sinceMs)
+  }
+
+  function fulfil(run: BackgroundRun, wish: ResponseWish): void {
+    void storeEventsSoFar(run)
+    if (wish === 'cancel') void run.cancel()
+    if (wish === 'delete') void run.delete()
+  }
+
+  let isAsking = false
+
+  /** As long as calls run here: does what other processes ask for. */
+  async function fulfilWishes(): Promise<void> {
+    if (isAsking) return
+    isAsking = true
+    for (; runs.size > 0; await pause()) {
+      try {
+        const wishes = await jobs.asked()
+        for (const run of runs.values()) {
+          const wish = wishes.get(jobOf(run))
+          if (wish !== undefined) fulfil(run, wish)
+        }
+      } catch (fault) {
+        log.debug('what other processes ask for cannot be read', { fault: describeFault(fault) })
+      }
+    }
+    isAsking = false
   }
 
   async function runToEnd(run: BackgroundRun, answer: () => Promise<Response>): Promise<void> {
@@ -76,6 +125,8 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
   return {
     find: owner => runs.get(keyOf(owner)),
     isElsewhere: owner => jobs.isElsewhere(jobOf(owner)),
+    askElsewhere: (owner, wish) => jobs.ask(jobOf(owner), wish),
+    heartbeatMs,
     async begin(exchange, answer) {
       const kept = exchange.storage.storedCall!
       checkRoom(exchange.permit!.caller.accountId)
@@ -100,7 +151,8 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
       }
       detach(exchange, kept, waiting)
       void runToEnd(run, answer)
-      if (exchange.call!.stream) return run.streamEvents(-1, replyHeaders(exchange, SSE_TYPE))
+      void fulfilWishes()
+      if (exchange.call!.stream) return run.events.stream(-1, replyHeaders(exchange, SSE_TYPE))
       return new Response(JSON.stringify(waiting), { headers: replyHeaders(exchange, 'application/json') })
     },
   }
@@ -145,47 +197,44 @@ export class BackgroundRun implements VaultId {
   readonly exchange: Exchange
   readonly accountId: number
   readonly id: string
+  readonly events: EventFrames
+  /** The number of events that were stored for callers at other processes, and when to store them again. */
+  countStored = 0
+  storeAgainMs = 0
   /** Resolves when the call is over and stored. */
   readonly ended: Promise<void>
-  readonly #heartbeatMs: number
   readonly #end: () => void
-  readonly #frames: Buffer[] = []
-  #bytes = 0
-  #wake = Promise.withResolvers<void>()
-  #isOver = false
 
   constructor(exchange: Exchange, { accountId, id, heartbeatMs }: RunParts) {
     this.exchange = exchange
     this.accountId = accountId
     this.id = id
-    this.#heartbeatMs = heartbeatMs
+    this.events = new EventFrames(heartbeatMs)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
   }
 
-  get events(): string {
-    return this.#frames.join('')
+  get storedCall(): StoredCall {
+    return this.exchange.storage.storedCall!
   }
 
   /** Settles the call as if its caller had disconnected. */
   async cancel(): Promise<void> {
-    const { storedCall } = this.exchange.storage
     const { stop } = this.exchange.lifetime
-    if (stop.reason === undefined) storedCall!.isCancelled = true
+    if (stop.reason === undefined) this.storedCall.isCancelled = true
     stop.stop(callerLeft)
     await this.ended
   }
 
   /** Ends the call and stores nothing of it. */
   async delete(): Promise<void> {
-    this.exchange.storage.storedCall!.isDeleted = true
+    this.storedCall.isDeleted = true
     await this.cancel()
   }
 
   close(): void {
-    this.#isOver = true
-    this.#wake.resolve()
+    this.events.close()
     this.#end()
   }
 
@@ -201,47 +250,7 @@ export class BackgroundRun implements VaultId {
 
   #add(frame: Buffer): void {
     if (frameData(frame) === undefined) return // a comment, which only a waiting caller needs
-    this.#frames.push(Buffer.from(frame))
-    this.#bytes += frame.length
-    if (this.#bytes > bounds.backgroundEventsBytesMax) this.exchange.lifetime.stop.stop(tooManyEvents)
-    this.#wake.resolve()
-    this.#wake = Promise.withResolvers()
-  }
-
-  /** Streams the events with a number above `after`, as they arrive. */
-  streamEvents(after: number, headers: Record<string, string>): Response {
-    let isGone = false
-    const writeEvents = async (sink: StreamSink): Promise<void> => {
-      for (let at = 0; !isGone; ) {
-        const isOver = this.#isOver
-        for (; at < this.#frames.length && !isGone; at++) {
-          if (after < 0 || sequenceNumber(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
-        }
-        if (isOver) return
-        if (at === this.#frames.length) await this.#waitForEvent(sink)
-      }
-    }
-    return streamResponse(
-      { status: 200, headers: { ...headers, ...SSE_HEADERS } },
-      writeEvents,
-      () => void (isGone = true),
-    )
-  }
-
-  async #waitForEvent(sink: StreamSink): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const timeout = new Promise<'silence'>(resolve => (timer = setTimeout(() => resolve('silence'), this.#heartbeatMs)))
-    const result = await Promise.race([this.#wake.promise, timeout]).finally(() => clearTimeout(timer))
-    if (result === 'silence') await sink.write(': \n\n')
-  }
-}
-
-/** Events without a number are sent to every listener. */
-function sequenceNumber(frame: Buffer): number {
-  try {
-    const { sequence_number: number } = JSON.parse(frameData(frame)!) as { sequence_number?: unknown }
-    return typeof number === 'number' ? number : Number.POSITIVE_INFINITY
-  } catch {
-    return Number.POSITIVE_INFINITY
+    this.events.add(frame)
+    if (this.events.bytes > bounds.backgroundEventsBytesMax) this.exchange.lifetime.stop.stop(tooManyEvents)
   }
 }

@@ -2,7 +2,9 @@
 // stores the previous response gets only its id; any other upstream gets the full items.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { ResponseLocation } from '../../pipeline/30-route.ts'
 import { ResponseIdRewrite } from '../../pipeline/attempt/response-id.ts'
 import type { Exchange, Permit } from '../../pipeline/exchange.ts'
@@ -73,14 +75,14 @@ export function buildPreviousResponses({
 }: PreviousResponsesParts): PreviousResponses {
   async function itemsOfChain({ accountId, id }: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]> {
     const chain = await responses.chain({ accountId, id })
-    if (chain.done === 'too_long') throw unfit('The conversation before it is too long to be continued.')
+    if (chain.done === 'too_long') throw unfit(hintOf('call_conversation_long'))
     if (chain.done === 'missing') {
       throw new Refusal('response_unknown', id, {
-        hint: 'An earlier response of the conversation is not stored any more.',
+        hint: hintOf('call_response_gone'),
       })
     }
     return chain.links.flatMap(({ body }) => {
-      if (body === undefined) throw unfit('Only its upstream stores it, and this call goes to another one.')
+      if (body === undefined) throw unfit(hintOf('call_stored_elsewhere'))
       return [...body.input, ...body.output] as readonly Json[]
     })
   }
@@ -99,7 +101,7 @@ export function buildPreviousResponses({
     const body = (await responses.get({ accountId, id: location.response }))?.body
     const found = (body?.[location.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
     if (found !== undefined) return found
-    const hint = 'It has an item_reference to an item that is not stored: send the item itself.'
+    const hint = hintOf('call_item_gone')
     throw new Refusal('reference_unknown', 'an item', { param: 'input', hint })
   }
 
@@ -156,7 +158,7 @@ export function buildPreviousResponses({
 }
 
 export const tooLargeToStore = (): Refusal =>
-  new Refusal('body_too_large', 'to be stored', { hint: 'A background response must be small enough to be stored.' })
+  new Refusal('body_too_large', 'to be stored', { hint: hintOf('call_background_size') })
 
 /** Returns a promise only where the call names a response. */
 function findPrevious(
@@ -176,11 +178,11 @@ async function readPrevious(responses: Pick<ResponseStore, 'get'>, owner: VaultI
   const previous = await responses.get(owner)
   if (previous === undefined) throw unknownResponse(owner.id)
   const isWhole = previous.status === 'completed' || previous.status === 'incomplete'
-  if (!isWhole) throw unfit(`It is ${previous.status}.`)
+  if (!isWhole) throw unfit(hintOf('call_previous_is', { status: previous.status }))
   return previous
 }
 
-const unfit = (hint: string): Refusal => new Refusal('response_unfit', hint, { param: 'previous_response_id', hint })
+const unfit = (hint: Hint): Refusal => refusal('response_unfit', hint, 'previous_response_id')
 
 /** Adds the tokens that the upstream already has: they are billed as input, though they are not in the body. */
 function withPreviousTokens(call: Call, { body }: StoredResponse): Call {
@@ -205,5 +207,5 @@ function rewriteCall({ call, protocol }: Exchange, { input, keepsPrevious }: Rew
 function bodyOf(json: Json): Buffer {
   const body = Buffer.from(JSON.stringify(json))
   if (body.length <= bounds.bodyBytesMax) return body
-  throw new Refusal('body_too_large', 'with the previous turns', { hint: 'The size includes the previous turns.' })
+  throw new Refusal('body_too_large', 'with the previous turns', { hint: hintOf('call_with_turns') })
 }

@@ -2,6 +2,8 @@
 // conversation. A response is visible only to its own account.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
+import type { Log } from '../../base/log.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
@@ -22,6 +24,7 @@ import { checkModelName } from '../../routing/model-name.ts'
 import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { Background, BackgroundRun } from './background.ts'
 import type { ConversationCompaction } from './compaction.ts'
+import { ResponsesMadeElsewhere } from './made-elsewhere.ts'
 import type { PreviousResponses } from './previous-response.ts'
 import { unknownResponse } from './previous-response.ts'
 import { callerResponse } from './store-response.ts'
@@ -54,13 +57,9 @@ export interface StoredResponseRequestsParts {
   readonly previousResponses: PreviousResponses
   readonly compaction: ConversationCompaction
   readonly upstreams: StoringUpstreams
+  readonly log: Pick<Log, 'warn'>
   dateMs(): number
 }
-
-/** How often a caller that waits for the response of another process looks for it. */
-const ELSEWHERE_MS = 500
-
-const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, ELSEWHERE_MS))
 
 const isOver = ({ status }: { readonly status?: unknown }): boolean => status !== 'queued' && status !== 'in_progress'
 
@@ -73,22 +72,7 @@ const responseIdOf = (path: string): string =>
 
 export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
   const { responses, background, previousResponses, upstreams } = parts
-  const waits = new Map<string, Promise<void>>()
-
-  /** All callers that wait for a response look for it together: one caller can send many requests. */
-  function whenOverElsewhere(stored: StoredResponse): Promise<void> {
-    const name = `${stored.accountId}/${stored.id}`
-    let wait = waits.get(name)
-    if (wait === undefined) {
-      wait = lookUntilOver(stored).finally(() => waits.delete(name))
-      waits.set(name, wait)
-    }
-    return wait
-  }
-
-  async function lookUntilOver(stored: StoredResponse): Promise<void> {
-    while (await background.isElsewhere(stored)) await pause()
-  }
+  const elsewhere = new ResponsesMadeElsewhere({ ...parts, eventsOf: stored => eventsOf(stored, -1) })
 
   async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
     const id = responseIdOf(path)
@@ -107,13 +91,19 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     const keeper = upstreams.storingChannel(stored, protocol)
     if (keeper !== undefined) return await upstreams.ask(keeper, ask)
     if (stored.body !== undefined) return undefined
-    throw new Refusal('no_channel', stored.channel ?? '', { hint: 'The channel that has this response was removed.' })
+    throw new Refusal('no_channel', stored.channel ?? '', { hint: hintOf('call_channel_removed') })
   }
 
-  /** Only the process that makes a response can end it. */
-  async function checkIsHere(stored: StoredResponse): Promise<void> {
-    if (isOver(stored) || !(await background.isElsewhere(stored))) return
-    const hint = 'Another process of the gateway makes this response. Try again when it has ended.'
+  /** Only the process that makes a response can end it. Returns whether another one has. */
+  async function endElsewhere(
+    ask: StoredResponseRequest,
+    stored: StoredResponse,
+    wish: 'cancel' | 'delete',
+  ): Promise<boolean> {
+    if (isOver(stored) || !(await background.isElsewhere(stored))) return false
+    ask.allowSilence()
+    if (await elsewhere.end(stored, wish)) return true
+    const hint = hintOf('call_made_elsewhere')
     throw new Refusal('response_unfit', 'it is made elsewhere', { hint })
   }
 
@@ -121,29 +111,29 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     compact: buildCompact(parts),
 
     async retrieve(ask, protocol) {
-      const stored = await find(ask)
+      let stored = await find(ask)
       const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
       const isElsewhere = run === undefined && !isOver(stored) && (await background.isElsewhere(stored))
+      // It may have ended after it was read: then nobody makes it any more.
+      if (run === undefined && !isElsewhere && !isOver(stored)) stored = await find(ask)
       if (ask.query('stream') !== 'true') {
         return json(JSON.stringify(isElsewhere ? callerResponse(stored.body!) : currentResponse(stored, run)))
       }
       const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
       ask.allowSilence()
-      if (run?.exchange.call?.stream) return run.streamEvents(after, { 'content-type': SSE_TYPE })
+      if (run?.exchange.call?.stream) return run.events.stream(after, { 'content-type': SSE_TYPE })
+      if (isElsewhere) return elsewhere.follow(stored).stream(after, { 'content-type': SSE_TYPE })
       await run?.ended
-      // The events of a response that another process makes are stored at its end.
-      if (isElsewhere) await whenOverElsewhere(stored)
-      const events = run === undefined && !isElsewhere ? stored : await find(ask)
+      const events = run === undefined ? stored : await find(ask)
       return new Response(eventsOf(events, after), { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
     },
 
     async delete(ask, protocol) {
       const stored = await find(ask)
-      await checkIsHere(stored)
-      await background.find(stored)?.delete()
+      if (!(await endElsewhere(ask, stored, 'delete'))) await background.find(stored)?.delete()
       const keeper = upstreams.storingChannel(stored, protocol)
       await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
       await responses.delete(stored)
@@ -154,13 +144,13 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
       const stored = await find(ask)
       const upstreamAnswer = await fromUpstream(stored, { method: 'POST', subpath: '/cancel' }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
-      await checkIsHere(stored)
       const run = background.find(stored)
       await run?.cancel()
-      const now = run === undefined ? stored : await find(ask)
+      if (run === undefined) await endElsewhere(ask, stored, 'cancel')
+      const now = isOver(stored) ? stored : await find(ask)
       const response = currentResponse(now, undefined)
       if (response.background !== true) {
-        const hint = 'Only a background response can be cancelled.'
+        const hint = hintOf('call_not_background')
         throw new Refusal('response_unfit', 'not a background response', { hint })
       }
       return json(JSON.stringify(response))
@@ -214,12 +204,18 @@ function currentResponse({ body, status }: StoredResponse, run: BackgroundRun | 
 }
 
 function eventsOf(stored: StoredResponse, after: number): string {
-  const events = stored.body?.events
-  if (events === undefined || events === '') return replayEvents(currentResponse(stored, undefined), after)
+  const response = currentResponse(stored, undefined)
+  let events = stored.body?.events
+  if (events === undefined || events === '') return replayEvents(response, after)
+  // Its process has died after it had stored these events for others: the last one is missing.
+  if (!isOver(callerResponse(stored.body!))) events += replayEvents(response, lastNumber(events))
   if (after < 0) return events
   const later = events.split('\n\n').filter(event => sequenceNumber(event) > after)
   return later.map(event => `${event}\n\n`).join('')
 }
+
+const lastNumber = (events: string): number =>
+  Math.max(...events.split('\n\n').map(sequenceNumber).filter(Number.isFinite))
 
 function sequenceNumber(event: string): number {
   const data = /^data: (.*)$/m.exec(event)?.[1]

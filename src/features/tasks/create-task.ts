@@ -6,7 +6,6 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
-import { ConfigurationChanged } from '../../billing/ledger.ts'
 import { narrowRoute, withCandidates } from '../../pipeline/30-route.ts'
 import type { HoldCall } from '../../pipeline/35-hold.ts'
 import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
@@ -62,6 +61,8 @@ interface FailedStart {
 export function buildCreateTask(parts: CreateTaskParts): RunCall {
   const { pipeline, tasks, jobs, catalogue, channelPicker, queryUpstream, log } = parts
   const { nowMs, dateMs, disconnects } = pipeline
+  /** The calls whose row is written. */
+  const written = new WeakSet<Exchange>()
 
   /** The answer to a request that has started a task before, also while that task runs. */
   async function startedBefore(callId: number, accountId: number): Promise<StoredAnswer | undefined> {
@@ -104,11 +105,13 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
         model: candidate.model.id,
         channel: candidate.channels[0]!.id,
         admitted: writeTaskTerms(exchange, candidate),
+        isAgain: written.has(exchange),
       },
       createdMs + 2 * bounds.taskCreateMsMax,
     )
     if (done === 'too_many') throw new Refusal('tasks_too_many', `account ${accountId}`, { retryAfterMs: 60_000 })
-    if (done === 'exists') throw new Error(`task ${callId} exists already`)
+    if (done === 'exists') throw new Error(`task ${callId} exists already, or no longer`)
+    written.add(exchange)
   }
 
   /** Picks channels as every call does: by health, priority and weight, within the retry budget. */
@@ -199,14 +202,8 @@ export function buildCreateTask(parts: CreateTaskParts): RunCall {
       // A task has no fallback to another model, because its terms are written before it is started.
       const candidate = route.candidates[0]!
       await writeRow(exchange, candidate)
-      try {
-        return await parts.hold(withCandidates(route, [candidate]), call, exchange)
-      } catch (fault) {
-        if (!(fault instanceof ConfigurationChanged)) throw fault
-        // The row has the old terms, and a task has one row only: the caller must send the request again.
-        const hint = 'The configuration of the gateway has changed. Try again.'
-        throw new Refusal('storage_away', fault.message, { hint, retryAfterMs: 1_000 })
-      }
+      // If the configuration has changed, the call is admitted again, and its row gets the new terms before the next hold.
+      return await parts.hold(withCandidates(route, [candidate]), call, exchange)
     },
     async forward(hold, exchange) {
       const started = await start(hold, exchange)

@@ -49,7 +49,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const jobsOf = (process: string): Jobs => ({
+const jobsOf = (process: string): Pick<Jobs, 'isOurs' | 'isElsewhere' | 'giveBack'> => ({
   async isOurs(job) {
     if (!leases.has(job)) leases.set(job, process)
     return leases.get(job) === process

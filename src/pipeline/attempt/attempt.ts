@@ -107,9 +107,12 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
   }
 }
 
-/** A tool may have received all that the caller wanted to send it and never answer, so such a call is billed. */
+/**
+ * A tool may have received all that the caller wanted to send it and never answer, so such a call is billed, and no other
+ * channel is tried. If nothing was sent upstream, no tool has run.
+ */
 const timeoutOutcome = (exchange: Exchange): { readonly outcome?: 'over_bound' } =>
-  runsTools(exchange) && exchange.call?.stream === false ? { outcome: 'over_bound' } : {}
+  runsTools(exchange) && exchange.attempt.meter.forwarded ? { outcome: 'over_bound' } : {}
 
 /** Runs while the upstream reads, because hashing a megabyte takes as long as parsing it. */
 function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array): void {

@@ -3,6 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { AccountShares } from '../../base/collections/account-shares.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { Stop } from '../../base/stop.ts'
 import type { FetchMedia } from '../../http/client/media-fetch.ts'
 import type { Conversation, ConversationPart } from '../../protocols/neutral/conversation.ts'
@@ -64,7 +65,8 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   }
 }
 
-const mediaRefused = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
+const mediaRefused = (why: string): Refusal =>
+  new Refusal('media_refused', why, { hint: hintOf('call_media', { why }) })
 
 /** The addresses whose content a request of this dialect must contain. */
 export function mediaUrls({ messages }: Conversation, { mustInline }: Codec): Set<string> {

@@ -1,9 +1,10 @@
 // Opens an upstream's answer: a plain one when it is complete, a streamed one when its first content has arrived. An
 // answer that no caller could use makes the attempt fail.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { UpstreamError } from '../../base/errors.ts'
-import { answerTooLarge, Refusal } from '../../base/errors.ts'
+import { Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'

@@ -42,7 +42,7 @@ export function buildTranslation(context: AttemptContext, keep?: AnswerTarget['k
   const { candidate, exchange, channel } = context
   const [caller, upstream] = [exchange.protocol, candidate.upstreamProtocol]
   if (caller.codec === undefined || upstream.codec === undefined) return undefined
-  const notes = { losses: new Losses(), renamed: new Map<string, string>() }
+  const notes = { losses: new Losses(), renamed: new Map<string, string>(), isNative: caller === upstream }
   let calls = 0
   return {
     upstreamCodec: upstream.codec,

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
@@ -69,9 +70,9 @@ export function throwIfTaken(held: HoldOutcome): void {
   const { callId, done } = held
   const original = textId('req', callId)
   if (done === 'finished') {
-    throw new RepeatedRequest('idempotency_not_kept', callId, { hint: `That call was ${original}.` })
+    throw new RepeatedRequest('idempotency_not_kept', callId, { hint: hintOf('call_answered', { call: original }) })
   }
-  const hint = `That call is ${original}.`
+  const hint = hintOf('call_repeated', { call: original })
   if (done === 'other_body') throw new Refusal('idempotency_mismatch', original, { hint })
   throw new RepeatedRequest('idempotency_running', callId, { hint, retryAfterMs: RUNNING_RETRY_MS })
 }

@@ -1,8 +1,9 @@
 // Relays a streamed answer to the caller: bytes pass unchanged or translated, and the last event waits until the call
 // is settled. An error after the head was sent becomes an event of the caller's dialect.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { UpstreamError } from '../../base/errors.ts'
-import { answerTooLarge, buildErrorReply, errorRows, Refusal } from '../../base/errors.ts'
+import { buildErrorReply, errorRows, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { StreamResult } from '../../http/server/event-stream.ts'
 import { STREAM_BROKEN } from '../../http/server/event-stream.ts'

@@ -1,9 +1,9 @@
 // Reads a streamed answer frame by frame and meters it. The bytes of a frame are the upstream's own, or their
 // translation into the caller's dialect.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode, UpstreamError } from '../../base/errors.ts'
-import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { IncomingResponse, ResponsePiece } from '../../http/client/request.ts'
 import type { SseFrame } from '../../http/sse.ts'

@@ -19,7 +19,7 @@ import type { ChannelUse } from '../../routing/health/health.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
 import { expectedTokens } from '../20-limit-rate.ts'
 import type { CallEnding, Candidate, Exchange, FinishedAttempt, Route, RoutingState } from '../exchange.ts'
-import { conversationKey } from './conversation-key.ts'
+import { conversationKeyOf } from './conversation-key.ts'
 import { explainChoice } from './route-reason.ts'
 import type { TargetChannel } from './targets.ts'
 
@@ -244,11 +244,12 @@ export function candidateOf({ candidates }: Route, target: TargetOption): Candid
 }
 
 /** Undefined where there is only one channel, so that no preference is needed. */
-function affinityOf(route: Route, { call, protocol }: PickingCall): RoutingState['affinity'] {
+function affinityOf(route: Route, exchange: PickingCall): RoutingState['affinity'] {
   const hasSeveralChannels = route.candidates.length > 1 || route.candidates[0]!.channels.length > 1
-  if (!hasSeveralChannels || call === undefined || protocol.begins === undefined) return undefined
-  const name = conversationKey(route.permit.caller.accountId, call.model, protocol.begins(call.json))
-  return { name, cacheMs: protocol.cacheMs?.(call.json) }
+  const name = hasSeveralChannels ? conversationKeyOf(route, exchange) : undefined
+  if (name === undefined) return undefined
+  const { call, protocol } = exchange
+  return { name, cacheMs: protocol.cacheMs?.(call!.json) }
 }
 
 export interface ExplainedPick {

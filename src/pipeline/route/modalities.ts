@@ -1,6 +1,7 @@
 // Drops candidates whose model cannot read the media of a call. Some upstreams would ignore an image silently.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Modality } from '../../base/money/model-traits.ts'
 import { modalities } from '../../base/money/model-traits.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
@@ -30,7 +31,8 @@ function checkModalities(call: Call, { codec }: Protocol, { model, provider }: C
   const conversation = readOrUndefined(() => codec.readConversation(call))
   const unread = conversation && findUnread(conversation, reads)
   if (unread === undefined) return
-  const hint = `The model does not read ${modalityNames[unread]}, only ${reads.map(kind => modalityNames[kind]).join(', ')}.`
+  const only = reads.map(kind => modalityNames[kind]).join(', ')
+  const hint = hintOf('call_unread', { kind: modalityNames[unread], reads: only })
   throw new Refusal('modality_unsupported', `${provider.id}/${model.id}: ${unread}`, { param: 'model', hint })
 }
 

@@ -4,6 +4,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
@@ -13,7 +15,12 @@ import { invalid } from '../../protocols/request/checks.ts'
 import { buildCreatedIdsReader } from '../../protocols/request/created-references.ts'
 import { isObject } from '../../protocols/request/json-body.ts'
 import type { Reference, ReferenceKind } from '../../protocols/request/references.ts'
-import { findReferences, formatReferencePath, getCachedReferences } from '../../protocols/request/references.ts'
+import {
+  findReferences,
+  formatReferencePath,
+  getCachedReferences,
+  plainHost,
+} from '../../protocols/request/references.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import type { ReferenceRegistry } from '../../vault/vault.ts'
@@ -126,12 +133,11 @@ const SENDABLE: ReadonlySet<ReferenceKind> = new Set([
 ])
 
 /** What the caller can do. The text is the same for ids of other accounts and for ids that nobody has. */
-function adviceFor(kind: ReferenceKind): string {
-  if (kind === 'url') return 'is not a public address: begin it with https://, or send the content as a data: URL.'
-  const instead = SENDABLE.has(kind) ? 'send its content again' : 'leave it out'
-  const written = kind === 'file' ? ' (an address begins with https://)' : ''
-  const what = kind === 'other' ? 'object' : kind
-  return `names a stored ${what}: ${instead}${written}, or use a key of the account that made it. See docs/how-it-works/stored-ids.md.`
+function adviceFor(field: string, kind: ReferenceKind): Hint {
+  if (kind === 'url') return hintOf('call_stored_url', { field })
+  const resend = kind === 'file' ? 'call_stored_resend_file' : 'call_stored_resend'
+  const instead = hintOf(SENDABLE.has(kind) ? resend : 'call_stored_omit')
+  return hintOf('call_stored', { field, kind: kind === 'other' ? 'object' : kind, instead })
 }
 
 const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`
@@ -150,7 +156,10 @@ function isStored({ kind, path, host }: Reference, call: Call, isOwnHost: (host:
 function ownHosts(targets: Reading['targets']): (host: string) => boolean {
   let hosts: ReadonlySet<string | undefined> | undefined
   return host => {
-    const hostOf = ({ channel }: TargetChannel): string | undefined => URL.parse(channel.baseUrl)?.hostname
+    const hostOf = ({ channel }: TargetChannel): string | undefined => {
+      const url = URL.parse(channel.baseUrl)
+      return url === null ? undefined : plainHost(url)
+    }
     hosts ??= new Set(targets.flatMap(({ channels }) => channels.map(hostOf)))
     return hosts.has(host)
   }
@@ -202,7 +211,7 @@ class CallReferences {
     const { kind, path } = read.find(reference => !owned.has(keyOf(reference))) ?? read[0] ?? this.#stored[0]!
     const field = formatReferencePath(path)
     if (kind === 'message' && path[0] === 'thread') return new Refusal('thread_unknown', 'a call', { param: field })
-    const extras = { param: field, hint: `"${field}" ${adviceFor(kind)}` }
+    const extras = { param: field, hint: adviceFor(field, kind) }
     return new Refusal(kind === 'file' ? 'file_unknown' : 'reference_unknown', kind, extras)
   }
 
@@ -212,9 +221,10 @@ class CallReferences {
     return channel === undefined ? isOpen(id) : heirOf(channel) === id
   }
 
-  /** Only an upstream that speaks the caller's dialect and stores answers would look the id up. */
+  /** Only an upstream that speaks the caller's dialect and stores answers would look an optional id up. */
   #isIgnored({ isOptional, kind }: Reference, { provider, upstreamProtocol }: Upstream): boolean {
     const { protocol } = this.#parts
+    if (kind === 'session' && provider.can.labelsSessions) return true
     if (!isOptional) return false
     const isNative =
       upstreamProtocol === undefined ? provider.speaks[protocol.name] !== undefined : upstreamProtocol === protocol

@@ -5,6 +5,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { RuleNames } from '../../base/text/rule-names.ts'
@@ -91,7 +92,6 @@ export interface TargetsParts {
   onRecovered?(channelId: string): void
 }
 
-const NO_TAGGED_CHANNEL = 'No channel of the model has all the tags that this key requires.'
 const DEFAULT_POLICY: PolicyName = 'balanced'
 
 export class Targets {
@@ -357,7 +357,7 @@ export class Targets {
     if (all.length === 0) throw noEnabledChannel(provider)
     const channels = requires === null ? all : this.#withTags(provider, all, requires)
     if (channels.length === 0)
-      throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
+      throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: hintOf('call_no_tags') })
     return channels
   }
 
@@ -489,7 +489,7 @@ const SHOWN_MODELS_MAX = 5
 
 function unknownModel(asked: string, { providers, index }: Pick<Catalogue, 'providers' | 'index'>): Refusal {
   const near = index.nearest(asked, SHOWN_MODELS_MAX)
-  const hint = near.length > 0 ? `Similar: ${near.join(', ')}.` : 'GET /v1/models lists the models.'
+  const hint = near.length > 0 ? hintOf('call_similar', { models: near.join(', ') }) : hintOf('call_models_list')
   const slash = asked.indexOf('/')
   const isProvider = slash < 0 || providers.has(asked.slice(0, slash))
   return new Refusal(isProvider ? 'model_unknown' : 'provider_unknown', asked, { param: 'model', hint })
@@ -497,12 +497,11 @@ function unknownModel(asked: string, { providers, index }: Pick<Catalogue, 'prov
 
 /** Without a time of its own to retry after: official SDKs would wait for it before they show the error. */
 function noEnabledChannel({ id }: Provider): Refusal {
-  const hint = `The gateway has no enabled channel of ${id}: its operator can set a key in the environment, or run "weir channels create ${id}".`
-  return new Refusal('no_channel', id, { hint })
+  return new Refusal('no_channel', id, { hint: hintOf('call_no_channel', { provider: id }) })
 }
 
 function ambiguousModel(asked: string, models: readonly IndexedModel[]): Refusal {
-  const hint = `It may be: ${models.map(({ name }) => name).join(', ')}.`
+  const hint = hintOf('call_may_be', { models: models.map(({ name }) => name).join(', ') })
   return new Refusal('model_ambiguous', asked, { param: 'model', hint })
 }
 

@@ -2,6 +2,7 @@
 // funds. No token is passed on that the hold does not cover. When the funds are used up, the call ends.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Nanos } from '../../base/money/money.ts'
 import { nanos } from '../../base/money/money.ts'
 import { outputTokens } from '../../base/money/usage.ts'
@@ -222,7 +223,7 @@ const hiddenIn = (exchange: Exchange, known = 0): number =>
 function refusalOfExtension(extended: Exclude<ExtendOutcome, { done: 'extended' }> | Refusal, least: Nanos): Refusal {
   if (extended instanceof Refusal) return extended
   if (extended.done === 'settled') return new Refusal('gateway_fault', 'the hold of a running call is gone')
-  return refusalOfHold(extended, least, 'The funds were used up before the answer was complete.')!
+  return refusalOfHold(extended, least, hintOf('call_funds_ended'))!
 }
 
 const isForFunds = ({ code }: Refusal): boolean => code === 'balance_too_low' || code === 'budget_too_low'

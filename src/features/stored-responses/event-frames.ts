@@ -1,0 +1,87 @@
+// The events of a response that is being made. Callers stream them as they arrive.
+
+import type { StreamSink } from '../../http/server/event-stream.ts'
+import { streamResponse } from '../../http/server/event-stream.ts'
+import { frameData } from '../../http/sse.ts'
+import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
+
+export class EventFrames {
+  readonly #heartbeatMs: number
+  readonly #frames: Buffer[] = []
+  #bytes = 0
+  #readers = 0
+  #wake = Promise.withResolvers<void>()
+  #isOver = false
+
+  constructor(heartbeatMs: number) {
+    this.#heartbeatMs = heartbeatMs
+  }
+
+  get count(): number {
+    return this.#frames.length
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get text(): string {
+    return this.#frames.join('')
+  }
+
+  /** Whether somebody streams them now. */
+  get isRead(): boolean {
+    return this.#readers > 0
+  }
+
+  add(frame: Uint8Array): void {
+    this.#frames.push(Buffer.from(frame))
+    this.#bytes += frame.length
+    this.#wake.resolve()
+    this.#wake = Promise.withResolvers()
+  }
+
+  /** No event follows. */
+  close(): void {
+    this.#isOver = true
+    this.#wake.resolve()
+  }
+
+  /** Streams the events with a number above `after`, as they arrive. */
+  stream(after: number, headers: Record<string, string>): Response {
+    let isGone = false
+    const leave = (): void => {
+      if (!isGone) this.#readers--
+      isGone = true
+    }
+    this.#readers++
+    const writeEvents = async (sink: StreamSink): Promise<void> => {
+      for (let at = 0; !isGone; ) {
+        const isOver = this.#isOver
+        for (; at < this.#frames.length && !isGone; at++) {
+          if (after < 0 || sequenceNumber(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
+        }
+        if (isOver) return leave()
+        if (at === this.#frames.length) await this.#waitForEvent(sink)
+      }
+    }
+    return streamResponse({ status: 200, headers: { ...headers, ...SSE_HEADERS } }, writeEvents, leave)
+  }
+
+  async #waitForEvent(sink: StreamSink): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const timeout = new Promise<'silence'>(resolve => (timer = setTimeout(() => resolve('silence'), this.#heartbeatMs)))
+    const result = await Promise.race([this.#wake.promise, timeout]).finally(() => clearTimeout(timer))
+    if (result === 'silence') await sink.write(': \n\n')
+  }
+}
+
+/** Events without a number are sent to every listener. */
+function sequenceNumber(frame: Buffer): number {
+  try {
+    const { sequence_number: number } = JSON.parse(frameData(frame)!) as { sequence_number?: unknown }
+    return typeof number === 'number' ? number : Number.POSITIVE_INFINITY
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
