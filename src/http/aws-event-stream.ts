@@ -4,7 +4,8 @@
 // payload of an event is {"bytes": "<base64>"}; decoded, it is the data that the same model sends without AWS.
 
 import { crc32 } from 'node:zlib'
-import { answerTooLarge, Refusal } from '../base/errors.ts'
+import { answerTooLarge } from '../base/answer-too-large.ts'
+import { Refusal } from '../base/errors.ts'
 import type { LastFrame, SseFrame } from './sse.ts'
 
 const PRELUDE_BYTES = 12

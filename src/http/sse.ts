@@ -1,7 +1,7 @@
 // Splits a byte stream into server-sent events without changing a byte. It knows line ends, comments and fields, but
 // not the meaning of events.
 
-import { answerTooLarge } from '../base/errors.ts'
+import { answerTooLarge } from '../base/answer-too-large.ts'
 
 const [LF, CR] = [0x0a, 0x0d]
 const NOTHING: Buffer = Buffer.alloc(0)

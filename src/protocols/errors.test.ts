@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../base/errors.ts'
 import { buildErrorReply, errorRows, Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import type { ErrorDialectName } from './protocols.ts'
 import { errorDialects, protocols } from './protocols.ts'
 
@@ -41,7 +42,10 @@ const slowUpstream = new Refusal('upstream_too_slow', 'x')
 
 describe('an error has the form that the SDKs read:', () => {
   test('OpenAI: message, type, param and code, and [DONE] after the event', () => {
-    const invalidField = new Refusal('field_invalid', 'x', { param: 'n', hint: '"n" is odd.' })
+    const invalidField = new Refusal('field_invalid', 'x', {
+      param: 'n',
+      hint: hintOf('call_field', { name: 'n', says: 'is odd' }),
+    })
     const { json, events } = write('openai-chat', invalidField)
     expect(json).toEqual({
       error: {

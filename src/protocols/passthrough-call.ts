@@ -3,6 +3,7 @@
 
 import type { UpstreamError } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import type { Usage } from '../base/money/usage.ts'
 import type { FieldSpan } from '../base/text/json-bytes.ts'
 import type { FormPart } from '../http/server/multipart.ts'
@@ -101,10 +102,10 @@ export interface FormCall {
 export function readFormCall(dialect: string, body: Buffer, { request, readFields }: FormReadOptions): FormCall {
   const contentType = request.header('content-type') ?? ''
   const boundary = /^[\x20-\x7e]{1,4096}$/.test(contentType) ? boundaryOf(contentType) : undefined
-  if (boundary === undefined)
-    throw new Refusal('form_invalid', 'no boundary', { hint: 'The Content-Type header has no valid boundary.' })
+  if (boundary === undefined) throw new Refusal('form_invalid', 'no boundary', { hint: hintOf('call_form_boundary') })
   const parts = getFormParts(body, boundary)
-  if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `Problem: ${parts}.` })
+  if (typeof parts === 'string')
+    throw new Refusal('form_invalid', parts, { hint: hintOf('call_form', { problem: parts }) })
   const json: Record<string, string> = Object.create(null) as Record<string, string>
   const fields = new Map<string, FieldSpan>()
   const files: FormPart[] = []
@@ -113,7 +114,7 @@ export function readFormCall(dialect: string, body: Buffer, { request, readField
   for (const part of parts) {
     const lower = part.name.toLowerCase()
     if (once.includes(lower) && (lower !== part.name || fields.has(part.name))) {
-      throw new Refusal('field_duplicate', lower, { param: lower, hint: `"${lower}" must not occur more than once.` })
+      throw new Refusal('field_duplicate', lower, { param: lower, hint: hintOf('call_field_once', { name: lower }) })
     }
     fields.set(part.name, part)
     if (isFile(part)) {
@@ -123,13 +124,13 @@ export function readFormCall(dialect: string, body: Buffer, { request, readField
     }
     textBytes += part.end - part.start
     if (textBytes > FORM_TEXT_BYTES_MAX) {
-      const hint = `The text fields together may have ${FORM_TEXT_BYTES_MAX} bytes.`
+      const hint = hintOf('call_form_text', { max: FORM_TEXT_BYTES_MAX })
       throw new Refusal('form_invalid', 'too much text', { hint })
     }
     const text = body.toString('utf8', part.start, part.end)
     // Of two fields with one name an upstream may read the first, and the gateway reads the last.
     if (part.name in json && [text, json[part.name]!].some(one => isSearchedName(part.name) || JSON_TEXT.test(one))) {
-      const hint = `"${part.name}" must not occur more than once.`
+      const hint = hintOf('call_field_once', { name: part.name })
       throw new Refusal('field_duplicate', 'in a form', { param: part.name, hint })
     }
     json[part.name] = text

@@ -5,6 +5,8 @@
 // A channel that did not change stays the same object, so that its connections and its health are kept.
 
 import { systemClock } from '../base/clock.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 import type { Price } from '../base/money/price.ts'
 import type { Secret } from '../base/secrets/secret.ts'
 import { variantBase } from '../base/text/rule-names.ts'
@@ -75,7 +77,7 @@ export interface Catalogue extends Channels {
   /** Replaces what operators have configured, from the next lookup on. */
   configure(configured: ConfiguredUpstreams): void
   /** Why a configured provider or channel cannot be used, by its id. */
-  readonly problems: ReadonlyMap<string, string>
+  readonly problems: ReadonlyMap<string, Hint>
   /** The shipped file of a provider, which a configured definition may replace; undefined: there is none. */
   fileOf(providerId: string): string | undefined
   /** The origin of the shipped file's channels that have no address of their own; null when it is unknown. */
@@ -114,7 +116,7 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
   const channels = openChannels()
   let sources: ReadonlyMap<string, ProviderSource> = shipped
   let providers: ReadonlyMap<string, Provider> = new Map()
-  let problems: ReadonlyMap<string, string> = new Map()
+  let problems: ReadonlyMap<string, Hint> = new Map()
   let configured: ConfiguredUpstreams = { providers: [], stored: [] }
   let index: { readonly madeFrom: readonly unknown[]; readonly value: ModelIndex } | undefined
   let isIndexChecked = false
@@ -156,7 +158,7 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
 
   function addressFor(providerId: string, baseUrl: string | null): ProviderAddress {
     const source = sources.get(providerId)
-    if (source === undefined) throw new UnusableChannel('There is no such provider.')
+    if (source === undefined) throw new UnusableChannel(hintOf('channel_no_provider'))
     return channelAddress(baseUrl, source, parts)
   }
 
@@ -288,7 +290,7 @@ function fleetOf(
 
 interface ReadProviders {
   readonly sources: ReadonlyMap<string, ProviderSource>
-  readonly problems: ReadonlyMap<string, string>
+  readonly problems: ReadonlyMap<string, Hint>
 }
 
 /** Reads provider definitions, each text once. */
@@ -321,7 +323,7 @@ class ProviderReader {
   /** An invalid definition removes its provider. The shipped file is not used instead: it may have another address. */
   readAll(definitions: readonly StoredProvider[]): ReadProviders {
     const sources = new Map(this.#shipped)
-    const problems = new Map<string, string>()
+    const problems = new Map<string, Hint>()
     const byDefinition = new Map<string, ProviderSource>()
     for (const { id, definition } of definitions) {
       try {
@@ -330,7 +332,7 @@ class ProviderReader {
         sources.set(id, source)
       } catch (fault) {
         if (!(fault instanceof ProviderFileError)) throw fault
-        problems.set(id, fault.message)
+        problems.set(id, hintOf('definition_invalid', { problem: fault.message }))
         sources.delete(id)
       }
     }
@@ -353,7 +355,7 @@ class ProviderReader {
 interface OpenedChannels {
   /** By provider. */
   readonly channels: ReadonlyMap<string, readonly Channel[]>
-  readonly problems: ReadonlyMap<string, string>
+  readonly problems: ReadonlyMap<string, Hint>
 }
 
 /** Opens configured channels, each once for the same row and provider. */
@@ -367,7 +369,7 @@ class ChannelOpener {
 
   openAll(stored: readonly StoredChannel[], sources: ReadonlyMap<string, ProviderSource>): OpenedChannels {
     const channels = new Map<string, Channel[]>()
-    const problems = new Map<string, string>()
+    const problems = new Map<string, Hint>()
     for (const row of stored) {
       try {
         const channel = this.#open(row, sources.get(row.provider))
@@ -376,7 +378,7 @@ class ChannelOpener {
         else others.push(channel)
       } catch (fault) {
         if (!(fault instanceof UnusableChannel)) throw fault
-        problems.set(row.id, fault.message)
+        problems.set(row.id, fault.hint)
       }
     }
     return { channels, problems }

@@ -51,6 +51,7 @@ export const capabilityFields = {
   capsThought: flag('The limit of the output includes reasoning tokens.'),
   keepsResponses: flag('It stores answers of the Responses dialect.'),
   keepsThreads: flag('It stores threads of messages.'),
+  labelsSessions: flag('`session_id` is a label that the caller chooses, and names nothing that it stores.'),
   billsWhenLeft: flag('It continues and bills an answer after the connection is closed.'),
 }
 

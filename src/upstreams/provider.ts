@@ -42,6 +42,8 @@ export interface Capabilities {
   readonly keepsResponses: boolean
   /** Whether it stores threads of messages, which the field `thread` creates and continues. Default false. */
   readonly keepsThreads: boolean
+  /** `session_id` of a request is a label that the caller chooses, and names nothing that it stores. */
+  readonly labelsSessions: boolean
   /**
    * Whether it continues and bills an answer after the connection is closed. If so, the gateway reads on without its
    * caller, within bounds, to get the reported usage. Default false.
@@ -275,6 +277,7 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     capsThought: flag('capsThought', true),
     keepsResponses: flag('keepsResponses', false),
     keepsThreads: flag('keepsThreads', false),
+    labelsSessions: flag('labelsSessions', false),
     billsWhenLeft: flag('billsWhenLeft', false),
   }
 }

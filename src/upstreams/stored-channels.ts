@@ -3,6 +3,7 @@
 // never a file name, and it is used only for the origin that it was entered for.
 
 import { bounds } from '../base/bounds.ts'
+import { HintedError, hintOf } from '../base/hints.ts'
 import { Secret } from '../base/secrets/secret.ts'
 import { buildNetworkPath, InvalidAddress, isPrivate, parseOperatorAddress } from '../http/address/operator-address.ts'
 import type { StoredChannel } from '../store/rules/rules.ts'
@@ -17,7 +18,7 @@ import type { ChannelTimeouts } from './timeouts.ts'
 import { parseChannelTimeouts } from './timeouts.ts'
 
 /** Says in a sentence why a channel cannot be used. */
-export class UnusableChannel extends Error {}
+export class UnusableChannel extends HintedError {}
 
 /** Throws an UnusableChannel. */
 export function openStoredChannel(
@@ -25,15 +26,14 @@ export function openStoredChannel(
   source: ProviderSource | undefined,
   parts: ChannelParts,
 ): Channel {
-  if (source === undefined) throw new UnusableChannel('There is no such provider.')
+  if (source === undefined) throw new UnusableChannel(hintOf('channel_no_provider'))
   const { provider } = source
   const { id } = stored
   const { address, trust } = channelAddress(stored.baseUrl, source, parts)
-  if (stored.credentialLost) throw new UnusableChannel('The credential cannot be decrypted any more. Set it again.')
-  if (stored.credential === null && !provider.keyless)
-    throw new UnusableChannel('The channel has no credential. Set one.')
+  if (stored.credentialLost) throw new UnusableChannel(hintOf('channel_credential_lost'))
+  if (stored.credential === null && !provider.keyless) throw new UnusableChannel(hintOf('channel_no_credential'))
   if (stored.credential !== null && stored.origin !== address.origin) {
-    throw new UnusableChannel(`The credential was set for ${stored.origin}, not for ${address.origin}. Set it again.`)
+    throw new UnusableChannel(hintOf('channel_other_origin', { before: stored.origin ?? 'null', now: address.origin }))
   }
   const road = orFail(() => buildNetworkPath(address, { trust, privateHosts: parts.privateHosts }))
   const { env, signing, privateHosts } = parts
@@ -41,13 +41,10 @@ export function openStoredChannel(
   const signingParts = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
   const sign = stored.credential === null ? withoutSigning(provider.sign) : provider.sign
   if (stored.credential !== null && !isSendable(stored.credential)) {
-    throw new UnusableChannel(
-      `A credential must be visible ASCII characters or JSON, at most ${bounds.credentialCharsMax} characters.`,
-    )
+    throw new UnusableChannel(hintOf('channel_credential_text', { max: bounds.credentialCharsMax }))
   }
   const opened = openKey(stored.credential ?? new Secret(''), sign, signingParts)
-  if (opened === undefined)
-    throw new UnusableChannel('The credential does not have the format that the provider needs.')
+  if (opened === undefined) throw new UnusableChannel(hintOf('channel_credential_form'))
   const times = parseTimes(stored)
   const { connectMs, tlsMs } = { ...provider.times, ...times }
   const overrides = compileOverrides(stored.headers, stored.parameters)
@@ -71,7 +68,7 @@ export function channelAddress(
   return orFail(() => {
     const located = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
     if (located === undefined)
-      throw new UnusableChannel(`The address of ${source.provider.name} is not known. Set a base URL.`)
+      throw new UnusableChannel(hintOf('channel_address_unknown', { provider: source.provider.name }))
     buildNetworkPath(located.address, { trust: located.trust, privateHosts: parts.privateHosts })
     return located
   })
@@ -85,7 +82,7 @@ const ownAddress = (baseUrl: string, { provider }: ProviderSource): ProviderAddr
 
 function parseTimes({ times }: StoredChannel): ChannelTimeouts {
   return parseChannelTimeouts(times, problem => {
-    throw new UnusableChannel(`The times of the channel are invalid: ${problem}.`)
+    throw new UnusableChannel(hintOf('channel_stored_times', { problem }))
   })
 }
 
@@ -94,7 +91,8 @@ function orFail<T>(read: () => T): T {
   try {
     return read()
   } catch (fault) {
-    if (fault instanceof InvalidAddress) throw new UnusableChannel(`The base URL ${fault.message}.`)
-    throw fault instanceof ProviderFileError ? new UnusableChannel(fault.message) : fault
+    if (fault instanceof InvalidAddress) throw new UnusableChannel(hintOf('channel_base_url', { problem: fault.hint }))
+    if (!(fault instanceof ProviderFileError)) throw fault
+    throw new UnusableChannel(hintOf('definition_invalid', { problem: fault.message }))
   }
 }

@@ -4,6 +4,7 @@
 
 import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
+import { HintedError, hintOf } from '../../base/hints.ts'
 import type { Addresses, ResolveName } from './dns-cache.ts'
 import { DnsCache } from './dns-cache.ts'
 import type { PrivateHosts } from './private-hosts.ts'
@@ -19,7 +20,7 @@ export interface AddressGuardOptions {
 }
 
 /** The gateway may not connect to this host. */
-export class ForbiddenHost extends Error {}
+export class ForbiddenHost extends HintedError {}
 
 export class AddressGuard {
   readonly #names: DnsCache
@@ -41,8 +42,7 @@ export class AddressGuard {
    * resolve.
    */
   addressesOf(host: string, permitted: boolean): Addresses | Promise<Addresses> {
-    if (classifyHost(host) === 'never')
-      throw new ForbiddenHost('its host is never allowed (cloud metadata, link-local or multicast)')
+    if (classifyHost(host) === 'never') throw new ForbiddenHost(hintOf('host_never'))
     const mayBePrivate = permitted || this.isListed(host)
     if (isIP(host) !== 0) return this.#checked([host], mayBePrivate)
     const found = this.#names.addressesOf(host)
@@ -53,18 +53,17 @@ export class AddressGuard {
   /** Throws a ForbiddenHost for a host that is forbidden whatever its addresses are. Makes no DNS lookup. */
   checkHost(host: string): void {
     const kind = classifyHost(host)
-    if (kind === 'never') throw new ForbiddenHost('its host is never allowed (cloud metadata, link-local or multicast)')
-    if (kind === 'private' && !this.isListed(host)) throw new ForbiddenHost('its host is not public')
+    if (kind === 'never') throw new ForbiddenHost(hintOf('host_never'))
+    if (kind === 'private' && !this.isListed(host)) throw new ForbiddenHost(hintOf('host_private'))
   }
 
   /** One forbidden address is enough to refuse the host: a mixed answer is a sign of DNS rebinding. */
   #checked(addresses: Addresses, mayBePrivate: boolean): Addresses {
     for (const address of addresses) {
       const kind = classifyAddress(address)
-      if (kind === 'never')
-        throw new ForbiddenHost('its host is never allowed (cloud metadata, link-local or multicast)')
+      if (kind === 'never') throw new ForbiddenHost(hintOf('host_never'))
       if (kind === 'private' && !mayBePrivate && !this.#privateHosts.hasAddress(address)) {
-        throw new ForbiddenHost('its host is not public')
+        throw new ForbiddenHost(hintOf('host_private'))
       }
     }
     return addresses.toSorted((one, other) => isIP(one) - isIP(other))

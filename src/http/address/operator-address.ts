@@ -2,13 +2,14 @@
 // Error messages never contain the URL, because it may hold credentials.
 
 import { isIP } from 'node:net'
+import { HintedError, hintOf } from '../../base/hints.ts'
 import type { NetworkPath } from '../client/network-path.ts'
 import type { PrivateHosts } from './private-hosts.ts'
 import type { AddressKind } from './public-address.ts'
 import { classifyHost } from './public-address.ts'
 
 /** The message continues the name of the setting, such as `OPENAI_BASE_URL`: "must be …". */
-export class InvalidAddress extends Error {}
+export class InvalidAddress extends HintedError {}
 
 export interface OperatorAddress {
   readonly origin: string
@@ -21,16 +22,16 @@ export interface OperatorAddress {
 
 export class ForbiddenAddress extends InvalidAddress {
   constructor() {
-    super('must not be a cloud metadata, link-local or multicast address')
+    super(hintOf('address_never'))
   }
 }
 
 export function parseOperatorAddress(text: string): OperatorAddress {
-  if (!/^https?:\/\/[^/]/i.test(text)) throw new InvalidAddress('must be an http(s) address')
-  if (text.includes('@')) throw new InvalidAddress('must not hold credentials')
-  if (/[?#]/.test(text)) throw new InvalidAddress('must be an address without a query')
+  if (!/^https?:\/\/[^/]/i.test(text)) throw new InvalidAddress(hintOf('address_http'))
+  if (text.includes('@')) throw new InvalidAddress(hintOf('address_credentials'))
+  if (/[?#]/.test(text)) throw new InvalidAddress(hintOf('address_query'))
   const url = /[\s\\]/.test(text) ? null : URL.parse(text)
-  if (url === null || url.port === '0') throw new InvalidAddress('must be an http(s) address')
+  if (url === null || url.port === '0') throw new InvalidAddress(hintOf('address_http'))
   const host = hostOf(url)
   const kind = classifyHost(host)
   if (kind === 'never') throw new ForbiddenAddress()
@@ -58,10 +59,10 @@ export function buildNetworkPath(address: OperatorAddress, { trust, privateHosts
   const { origin, host, tls, kind } = address
   const isListed = privateHosts.hasName(host) || (isIP(host) !== 0 && privateHosts.hasAddress(host))
   if (trust === 'listed' && kind === 'private' && !isListed) {
-    throw new InvalidAddress(`must not be private, unless WEIR_PRIVATE_HOSTS names ${host}`)
+    throw new InvalidAddress(hintOf('address_private', { host }))
   }
   const permitted = trust === 'own' || isListed || isPrivate(address, privateHosts)
-  if (!tls && !permitted) throw new InvalidAddress(`must be https, unless WEIR_PRIVATE_HOSTS names ${host}`)
+  if (!tls && !permitted) throw new InvalidAddress(hintOf('address_https', { host }))
   return { origin, permitted }
 }
 

@@ -2,6 +2,7 @@
 // treated as the IPv4 address.
 
 import { isIP } from 'node:net'
+import { HintedError, hintOf } from '../../base/hints.ts'
 import { ipv6Groups } from './public-address.ts'
 
 const GROUP_BITS = 16
@@ -19,7 +20,7 @@ interface Range {
 }
 
 /** A range is not valid. The message is a sentence for the person who wrote it. */
-export class InvalidRange extends Error {}
+export class InvalidRange extends HintedError {}
 
 export class AddressRanges {
   readonly #ranges: readonly Range[]
@@ -56,17 +57,16 @@ function readRange(text: string): Range {
   const [, address = '', prefixText] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
   const family = isIP(address)
   const groups = family === 0 ? undefined : addressGroups(address)
-  if (groups === undefined)
-    throw new InvalidRange(`${text.slice(0, 50)} is neither an IP address nor a range such as 10.0.0.0/8.`)
+  if (groups === undefined) throw new InvalidRange(hintOf('range_malformed', { range: text.slice(0, 50) }))
   const width = groups.length * GROUP_BITS
   const mappedBits = family === 6 && width === 32 ? MAPPED_PREFIX_GROUPS * GROUP_BITS : 0
   const bits = prefixText === undefined ? width : Number(prefixText) - mappedBits
   if (bits < 0 || bits > width) {
-    throw new InvalidRange(`${text}: the number after the slash must be from ${mappedBits} to ${mappedBits + width}.`)
+    throw new InvalidRange(hintOf('range_prefix', { range: text, min: mappedBits, max: mappedBits + width }))
   }
   const masks = groups.map((_, at) => maskOf(bits, at))
   if (groups.some((group, at) => (group & ~masks[at]!) !== 0)) {
-    throw new InvalidRange(`${text} has bits set after its prefix. For one address, leave out the /${prefixText}.`)
+    throw new InvalidRange(hintOf('range_bits', { range: text, prefix: prefixText ?? '' }))
   }
   return { groups, masks, bits }
 }

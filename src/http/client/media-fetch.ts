@@ -5,6 +5,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { Stop } from '../../base/stop.ts'
 import type { AddressGuardOptions } from '../address/guard.ts'
 import { AddressGuard, ForbiddenHost } from '../address/guard.ts'
@@ -55,8 +56,9 @@ export function openMediaFetch(options: MediaFetchOptions = {}): { readonly fetc
   }
 }
 
-const refused = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
-const unreachable = (why: string): Refusal => new Refusal('media_unreachable', why, { hint: `The reason: ${why}.` })
+const refused = (why: string): Refusal => new Refusal('media_refused', why, { hint: hintOf('call_media', { why }) })
+const unreachable = (why: string): Refusal =>
+  new Refusal('media_unreachable', why, { hint: hintOf('call_media', { why }) })
 
 const nothing = new Uint8Array()
 

@@ -1,6 +1,7 @@
 // A proxy that the operator configured for requests to upstreams: its address and its credentials.
 
 import { createHash } from 'node:crypto'
+import { hintOf } from '../../base/hints.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { ForbiddenAddress, hostOf, InvalidAddress, portOf } from '../address/operator-address.ts'
 import { classifyHost } from '../address/public-address.ts'
@@ -18,7 +19,7 @@ export class Proxy {
     const text = written.reveal().trim()
     const url = /^http:\/\/[^/?#\\]+\/?$/i.test(text) && /^[\x21-\x7e]+$/.test(text) ? URL.parse(text) : null
     if (url === null || url.port === '0') {
-      throw new InvalidAddress('must be a proxy as http://name:password@host:port')
+      throw new InvalidAddress(hintOf('address_proxy'))
     }
     if (classifyHost(hostOf(url)) === 'never') throw new ForbiddenAddress()
     return new Proxy(url)
@@ -60,6 +61,6 @@ function authorizationOf({ username, password }: URL): string {
   try {
     return `Proxy-Authorization: Basic ${Buffer.from(credentialsOf({ username, password })).toString('base64')}\r\n`
   } catch {
-    throw new InvalidAddress('must be a proxy whose user name and password are percent-encoded')
+    throw new InvalidAddress(hintOf('address_proxy_encoded'))
   }
 }

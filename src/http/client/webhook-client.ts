@@ -2,6 +2,8 @@
 // that the operator has listed may use http.
 
 import { bounds } from '../../base/bounds.ts'
+import type { Hint } from '../../base/hints.ts'
+import { HintedError, hintOf } from '../../base/hints.ts'
 import { Stop } from '../../base/stop.ts'
 import type { AddressGuardOptions } from '../address/guard.ts'
 import { AddressGuard, ForbiddenHost } from '../address/guard.ts'
@@ -23,11 +25,11 @@ export interface WebhookPost {
 }
 
 /** The post failed. The message is for the person who configured the webhook. */
-export class WebhookPostError extends Error {}
+export class WebhookPostError extends HintedError {}
 
 export interface WebhookClient {
   /** Why a URL can never be used; undefined if it can. */
-  checkUrl(url: string): string | undefined
+  checkUrl(url: string): Hint | undefined
   /** Returns the status of the response. Rejects with a WebhookPostError. */
   post(request: WebhookPost): Promise<number>
   close(): void
@@ -40,13 +42,12 @@ export function openWebhookClient(options: WebhookClientOptions = {}): WebhookCl
 
   function readUrl(text: string): URL {
     const url = text.length > bounds.webhookUrlCharsMax ? null : URL.parse(text)
-    if (url === null) throw new WebhookPostError('it is not a valid URL')
-    if (url.protocol !== 'https:' && url.protocol !== 'http:')
-      throw new WebhookPostError('it is neither https nor http')
-    if (url.username !== '' || url.password !== '') throw new WebhookPostError('it contains credentials')
+    if (url === null) throw new WebhookPostError(hintOf('url_invalid'))
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new WebhookPostError(hintOf('url_scheme'))
+    if (url.username !== '' || url.password !== '') throw new WebhookPostError(hintOf('url_credentials'))
     const isListed = guard.isListed(hostOf(url))
-    if (url.protocol === 'http:' && !isListed) throw new WebhookPostError('it must be https')
-    if (isReservedPort(url) && !isListed) throw new WebhookPostError('its port is not allowed')
+    if (url.protocol === 'http:' && !isListed) throw new WebhookPostError(hintOf('url_https'))
+    if (isReservedPort(url) && !isListed) throw new WebhookPostError(hintOf('url_port'))
     return url
   }
 
@@ -75,14 +76,12 @@ export function openWebhookClient(options: WebhookClientOptions = {}): WebhookCl
         guard.checkHost(hostOf(readUrl(text)))
         return undefined
       } catch (fault) {
-        return fault instanceof WebhookPostError || fault instanceof ForbiddenHost
-          ? fault.message
-          : 'it is not a valid URL'
+        return fault instanceof WebhookPostError || fault instanceof ForbiddenHost ? fault.hint : hintOf('url_invalid')
       }
     },
     async post(request) {
       const stop = new Stop<Error>()
-      const late = (): void => stop.stop(new WebhookPostError('it did not answer in time'))
+      const late = (): void => stop.stop(new WebhookPostError(hintOf('url_late')))
       const timer = setTimeout(late, options.msMax ?? bounds.webhookMsMax)
       activePosts.add(stop)
       try {
@@ -90,7 +89,7 @@ export function openWebhookClient(options: WebhookClientOptions = {}): WebhookCl
       } catch (fault) {
         if (fault instanceof WebhookPostError) throw fault
         throw new WebhookPostError(
-          fault instanceof ForbiddenHost ? fault.message : `it cannot be reached: ${messageOf(fault)}`,
+          fault instanceof ForbiddenHost ? fault.hint : hintOf('url_unreachable', { problem: messageOf(fault) }),
         )
       } finally {
         clearTimeout(timer)
@@ -98,7 +97,7 @@ export function openWebhookClient(options: WebhookClientOptions = {}): WebhookCl
       }
     },
     close() {
-      for (const stop of activePosts) stop.stop(new WebhookPostError('the gateway is shutting down'))
+      for (const stop of activePosts) stop.stop(new WebhookPostError(hintOf('url_stopped')))
     },
   }
 }

@@ -11,6 +11,7 @@ import { bounds } from '../../base/bounds.ts'
 import type { ListNode } from '../../base/collections/linked-list.ts'
 import { LinkedList } from '../../base/collections/linked-list.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 
 export type BodyClass = 'stranger' | 'person' | 'caller'
 
@@ -156,13 +157,13 @@ function largest(owners: ReadonlyMap<string, OwnerState>, by: keyof BodyCounts):
 const tooManyOfOwner = (detail: string): Refusal =>
   new Refusal('concurrency_exceeded', `bodies of ${detail}`, {
     retryAfterMs: RETRY_MS,
-    hint: 'Too many request bodies arrived at the same time, and this one was stalled the longest. Send it without pauses.',
+    hint: hintOf('bodies_of_owner'),
   })
 
 const tooManyInAll = (detail: string): Refusal =>
   new Refusal('overloaded', `bodies of ${detail}`, {
     retryAfterMs: RETRY_MS,
-    hint: 'Too many request bodies are arriving. Send this one again, without pauses.',
+    hint: hintOf('bodies_in_all'),
   })
 
 /** The lease of one body. Only the first release() has an effect. */

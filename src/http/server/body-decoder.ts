@@ -5,6 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { Thread } from '../../base/threads/thread.ts'
 import type { DecodeMethods } from './decode-thread.ts'
 import type { DecodeFailure, Encoding } from './encodings.ts'
@@ -67,7 +68,7 @@ export class BodyDecoder {
 const stopped = (): Refusal => new Refusal('draining', 'compressed bodies')
 
 export const tooLarge = (detail: string, bytesMax: number): Refusal =>
-  new Refusal('body_too_large', detail, { hint: `The limit is ${bytesMax} bytes, after decompression.` })
+  new Refusal('body_too_large', detail, { hint: hintOf('body_bytes', { max: bytesMax }) })
 
 /**
  * The largest size after decompression. Real prompts compress to about a tenth. A body that compresses to less than a

@@ -4,6 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { viewOf } from '../client/http-client.ts'
 import type { BodyLease } from './body-budget.ts'
 import type { BodyDecoder } from './body-decoder.ts'
@@ -44,7 +45,7 @@ export async function readBody(arrival: Arrival, reading: BodyReadOptions): Prom
   const { limits, deadlines, type, lease, decoder } = reading
   const contentType = headers['content-type']
   if (contentType === undefined || !types[type].test(contentType)) {
-    const hint = `Content-Type must be ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
+    const hint = hintOf('content_type', { type: type === 'json' ? 'application/json' : 'multipart/form-data' })
     throw new Refusal('content_type_unsupported', contentType === undefined ? 'none' : 'another', { hint })
   }
   const encoding = encodingOf(headers['content-encoding'], decoder !== undefined)
@@ -92,7 +93,7 @@ export const readsMax = (readsMin: number, bytes: number): number =>
 const inPieces = (reads: number, bytes: number): Refusal =>
   new Refusal('body_in_pieces', `${bytes} bytes in ${reads} reads`, {
     headers: { connection: 'close' },
-    hint: `After the first pieces, each must have ${bounds.bodyReadBytesMin} bytes on average.`,
+    hint: hintOf('body_pieces', { min: bounds.bodyReadBytesMin }),
   })
 
 /** `result` rejects when the body is not needed any more; then reading stops. */

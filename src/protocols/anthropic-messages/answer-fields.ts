@@ -1,6 +1,7 @@
 // Lists, object by object, which fields of a message a translation carries to callers of other dialects, and records
 // the others as losses.
 
+import type { ChoiceContents } from '../neutral/finish-reasons.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
@@ -30,6 +31,16 @@ export function addLostBlockFields(block: Json, losses: Losses): void {
   if (typeof caller === 'object' && caller !== null && (caller as Json).type !== 'direct') {
     losses.add('answer.tool_use.caller')
   }
+}
+
+/** Blocks of the provider's own tools, and others that ask nothing of the caller. */
+const OWN_BLOCKS = /^(?:server_tool_use|mcp_tool_use|compaction|container_upload|.*_result)$/
+
+/** What is lost with a block that other dialects do not have: a tool call for the caller, or something unknown. */
+export function lostIn({ type }: Json): ChoiceContents['lost'] {
+  if (typeof type !== 'string') return 'unknown'
+  if (OWN_BLOCKS.test(type) || Object.hasOwn(blockFields, type)) return type === 'tool_use' ? 'call' : undefined
+  return type.endsWith('_use') ? 'call' : 'unknown'
 }
 
 /** Bedrock's guardrails replace the answer and report that in a field of their own. */

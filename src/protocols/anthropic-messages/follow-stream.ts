@@ -1,7 +1,7 @@
 // Follows the stream of a message for a caller of the same dialect: collects it into a plain message, or ends it in the
 // middle.
 
-import { answerTooLarge } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { CUT_ARGUMENTS, isWholeObject } from '../neutral/cut-call.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'

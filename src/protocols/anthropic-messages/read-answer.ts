@@ -7,7 +7,7 @@ import type { AnswerSource } from '../protocol.ts'
 import { addLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { addLostBlockFields, answerFields, readStopReason } from './answer-fields.ts'
+import { addLostBlockFields, answerFields, lostIn, readStopReason } from './answer-fields.ts'
 import { unwrapInput } from './arguments.ts'
 import { readCitations } from './read-messages.ts'
 import { readServedClass, readUsage } from './usage.ts'
@@ -22,10 +22,14 @@ export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
   const { id, model, usage: report, stop_sequence: stopSequence } = json
   const usage = readUsage(report)
   const serviceClass = readServedClass(report)
+  const lost = parts.map(part =>
+    part.kind === 'native' && !source.notes.isNative ? lostIn(part.value as Json) : undefined,
+  )
   const contains = {
     calls: parts.some(({ kind }) => kind === 'call'),
     words: parts.some(({ kind }) => kind === 'text'),
-  }
+    lost: lost.includes('call') ? 'call' : lost.find(one => one !== undefined),
+  } as const
   const ended = readChoiceEnd('anthropic-messages', readStopReason(json), contains, source.notes)
   return {
     ...(typeof id === 'string' && { id }),

@@ -1,18 +1,19 @@
 // Reads the events of an upstream's stream into neutral events. The neutral events are in order whatever the upstream
 // does: its blocks may lack their start or their stop, change their type, or overlap.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
-import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { AnswerEvent, EventReader, PartOpening } from '../neutral/answer.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
+import type { ChoiceContents } from '../neutral/finish-reasons.ts'
 import { readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
 import { isObject, parseNestedJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { addLostBlockFields, answerFields, deltaFields, readStopReason } from './answer-fields.ts'
+import { addLostBlockFields, answerFields, deltaFields, lostIn, readStopReason } from './answer-fields.ts'
 import { unwrapInput } from './arguments.ts'
 import { readExplanation } from './read-answer.ts'
 import { readCitation } from './read-messages.ts'
@@ -62,6 +63,7 @@ export class MessageEventReader implements EventReader {
   #ended = false
   #hasCalls = false
   #hasText = false
+  #lost: ChoiceContents['lost']
   #stopReason: unknown
   #stopSequence: unknown
   #explanation: string | undefined
@@ -83,7 +85,8 @@ export class MessageEventReader implements EventReader {
     this.#start({})
     for (const index of [...this.#openBlocks.keys()]) this.#close(index, isCut)
     if (this.#explanation !== undefined) this.#emitPart({ part: 'refusal' }, this.#explanation)
-    const contains = { calls: this.#hasCalls, words: this.#hasText }
+    const lost = this.#source.notes.isNative ? undefined : this.#lost
+    const contains = { calls: this.#hasCalls, words: this.#hasText, lost }
     const ended = readChoiceEnd('anthropic-messages', this.#stopReason, contains, this.#source.notes)
     const stopSequence = this.#stopSequence
     this.#events.push({
@@ -222,7 +225,7 @@ export class MessageEventReader implements EventReader {
   }
 
   #addCitation(block: Block, value: unknown): void {
-    const citation = readCitation(value)
+    const citation = readCitation(value, this.#source.notes.losses)
     if (citation === undefined) return this.#source.notes.losses.add('citations')
     this.#events.push({ kind: 'cite', index: this.#openPart(block), citation })
   }
@@ -290,6 +293,7 @@ export class MessageEventReader implements EventReader {
       return this.#emitPart({ part: 'reasoning' }, '', this.#buildState('redacted', json.data))
     }
     const what = typeof json.type === 'string' && json.type !== '' ? json.type : 'block'
+    if (this.#lost !== 'call') this.#lost = lostIn(json) ?? this.#lost
     const value = { ...json, ...heldValue(what, held) }
     const part = { kind: 'native', dialect: 'anthropic-messages', what, value } as const
     this.#events.push({ kind: 'whole', index: this.#parts++, choice: 0, part })

@@ -14,6 +14,8 @@ import type {
 } from '../neutral/conversation.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { invalid } from '../request/checks.ts'
+import type { FieldTable, LossPath } from '../request/fields.ts'
+import { findLostFields, tableOf } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { LostFields } from './fields.ts'
@@ -232,20 +234,23 @@ function readSource(source: unknown, at: string, unread: LostFields): MediaSourc
   }
 }
 
-interface LossList {
-  add(code: string): void
+/** The place in the source (characters, pages, blocks) is lost, because no other dialect has it. */
+const citationFields: FieldTable = {
+  ...tableOf('read', 'type url source title document_title cited_text'),
+  ...tableOf('moot', 'document_index search_result_index file_id encrypted_index'),
 }
 
 /** Citations of this dialect have no positions in the text: they belong to the whole text. */
-export function readCitations(citations: unknown, lost: LossList): readonly Citation[] | undefined {
+export function readCitations(citations: unknown, lost: LossPath['losses']): readonly Citation[] | undefined {
   if (!Array.isArray(citations)) return undefined
-  const readable = citations.map(readCitation).filter(citation => citation !== undefined)
+  const readable = citations.map(one => readCitation(one, lost)).filter(citation => citation !== undefined)
   if (readable.length < citations.length) lost.add('citations')
   return readable.length === 0 ? undefined : readable
 }
 
-export function readCitation(value: unknown): Citation | undefined {
+export function readCitation(value: unknown, lost: LossPath['losses']): Citation | undefined {
   if (!isObject(value)) return undefined
+  for (const path of findLostFields(value, citationFields, 'citations')) lost.add(path)
   const text = (...names: readonly string[]): string | undefined => {
     const found = names.map(name => value[name]).find(value => typeof value === 'string' && value !== '')
     return found as string | undefined

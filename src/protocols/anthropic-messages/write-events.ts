@@ -2,8 +2,8 @@
 // blocks from 0 without gaps. Content for other parts is held meanwhile and written in the order in which the parts were
 // opened.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
-import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
 import type { AnswerEvent, CallOpening, EventWriter, PartOpening } from '../neutral/answer.ts'

@@ -2,6 +2,7 @@
 // the upstream's answers the state of the task. A video is billed by tokens: width × height × frames / 1,024.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { tokenCount } from '../../base/money/usage.ts'
 import { writeError } from '../ark/errors.ts'
@@ -139,7 +140,7 @@ function checkSpelling(part: Json, index: number): void {
     const path = `content[${index}].${field}`
     throw new Refusal('field_duplicate', path, {
       param: path,
-      hint: `"${path}" may occur only once, and only in this spelling.`,
+      hint: hintOf('call_field_spelling', { name: path }),
     })
   }
 }

@@ -1,6 +1,6 @@
 // Follows a stream for a caller of the same dialect: collects it into a plain answer, or ends it in the middle.
 
-import { answerTooLarge } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'
 import { ENTRIES_MAX, replaceFields } from '../neutral/merge-pieces.ts'

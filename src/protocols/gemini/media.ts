@@ -1,21 +1,26 @@
 // Reads and writes media parts: images, audio, video and documents.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid, readOptional } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
+import { isStoredAtGoogle } from '../request/references.ts'
 
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
-const GOOGLE_FILE = /^(?:https:\/\/generativelanguage\.googleapis\.com\/|gs:\/\/|files\/)/
+/** A bucket, or the name of a file. */
+const GOOGLE_NAME = /^(?:gs:\/\/|files\/)/
 const YOUTUBE_URL = /^https:\/\/(?:(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
 const WEB_URL = /^https?:\/\//i
 
+/** Whether Google reads it with the credential of the call. A call that names such a file was checked before. */
+const isGoogleFile = (address: string): boolean =>
+  WEB_URL.test(address) ? isStoredAtGoogle(address) : GOOGLE_NAME.test(address)
+
 /** Whether the gateway must fetch a URL and send its content: Google fetches only its own files and YouTube videos. */
 export function needsInline(source: MediaSource): boolean {
-  return (
-    source.at === 'url' && WEB_URL.test(source.url) && !GOOGLE_FILE.test(source.url) && !YOUTUBE_URL.test(source.url)
-  )
+  return source.at === 'url' && WEB_URL.test(source.url) && !isGoogleFile(source.url) && !YOUTUBE_URL.test(source.url)
 }
 
 function kindOfMime(mime: string | undefined): MediaPart['kind'] {
@@ -43,7 +48,7 @@ export function readFile(data: Json, path: string): MediaPart {
   if (uri === undefined || uri === '') throw invalid(`${path}.fileUri`, 'must be a URL or the name of a file')
   const name = readOptional(data, 'displayName', 'text')
   const mime = given === undefined || given === '' ? {} : { mime: given }
-  const isWebUrl = WEB_URL.test(uri) && !GOOGLE_FILE.test(uri)
+  const isWebUrl = WEB_URL.test(uri) && !isGoogleFile(uri)
   const source: MediaSource = isWebUrl ? { at: 'url', url: uri, ...mime } : { at: 'provider', id: uri, ...mime }
   const kind = mime.mime === undefined && YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime.mime)
   return { kind, source, ...(name !== undefined && { name }) }
@@ -63,11 +68,13 @@ export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'me
     // The type decides what Google reads and bills, and for an image the tokens of an image are reserved. Google refuses
     // the type that says nothing.
     if (kind === 'image' && kindOfMime(found.mime) !== 'image' && found.mime !== 'application/octet-stream') {
-      throw new Refusal('media_refused', found.mime, { hint: 'The reason: what is at the address is not an image.' })
+      throw new Refusal('media_refused', found.mime, {
+        hint: hintOf('call_media', { why: 'what is at the address is not an image' }),
+      })
     }
     return { inlineData: { mimeType: found.mime, data: found.base64 } }
   }
-  if (!GOOGLE_FILE.test(address) && !YOUTUBE_URL.test(address))
+  if (!isGoogleFile(address) && !YOUTUBE_URL.test(address))
     throw invalid(kind, 'is a file of another provider: send its content instead')
   return { fileData: { fileUri: address, ...(source.mime !== undefined && { mimeType: source.mime }) } }
 }

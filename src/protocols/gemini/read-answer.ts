@@ -4,24 +4,24 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
+import type { ChoiceContents } from '../neutral/finish-reasons.ts'
 import { isKnownReason, readChoiceEnd } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { addLostAnswerFields, addLostCandidateFields, addLostPartFields } from './answer-fields.ts'
-import { citationsMax, hasSources, readCitations, TextPositions } from './citations.ts'
 import { partFields, partKinds } from './fields.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
 import { placeholderSignatures } from './packed-state.ts'
 import { PartialArgs } from './partial-args.ts'
+import type { PlacedSource } from './read-citations.ts'
+import { CitedTexts, readSources } from './read-citations.ts'
 import { readBlockReason, readServiceClass, unwrapAnswer } from './response.ts'
 import { addSearches, readUsage } from './usage.ts'
 
 const CHOICES_MAX = 128
-/** How many chunks with sources are kept until the text that they belong to has arrived. */
-const PENDING_METADATA_MAX = 16
 /** How many parts may wait while a text stays open for its citations. */
 const WAITING_PARTS_MAX = 64
 
@@ -29,15 +29,13 @@ interface Choice {
   readonly number: number
   /** The part that is being received. */
   open: { readonly index: number; readonly part: 'text' | 'reasoning' } | undefined
-  cited: TextPositions
-  readonly seen: Set<string>
-  /** Metadata with sources that are not emitted yet: their text may not even have begun. */
-  metadata: Json[]
+  readonly texts: CitedTexts
   /** Emits the parts after the open text, which stays open because its citations may arrive with the last chunk. */
   waiting: (() => void)[]
   hasCalls: boolean
   hasWords: boolean
   hasParts: boolean
+  lost: ChoiceContents['lost']
   /** A call whose arguments arrive in pieces. */
   pending: PendingCall | undefined
   reason: unknown
@@ -117,9 +115,9 @@ class AnswerReader implements EventReader {
     }
     const count = Math.max(-1, ...this.#choices.keys()) + 1
     for (let choice = 0; choice < count; choice++) {
-      const { number, reason, hasCalls, hasWords, hasParts } = this.#choice(choice)
+      const { number, reason, hasCalls, hasWords, hasParts, lost } = this.#choice(choice)
       if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
-      const has = { calls: hasCalls, words: hasWords }
+      const has = { calls: hasCalls, words: hasWords, lost }
       const ended = readChoiceEnd('gemini', reason, has, this.#source.notes)
       // An unknown reason and no content: whatever the reason means, it kept the model from answering.
       const isBlocked = !hasParts && typeof reason === 'string' && !isKnownReason('gemini', reason)
@@ -149,13 +147,12 @@ class AnswerReader implements EventReader {
     const choice: Choice = {
       number,
       open: undefined,
-      cited: new TextPositions(),
-      seen: new Set(),
-      metadata: [],
+      texts: new CitedTexts(this.#source.notes.losses),
       waiting: [],
       hasCalls: false,
       hasWords: false,
       hasParts: false,
+      lost: undefined,
       pending: undefined,
       reason: undefined,
       logprobs: undefined,
@@ -172,14 +169,16 @@ class AnswerReader implements EventReader {
     addLostCandidateFields(candidate, this.#source.notes.losses)
     choice.logprobs = readLogprobs(candidate.logprobsResult)
     const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
+    choice.texts.startChunk()
     for (const part of parts) if (isObject(part)) this.#readPart(choice, part)
-    this.#noteSources(choice, candidate)
+    this.#readSources(choice, candidate)
     if (typeof finishReason === 'string' && finishReason !== '') choice.reason = finishReason
   }
 
   #readPart(choice: Choice, part: Json): void {
     const { text, thought, thoughtSignature, functionCall } = part
     addLostPartFields(part, this.#source.notes.losses)
+    choice.texts.countPart(typeof text !== 'string' ? 'other' : thought === true ? 'thought' : 'text')
     const isSigned = typeof thoughtSignature === 'string' && !placeholderSignatures.includes(thoughtSignature)
     const sealed: ReasoningState | undefined = isSigned
       ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }
@@ -187,10 +186,12 @@ class AnswerReader implements EventReader {
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
     this.#endCall(choice)
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
+    if (kind === 'functionCall') choice.lost = 'call'
     if (kind !== undefined) return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, kind))
     const isText = typeof text === 'string' && text !== ''
     const unknownField = Object.keys(part).find(name => !Object.hasOwn(partFields, name))
     if (!isText && !isSigned && unknownField !== undefined) {
+      choice.lost ??= 'unknown'
       return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, unknownField))
     }
     if (isText) this.#addText(choice, thought === true ? 'reasoning' : 'text', text)
@@ -217,7 +218,7 @@ class AnswerReader implements EventReader {
     if (part !== 'text') return
     choice.hasWords = true
     choice.logprobs = undefined
-    choice.cited.add(text)
+    choice.texts.add(text)
   }
 
   #openPart(choice: Choice, opening: PartOpening & { part: 'text' | 'reasoning' }): void {
@@ -225,7 +226,7 @@ class AnswerReader implements EventReader {
     choice.hasParts = true
     const index = this.#parts++
     choice.open = { index, part: opening.part }
-    choice.cited = new TextPositions()
+    if (opening.part === 'text') choice.texts.open(index)
     this.#events.push({ kind: 'open', index, choice: choice.number, ...opening })
   }
 
@@ -233,7 +234,9 @@ class AnswerReader implements EventReader {
   #close(choice: Choice, signature?: ReasoningState): void {
     if (choice.open === undefined) return
     const { index, part } = choice.open
-    if (part === 'text') this.#emitCitations(choice, index)
+    if (part === 'text') {
+      for (const citation of choice.texts.takeFor(index)) this.#events.push({ kind: 'cite', index, citation })
+    }
     const unsigned = { origin: this.#source.origin, form: 'shown', value: '' } as const
     const sealed = signature ?? (part === 'reasoning' ? unsigned : undefined)
     this.#events.push({ kind: 'close', index, ...(sealed !== undefined && { sealed }) })
@@ -244,7 +247,7 @@ class AnswerReader implements EventReader {
   #endChoice(choice: Choice): void {
     this.#close(choice)
     this.#close(choice) // a part that waited behind the text may be open now
-    if (choice.metadata.length > 0) this.#source.notes.losses.add('citations')
+    this.#emitLate(choice.texts.takeRest())
   }
 
   /** Reads a whole call or a piece of one. The last piece of a call may be empty. */
@@ -275,8 +278,9 @@ class AnswerReader implements EventReader {
 
   #addCall(choice: Choice, call: Json, sealed: ReasoningState | undefined): void {
     if (typeof call.name !== 'string' || call.name === '') {
-      if (Object.keys(call).length > 0) this.#source.notes.losses.add('function_call')
-      return
+      if (Object.keys(call).length === 0) return
+      choice.lost = 'call'
+      return this.#source.notes.losses.add('function_call')
     }
     const { schemaTool } = this.#source.notes
     const args = isObject(call.args) ? call.args : {}
@@ -330,25 +334,22 @@ class AnswerReader implements EventReader {
     }
   }
 
-  #noteSources(choice: Choice, candidate: Json): void {
+  #readSources(choice: Choice, candidate: Json): void {
     const { groundingMetadata, citationMetadata, urlContextMetadata } = candidate
     if (groundingMetadata !== undefined) this.#searched = [candidate]
-    const metadata = { groundingMetadata, citationMetadata, urlContextMetadata }
-    if (!hasSources(metadata)) return
-    // Each chunk of a stream may repeat all metadata; the last one is the most complete, so the oldest is dropped.
-    if (choice.metadata.length >= PENDING_METADATA_MAX) choice.metadata.shift()
-    choice.metadata.push(metadata)
+    if (groundingMetadata === undefined && citationMetadata === undefined && urlContextMetadata === undefined) return
+    const sources = readSources({ groundingMetadata, citationMetadata, urlContextMetadata }, this.#source.notes.losses)
+    const open = choice.open?.part === 'text' ? choice.open.index : undefined
+    this.#emitLate(choice.texts.addSources(sources, open))
   }
 
-  /** Emits the citations of a text when the text ends, each once. */
-  #emitCitations(choice: Choice, index: number): void {
-    for (const metadata of choice.metadata.splice(0)) {
-      for (const citation of readCitations(metadata, choice.cited)) {
-        const key = JSON.stringify(citation)
-        if (choice.seen.has(key) || choice.seen.size >= citationsMax) continue
-        choice.seen.add(key)
-        this.#events.push({ kind: 'cite', index, citation })
-      }
+  /** Emits citations of texts that are closed. What was closed in an earlier chunk is written already. */
+  #emitLate(placed: readonly PlacedSource[]): void {
+    for (const { text, citation } of placed) {
+      const { index } = text
+      const at = this.#events.findLastIndex(event => event.kind === 'close' && event.index === index)
+      if (at >= 0) this.#events.splice(at, 0, { kind: 'cite', index, citation })
+      else this.#source.notes.losses.add('citations')
     }
   }
 }

@@ -6,6 +6,7 @@ import { bounds } from '../../base/bounds.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
 import type { ConversationPart } from '../neutral/conversation.ts'
+import { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
 import type { RequestHead } from '../protocol.ts'
@@ -39,9 +40,9 @@ function collectState(
   return stored
 }
 
-const streamed = (events: readonly AnswerEvent[]): Map<string, string[]> =>
+const streamed = (events: readonly AnswerEvent[], losses = new Losses()): Map<string, string[]> =>
   collectState(keep => {
-    const writer = openEventWriter(askOf({ keep }))
+    const writer = openEventWriter(askOf({ keep, losses }))
     for (const event of events) writer.write(event)
     writer.end()
   })
@@ -81,7 +82,9 @@ test('reasoning that the caller sends back is not added again', () => {
   expect(found.map(part => (part.kind === 'reasoning' ? part.text : part.kind))).toEqual(['first', 'second', 'call'])
 })
 
-test('reasoning that is too long is not stored at all', () => {
+test('reasoning that is too long is not stored at all, and is reported as lost', () => {
   const long = thinkingPart('x'.repeat(bounds.reasoningStateBytesMax + 1), 'S')
-  expect(streamed(toEvents({ choices: [{ parts: [long, call('a')], finish: 'calls' }] })).size).toBe(0)
+  const losses = new Losses()
+  expect(streamed(toEvents({ choices: [{ parts: [long, call('a')], finish: 'calls' }] }), losses).size).toBe(0)
+  expect(losses.codes).toEqual(['reasoning_state'])
 })

@@ -12,15 +12,16 @@ export class AnswerReasoning {
   #text = ''
   #chars = 0
 
-  add(text: string, isClosed: boolean, sealed: ReasoningState | undefined): void {
+  /** Returns false if the reasoning is too long to be stored. */
+  add(text: string, isClosed: boolean, sealed: ReasoningState | undefined): boolean {
     this.#chars += text.length
-    if (this.#chars <= bounds.reasoningStateBytesMax) this.#text += text
-    if (!isClosed) return
+    const isWithinLimit = this.#chars <= bounds.reasoningStateBytesMax
+    if (isWithinLimit) this.#text += text
+    if (!isClosed) return true
     // A signature is valid for the whole text only, so text beyond the bound makes the state useless.
-    if (sealed !== undefined && this.#chars <= bounds.reasoningStateBytesMax) {
-      this.#sealed.push({ ...sealed, text: this.#text })
-    }
+    if (sealed !== undefined && isWithinLimit) this.#sealed.push({ ...sealed, text: this.#text })
     this.#text = ''
+    return sealed === undefined || isWithinLimit
   }
 
   take(): readonly ReasoningState[] {

@@ -3,8 +3,8 @@
 // Clients join the parts of a stream by their order alone, so parts that are open at the same time are written one after
 // the other: the first open part is written as it arrives, and the others wait. A call is written when it is complete.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
-import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import type { Answer, AnswerEvent, EventWriter, Finish, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
@@ -68,6 +68,7 @@ const CHUNK_START = 'data: {"candidates":['
 
 export function openEventWriter(request: AnswerTarget): EventWriter {
   const writer = new AnswerWriter(request)
+  const known = request.losses.codes.length
   // All chunks but the last end with the same text, which is serialized once.
   const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(CHUNK_START.length)
   const formatChunks = (chunks: readonly ChoiceChunk[]): string => {
@@ -82,7 +83,11 @@ export function openEventWriter(request: AnswerTarget): EventWriter {
       const endings = writer
         .choices()
         .map(choice => ({ ...buildCandidate(emptyChunk(choice)), ...buildEnding(choice) }))
-      return rest + formatEvent(writer.body(endings))
+      const body = writer.body(endings)
+      // The head has left, so that the header cannot have these losses.
+      const late = request.losses.codes.slice(known)
+      if (late.length > 0) for (const ending of endings) ending.finishMessage = `X-Weir-Loss: ${late.join(', ')}`
+      return rest + formatEvent(body)
     },
   }
 }
@@ -241,8 +246,8 @@ class AnswerWriter {
     const { choice, cited } = part
     if (event.kind === 'cite') {
       const { length } = choice.citations
-      if (length < citationsMax)
-        choice.citations.push({ citation: event.citation, cited, partIndex: choice.partsWritten })
+      if (length >= citationsMax) this.#request.losses.add('citations')
+      else choice.citations.push({ citation: event.citation, cited, partIndex: choice.partsWritten })
       return []
     }
     if (event.kind === 'delta') {
@@ -292,7 +297,7 @@ class AnswerWriter {
     if (part.logprobs.length > 0) part.logprobs = []
     const isThought = opening.part === 'reasoning'
     const sealed = isClosed ? part.sealed : undefined
-    if (isThought) part.choice.thoughts.add(text, isClosed, sealed)
+    if (isThought && !part.choice.thoughts.add(text, isClosed, sealed)) this.#request.losses.add('reasoning_state')
     if (sealed !== undefined) {
       return [{ text, ...(isThought && { thought: true }), thoughtSignature: packReasoningState(sealed) }]
     }

@@ -193,6 +193,8 @@ export interface ChoiceContents {
   readonly words: boolean
   /** It has a refusal. */
   readonly refused?: boolean
+  /** It has content that cannot be carried: a tool call that the caller should run, or something unknown. */
+  readonly lost?: 'call' | 'unknown' | undefined
 }
 
 const REASON_CHARS_MAX = 48
@@ -211,10 +213,13 @@ export function readChoiceEnd(
   const original = typeof reason === 'string' && reason !== '' ? { reason: reason.slice(0, REASON_CHARS_MAX) } : {}
   if (finish === 'stop' && has.calls) return { finish: 'calls' }
   if (finish === 'stop' && has.refused) return { finish: 'filtered' }
+  // The model waits for the result of a call that the caller does not get.
+  if (finish === 'stop' && has.lost === 'call') return { finish: 'other', ...original }
   if (finish === 'calls' && !has.calls) {
     // The only call may be the tool that stands for the answer's schema. Its arguments are then the answer.
     if (has.words && notes.schemaTool !== undefined) return { finish: 'stop' }
-    if (!has.words) return { finish: 'other', ...original }
+    // Some vendors give this reason without any call, and then the text is the answer. If a call is lost, it is not.
+    if (!has.words || has.lost !== undefined) return { finish: 'other', ...original }
     notes.losses.add(lossCode(original.reason))
     return { finish: 'stop' }
   }

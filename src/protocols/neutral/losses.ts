@@ -2,6 +2,7 @@
 // lower-case letters, digits, `_` and `.`.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 
 const LOSSES_MAX = 32
 const CODE_CHARS_MAX = 48
@@ -29,7 +30,7 @@ export class Losses {
   throwIfStrict(strict: boolean | undefined): void {
     if (!strict || this.codes.length === 0) return
     const codes = this.codes.join(', ')
-    throw new Refusal('translation_loses', codes, { hint: `Losses: ${codes}.` })
+    throw new Refusal('translation_loses', codes, { hint: hintOf('call_losses', { losses: codes }) })
   }
 
   /** Each code once, in the order of the first `add`. */

@@ -1,7 +1,7 @@
 // Merges the pieces of a stream into the object that a plain answer of the same upstream would have. Fields that the
 // gateway does not know are merged by the form of their values, so that none is lost.
 
-import { answerTooLarge } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 

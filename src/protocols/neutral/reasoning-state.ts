@@ -20,14 +20,17 @@ export interface ReasoningState {
   readonly id?: string
   /** The thoughts that belong to the state, if both are stored for a caller that sends neither back. */
   readonly text?: string
+  /** The length of these thoughts, if they were too long to be stored. */
+  readonly lostChars?: number
 }
 
 /** Each packed state starts with this: base64 of `weir1{`. No provider's own state does. */
 export const PACKED_PREFIX = 'd2VpcjF7'
 
 /** Returns base64, because some SDKs decode the field that carries the state. */
-export function packReasoningState({ origin, form, value, id, text }: ReasoningState): string {
-  return Buffer.from(`weir1${JSON.stringify({ o: origin, f: form, v: value, i: id, t: text })}`).toString('base64')
+export function packReasoningState({ origin, form, value, id, text, lostChars }: ReasoningState): string {
+  const packed = { o: origin, f: form, v: value, i: id, t: text, n: lostChars }
+  return Buffer.from(`weir1${JSON.stringify(packed)}`).toString('base64')
 }
 
 const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'thought', 'shown']
@@ -37,7 +40,7 @@ export function unpackReasoningState(text: unknown): ReasoningState | undefined 
   if (typeof text !== 'string' || !text.startsWith(PACKED_PREFIX)) return undefined
   try {
     const packed = parseNestedJson(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
-    const { o: origin, f: form, v: value, i: id, t: thoughts } = packed
+    const { o: origin, f: form, v: value, i: id, t: thoughts, n: lostChars } = packed
     if (!forms.includes(form) || typeof value !== 'string') return undefined
     return {
       form: form as ReasoningState['form'],
@@ -45,6 +48,7 @@ export function unpackReasoningState(text: unknown): ReasoningState | undefined 
       ...(typeof origin === 'string' && { origin }),
       ...(typeof id === 'string' && { id }),
       ...(typeof thoughts === 'string' && { text: thoughts }),
+      ...(typeof lostChars === 'number' && { lostChars }),
     }
   } catch {
     return undefined
@@ -57,4 +61,5 @@ interface Packed {
   readonly v?: unknown
   readonly i?: unknown
   readonly t?: unknown
+  readonly n?: unknown
 }

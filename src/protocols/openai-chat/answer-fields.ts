@@ -6,12 +6,15 @@ import { tableOf } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 
 export const answerFields: FieldTable = {
-  ...tableOf('read', 'id object created model choices usage service_tier citations search_results web_search error'),
+  ...tableOf('read', 'id object created model choices usage service_tier error'),
+  ...tableOf('read', 'citations search_results web_search search_info'),
   // Vendor fields that report failures, read in response.ts.
   ...tableOf('read', 'x_groq base_resp'),
   ...tableOf('moot', 'system_fingerprint provider time_info obfuscation request_id type'),
   ...tableOf('moot', 'prompt_filter_results content_filter_results'),
 }
+
+export const searchInfoFields: FieldTable = tableOf('read', 'search_results')
 
 export const choiceFields: FieldTable = {
   ...tableOf('read', 'index message delta finish_reason logprobs error stop_reason matched_stop'),
@@ -26,6 +29,14 @@ export const messageFields: FieldTable = {
 export const contentFields: FieldTable = tableOf('read', 'type text thinking refusal image_url')
 
 export const callFields: FieldTable = tableOf('read', 'index id type function custom extra_content')
+
+/** Whether everything that an object says is in fields that are not known here. Its `type` and ids say nothing alone. */
+export function isUnknown(json: Readonly<Record<string, unknown>>, known: FieldTable): boolean {
+  const filled = Object.keys(json).filter(name => !NAMING.has(name) && (json[name] ?? '') !== '')
+  return filled.length > 0 && filled.every(name => !Object.hasOwn(known, name))
+}
+
+const NAMING: ReadonlySet<string> = new Set(['type', 'id', 'index'])
 
 export const innerCallFields: FieldTable = tableOf('read', 'name arguments input description')
 

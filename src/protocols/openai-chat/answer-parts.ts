@@ -4,6 +4,7 @@ import { bounds } from '../../base/bounds.ts'
 import type { Finish } from '../neutral/answer.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
 import { writtenReasons } from '../neutral/finish-reasons.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerTarget } from '../protocol.ts'
@@ -54,20 +55,23 @@ export function writeMedia(part: MediaPart | NativePart, target: AnswerTarget): 
 export interface ChatStep {
   readonly callId?: string
   sealed?: ReasoningState | undefined
-  /** The thoughts that belong to the state. */
+  /** The thoughts that belong to the state. Only their start, if they are too long to be stored. */
   text?: string
+  /** Their length, if it is not that of `text`. */
+  chars?: number
 }
 
 /** How much text fits into the stored state of one call, which is packed in base64. */
 const STORED_TEXT_BYTES_MAX = Math.floor(bounds.reasoningStateBytesMax / 2)
 
 /** Stores the state of thoughts with the call after them, or else with the last call. */
-export function storeReasoningState(steps: readonly ChatStep[], { keep }: AnswerTarget): void {
+export function storeReasoningState(steps: readonly ChatStep[], { keep, losses }: AnswerTarget): void {
   if (keep === undefined) return
   const byCall: { readonly callId: string; readonly sealed: ReasoningState[] }[] = []
   let thoughts: ReasoningState[] = []
-  for (const { callId, sealed, text = '' } of steps) {
-    const own = sealed === undefined ? [] : [addThoughts(sealed, text)]
+  for (const step of steps) {
+    const { callId, sealed } = step
+    const own = sealed === undefined ? [] : [addThoughts(sealed, step, losses)]
     if (callId === undefined) thoughts.push(...own)
     else {
       byCall.push({ callId, sealed: [...thoughts, ...own] })
@@ -75,16 +79,31 @@ export function storeReasoningState(steps: readonly ChatStep[], { keep }: Answer
     }
   }
   byCall.at(-1)?.sealed.unshift(...thoughts)
-  for (const { callId, sealed } of byCall) if (sealed.length > 0) keep(callId, withinLimit(sealed))
+  for (const { callId, sealed } of byCall) if (sealed.length > 0) keep(callId, withinLimit(sealed, losses))
 }
 
 /** Adds the thoughts to their state. Most callers send neither back, and the provider wants both unchanged. */
-export const addThoughts = (sealed: ReasoningState, text: string): ReasoningState =>
-  text === '' || text.length > bounds.reasoningStateBytesMax ? sealed : { ...sealed, text }
+export function addThoughts(
+  sealed: ReasoningState,
+  { text = '', chars = text.length }: Pick<ChatStep, 'text' | 'chars'>,
+  losses: Losses,
+): ReasoningState {
+  if (text === '') return sealed
+  return chars > bounds.reasoningStateBytesMax ? withoutThoughts(sealed, chars, losses) : { ...sealed, text }
+}
 
-/** Drops the thoughts if they are too long, and keeps the state alone. */
-function withinLimit(sealed: readonly ReasoningState[]): readonly ReasoningState[] {
+/** Keeps the state alone. It can be used only if the caller sends the thoughts back. */
+function withoutThoughts(sealed: ReasoningState, lostChars: number, losses: Losses): ReasoningState {
+  losses.add('reasoning_state')
+  return { ...sealed, lostChars }
+}
+
+/** Drops the thoughts if they are too long. */
+function withinLimit(sealed: readonly ReasoningState[], losses: Losses): readonly ReasoningState[] {
   let bytes = 0
   for (const { text = '' } of sealed) bytes += Buffer.byteLength(text)
-  return bytes <= STORED_TEXT_BYTES_MAX ? sealed : sealed.map(({ text: _text, ...stateOnly }) => stateOnly)
+  if (bytes <= STORED_TEXT_BYTES_MAX) return sealed
+  return sealed.map(({ text, ...stateOnly }) =>
+    text === undefined ? stateOnly : withoutThoughts(stateOnly, text.length, losses),
+  )
 }

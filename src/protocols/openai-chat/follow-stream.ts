@@ -1,7 +1,7 @@
 // Follows a chat stream for a caller of the same dialect: collects it into a plain completion, or ends it in the middle.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
-import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'

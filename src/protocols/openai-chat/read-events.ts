@@ -22,7 +22,9 @@ import {
   contentFields,
   hasFilterResult,
   innerCallFields,
+  isUnknown,
   messageFields,
+  searchInfoFields,
 } from './answer-fields.ts'
 import { CITATIONS_MAX, readCitations } from './citations.ts'
 import { AnswerEventList } from './event-list.ts'
@@ -60,6 +62,7 @@ export class ChatEventReader implements EventReader {
     this.#sources.read(json)
     const { losses } = this.#source.notes
     addLostFields(json, answerFields, { path: '', losses })
+    if (isObject(json.search_info)) addLostFields(json.search_info, searchInfoFields, { path: 'search_info', losses })
     if (hasFilterResult(json)) losses.add('answer.content_filter_results')
     const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
     for (let position = 0; position < choices.length; position++) {
@@ -153,6 +156,7 @@ class ChoiceReader {
   #isRefused = false
   #hasWords = false
   #hasContent = false
+  #hasUnknownPart = false
 
   constructor(choice: number, shared: SharedState) {
     this.#choice = choice
@@ -213,7 +217,8 @@ class ChoiceReader {
 
   end(isCut: boolean): void {
     this.#close()
-    if (this.#earlyCitations.length > 0 || (!this.#sources.isEmpty && this.#cited.size === 0)) {
+    const isUncited = !this.#sources.isEmpty && this.#cited.size === 0
+    if (this.#earlyCitations.length > 0 || isUncited || this.#sources.isCut) {
       this.#source.notes.losses.add('citations')
     }
     if (this.#encrypted !== '') {
@@ -238,6 +243,7 @@ class ChoiceReader {
       const { type } = part
       const path = typeof type === 'string' && type !== '' ? `content.${type}` : 'content'
       addLostFields(part, contentFields, { path, losses: this.#source.notes.losses })
+      if (isUnknown(part, contentFields)) this.#hasUnknownPart = true
       for (const image of readImages([part])) {
         this.#close()
         this.#list.addWhole(this.#choice, image)
@@ -250,6 +256,7 @@ class ChoiceReader {
 
   #readCalls({ tool_calls: calls, function_call: legacy }: Json): void {
     const pieces: readonly unknown[] = Array.isArray(calls) ? calls : []
+    if (isObject(calls) || typeof calls === 'string') this.#calls.addUnknown(undefined)
     if (pieces.length === 0 && !isObject(legacy)) return
     this.#close()
     for (const piece of pieces) {
@@ -296,6 +303,7 @@ class ChoiceReader {
   /** Citations before any text wait for the text. Citations after a text has ended are lost. */
   #readAnnotations(annotations: unknown): void {
     const read = readCitations(annotations, this.#source.notes.losses)
+    if (read.length === 0) return
     const citations = read.map(citation => this.#toPartRange(citation))
     if (this.#openPart?.kind === 'text') return this.#sendCitations(citations)
     const room = CITATIONS_MAX - this.#earlyCitations.length
@@ -321,6 +329,7 @@ class ChoiceReader {
     if (this.#openPart === undefined) return
     const { kind, index } = this.#openPart
     if (kind === 'text' && !this.#sources.isEmpty) {
+      if (this.#markers.isCut) this.#source.notes.losses.add('citations')
       this.#sendCitations(citeSources(this.#sources.list(), this.#markers, this.#cited))
     }
     this.#openPart = undefined
@@ -335,7 +344,8 @@ class ChoiceReader {
   }
 
   #readEnd(): ChoiceEnd {
-    const has = { calls: !this.#calls.isEmpty, words: this.#hasWords, refused: this.#isRefused }
+    const lost = this.#calls.hasUnknown ? 'call' : this.#hasUnknownPart ? 'unknown' : undefined
+    const has = { calls: !this.#calls.isEmpty, words: this.#hasWords, refused: this.#isRefused, lost } as const
     const ended = readChoiceEnd('openai-chat', this.#finish, has, this.#source.notes)
     return ended.finish === 'stop' && this.#stopSequence !== undefined ? { finish: 'stop_sequence' } : ended
   }

@@ -145,10 +145,12 @@ class MessageReader {
     const { content } = message
     if (!Array.isArray(content)) {
       const texts = readContent(content, `${at}.content`, this.#reading) as TextPart[]
-      const citations = readCitations(message.annotations)
+      const citations = readCitations(message.annotations, this.#reading.lostFields)
       const cited = texts.map(text => ({ ...text, ...(citations.length > 0 && { citations }) }))
       return putBreakpointOnLast(cited, readCacheBreakpoint(message))
     }
+    // The annotations do not say which of the parts they belong to.
+    if (Array.isArray(message.annotations) && message.annotations.length > 0) this.#reading.lostFields.add('citations')
     const parts = content.map((part: unknown, index): ConversationPart => {
       if (isObject(part) && part.type === 'text') return readPart(part, `${at}.content[${index}]`, this.#reading)
       if (isObject(part) && part.type === 'refusal') {

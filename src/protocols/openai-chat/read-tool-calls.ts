@@ -6,6 +6,7 @@ import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { isObject, parseNestedJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import { callFields, isUnknown } from './answer-fields.ts'
 import type { AnswerEventList } from './event-list.ts'
 import { readCallSignature } from './reasoning-state.ts'
 
@@ -36,6 +37,7 @@ export class CallReader {
   readonly #calls: PartialCall[] = []
   readonly #byIndex = new Map<number, PartialCall>()
   readonly #byId = new Map<string, PartialCall>()
+  #hasUnknown = false
 
   /** `ids`: the ids of all calls of the answer. */
   constructor(choice: number, list: AnswerEventList, { source, ids }: { source: AnswerSource; ids: Set<string> }) {
@@ -49,21 +51,27 @@ export class CallReader {
     return this.#calls.every(call => call.name === '')
   }
 
-  /** Some calls have an unknown type, and are lost. */
+  /** Some calls have an unknown form, and are lost. */
   get hasUnknown(): boolean {
-    return this.#calls.some(call => call.name === '')
+    return this.#hasUnknown || this.#calls.some(call => call.name === '')
+  }
+
+  /** Notes a call without anything that is known here. */
+  addUnknown(type: unknown): void {
+    this.#hasUnknown = true
+    this.#source.notes.losses.add(textOf(type) === '' ? 'tool_calls' : `tool_calls.${textOf(type)}`)
   }
 
   /** Reads a piece of a call, or a whole call. */
   addPiece(piece: unknown): void {
-    if (!isObject(piece)) return
+    if (!isObject(piece)) return piece === null ? undefined : this.addUnknown(undefined)
     const isCustom = isCustomPiece(piece)
     const given = isCustom ? piece.custom : piece.function
     const inner = isObject(given) ? given : {}
     const name = textOf(inner.name)
     const text = argumentsOf(isCustom ? inner.input : inner.arguments)
     const call = this.#find(piece, name, text)
-    if (call === undefined) return
+    if (call === undefined) return isUnknown(piece, callFields) ? this.addUnknown(piece.type) : undefined
     call.custom ||= isCustom
     call.type ||= textOf(piece.type)
     call.sealed ??= this.#readSignature(piece.extra_content)

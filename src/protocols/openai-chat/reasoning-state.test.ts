@@ -37,13 +37,13 @@ function writeAnswer(
   answerParts: readonly AnswerPart[],
   codec: Codec,
   stream: boolean,
-): { message: Message; stored: StoredState } {
+): { message: Message; stored: StoredState; losses: readonly string[] } {
   const answer: Answer = { choices: [{ parts: answerParts, finish: 'calls' }] }
   const stored = new Map<string, readonly string[]>()
   const target = askOf({ keep: (id, sealed) => void stored.set(id, sealed.map(packReasoningState)) })
   if (!stream) {
     const json = JSON.parse(codec.writeWholeAnswer(answer, target)) as { choices: { message: Message }[] }
-    return { message: json.choices[0]!.message, stored }
+    return { message: json.choices[0]!.message, stored, losses: target.losses.codes }
   }
   const writer = codec.openEventWriter(target)
   const text =
@@ -58,7 +58,8 @@ function writeAnswer(
   const calls = ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } }))
   const [thoughts, state] = [joined('reasoning_content'), joined('encrypted_content')]
   const message = { role: 'assistant', content: joined('content'), tool_calls: calls, reasoning_content: thoughts }
-  return { message: state === '' ? message : { ...message, encrypted_content: state }, stored }
+  const { codes } = target.losses
+  return { message: state === '' ? message : { ...message, encrypted_content: state }, stored, losses: codes }
 }
 
 type Codec = ReturnType<typeof buildCodec>
@@ -93,9 +94,38 @@ describe.each(rows)('%s, streamed: %p', (dialect, stream) => {
     expect<readonly unknown[]>(restored).toEqual(parts)
   })
 
-  test('thoughts that are too long are not stored, but their state is', () => {
+  // Beyond the first limit a text is not even collected.
+  test.each([bounds.reasoningStateBytesMax / 2 + 1, 3 * bounds.reasoningStateBytesMax])(
+    'of thoughts that are too long (%p), a signature returns only with the same thoughts',
+    length => {
+      const long = 'x'.repeat(length)
+      const pieces = [thinkingPart(long, 'S1'), call('a'), call('b')]
+      const { message, stored, losses } = writeAnswer(pieces, codec, stream)
+      expect(losses).toEqual(['reasoning_state'])
+      const [state] = stored.get('a')!.map(unpackReasoningState)
+      expect(state).toEqual({ form: 'signature', value: 'S1', origin: 'o', lostChars: length })
+      const kept = without(message, 'encrypted_content')
+      expect<readonly unknown[]>(readBack(kept, stored, codec)).toEqual(pieces)
+      const others = [without(kept, 'reasoning_content'), { ...kept, reasoning_content: long.slice(1) }]
+      for (const other of others) {
+        expect(readBack(other, stored, codec).filter(part => 'sealed' in part)).toEqual([])
+      }
+    },
+  )
+
+  test('a signature of thoughts without text returns', () => {
+    const omitted = [thinkingPart('', 'S1'), call('a'), call('b')]
+    const { message, stored, losses } = writeAnswer(omitted, codec, stream)
+    expect(losses).toEqual([])
+    expect<readonly unknown[]>(readBack(message, stored, codec)).toEqual(omitted)
+  })
+
+  test('encrypted thoughts need no text', () => {
     const long = 'x'.repeat(bounds.reasoningStateBytesMax)
-    const { stored } = writeAnswer([thinkingPart(long, 'S1'), call('a')], codec, stream)
-    expect(stored.get('a')!.map(unpackReasoningState)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])
+    const sealed = { form: 'encrypted', value: 'E1', origin: 'o' } as const
+    const encrypted: AnswerPart = { kind: 'reasoning', text: long, sealed }
+    const { message, stored } = writeAnswer([encrypted, call('a'), call('b')], codec, stream)
+    const restored = readBack(without(message, 'reasoning_content', 'encrypted_content'), stored, codec)
+    expect<unknown>(restored[0]).toEqual({ ...encrypted, text: '' })
   })
 })

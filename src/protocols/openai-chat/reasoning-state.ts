@@ -108,17 +108,25 @@ export function restoreReasoning(
   // If the stored state includes the text of the thoughts, the text in the message is a repetition.
   const hasText = [...front, ...later].some(each => each.text !== undefined)
   const visible: ReasoningPart[] = text === '' || hasText ? [] : [{ kind: 'reasoning', text }]
-  const sealed = front.map(toReasoningPart)
-  const isSinglePair = visible.length > 0 && front.length === 1 && front[0]!.form !== 'redacted' && later.length === 0
-  const thoughts = isSinglePair ? [{ ...sealed[0]!, text }] : [...visible, ...sealed]
+  const isSinglePair = visible.length > 0 && front.length === 1 && later.length === 0 && belongsTo(front[0]!, text)
+  const thoughts = isSinglePair
+    ? [{ ...toReasoningPart(front[0]!), text }]
+    : [...visible, ...front.filter(isUsable).map(toReasoningPart)]
   const rest = steps.flatMap(({ call, thoughts: before }, index): ConversationPart[] => {
     if (index === 0) return [call]
-    return [...before.map(toReasoningPart), call]
+    return [...before.filter(isUsable).map(toReasoningPart), call]
   })
   return [...thoughts, ...content, ...rest]
 }
 
-const toReasoningPart = ({ text = '', ...sealed }: ReasoningState): ReasoningPart => ({
+/** Whether a state belongs to these thoughts of the message. */
+const belongsTo = ({ form, lostChars }: ReasoningState, text: string): boolean =>
+  form !== 'redacted' && (lostChars ?? text.length) === text.length
+
+/** The provider refuses a signature without the thoughts that it signs. A signature of empty thoughts is complete. */
+const isUsable = ({ form, lostChars }: ReasoningState): boolean => form !== 'signature' || lostChars === undefined
+
+const toReasoningPart = ({ text = '', lostChars: _lost, ...sealed }: ReasoningState): ReasoningPart => ({
   kind: 'reasoning',
   text,
   sealed,

@@ -1,5 +1,6 @@
 // Reads sources that a vendor lists beside the message: `citations` and `search_results` of Perplexity and others,
-// `web_search` of Zhipu. The text refers to them by markers such as `[1]`.
+// `web_search` of Zhipu, `search_info.search_results` of DashScope and Hunyuan. The text refers to them by markers such
+// as `[1]` and `[ref_1]`.
 
 import type { Citation } from '../neutral/conversation.ts'
 import { isObject } from '../request/json-body.ts'
@@ -26,13 +27,24 @@ const text = (...values: readonly unknown[]): string | undefined =>
 export class AnswerSources {
   #citations: readonly unknown[] = []
   #results: readonly unknown[] = []
+  #isCut = false
 
   /** `json` is the whole answer, a chunk of it, or a message. */
-  read({ citations, search_results: results, web_search: searched }: Json): void {
-    if (Array.isArray(citations) && citations.length > 0) this.#citations = citations.slice(0, SOURCES_MAX)
-    for (const found of [results, searched]) {
-      if (Array.isArray(found) && found.length > 0) this.#results = found.slice(0, SOURCES_MAX)
+  read({ citations, search_results: results, web_search: searched, search_info: info }: Json): void {
+    if (Array.isArray(citations) && citations.length > 0) this.#citations = this.#withinLimit(citations)
+    for (const found of [results, searched, isObject(info) ? info.search_results : undefined]) {
+      if (Array.isArray(found) && found.length > 0) this.#results = this.#withinLimit(found)
     }
+  }
+
+  #withinLimit(list: readonly unknown[]): readonly unknown[] {
+    if (list.length > SOURCES_MAX) this.#isCut = true
+    return list.slice(0, SOURCES_MAX)
+  }
+
+  /** There were more sources than the limit. */
+  get isCut(): boolean {
+    return this.#isCut
   }
 
   get isEmpty(): boolean {
@@ -56,8 +68,9 @@ function sourceOf(value: unknown, index: number): Source | undefined {
   const url = text(value.url, value.link)
   if (url === undefined) return undefined
   const [title, citedText] = [text(value.title, value.name), text(value.snippet, value.content)]
+  const number = Number.isSafeInteger(value.index) ? (value.index as number) : index + 1
   return {
-    marker: text(value.refer) ?? String(index + 1),
+    marker: text(value.refer) ?? String(number),
     url,
     ...(title !== undefined && { title }),
     ...(citedText !== undefined && { citedText }),
@@ -82,7 +95,8 @@ export class SourceMarkers {
     const offset = this.#length - this.#tail.length
     this.#length += piece.length
     for (const { 0: whole, 1: name, index } of joined.includes(']') ? joined.matchAll(MARKER) : []) {
-      if (this.#count++ >= MARKERS_MAX) break
+      if (this.isCut) break
+      this.#count++
       const range = { start: offset + index, end: offset + index + whole.length }
       const known = this.#ranges.get(name!)
       if (known === undefined) this.#ranges.set(name!, [range])
@@ -91,6 +105,11 @@ export class SourceMarkers {
     const open = joined.lastIndexOf('[')
     const isUnfinished = open >= 0 && joined.length - open < MARKER_CHARS_MAX && !joined.includes(']', open)
     this.#tail = isUnfinished ? joined.slice(open) : ''
+  }
+
+  /** There may be more markers than the limit. */
+  get isCut(): boolean {
+    return this.#count >= MARKERS_MAX
   }
 
   find(name: string): readonly Range[] {
@@ -108,7 +127,7 @@ export function citeSources(
 ): readonly Citation[] {
   const citations: Citation[] = []
   for (const { marker, ...source } of sources) {
-    const ranges = markers.find(marker)
+    const ranges = [...markers.find(marker), ...markers.find(`ref_${marker}`)]
     if (ranges.length === 0 && cited.has(source.url)) continue
     cited.add(source.url)
     if (ranges.length === 0) citations.push(source)

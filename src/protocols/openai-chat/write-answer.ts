@@ -3,6 +3,7 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../neutral/answer.ts'
 import type { CallPart } from '../neutral/conversation.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
+import type { Losses } from '../neutral/losses.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import type { ChatStep } from './answer-parts.ts'
@@ -58,7 +59,7 @@ function writeChoice(choice: AnswerChoice, index: number, target: AnswerTarget, 
       role: 'assistant',
       content: hasNoText ? null : content,
       ...(flavour.hasOpenaiAdditions && { refusal }),
-      ...writeThoughts(parts, flavour),
+      ...writeThoughts(parts, flavour, target.losses),
       ...writeAnnotations(parts, target),
       ...(calls.length > 0 && writeCalls(calls, target, legacy)),
       ...writeMediaFields(parts, target),
@@ -73,14 +74,14 @@ function stepOf(part: AnswerPart): ChatStep[] {
   return part.kind === 'reasoning' && part.sealed !== undefined ? [{ sealed: part.sealed, text: part.text }] : []
 }
 
-function writeThoughts(parts: readonly AnswerPart[], { carriesReasoningState }: ChatFlavour): object {
+function writeThoughts(parts: readonly AnswerPart[], { carriesReasoningState }: ChatFlavour, losses: Losses): object {
   const thoughts = parts.filter(part => part.kind === 'reasoning')
   const text = thoughts
     .map(part => part.text)
     .filter(part => part !== '')
     .join('\n\n')
   const sealed = carriesReasoningState ? thoughts.filter(part => part.sealed !== undefined) : []
-  const states = sealed.map(part => addThoughts(part.sealed!, part.text))
+  const states = sealed.map(part => addThoughts(part.sealed!, part, losses))
   const encrypted = states.map((state, index) => writeReasoningState(state, index === 0)).join('')
   return { ...(text !== '' && { reasoning_content: text }), ...(encrypted !== '' && { encrypted_content: encrypted }) }
 }

@@ -62,9 +62,12 @@ type PartEvent = EventOf<'delta'> | EventOf<'cite'> | EventOf<'close'>
 
 type EventOf<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: Kind }
 
-/** Thoughts that are too long are not stored, so they need not be buffered further. */
-const appendWithinLimit = (held: string, more: string): string =>
-  held.length > bounds.reasoningStateBytesMax ? held : held + more
+/** Adds to the thoughts of a step. Thoughts that are too long are not stored, so they need not be buffered further. */
+function addToStep(step: ChatStep, more: string): void {
+  const { text = '', chars = 0 } = step
+  step.chars = chars + more.length
+  if (text.length <= bounds.reasoningStateBytesMax) step.text = text + more
+}
 
 export class ChatEventWriter implements EventWriter {
   readonly #target: AnswerTarget
@@ -252,7 +255,7 @@ export class ChatEventWriter implements EventWriter {
         choice.hasRefusal = true
         return this.#textChunk(choice, 'refusal', text)
       case 'reasoning': {
-        if (part.step !== undefined) part.step.text = appendWithinLimit(part.step.text ?? '', text)
+        if (part.step !== undefined) addToStep(part.step, text)
         const between = isFirst && choice.hasThoughts ? '\n\n' : ''
         choice.hasThoughts = true
         return this.#textChunk(choice, 'reasoning_content', between + text)
@@ -288,7 +291,7 @@ export class ChatEventWriter implements EventWriter {
     if (step !== undefined && sealed !== undefined) step.sealed = sealed
     if (opening.part === 'call') return this.#closeCall(part, isCut)
     if (opening.part !== 'reasoning' || sealed === undefined || !this.#flavour.carriesReasoningState) return ''
-    const packed = addThoughts(sealed, step?.text ?? '')
+    const packed = addThoughts(sealed, step ?? {}, this.#target.losses)
     return this.#chunk(choice, { encrypted_content: writeReasoningState(packed, choice.states++ === 0) })
   }
 

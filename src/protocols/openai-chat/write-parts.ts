@@ -1,6 +1,7 @@
 // Writes parts of a neutral conversation as the content of a chat message.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
@@ -51,7 +52,7 @@ export function writeContent(parts: readonly (TextPart | MediaPart)[], writing: 
 }
 
 function refuseSource(kind: string, form: string): Refusal {
-  return new Refusal('field_invalid', kind, { hint: `This model does not accept ${kind} ${form}.` })
+  return new Refusal('field_invalid', kind, { hint: hintOf('call_source', { kind, form }) })
 }
 
 function urlOf({ kind, source }: MediaPart): string {

@@ -16,12 +16,11 @@ import { invalid, missing } from '../request/checks.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { getAudioSeconds } from '../request/large-form.ts'
+import { TRANSCRIBED_TOKENS_PER_SECOND } from '../usage/media-bytes.ts'
 import { readInputOutputUsage, readSeconds } from '../usage/passthrough-usage.ts'
 
 /** Bytes of text in one second of fast speech. */
 const SECOND_TEXT_BYTES = 20
-/** Tokens of one second of audio. */
-const TOKENS_PER_SECOND = 10
 
 export const transcription: Protocol = {
   name: 'openai-transcription',
@@ -45,7 +44,7 @@ export const transcription: Protocol = {
       textOnly: false,
       units: { seconds },
       secondTextBytes: SECOND_TEXT_BYTES,
-      inputBytes: seconds * TOKENS_PER_SECOND * 4,
+      inputBytes: Buffer.byteLength(`${call.json.prompt ?? ''}`) + seconds * TRANSCRIBED_TOKENS_PER_SECOND * 4,
     }
   },
   writeCall: writeFormModel,

@@ -1,21 +1,29 @@
 // Reads and writes citations, which are annotations in this dialect.
 
 import type { Citation } from '../neutral/conversation.ts'
+import type { FieldTable, LossPath } from '../request/fields.ts'
+import { findLostFields, tableOf } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256
 
+const annotationFields: FieldTable = {
+  ...tableOf('read', 'type url title filename file_id start_index end_index'),
+  ...tableOf('moot', 'index container_id'),
+}
+
 /** Annotations that cite nothing are losses. */
-export function readCitations(annotations: unknown, losses: { add(code: string): void }): readonly Citation[] {
+export function readCitations(annotations: unknown, losses: LossPath['losses']): readonly Citation[] {
   if (!Array.isArray(annotations)) return []
-  const citations = annotations.slice(0, CITATIONS_MAX).flatMap(annotation => readCitation(annotation) ?? [])
+  const citations = annotations.slice(0, CITATIONS_MAX).flatMap(annotation => readCitation(annotation, losses) ?? [])
   if (citations.length < annotations.length) losses.add('citations')
   return citations
 }
 
-export function readCitation(annotation: unknown): Citation | undefined {
+export function readCitation(annotation: unknown, losses: LossPath['losses']): Citation | undefined {
   if (!isObject(annotation)) return undefined
+  for (const path of findLostFields(annotation, annotationFields, 'citations')) losses.add(path)
   const { url, start_index: start, end_index: end } = annotation
   // A cited file has its name as title, or its id if it has no name.
   const title = annotation.title ?? annotation.filename ?? annotation.file_id

@@ -2,8 +2,8 @@
 // middle. Clients are strict: the end must close each open part and item, at its own index and with the next sequence
 // number, and repeat the whole output.
 
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
-import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import type { MutableJson } from '../neutral/merge-pieces.ts'

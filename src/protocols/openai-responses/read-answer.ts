@@ -35,11 +35,7 @@ export function readWholeAnswer(json: unknown, from: ResponsesAnswerContext): An
     choices: [
       {
         parts,
-        ...readEnd(
-          json,
-          parts.map(({ kind }) => kind),
-          from,
-        ),
+        ...readEnd(json, { kinds: parts.map(({ kind }) => kind), hasLostCall: hasLostCall(output) }, from),
       },
     ],
     ...(usage !== undefined && usage !== 'nonsense' && { usage }),
@@ -60,14 +56,39 @@ export function readHead({ id, model, created_at: createdS }: Json): Pick<Answer
 /** Derives the finish reason from the status, the details of an incomplete response, and its content. */
 export function readEnd(
   response: Json,
-  kinds: readonly AnswerPart['kind'][],
+  { kinds, hasLostCall: isLost }: ResponseContents,
   { source }: ResponsesAnswerContext,
 ): ChoiceEnd {
   const { status, incomplete_details: details } = response
   const reason = status === 'incomplete' && isObject(details) ? details.reason : undefined
   const fullReason = typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
-  const has = { calls: kinds.includes('call'), words: kinds.includes('text'), refused: kinds.includes('refusal') }
+  const isUnknown = kinds.includes('native')
+  const lost = source.notes.isNative ? undefined : isLost ? 'call' : isUnknown ? 'unknown' : undefined
+  const [calls, words] = [kinds.includes('call'), kinds.includes('text')]
+  const has = { calls, words, refused: kinds.includes('refusal'), lost } as const
   return readChoiceEnd('openai-responses', fullReason, has, source.notes)
+}
+
+interface ResponseContents {
+  readonly kinds: readonly AnswerPart['kind'][]
+  readonly hasLostCall: boolean
+}
+
+/** Whether the model waits for the result of a call that only this dialect has. Results of the provider are items, too. */
+export function hasLostCall(output: readonly unknown[]): boolean {
+  const waiting = new Set<unknown>()
+  for (const item of output) {
+    if (!isObject(item) || typeof item.type !== 'string') continue
+    const { type, call_id: callId } = item
+    if (type.endsWith('_output')) waiting.delete(callId)
+    else if (isLostCall(item, type)) waiting.add(callId)
+  }
+  return waiting.size > 0
+}
+
+function isLostCall({ call_id: callId, name, status }: Json, type: string): boolean {
+  if (type === 'function_call' || type === 'custom_tool_call') return textOf(name) === '' && status !== 'incomplete'
+  return type === 'mcp_approval_request' || (typeof callId === 'string' && callId !== '')
 }
 
 function readOutputItem(item: unknown, from: ResponsesAnswerContext): readonly AnswerPart[] {

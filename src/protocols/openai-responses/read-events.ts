@@ -2,7 +2,7 @@
 // because some servers change the ids from event to event. Some servers also leave out events that start or end an item
 // or a part.
 
-import { answerTooLarge } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { AnswerEvent, AnswerPart, EventReader, PartOpening } from '../neutral/answer.ts'
 import { isWholeObject } from '../neutral/cut-call.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
@@ -13,6 +13,7 @@ import { readCitation, readCitations } from './citations.ts'
 import type { OutputCallHead, ResponsesAnswerContext } from './read-answer.ts'
 import {
   buildUnknownPart,
+  hasLostCall,
   isTextType,
   readCallHead,
   readEnd,
@@ -58,6 +59,8 @@ class Reader implements EventReader {
   readonly #context: ResponsesAnswerContext
   readonly #items = new Map<number, Item>()
   readonly #kinds = new Set<AnswerPart['kind']>()
+  /** Items that only this dialect has. */
+  readonly #others: Json[] = []
   #events: AnswerEvent[] = []
   #started = false
   #finished = false
@@ -244,7 +247,7 @@ class Reader implements EventReader {
 
   #addCitation(event: Json, key: string): void {
     const part = this.#item(event).parts.get(key)
-    const citation = readCitation(event.annotation)
+    const citation = readCitation(event.annotation, this.#context.source.notes.losses)
     if (part === undefined || part.closed || citation === undefined) {
       return this.#context.source.notes.losses.add('citations')
     }
@@ -296,6 +299,7 @@ class Reader implements EventReader {
     else if (isCall(json.type) && (item.parts.has('call') || textOf(json.name) !== '')) this.#callDone(item, json)
     else if (typeof json.type === 'string') {
       const part = readOtherItem(json, json.type, this.#context)
+      if (part.kind === 'native') this.#others.push(json)
       this.#kinds.add(part.kind)
       this.#events.push({ kind: 'whole', index: this.#nextIndex++, choice: 0, part })
     }
@@ -363,7 +367,8 @@ class Reader implements EventReader {
 
   #finish(response: Json): void {
     this.#finished = true
-    this.#events.push({ kind: 'finish', choice: 0, ...readEnd(response, [...this.#kinds], this.#context) })
+    const has = { kinds: [...this.#kinds], hasLostCall: hasLostCall(this.#others) }
+    this.#events.push({ kind: 'finish', choice: 0, ...readEnd(response, has, this.#context) })
   }
 }
 

@@ -8,6 +8,7 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { answerTargetOf } from '../../../test/support/responses-wire.ts'
 import { buildErrorReply, Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Answer, AnswerPart, Finish } from '../neutral/answer.ts'
 import { toEvents } from '../neutral/answer-collector.ts'
 import { protocols } from '../protocols.ts'
@@ -45,7 +46,7 @@ const cases: Readonly<Record<string, Answer>> = {
 }
 
 const errors = {
-  'error-400': new Refusal('field_invalid', 'x', { param: 'n', hint: 'It is n.' }),
+  'error-400': new Refusal('field_invalid', 'x', { param: 'n', hint: hintOf('call_previous_is', { status: 'n' }) }),
   'error-401': new Refusal('key_invalid', 'x'),
   'error-404': new Refusal('model_unknown', 'x'),
   'error-429': new Refusal('qpm_exceeded', 'x'),

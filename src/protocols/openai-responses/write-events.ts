@@ -3,7 +3,7 @@
 //
 // The output is kept for the last event: as text while a part is open, then as the JSON of its item.
 
-import { answerTooLarge } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/answer-too-large.ts'
 import type { AnswerEvent, CallOpening, EventWriter, Finish, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { BufferedText } from '../neutral/buffered-text.ts'
 import type { Citation } from '../neutral/conversation.ts'

@@ -1,6 +1,8 @@
 // Checks of request bodies that all dialects share, and the refusals for fields that fail them.
 
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
 
@@ -119,6 +121,6 @@ export const invalid = (field: string, says: string): Refusal =>
   new Refusal('field_invalid', field, describeField(field, says))
 
 /** The field that an error is about, as `param` for dialects that have it, and as a sentence. */
-export function describeField(param: string, says = 'is required'): { param: string; hint: string } {
-  return { param, hint: `"${param}" ${says}.` }
+export function describeField(param: string, says = 'is required'): { param: string; hint: Hint } {
+  return { param, hint: hintOf('call_field', { name: param, says }) }
 }

@@ -1,5 +1,6 @@
-// Identifies a conversation by how it starts, for affinity: all turns of a conversation start the same, so they can go
-// to the channel whose provider has their prompt in a cache. Also reads for how long a prompt should be cached.
+// Identifies a conversation by how it starts: all turns of a conversation start the same. Affinity sends them to the channel
+// whose provider has their prompt in a cache, and records name the conversation. Also reads for how long a prompt should be
+// cached.
 
 import { MINUTE_MS } from '../../base/time.ts'
 import { isObject } from './json-body.ts'

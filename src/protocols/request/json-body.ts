@@ -4,6 +4,8 @@
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { FieldSpan, ObjectScan, ScanBounds, ScanCounts, ScanProblem } from '../../base/text/json-bytes.ts'
 import {
   countFields,
@@ -156,28 +158,31 @@ const ambiguous = new WeakSet<object>()
 /** Whether an object in this body has two fields with one name. */
 export const hasDuplicates = (json: JsonObject['json']): boolean => ambiguous.has(json)
 
-const hintOf: Partial<Record<ErrorCode, string>> = {
-  json_too_deep: `The limit is ${bounds.jsonDepthMax} levels.`,
-  json_too_many:
-    `The limits are ${bounds.jsonValuesMax} values, ${bounds.jsonContainersMax} of them lists or objects, ` +
-    `and ${bounds.jsonNamesMax} different field names of ${bounds.jsonNameBytesMax} bytes each.`,
+const boundHints: Partial<Record<ErrorCode, Hint>> = {
+  json_too_deep: hintOf('call_depth', { max: bounds.jsonDepthMax }),
+  json_too_many: hintOf('call_values', {
+    values: bounds.jsonValuesMax,
+    containers: bounds.jsonContainersMax,
+    names: bounds.jsonNamesMax,
+    bytes: bounds.jsonNameBytesMax,
+  }),
 }
 
 export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
   const found = parsedBodies.get(body) ?? parseBody(body)
   if ('code' in found) {
-    const hint = hintOf[found.code]
+    const hint = boundHints[found.code]
     throw new Refusal(found.code, found.detail, hint === undefined ? {} : { hint })
   }
   const duplicate = findDuplicate(found.duplicates, readFields) ?? findCaseDuplicate(found.fields, readFields)
   if (duplicate !== undefined) {
     throw new Refusal('field_duplicate', duplicate, {
       param: duplicate,
-      hint: `"${duplicate}" must not occur more than once.`,
+      hint: hintOf('call_field_once', { name: duplicate }),
     })
   }
   if (found.droppedField !== undefined) {
-    const hint = `An object has two fields with the same name: "${found.droppedField}", or a field that contains it.`
+    const hint = hintOf('call_names_twice', { name: found.droppedField })
     throw new Refusal('field_duplicate', 'in an object', { param: found.droppedField.slice(0, 64), hint })
   }
   if (found.hasDuplicates) ambiguous.add(found.json)

@@ -58,13 +58,20 @@ const bodyOf = (bytes: number): Buffer =>
 
 const SCHED_IDLE = 5
 
-/** The threads of this process that run only while the core is idle. */
-const idleThreads = (): readonly string[] =>
-  readdirSync('/proc/self/task').filter(thread => {
+/** The scheduling policy of a thread; undefined if the thread has ended meanwhile. */
+function policyOf(thread: string): number | undefined {
+  try {
     // The name of a thread, in parentheses, may contain spaces.
     const fields = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(') ')[1]!.split(' ')
-    return Number(fields[38]) === SCHED_IDLE
-  })
+    return Number(fields[38])
+  } catch {
+    return undefined
+  }
+}
+
+/** The threads of this process that run only while the core is idle. */
+const idleThreads = (): readonly string[] =>
+  readdirSync('/proc/self/task').filter(thread => policyOf(thread) === SCHED_IDLE)
 
 const listOf = (count: number): Buffer =>
   Buffer.from(Uint8Array.from(Buffer.from(`{"x":[${'{},'.repeat(count)}0]}`)).buffer)

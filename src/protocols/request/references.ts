@@ -21,6 +21,7 @@ export type ReferenceKind =
   | 'other'
   | 'prompt'
   | 'response'
+  | 'session'
   | 'skill'
   | 'task'
   | 'thread'
@@ -33,7 +34,7 @@ export interface Reference {
   readonly id: string
   /** The steps to the field. `pathText` writes them as `input[0].content[1].file_id`. */
   readonly path: readonly (string | number)[]
-  /** The host of a public URL. Such a URL is a reference only if it is the upstream's own host. */
+  /** The host of a URL. If it is there, the URL is a reference only if it is the upstream's own host. */
   readonly host?: string
   /** Only an upstream of the caller's dialect that stores responses reads this reference. */
   readonly isOptional?: true
@@ -149,6 +150,7 @@ export const referenceFields: readonly ReferenceField[] = [
     where: 'Chat `audio.voice.id`, speech `voice.id`: custom voices; a text that starts with `speech:`',
     read: voices,
   },
+  { kind: 'voice', fields: ['voice_id', 'voice_ids'], where: 'the id of a voice, in any object', read: texts },
   {
     kind: 'item',
     fields: ['approval_request_id'],
@@ -185,6 +187,12 @@ export const referenceFields: readonly ReferenceField[] = [
     read: textOrId,
   },
   {
+    kind: 'session',
+    fields: ['session_id', 'session_ids'],
+    where: 'the id of a session, in any object; a label at providers with `can.labelsSessions` (OpenRouter)',
+    read: texts,
+  },
+  {
     kind: 'data source',
     fields: ['data_sources', 'retrieval', 'external_api', 'semantic_retriever', 'rag_corpora', 'rag_resources'],
     where: 'Azure `data_sources`, Vertex `tools[].retrieval`: searched with the credential of the channel',
@@ -194,10 +202,11 @@ export const referenceFields: readonly ReferenceField[] = [
     kind: 'other',
     fields: words(
       'agent_id assistant_id asset assets asset_id asset_ids batch_id bot_id cache_id context_cache_id corpus_id ' +
-        'corpora_id data_store datastore datastore_id dataset_id document_id document_ids index_id index_ids ' +
-        'interaction_id knowledge_base_id knowledge_base_ids knowledge_id knowledge_ids library_id library_ids ' +
-        'memory_id memory_ids memory_store_id memory_store_ids prompt_template_name rag_corpus rag_file_ids ' +
-        'response_template_name store_id store_ids tunnel_id upload_id',
+        'corpora_id data_store datastore datastore_id dataset_id document_id document_ids generation_id ' +
+        'generation_ids image_id image_ids index_id index_ids interaction_id knowledge_base_id knowledge_base_ids ' +
+        'knowledge_id knowledge_ids library_id library_ids memory_id memory_ids memory_store_id memory_store_ids ' +
+        'prompt_template_name rag_corpus rag_file_ids response_template_name store_id store_ids style_id style_ids ' +
+        'tunnel_id upload_id video_id video_ids',
     ),
     where: 'fields of other providers, in any object',
     read: texts,
@@ -211,8 +220,8 @@ const byName: ReadonlyMap<string, ReferenceField> = new Map(
 /** Names of fields whose texts may be URLs with a provider's own scheme, such as `asset://` and `gs://`. */
 const HOLDS_ADDRESS = /(?:ur[il]|image|video|audio|media|mask|frame)s?$/
 const SCHEME = /^([a-z][a-z0-9+.-]{0,30}):/i
-const OPEN_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'data'])
-const OPEN_ADDRESS = /^(?:https?|data):/i
+/** Most media are data URLs, which may have megabytes. */
+const DATA_URL = /^data:/i
 /** The id of a file anywhere in a text. Qwen replaces it by the content of the file. */
 const FILE_IN_TEXT = /fileid:\/\/([\w.-]{1,256})/gi
 /** Names of fields for media, and of objects that contain the URL of media. */
@@ -230,9 +239,9 @@ const LINE_BREAKS = /[\t\r\n]+/g
 const ID_CHARS_MAX = 4_096
 
 /** Returns the start of a text without leading invisible characters. */
-function startOf(text: string): string {
+function startOf(text: string, charsMax = ID_CHARS_MAX): string {
   const first = text.charCodeAt(0)
-  const head = text.slice(0, ID_CHARS_MAX)
+  const head = text.slice(0, charsMax)
   return first > 0x20 && first < 0x7f ? head : head.replace(UNSEEN, '')
 }
 
@@ -305,7 +314,7 @@ function readName(name: string): FieldName {
     plain,
     row: byName.get(plain),
     holdsAddress: HOLDS_ADDRESS.test(plain) && plain !== 'fileuri',
-    holdsMedia: HOLDS_MEDIA.test(plain),
+    holdsMedia: HOLDS_MEDIA.test(plain) && plain !== 'fileuri',
     holdsText: TEXT_FIELDS.has(plain),
     holdsCallerData: words.length === 1 && CALLER_DATA.has(plain),
   }
@@ -325,22 +334,70 @@ export function isSearchedName(name: string): boolean {
 /** Item ids that the gateway created. No upstream knows them. */
 export const GATEWAY_ITEM_ID = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
 
-/** Hosts whose URLs an upstream may read with its own credential, and one of them that is public. */
+/** Hosts whose URLs Google may read with the credential of the call if `fileUri` has them, and a public one. */
 const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
 const PUBLIC_HOST = 'storage.googleapis.com'
+/**
+ * Hosts of Google's model APIs, also regional ones, and of buckets that need a login. Nothing there is public, so a URL
+ * with such a host stands for a stored file in every field.
+ */
+const STORING_HOST =
+  /(?:^|[.-])(?:generativelanguage|aiplatform)(?:[.-][a-z0-9.-]+)?\.googleapis\.com$|(?:^|\.)storage(?:\.mtls)?\.cloud\.google\.com$/
+/** Parts of these names, for URLs that servers may understand in different ways. */
+const STORING_NAME = /generativelanguage|aiplatform|storage(?:\.mtls)?\.cloud\.google/
 /** The path of a file that Google stores for a user, on any host. */
 const STORED_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
+/** The path of a file, or of its content, in an API for files such as OpenAI's. */
+const FILE_OF_API = /(?:^|\/)files\/[\w-]{1,256}(?::[a-z]{1,32}|\/content)?\/*$/i
 /** Characters that URL parsers treat differently. */
 const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
 
+/** No host of the Internet has a longer name. */
+const HOST_CHARS_MAX = 255
+/** No server reads a longer URL. */
+const ADDRESS_CHARS_MAX = 65_536
+
+function isClear(address: string, url: URL | null): url is URL {
+  if (url === null || address.length > ADDRESS_CHARS_MAX || UNCLEAR.test(address)) return false
+  return url.username === '' && url.password === '' && url.hostname.length <= HOST_CHARS_MAX
+}
+
+/** The host in lower case, without the dot that may end it. */
+export const plainHost = ({ hostname }: URL): string => hostname.replace(/\.+$/, '').toLowerCase()
+
+const plainPath = ({ pathname }: URL): string => decodeLoosely(pathname)
+
+/** Decodes percent escapes, also double ones. */
+function decodeLoosely(text: string): string {
+  let plain = text
+  for (let left = 3; left > 0 && plain.includes('%'); left--) {
+    plain = plain.replaceAll(/%([0-7][0-9a-f])/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  }
+  return plain
+}
+
 /** Returns the host of a public URL. Undefined: reading the URL may depend on the credential. */
 function publicHost(address: string): string | undefined {
-  if (UNCLEAR.test(address)) return undefined
   const url = URL.parse(address)
-  if (url === null || url.username !== '' || url.password !== '') return undefined
-  const host = url.hostname.replace(/\.$/, '').toLowerCase()
-  const isPrivate = CREDENTIALED_HOST.test(host) || STORED_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))
+  if (!isClear(address, url)) return undefined
+  const host = plainHost(url)
+  const isPrivate = CREDENTIALED_HOST.test(host) || STORED_FILE.test(plainPath(url))
   return host === PUBLIC_HOST || !isPrivate ? host : undefined
+}
+
+/** Whether a URL names something that only Google can read, with the credential of the call. */
+export function isStoredAtGoogle(address: string): boolean {
+  if (address.length > ADDRESS_CHARS_MAX) return true
+  const url = URL.parse(address)
+  if (url !== null && url.hostname.length <= HOST_CHARS_MAX && STORING_HOST.test(plainHost(url))) return true
+  if (isClear(address, url) && !address.includes('@')) return false
+  return STORING_NAME.test(decodeLoosely(address).normalize('NFKC').toLowerCase())
+}
+
+/** Returns the host of a URL whose path is one of an API for files. That host may know the file by the URL. */
+function fileHost(address: string): string | undefined {
+  const url = URL.parse(address)
+  return url !== null && FILE_OF_API.test(plainPath(url)) ? plainHost(url) : undefined
 }
 
 /** Tells whether a candidate counts as a reference. `reference.path` is valid only during the function call. */
@@ -438,13 +495,21 @@ class Search {
 
   #text({ holdsText, holdsAddress, holdsMedia }: FieldName, text: string, under: string): void {
     if (holdsText && text.includes('://')) this.#filesIn(text)
-    if (!(holdsAddress || holdsMedia) || OPEN_ADDRESS.test(text)) return
-    const head = startOf(text).replace(LINE_BREAKS, '')
+    if (!(holdsAddress || holdsMedia) || DATA_URL.test(text)) return
+    const head = startOf(text).replace(LINE_BREAKS, '').trim()
     const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
     const isHidden = head === '' && text.length > ID_CHARS_MAX
     const isMedia = holdsMedia || MEDIA_CONTAINER.test(under)
-    if (isHidden || (scheme !== undefined && !OPEN_SCHEMES.has(scheme))) this.#add('url', head.trim())
-    else if (isMedia && BARE_ID.test(head.trim()) && !MEDIA_BYTES.test(head)) this.#add('file', head.trim())
+    if (scheme === 'http' || scheme === 'https') this.#address(startOf(text, ADDRESS_CHARS_MAX + 1).trim())
+    else if (isHidden || (scheme !== undefined && scheme !== 'data')) this.#add('url', head)
+    else if (isMedia && scheme === undefined && BARE_ID.test(head) && !MEDIA_BYTES.test(head)) this.#add('file', head)
+  }
+
+  /** Adds a URL that the upstream may read with the credential of the call. All others are public, or unreadable. */
+  #address(address: string): void {
+    if (isStoredAtGoogle(address)) return this.#push({ kind: 'file', id: address })
+    const host = fileHost(address)
+    if (host !== undefined) this.#push({ kind: 'file', id: address, host })
   }
 
   #filesIn(text: string): void {
@@ -477,12 +542,12 @@ class Search {
     } else this.#push({ kind, id, ...(this.#path[0] === 'diagnostics' && { isOptional: true }) })
   }
 
-  #push({ kind, id: written, isOptional }: Omit<Reference, 'path'>, isAddress = false): void {
+  #push({ kind, id: written, isOptional, host: known }: Omit<Reference, 'path'>, isAddress = false): void {
     if (this.#isOver || (kind === 'item' && GATEWAY_ITEM_ID.test(written))) return
     const id = written.slice(0, ID_CHARS_MAX)
     const key = `${kind}:${isOptional === true}:${placeOfPath(this.#path)}:${id}`
     if (this.#seen?.has(key)) return
-    const host = isAddress ? publicHost(id) : undefined
+    const host = isAddress ? publicHost(id) : known
     const more = { ...(host !== undefined && { host }), ...(isOptional && { isOptional }) }
     if (!this.#keeps({ kind, id, path: this.#path, ...more })) return
     this.#seen ??= new Set()

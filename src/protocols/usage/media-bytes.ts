@@ -10,6 +10,8 @@ export const BYTES_PER_IMAGE = 4 * imageTokensDefault
 
 /** The tokens of a second of audio. Vendors count from 20 to 32. */
 const TOKENS_PER_SECOND = 32
+/** The same for audio that is transcribed, which has a count of its own. */
+export const TRANSCRIBED_TOKENS_PER_SECOND = 10
 /** The base64 characters of a second of uncompressed audio: 24,000 samples of two bytes. */
 const CHARS_PER_SECOND = 64_000
 /** The audio tokens for each byte of the transcript. About fifteen letters are spoken in a second. */

@@ -1,0 +1,246 @@
+// Reads the sources of an answer, and finds the text that each of them belongs to. Google names the part by its number,
+// and the place in it in bytes of UTF-8.
+
+import type { Citation } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
+import { isObject } from '../request/json-body.ts'
+import type { Json } from '../request/json-type.ts'
+import { citationsMax, TextPositions } from './citations.ts'
+
+/** How many texts of a choice are remembered. Sources of earlier ones are lost. */
+const TEXTS_MAX = 64
+const RETRIEVED = 'URL_RETRIEVAL_STATUS_SUCCESS'
+
+/** A source, and the place that it supports. */
+export interface FoundSource {
+  readonly url: string | undefined
+  readonly title: string | undefined
+  /** The place in one part. */
+  readonly segment?: { readonly part: number; readonly text: string | undefined; readonly range: ByteRange | undefined }
+  /** The place in all text of the answer. */
+  readonly span?: ByteRange
+}
+
+interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+const readText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const readOffset = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
+const readList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : [])
+
+function readRange({ startIndex, endIndex }: Json): ByteRange | undefined {
+  const [start, end] = [readOffset(startIndex) ?? 0, readOffset(endIndex)]
+  return end === undefined ? undefined : { start, end }
+}
+
+/** Reads all sources of a candidate: one for each grounding support, or without supports each source once. */
+export function readSources(candidate: Json, losses: Losses): readonly FoundSource[] {
+  const { groundingMetadata: grounding, citationMetadata, urlContextMetadata: context } = candidate
+  const found = isObject(grounding) ? readGrounding(grounding, losses) : []
+  const citations = isObject(citationMetadata) ? (citationMetadata.citations ?? citationMetadata.citationSources) : []
+  for (const source of withinLimit(readList(citations), losses)) {
+    if (!isObject(source)) continue
+    const span = readRange(source)
+    found.push({ ...nameOf(source), ...(span !== undefined && { span }) })
+  }
+  for (const page of withinLimit(readList(isObject(context) ? context.urlMetadata : undefined), losses)) {
+    const url = isObject(page) && page.urlRetrievalStatus === RETRIEVED ? readText(page.retrievedUrl) : undefined
+    if (url !== undefined && !found.some(source => source.url === url)) found.push({ url, title: undefined })
+  }
+  const named = found.filter(({ url, title }) => url !== undefined || title !== undefined)
+  return withinLimit(named, losses)
+}
+
+function withinLimit<One>(list: readonly One[], losses: Losses): readonly One[] {
+  if (list.length <= citationsMax) return list
+  losses.add('citations')
+  return list.slice(0, citationsMax)
+}
+
+function readGrounding(grounding: Json, losses: Losses): FoundSource[] {
+  const found: FoundSource[] = []
+  const sources = readList(grounding.groundingChunks)
+  for (const support of withinLimit(readList(grounding.groundingSupports), losses)) {
+    if (!isObject(support)) continue
+    const segment = isObject(support.segment) ? support.segment : undefined
+    for (const index of withinLimit(readList(support.groundingChunkIndices), losses)) {
+      const source = typeof index === 'number' ? sources[index] : undefined
+      if (source === undefined) continue
+      if (found.length === citationsMax) losses.add('citations')
+      if (found.length >= citationsMax) return found
+      found.push({ ...nameOf(sourceOf(source)), ...(segment !== undefined && { segment: readSegment(segment) }) })
+    }
+  }
+  return found.length > 0 ? found : withinLimit(sources, losses).map(source => nameOf(sourceOf(source)))
+}
+
+const readSegment = (segment: Json): NonNullable<FoundSource['segment']> => ({
+  part: readOffset(segment.partIndex) ?? 0,
+  text: readText(segment.text),
+  range: readRange(segment),
+})
+
+/** A source is a web page, a place on a map, an image, or a document of the caller. */
+function sourceOf(chunk: unknown): Json {
+  if (!isObject(chunk)) return {}
+  const source = chunk.web ?? chunk.maps ?? chunk.retrievedContext ?? chunk.image
+  return isObject(source) ? source : {}
+}
+
+const nameOf = (source: Json): Pick<FoundSource, 'url' | 'title'> => ({
+  url: readText(source.uri),
+  title: readText(source.title),
+})
+
+/** One text of a choice. */
+export interface CitedText {
+  /** Its index among the neutral parts. */
+  readonly index: number
+  readonly positions: TextPositions
+  /** Where the upstream's parts begin in it, in bytes. Neighbouring texts of the upstream become one part. */
+  readonly starts: Map<number, number>
+  /** Where it begins in all text of the choice, in bytes. */
+  readonly offset: number
+  bytes: number
+}
+
+/** The texts of a choice, and the sources that have not found their text yet. */
+export class CitedTexts {
+  readonly #losses: Losses
+  readonly #texts: CitedText[] = []
+  readonly #seen = new Set<string>()
+  #waiting: FoundSource[] = []
+  #part = -1
+  #lastKind: string | undefined
+  #isChunkStart = true
+  #bytes = 0
+
+  constructor(losses: Losses) {
+    this.#losses = losses
+  }
+
+  get last(): CitedText | undefined {
+    return this.#texts.at(-1)
+  }
+
+  startChunk(): void {
+    this.#isChunkStart = true
+  }
+
+  /** Counts a part of the upstream. The first text of a chunk continues the last text of the chunk before. */
+  countPart(kind: 'text' | 'thought' | 'other'): void {
+    const continues = this.#isChunkStart && kind !== 'other' && kind === this.#lastKind
+    if (!continues) this.#part++
+    this.#isChunkStart = false
+    this.#lastKind = kind
+  }
+
+  open(index: number): void {
+    if (this.#texts.length >= TEXTS_MAX) this.#texts.shift()
+    this.#texts.push({ index, positions: new TextPositions(), starts: new Map(), offset: this.#bytes, bytes: 0 })
+  }
+
+  /** Adds to the last text. */
+  add(text: string): void {
+    const { last } = this
+    if (last === undefined) return
+    if (!last.starts.has(this.#part) && last.starts.size < citationsMax) last.starts.set(this.#part, last.bytes)
+    const bytes = Buffer.byteLength(text)
+    last.positions.add(text)
+    last.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  /** Adds new sources. Returns those whose text is known and closed: all texts but `open`. */
+  addSources(sources: readonly FoundSource[], open: number | undefined): readonly PlacedSource[] {
+    const late: PlacedSource[] = []
+    for (const source of sources) {
+      const key = JSON.stringify(source)
+      if (this.#seen.has(key)) continue
+      if (this.#seen.size >= citationsMax) {
+        this.#losses.add('citations')
+        continue
+      }
+      this.#seen.add(key)
+      const isPlaced = source.segment !== undefined || source.span !== undefined
+      const text = isPlaced ? this.#texts.find(one => takes(one, source)) : undefined
+      if (text === undefined || text.index === open) this.#waiting.push(source)
+      else late.push({ text, citation: citationOf(source, text) })
+    }
+    return late
+  }
+
+  /** Takes the citations of a text that is about to be closed. */
+  takeFor(index: number): readonly Citation[] {
+    const text = this.#texts.findLast(one => one.index === index)
+    if (text === undefined || this.#waiting.length === 0) return []
+    const own = this.#waiting.filter(source => takes(text, source))
+    if (own.length > 0) this.#waiting = this.#waiting.filter(source => !own.includes(source))
+    return own.map(source => citationOf(source, text))
+  }
+
+  /** Takes the rest at the end of the choice, each with the text that is most likely. Without any text it is lost. */
+  takeRest(): readonly PlacedSource[] {
+    return this.#waiting.splice(0).flatMap((source): readonly PlacedSource[] => {
+      const text = this.#likelyText(source)
+      if (text !== undefined) return [{ text, citation: citationOf(source, text) }]
+      this.#losses.add('citations')
+      return []
+    })
+  }
+
+  #likelyText({ segment }: FoundSource): CitedText | undefined {
+    if (segment === undefined) return this.last
+    const named = this.#texts.find(({ starts }) => starts.has(segment.part))
+    // A number that is left out is 0. If part 0 is a thought, the first text is meant.
+    return named ?? (segment.part === 0 ? this.#texts[0] : undefined)
+  }
+}
+
+export interface PlacedSource {
+  readonly text: CitedText
+  readonly citation: Citation
+}
+
+/** Whether a source belongs to this text. One that names no place belongs to any text. */
+function takes({ starts, positions, offset, bytes }: CitedText, { segment, span }: FoundSource): boolean {
+  if (span !== undefined) return span.start >= offset && span.start < offset + bytes
+  if (segment === undefined) return true
+  const { part, text, range } = segment
+  if (text === undefined || range === undefined) return starts.has(part)
+  const isAt = (start: number): boolean => positions.isAt(start + range.start, text)
+  // Some answers leave out the number. The cited words tell the text then.
+  const own = starts.get(part)
+  const isBeyond = own !== undefined && positions.toUnits(own + range.end) === undefined
+  if (own !== undefined && (isBeyond || isAt(own))) return true
+  return part === 0 && [...starts.values()].some(isAt)
+}
+
+function citationOf(source: FoundSource, { starts, positions, offset }: CitedText): Citation {
+  const { url, title, segment, span } = source
+  const place = segment === undefined ? span : segment.range
+  const base = segment === undefined ? -offset : baseOf(segment, starts, positions)
+  const from = place === undefined ? undefined : positions.toUnits(base + place.start)
+  const to = place === undefined ? undefined : positions.toUnits(base + place.end)
+  const citedText = segment?.text
+  return {
+    ...(url !== undefined && { url }),
+    ...(title !== undefined && { title }),
+    ...(citedText !== undefined && { citedText }),
+    ...(from !== undefined && to !== undefined && { start: from, end: to }),
+  }
+}
+
+/** Where the part begins from which a segment is counted. */
+function baseOf(
+  { part, text, range }: NonNullable<FoundSource['segment']>,
+  starts: CitedText['starts'],
+  positions: TextPositions,
+): number {
+  const own = starts.get(part)
+  if (own !== undefined || text === undefined || range === undefined) return own ?? 0
+  return [...starts.values()].find(start => positions.isAt(start + range.start, text)) ?? 0
+}
