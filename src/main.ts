@@ -64,6 +64,7 @@ import { LargeBodyReader } from './protocols/request/large-json.ts'
 import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
 import { ResponseSockets } from './server/responses-socket/response-sockets.ts'
+import { DayCloser } from './store/engine/day-closer.ts'
 import { Housekeeping } from './store/engine/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 
@@ -125,9 +126,10 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
   store.useCatalogue(catalogue)
   const { problem, notes } = checkRules(store.rules.current, catalogue)
   const invalid = store.rules.problem ?? problem
-  if (invalid !== undefined) throw new ConfigError(invalid)
+  if (invalid !== undefined) throw new ConfigError(invalid.text)
   for (const note of notes) log.warn('a rule refers to something that does not exist', { note })
-  for (const [id, why] of catalogue.problems) log.warn('a configured provider or channel cannot be used', { id, why })
+  for (const [id, why] of catalogue.problems)
+    log.warn('a configured provider or channel cannot be used', { id, why: why.text })
 }
 
 /** Deletes expired data while the gateway runs. */
@@ -139,7 +141,8 @@ function startHousekeeping(
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
   const { jobs } = engine
-  const parts = { writer, bodies, recordDeleter: recordDeletion, jobs }
+  const dayCloser = new DayCloser({ queries: engine.queries, writer, dateMs: clock.dateMs })
+  const parts = { writer, bodies, recordDeleter: recordDeletion, dayCloser, jobs }
   return new Housekeeping({ ...parts, dateMs: clock.dateMs, onError: onTrouble })
 }
 

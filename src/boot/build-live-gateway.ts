@@ -3,12 +3,14 @@
 
 import type { Deadlines } from '../base/deadlines.ts'
 import { refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { ChannelTestResult } from '../features/channel-tests/channel-test.ts'
 import { buildTestChannel, cheapestModel, conversationProtocol } from '../features/channel-tests/channel-test.ts'
 import { buildListModels, ModelListUnavailable } from '../features/channel-tests/list-models.ts'
 import type { OutgoingRequest, SendRequest } from '../http/client/request.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
+import { limitedKeyOf } from '../limits/limited-call.ts'
 import type { ChannelTestReport, LiveGateway } from '../management/live-gateway.ts'
 import { buildSendUpstreamQuery } from '../pipeline/attempt/upstream-query.ts'
 import type { Targets } from '../pipeline/route/targets.ts'
@@ -60,13 +62,13 @@ export function buildLiveGateway({
     const channel = catalogue.findChannel(id)
     if (channel !== undefined) return { channel, provider: catalogue.providers.get(channel.providerId)! }
     const problem = catalogue.problems.get(id)
-    throw refusal('state_unfit', problem ?? 'The channel does not exist or cannot be used.')
+    throw refusal('state_unfit', problem ?? hintOf('channel_unusable'))
   }
 
   return {
     prices,
     explain,
-    quotasOf: async key => await limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs()),
+    quotasOf: async key => await limits.quotasOfKey(limitedKeyOf({ ...key, keyId: key.id }), nowMs()),
     modelProblem: (name, rights) => targets.problemOf(name, rights),
     health: id => targets.healthOf(id)?.snapshot(nowMs()),
     resetHealth: id => targets.healthOf(id)?.reset(),
@@ -74,7 +76,7 @@ export function buildLiveGateway({
       const { channel, provider } = find(id)
       const model = findModel(provider, modelName, prices)
       const spoken = conversationProtocol(provider, model)
-      if (spoken === undefined) throw refusal('field_invalid', 'This model does not support chat. Name a chat model.')
+      if (spoken === undefined) throw refusal('field_invalid', hintOf('test_not_chat'))
       const { sent, headMs, totalMs, verdict, ...result } = await tryChannel({
         provider,
         channel,
@@ -94,6 +96,7 @@ export function buildLiveGateway({
         sent: { ...maskedSent, overrides: result.overrides },
         received: result.received,
         fault: result.fault,
+        faultHint: result.faultHint?.data ?? null,
       }
     },
     async listModels(id) {
@@ -101,7 +104,7 @@ export function buildLiveGateway({
       try {
         return (await listModels(provider, channel)).ids
       } catch (fault) {
-        throw fault instanceof ModelListUnavailable ? refusal('upstream_unusable', fault.message) : fault
+        throw fault instanceof ModelListUnavailable ? refusal('upstream_unusable', fault.hint) : fault
       }
     },
   }
@@ -112,9 +115,9 @@ function findModel(provider: Provider, name: string | undefined, prices: PriceBo
   const id = name?.startsWith(`${provider.id}/`) ? name.slice(provider.id.length + 1) : name
   const model = id === undefined ? cheapestModel(provider, prices) : provider.models.get(id)
   if (model !== undefined) return model
-  if (id === undefined) throw refusal('field_invalid', `${provider.name} lists no chat model. Name a model.`)
+  if (id === undefined) throw refusal('field_invalid', hintOf('test_no_chat_model', { provider: provider.name }))
   if (provider.openModels && /^[\x21-\x7e]{1,200}$/.test(id)) return { id }
-  throw refusal('field_invalid', `${provider.name} has no model "${id}".`)
+  throw refusal('field_invalid', hintOf('test_no_model', { provider: provider.name, model: id }))
 }
 
 interface RequestTarget {

@@ -55,6 +55,7 @@ import { AnswerMemory } from '../pipeline/reply/memory-budget.ts'
 import { buildReplies } from '../pipeline/reply/reply.ts'
 import type { SilenceTimes } from '../pipeline/reply/stream-reply.ts'
 import { ChannelPicker } from '../pipeline/route/channel-picker.ts'
+import { buildConversationId } from '../pipeline/route/conversation-key.ts'
 import { ReferenceCheck, settleWithReferences } from '../pipeline/route/references.ts'
 import { Targets } from '../pipeline/route/targets.ts'
 import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
@@ -145,6 +146,7 @@ export function buildCalls(parts: CallParts) {
     route: buildRoute({ targets, prices, dateMs }),
     refreshModels: parts.refreshModels,
     previousResponses,
+    conversationId: buildConversationId(store.folder.secrets.pepper),
     recallChannel: (route, exchange) => channelPicker.recall(route, exchange),
     hold: buildHold({ ledger, countTokens: counter.count, largeAnswers: parts.largeAnswers }),
     forward: buildForward({
@@ -230,6 +232,7 @@ export function buildCalls(parts: CallParts) {
     background,
     previousResponses,
     compaction,
+    log,
     dateMs,
     upstreams: buildStoringUpstreams({
       catalogue,

@@ -4,6 +4,7 @@
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'
 import { refusal } from '../base/errors.ts'
+import { forOperator } from '../base/hints.ts'
 import type { Log } from '../base/log.ts'
 import { buildLog, describeFault } from '../base/log.ts'
 import { Seal } from '../base/secrets/seal.ts'
@@ -292,7 +293,9 @@ const forwardTo = (listeners: GatewayListeners) => ({
 const noBackup = (): Error =>
   refusal(
     'state_unfit',
-    'The data is in PostgreSQL: back it up with pg_dump or with the tools of your provider, and keep the secrets.',
+    forOperator(
+      'The data is in PostgreSQL: back it up with pg_dump or with the tools of your provider, and keep the secrets.',
+    ),
   )
 
 const noCalls: GatewayListeners['keyEnds'] = {

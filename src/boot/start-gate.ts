@@ -3,6 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 
 export class StartGate {
   readonly #waitMs: number
@@ -22,7 +23,7 @@ export class StartGate {
     if (this.isOpen) return
     const mayWait = this.#state === 'starting' && this.#waiting.size < bounds.startWaitersMax
     if (!mayWait || !(await this.#waitForEnd()))
-      throw new Refusal('overloaded', 'starting', { hint: 'The gateway is starting.', retryAfterMs: 5_000 })
+      throw new Refusal('overloaded', 'starting', { hint: hintOf('starting'), retryAfterMs: 5_000 })
   }
 
   async #waitForEnd(): Promise<boolean> {

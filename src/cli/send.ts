@@ -47,11 +47,15 @@ export function buildSend(request: ControlHandler, { names = {}, unknown }: Erro
 
 async function readJson(answer: Response): Promise<CommandFields> {
   try {
-    return (await answer.json()) as CommandFields
+    return JSON.parse(await answer.text(), withoutHints) as CommandFields
   } catch {
     throw new ControlConnectionLost()
   }
 }
+
+/** The command line shows sentences, which answers also have as data. */
+const withoutHints = (name: string, value: unknown): unknown =>
+  /^(fault|problem|remedy|text|warning)Hints?$/.test(name) ? undefined : value
 
 export const queryOf = (query: CommandFields): Record<string, string> =>
   Object.fromEntries(

@@ -1,6 +1,8 @@
 // The rules for passwords and e-mail addresses of people.
 
 import { bounds } from '../base/bounds.ts'
+import type { Hint } from '../base/hints.ts'
+import { hintOf } from '../base/hints.ts'
 
 /** Passwords that attackers try first. Shorter ones are refused anyway. */
 const COMMON = new Set([
@@ -28,16 +30,16 @@ const COMMON = new Set([
 const DISTINCT_MIN = 5
 
 /** What is wrong with a password, as a sentence for the person who chose it; undefined if it is accepted. */
-export function passwordProblem(password: string, email: string): string | undefined {
+export function passwordProblem(password: string, email: string): Hint | undefined {
   const chars = [...password].length
   const { passwordCharsMin: charsMin, passwordCharsMax: charsMax } = bounds
-  if (chars < charsMin || chars > charsMax) return `It must have ${charsMin} to ${charsMax} characters.`
+  if (chars < charsMin || chars > charsMax) return hintOf('password_length', { min: charsMin, max: charsMax })
   const lower = password.toLowerCase()
-  if (new Set(lower).size < DISTINCT_MIN) return `It must have at least ${DISTINCT_MIN} different characters.`
-  if (COMMON.has(lower) || COMMON.has(lower.replace(/[\W_]/g, ''))) return 'It is one of the most common passwords.'
+  if (new Set(lower).size < DISTINCT_MIN) return hintOf('password_distinct', { min: DISTINCT_MIN })
+  if (COMMON.has(lower) || COMMON.has(lower.replace(/[\W_]/g, ''))) return hintOf('password_common')
   const [local = ''] = email.toLowerCase().split('@')
   if (lower === email.toLowerCase() || (local.length >= DISTINCT_MIN && lower === local))
-    return 'It must not be the e-mail address.'
+    return hintOf('password_is_email')
   return undefined
 }
 

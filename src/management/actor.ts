@@ -1,6 +1,7 @@
 // The actor of a management request, a person or a service token: its roles, and which accounts it may reach.
 
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import { textId } from '../base/ids.ts'
 import type { Scope } from '../store/queries/paging.ts'
 
@@ -82,12 +83,8 @@ export const isForPeople = (who: EndpointAccess): boolean =>
 
 export const refuseServiceToken = (who: EndpointAccess): void => {
   if (!isForPeople(who)) return
-  throw new Refusal('role_too_low', 'a service token', { hint: 'Service tokens cannot use this endpoint.' })
+  throw new Refusal('role_too_low', 'a service token', { hint: hintOf('token_not_here') })
 }
-
-/** Who may set a reserved field, as a text. */
-export const settersOf = (least: string): string =>
-  least === 'operator' ? 'the operator at the command line' : `${least}s`
 
 export const isAtLeast = (role: SiteRole, least: SiteRole): boolean =>
   siteRoles.indexOf(role) >= siteRoles.indexOf(least)

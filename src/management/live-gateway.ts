@@ -1,6 +1,7 @@
 // What only a running gateway can do for the management interface: channel tests, health, model lists of upstreams.
 
 import type { ErrorCode } from '../base/errors.ts'
+import type { HintData } from '../base/hints.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import type { Quota } from '../limits/limits.ts'
@@ -33,6 +34,7 @@ export interface ChannelTestReport {
   /** The response, without the credential; null if there was none. */
   readonly received: { readonly contentType: string; readonly body: string } | null
   readonly fault: string | null
+  readonly faultHint: HintData | null
 }
 
 /** A call that somebody asks about, as the key would send it. */

@@ -48,6 +48,6 @@ function errorResponse(fault: unknown): Response {
   const { code, status, message, param } = buildErrorReply(fault, '')
   const isUncertain = status >= 500 && fault.extras.hint === undefined
   const warning = `${message} (${fault.message}) Check whether the change was made before you try again.`
-  const sentence = fault.extras.hint ?? (isUncertain ? warning : undefined)
+  const sentence = fault.extras.hint?.text ?? (isUncertain ? warning : undefined)
   return Response.json({ error: { code, message, param, sentence } }, { status })
 }

@@ -5,6 +5,8 @@
 // that cannot be followed (circles, too deep) are left out.
 
 import { bounds } from '../base/bounds.ts'
+import type { Hint } from '../base/hints.ts'
+import { HintedError, hintOf } from '../base/hints.ts'
 import type { MemberRow, PolicyName, RouteRow } from '../store/rules/rules.ts'
 import { policyNames } from '../store/rules/rules.ts'
 
@@ -31,17 +33,15 @@ export function checkAliases(rows: readonly RouteRow[]): void {
   const seen = new Set<string>()
   for (const row of rows) {
     checkRow(row)
-    if (seen.has(row.name)) throw new Error(`The name ${row.name} is configured twice.`)
+    if (seen.has(row.name)) throw new HintedError(hintOf('route_twice', { name: row.name }))
     seen.add(row.name)
   }
   const table = new RouteTable(rows)
   for (const name of namesToCheck(rows)) {
     const { problems, members } = table.expand(name)
-    if (problems.length > 0) throw new Error(problems[0])
+    if (problems.length > 0) throw new HintedError(problems[0]!)
     if (members.length > bounds.routeMembersMax) {
-      throw new Error(
-        `The name ${name} stands for ${members.length} models; at most ${bounds.routeMembersMax} are allowed.`,
-      )
+      throw new HintedError(hintOf('route_members_max', { name, count: members.length, max: bounds.routeMembersMax }))
     }
   }
 }
@@ -63,34 +63,32 @@ function namesToCheck(rows: readonly RouteRow[]): ReadonlySet<string> {
 const VISIBLE = /^[\x21-\x7e]+$/
 
 function checkRow({ name, policy, members }: RouteRow): void {
-  checkText('name', name)
-  if (starsIn(name) > 1) throw new Error(`The name ${name} may contain only one *.`)
+  checkText(name, 'route_name_text')
+  if (starsIn(name) > 1) throw new HintedError(hintOf('route_name_stars', { name }))
   if (!policyNames.includes(policy)) {
-    throw new Error(`The policy of ${name} must be one of ${policyNames.join(', ')}.`)
+    throw new HintedError(hintOf('route_policy', { name, policies: policyNames.join(', ') }))
   }
-  if (!Array.isArray(members) || members.length === 0) throw new Error(`The name ${name} stands for no model.`)
+  if (!Array.isArray(members) || members.length === 0) throw new HintedError(hintOf('route_empty', { name }))
   const sums = new Map<number, number>()
   for (const { model, priority, weight } of members as readonly MemberRow[]) {
-    checkText(`model of ${name}`, model)
-    if (starsIn(model) > 1) throw new Error(`The model ${model} of ${name} may contain only one *.`)
-    if (starsIn(model) > starsIn(name))
-      throw new Error(`The model ${model} of ${name} contains a *, but the name has none.`)
-    if (!Number.isSafeInteger(priority)) throw new Error(`The priority of ${model} in ${name} must be a whole number.`)
-    if (!(weight >= 0 && weight < Infinity)) throw new Error(`The weight of ${model} in ${name} must be 0 or more.`)
+    checkText(model, 'route_model_text', name)
+    if (starsIn(model) > 1) throw new HintedError(hintOf('route_model_stars', { model, name }))
+    if (starsIn(model) > starsIn(name)) throw new HintedError(hintOf('route_model_star', { model, name }))
+    if (!Number.isSafeInteger(priority)) throw new HintedError(hintOf('route_priority', { model, name }))
+    if (!(weight >= 0 && weight < Infinity)) throw new HintedError(hintOf('route_weight', { model, name }))
     sums.set(priority, (sums.get(priority) ?? 0) + weight)
   }
   for (const [priority, sum] of sums) {
-    if (!(sum > 0))
-      throw new Error(`The weights of ${name} in priority ${priority} add up to 0; at least one must be larger.`)
-    if (sum === Infinity) throw new Error(`The weights of ${name} in priority ${priority} are too large.`)
+    if (!(sum > 0)) throw new HintedError(hintOf('route_weights_zero', { name, priority }))
+    if (sum === Infinity) throw new HintedError(hintOf('route_weights_large', { name, priority }))
   }
 }
 
 const starsIn = (text: string): number => text.split('*').length - 1
 
-function checkText(what: string, text: string): void {
+function checkText(text: string, code: 'route_name_text' | 'route_model_text', name = ''): void {
   if (typeof text === 'string' && text.length <= bounds.modelNameCharsMax && VISIBLE.test(text)) return
-  throw new Error(`A ${what} must have 1 to ${bounds.modelNameCharsMax} visible ASCII characters and no space.`)
+  throw new HintedError(hintOf(code, { name, max: bounds.modelNameCharsMax }))
 }
 
 /** The text that `*` matches in the name. Undefined when the name does not match the pattern. */
@@ -107,7 +105,7 @@ const STEPS_MAX = 1_000
 
 interface Expansion {
   readonly members: readonly MemberRow[]
-  readonly problems: readonly string[]
+  readonly problems: readonly Hint[]
 }
 
 /** A row and the text that its `*` matched. */
@@ -125,7 +123,7 @@ interface Step extends Match {
 }
 
 interface Progress {
-  readonly problems: string[]
+  readonly problems: Hint[]
   steps: number
 }
 
@@ -188,13 +186,11 @@ class RouteTable {
 function mayFollow(name: string, path: readonly string[], progress: Progress): boolean {
   const { problems } = progress
   if (path.includes(name)) {
-    problems.push(
-      `The names refer to each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}.`,
-    )
+    problems.push(hintOf('route_circle', { names: [...path.slice(path.indexOf(name)), name].join(' → ') }))
   } else if (path.length >= bounds.routeDepthMax) {
-    problems.push(`The name ${path[0]} leads through more than ${bounds.routeDepthMax} other names.`)
+    problems.push(hintOf('route_depth', { name: path[0]!, max: bounds.routeDepthMax }))
   } else if (++progress.steps > STEPS_MAX) {
-    problems.push(`The name ${path[0]} leads to more than ${STEPS_MAX} other names.`)
+    problems.push(hintOf('route_steps', { name: path[0]!, max: STEPS_MAX }))
   } else return true
   return false
 }

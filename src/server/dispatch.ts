@@ -7,6 +7,7 @@
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import { textId } from '../base/ids.ts'
 import type { TrustedProxies } from '../http/address/caller-address.ts'
 import { callerAddress, networkOf } from '../http/address/caller-address.ts'
@@ -148,7 +149,7 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
     const opening = { path, headers, address, query: (name: string) => arrival.query(name) }
     const opened = parts.sockets.open(opening, caller, owner => arrival.openSocket(owner, context.headers))
     if (opened !== undefined) return opened
-    throw new Refusal('upgrade_refused', 'no valid handshake', { hint: 'Its handshake is not valid.' })
+    throw new Refusal('upgrade_refused', 'no valid handshake', { hint: hintOf('call_handshake') })
   }
 
   return async function answerArrival(arrival) {
@@ -171,7 +172,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       response = await answerRequest(group, arrival, context)
     } catch (fault) {
       const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))
-      response = writeRefusal(fault, dialect, context, parts)
+      const hasHints = arrival.path.startsWith('/api/')
+      response = writeRefusal(fault, dialect, { ...context, hasHints }, parts)
     }
     if (parts.drain.isDraining) response.headers.set('connection', 'close')
     return cors === undefined ? response : setHeaders(response, cors)

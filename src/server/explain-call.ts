@@ -1,6 +1,7 @@
 // Explains a call that a person asks about: finds its endpoint, and presents it to the pipeline as if it had arrived.
 
 import { Refusal } from '../base/errors.ts'
+import { hintOf } from '../base/hints.ts'
 import { parseTextId } from '../base/ids.ts'
 import type { ExplainFor } from '../features/explain/dry-run.ts'
 import type { CallInQuestion, LiveGateway } from '../management/live-gateway.ts'
@@ -34,7 +35,7 @@ function findEndpoint(path: string): Endpoint {
     callEndpoints.find(one => one.path === path) ??
     callEndpoints.find(one => one.path.endsWith('/*') && matchesEndpoint(path, one))
   if (endpoint?.call !== undefined && endpoint.call.requestType !== 'multipart') return endpoint
-  const hint = '"path" must be the path of a call with a JSON body, as in /v1/chat/completions.'
+  const hint = hintOf('explain_path')
   throw new Refusal('field_invalid', path, { param: 'path', hint })
 }
 

@@ -27,6 +27,8 @@ export interface RefusalParts {
 export interface RefusalContext {
   readonly requestId: string
   readonly headers: Readonly<Record<string, string>>
+  /** True for the management interface, whose errors have their hint also as data. */
+  readonly hasHints?: boolean
 }
 
 export function writeRefusal(
@@ -38,10 +40,13 @@ export function writeRefusal(
   const isRefusal = fault instanceof Refusal
   if (!isRefusal) parts.log.error('request failed', { request: context.requestId, fault: describeFault(fault) })
   const refusal = isRefusal ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(refusal, context.requestId))
+  const { hint, quotas = [] } = refusal.extras
+  const { status, body } = errorDialects[dialect].writeError({
+    ...buildErrorReply(refusal, context.requestId),
+    ...(context.hasHints && hint && { hint: hint.data }),
+  })
   parts.onRefused?.({ requestId: context.requestId, status, code: refusal.code })
   const headers = { 'content-type': 'application/json', ...context.headers, ...errorHeaders(refusal) }
-  const { quotas = [] } = refusal.extras
   addLimitHeaders(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })
   return new Response(body, { status, headers })
 }

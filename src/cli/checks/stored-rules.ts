@@ -20,11 +20,11 @@ export async function checkStoredRules(
   catalogue.configure(rules.current)
   catalogue.setRules(rules.current.channels)
   const { problem: unusable = rules.problem, notes } = checkRules(rules.current, catalogue)
-  if (unusable !== undefined) troubles.push(problem('rules', unusable, ''))
+  if (unusable !== undefined) troubles.push(problem('rules', unusable.text, ''))
   return [
     ...troubles,
     ...Array.from(catalogue.problems, ([id, why]) =>
-      problem(id, `Its stored configuration cannot be used: ${why}`, ''),
+      problem(id, `Its stored configuration cannot be used: ${why.text}`, ''),
     ),
     ...notes.map(text => note('rules', `A rule refers to something that does not exist: ${text}`, '')),
   ]

@@ -141,7 +141,8 @@ export const accountRows: Readonly<Record<string, CliCommand>> = {
     unknown: UNKNOWN_BUDGET_OWNER,
     usage: 'budgets set <key or account id> <total|day|month> <usd|none>',
     description:
-      'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit',
+      'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit; a budget ' +
+      'of a key limits this key alone, a budget of an account all of its keys',
     positionals: ['scope', 'span', 'amount'],
     values: { span: ['total', 'day', 'month'] },
     fields: { cap: '<usd>' },

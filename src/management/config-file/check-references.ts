@@ -89,7 +89,7 @@ export function checkPrice({ fields, ...entry }: FileEntry, report: Report): boo
 export function checkPriceModel(entry: FileEntry, providers: ReadonlyMap<string, Provider>, report: Report): void {
   const model = String(entry.fields.model)
   const problem = patternProblem(model) ?? providerProblem(model, { providers })
-  if (problem !== undefined) report(entry, ['model'], `${problem}${problem.endsWith('?') ? '' : '.'}`)
+  if (problem !== undefined) report(entry, ['model'], `${problem.text}${problem.text.endsWith('?') ? '' : '.'}`)
 }
 
 export function checkChannel(entry: FileEntry, providers: ReadonlyMap<string, Provider>, report: Report): void {
@@ -147,7 +147,7 @@ export function checkModelNames({ entries, rows, others, providers }: ModelNameC
   const names = compileAliases(all)
   rows.forEach((row, at) => {
     const problem = memberProblem(row, names, { providers })
-    if (problem !== undefined) report(entries[at]!, ['members'], problem)
+    if (problem !== undefined) report(entries[at]!, ['members'], problem.text)
     const double = row.members.findIndex(({ model }, i) => row.members.findIndex(other => other.model === model) < i)
     if (double >= 0) report(entries[at]!, ['members', double], `${row.members[double]!.model} is listed twice.`)
   })

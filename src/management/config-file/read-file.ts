@@ -131,7 +131,7 @@ export function refusalText(check: () => unknown): string | undefined {
     check()
     return undefined
   } catch (fault) {
-    if (fault instanceof Refusal) return fault.extras.hint ?? fault.message
+    if (fault instanceof Refusal) return fault.extras.hint?.text ?? fault.message
     throw fault
   }
 }

@@ -2,6 +2,8 @@
 // first, each with a remedy.
 
 import type { ErrorCode } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { forOperator, hintOf } from '../../base/hints.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time.ts'
 import type { LiveProcess } from '../../store/engine/store-engine.ts'
 import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
@@ -42,8 +44,9 @@ export interface DoctorFacts {
 /** One thing that is wrong. A check may find several, for example one for each channel. */
 export interface Symptom {
   readonly about?: string
-  readonly says: string
-  readonly remedy: string
+  readonly says: Hint
+  /** Undefined if there is nothing to do. */
+  readonly remedy?: Hint
 }
 
 export interface DoctorCheck {
@@ -72,10 +75,19 @@ const when = (isTrue: boolean, symptom: () => Symptom): readonly Symptom[] => (i
 const gatewayCodes = ['gateway_fault', 'settle_failed', 'storage_away', 'storage_full'] as const satisfies ErrorCode[]
 const isGatewayError = (code: string): boolean => (gatewayCodes as readonly string[]).includes(code)
 
-const inSeconds = (aheadMs: number): string =>
-  `${Math.abs(Math.round(aheadMs / 1_000))} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`
+const inMinutes = (ms: number): number => Math.max(1, Math.ceil(ms / MINUTE_MS))
 
-const inMinutes = (ms: number): string => `${Math.max(1, Math.ceil(ms / MINUTE_MS))} min`
+const command = (text: string): Hint => hintOf('do_command', { command: text })
+
+/** What `weir check` finds, which only the command line shows. */
+const symptomsOf = (findings: readonly CheckFinding[], weight: Severity): readonly Symptom[] =>
+  findings
+    .filter(found => found.weight === weight)
+    .map(({ about, says, remedy }) => ({
+      about,
+      says: forOperator(says),
+      ...(remedy !== '' && { remedy: forOperator(remedy) }),
+    }))
 
 function channelSymptoms(
   seen: DoctorFacts,
@@ -85,8 +97,10 @@ function channelSymptoms(
   return (stateOf(seen)?.channels ?? []).filter(({ state }) => states.includes(state)).map(describe)
 }
 
-const failureOf = ({ lastFailure }: ChannelState): string =>
-  lastFailure === null ? '' : ` The last failure (${lastFailure.verdict}) was ${inMinutes(lastFailure.agoMs)} ago.`
+const failureOf = ({ lastFailure }: ChannelState): Hint | string =>
+  lastFailure === null
+    ? ''
+    : hintOf('last_failure', { verdict: lastFailure.verdict, minutes: inMinutes(lastFailure.agoMs) })
 
 export const doctorChecks: readonly DoctorCheck[] = [
   {
@@ -94,8 +108,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: ({ hasData, folder, shared }) =>
       when(shared === undefined && !hasData, () => ({
-        says: `There is no data of Weir in ${folder}.`,
-        remedy: 'Start the gateway once (weir serve), or set WEIR_DATA to the folder that has its data.',
+        says: hintOf('no_data', { folder }),
+        remedy: hintOf('do_no_data'),
       })),
   },
   {
@@ -103,19 +117,19 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: ({ shared }) =>
       when(shared?.isEmpty === true, () => ({
-        says: 'The database in WEIR_DATABASE_URL is empty.',
-        remedy: 'Start a gateway (weir serve), or correct WEIR_DATABASE_URL.',
+        says: hintOf('shared_empty'),
+        remedy: hintOf('do_shared_empty'),
       })),
   },
   {
     id: 'shared',
     weight: 'problem',
-    find: ({ shared }) => (shared?.findings ?? []).filter(({ weight }) => weight === 'problem'),
+    find: ({ shared }) => symptomsOf(shared?.findings ?? [], 'problem'),
   },
   {
     id: 'shared_unsure',
     weight: 'note',
-    find: ({ shared }) => (shared?.findings ?? []).filter(({ weight }) => weight === 'note'),
+    find: ({ shared }) => symptomsOf(shared?.findings ?? [], 'note'),
   },
   {
     id: 'lease_late',
@@ -125,9 +139,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
         .filter(({ leaseAgeMs }) => leaseAgeMs > LEASE_AGE_MS_MAX)
         .map(({ slot, address, leaseAgeMs }) => ({
           about: `gateway ${slot}`,
-          says: `${address} has not renewed its lease for ${Math.round(leaseAgeMs / 1_000)} s. Soon others end its calls.`,
-          remedy:
-            'If it was killed, nothing is to be done. Otherwise look at its log, and at its network to PostgreSQL.',
+          says: hintOf('lease_late', { address, seconds: Math.round(leaseAgeMs / 1_000) }),
+          remedy: hintOf('do_lease_late'),
         })),
   },
   {
@@ -135,8 +148,10 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: ({ shared }) =>
       when(Math.abs(shared?.aheadMs ?? 0) > CLOCK_MS_MAX, () => ({
-        says: `The clock of this machine is ${inSeconds(shared!.aheadMs)} that of the PostgreSQL server.`,
-        remedy: 'Let both machines set their clocks (NTP). A gateway whose clock is 25 s ahead takes no calls.',
+        says: hintOf(shared!.aheadMs > 0 ? 'clock_ahead' : 'clock_behind', {
+          seconds: Math.abs(Math.round(shared!.aheadMs / 1_000)),
+        }),
+        remedy: hintOf('do_clock_wrong'),
       })),
   },
   {
@@ -145,8 +160,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: ({ shared }) => {
       const versions = [...new Set((shared?.members ?? []).map(({ version }) => version))].toSorted()
       return when(versions.length > 1, () => ({
-        says: `The gateways have different versions: ${versions.join(', ')}.`,
-        remedy: 'That is right while a new version is deployed. Otherwise start the older ones again.',
+        says: hintOf('versions_differ', { versions: versions.join(', ') }),
+        remedy: hintOf('do_versions_differ'),
       }))
     },
   },
@@ -155,8 +170,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: ({ books, folder }) =>
       when(typeof books === 'string', () => ({
-        says: `The database in ${folder} cannot be read: ${String(books)}`,
-        remedy: 'Restore a backup: weir restore <backup folder>',
+        says: hintOf('database_unreadable', { folder, problem: String(books) }),
+        remedy: hintOf('do_database_unreadable'),
       })),
   },
   {
@@ -167,8 +182,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
         ? []
         : [
             {
-              says: `A later version of Weir wrote the data (schema ${books.schema}; this version knows ${books.schemaKnown}).`,
-              remedy: 'Use that version, or restore a backup made before it: weir restore <backup folder>',
+              says: hintOf('schema_later', { found: books.schema, known: books.schemaKnown }),
+              remedy: hintOf('do_schema_later'),
             },
           ],
   },
@@ -177,8 +192,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: ({ state, hasData, folder, shared }) =>
       when(state === undefined && hasData && (shared?.members.length ?? 0) === 0, () => ({
-        says: `No gateway runs on ${folder}.`,
-        remedy: 'weir serve',
+        says: hintOf('not_running', { folder }),
+        remedy: command('weir serve'),
       })),
   },
   {
@@ -188,10 +203,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
       const { state, readyStatus } = seen
       const isUnreachable = stateOf(seen) !== undefined && readyStatus === undefined
       return when(state === 'silent' || isUnreachable, () => ({
-        says: isUnreachable
-          ? `The gateway does not answer at ${stateOf(seen)!.url}.`
-          : 'A gateway is running but does not answer.',
-        remedy: 'Look at its log, then stop it and start it again: the next start settles calls that were running.',
+        says: isUnreachable ? hintOf('not_answering', { url: stateOf(seen)!.url }) : hintOf('not_answering_at_all'),
+        remedy: hintOf('do_not_answering'),
       }))
     },
   },
@@ -201,8 +214,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen => {
       const state = stateOf(seen)
       return when(state !== undefined && !state.ready && seen.readyStatus !== undefined, () => ({
-        says: `The gateway is not ready: it is stopping, or writes to its ledger are ${Math.round(state!.ledgerAgeMs)} ms late.`,
-        remedy: 'Look at the disk and at the log. A load balancer in front of the gateway should check /health/ready.',
+        says: hintOf('not_ready', { late: Math.round(state!.ledgerAgeMs) }),
+        remedy: hintOf('do_not_ready'),
       }))
     },
   },
@@ -211,8 +224,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when((stateOf(seen)?.ledger.drift ?? 0) > 0, () => ({
-        says: `The ledger audit found ${stateOf(seen)!.ledger.drift} contradictions in the books.`,
-        remedy: 'weir audit',
+        says: hintOf('ledger_drift', { count: stateOf(seen)!.ledger.drift }),
+        remedy: command('weir audit'),
       })),
   },
   {
@@ -220,8 +233,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when(stateOf(seen)?.storeFull === true, () => ({
-        says: 'The last write failed because the disk or the database is full: new calls are refused.',
-        remedy: 'Make room on the disk, or raise WEIR_DATABASE_MB.',
+        says: hintOf('store_full'),
+        remedy: hintOf('do_store_full'),
       })),
   },
   {
@@ -229,32 +242,32 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when((stateOf(seen)?.unsettledCalls ?? 0) > 0, () => ({
-        says: `${stateOf(seen)!.unsettledCalls} finished calls could not be written to the ledger yet. The gateway retries each second.`,
-        remedy: 'Look at the disk. Do not delete anything in the data folder: the next start also settles these calls.',
+        says: hintOf('unsettled_calls', { count: stateOf(seen)!.unsettledCalls }),
+        remedy: hintOf('do_unsettled_calls'),
       })),
   },
   {
     id: 'folder',
     weight: 'problem',
-    find: ({ folderFindings }) => folderFindings.filter(({ weight }) => weight === 'problem'),
+    find: ({ folderFindings }) => symptomsOf(folderFindings, 'problem'),
   },
   {
     id: 'base_url',
     weight: 'problem',
-    find: ({ addressFindings }) => addressFindings.filter(({ weight }) => weight === 'problem'),
+    find: ({ addressFindings }) => symptomsOf(addressFindings, 'problem'),
   },
   {
     id: 'base_url_unsure',
     weight: 'note',
-    find: ({ addressFindings }) => addressFindings.filter(({ weight, remedy }) => weight === 'note' && remedy !== ''),
+    find: ({ addressFindings }) => symptomsOf(addressFindings, 'note').filter(({ remedy }) => remedy !== undefined),
   },
   {
     id: 'accounts_frozen',
     weight: 'problem',
     find: seen =>
       when((booksOf(seen)?.frozenAccounts ?? 0) > 0, () => ({
-        says: `${booksOf(seen)!.frozenAccounts} accounts are frozen: their calls get 403.`,
-        remedy: 'weir audit; then, account by account: weir accounts unfreeze <account>',
+        says: hintOf('accounts_frozen', { count: booksOf(seen)!.frozenAccounts }),
+        remedy: hintOf('do_accounts_frozen'),
       })),
   },
   {
@@ -262,8 +275,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when((booksOf(seen)?.oldHolds ?? 0) > 0, () => ({
-        says: `${booksOf(seen)!.oldHolds} calls that began more than two hours ago still hold money.`,
-        remedy: 'Start Weir again: each start settles the calls that a crash left open. Then: weir audit',
+        says: hintOf('holds_stuck', { count: booksOf(seen)!.oldHolds }),
+        remedy: hintOf('do_holds_stuck'),
       })),
   },
   {
@@ -274,8 +287,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
         .filter(({ code }) => isGatewayError(code))
         .map(({ code, count }) => ({
           about: code,
-          says: `${count} calls of the last hour ended with this error, which the gateway itself caused.`,
-          remedy: 'Look at its log (level error), and at the disk: weir records --outcome gateway_fault',
+          says: hintOf('our_errors', { count }),
+          remedy: hintOf('do_our_errors'),
         })),
   },
   {
@@ -283,9 +296,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when((stateOf(seen)?.overloadLevel ?? 0) > 0, () => ({
-        says: `The gateway is overloaded (level ${stateOf(seen)!.overloadLevel} of 3).`,
-        remedy:
-          'See docs/how-it-works/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
+        says: hintOf('overload', { level: stateOf(seen)!.overloadLevel }),
+        remedy: hintOf('do_overload'),
       })),
   },
   {
@@ -294,8 +306,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       channelSymptoms(seen, ['credential_bad'], channel => ({
         about: channel.id,
-        says: `The provider refuses its credential.${failureOf(channel)}`,
-        remedy: `Replace the credential. The channel is tried again in ${inMinutes(channel.availableInMs)}. weir channels list`,
+        says: hintOf('credential_bad', { failure: failureOf(channel) }),
+        remedy: hintOf('do_credential_bad', { minutes: inMinutes(channel.availableInMs) }),
       })),
   },
   {
@@ -304,8 +316,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       channelSymptoms(seen, ['quota_spent'], channel => ({
         about: channel.id,
-        says: `The provider says that its quota is used up.${failureOf(channel)}`,
-        remedy: `Pay the provider. The channel is tried again in ${inMinutes(channel.availableInMs)}. weir channels list`,
+        says: hintOf('quota_spent', { failure: failureOf(channel) }),
+        remedy: hintOf('do_quota_spent', { minutes: inMinutes(channel.availableInMs) }),
       })),
   },
   {
@@ -314,8 +326,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       channelSymptoms(seen, ['broken', 'rate_limited', 'upstream_limit'], channel => ({
         about: channel.id,
-        says: `The channel takes no calls at the moment (${channel.state}).${failureOf(channel)}`,
-        remedy: `The channel is tried again in ${inMinutes(channel.availableInMs)}. weir channels list`,
+        says: hintOf('channel_blocked', { state: channel.state, failure: failureOf(channel) }),
+        remedy: hintOf('do_channel_blocked', { minutes: inMinutes(channel.availableInMs) }),
       })),
   },
   {
@@ -324,8 +336,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       (booksOf(seen)?.unpriced ?? []).map(model => ({
         about: model,
-        says: 'Calls to this model were refused in the last day, because it has no price.',
-        remedy: `weir prices set ${model} '{"input":"…","output":"…"}'`,
+        says: hintOf('price_unknown'),
+        remedy: command(`weir prices set ${model} '{"input":"…","output":"…"}'`),
       })),
   },
   {
@@ -336,8 +348,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
       const failed = errors.filter(({ code }) => code.startsWith('upstream_') && code !== 'upstream_refused')
       const sum = failed.reduce((all, { count }) => all + count, 0)
       return when(sum > calls * FAILING_SHARE, () => ({
-        says: `${sum} of ${calls} calls of the last hour failed at their upstreams (${codeCounts(failed)}).`,
-        remedy: 'weir channels list; weir records --outcome upstream_failed',
+        says: hintOf('calls_failing', { count: sum, calls, errors: codeCounts(failed) }),
+        remedy: command('weir channels list; weir records --outcome upstream_failed'),
       }))
     },
   },
@@ -348,8 +360,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
       const { ledger, auditEveryMs = 0, startedMs = 0 } = stateOf(seen) ?? {}
       const sinceMs = seen.dateMs - (ledger?.auditedMs ?? startedMs)
       return when(auditEveryMs > 0 && sinceMs > auditEveryMs * AUDITS_MISSED_MAX, () => ({
-        says: `The ledger has not been audited for ${inMinutes(sinceMs)}.`,
-        remedy: 'Look at the log (audit failed), and run an audit: weir audit',
+        says: hintOf('audit_missed', { minutes: inMinutes(sinceMs) }),
+        remedy: hintOf('do_audit_missed'),
       }))
     },
   },
@@ -358,9 +370,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when((stateOf(seen)?.lateMs ?? 0) > LATE_MS_MAX, () => ({
-        says: `The event loop is ${Math.round(stateOf(seen)!.lateMs)} ms late: the gateway needs more processor time.`,
-        remedy:
-          'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/how-it-works/overload.md.',
+        says: hintOf('loop_late', { late: Math.round(stateOf(seen)!.lateMs) }),
+        remedy: hintOf('do_loop_late'),
       })),
   },
   {
@@ -368,8 +379,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: ({ logBytes }) =>
       when(logBytes > LOG_BYTES_MAX, () => ({
-        says: `The database's write-ahead log has grown to ${Math.round(logBytes / MEGABYTE)} MB: a read runs for very long.`,
-        remedy: 'Look for exports and backups that do not end, and for other programs that have the database open.',
+        says: hintOf('log_large', { megabytes: Math.round(logBytes / MEGABYTE) }),
+        remedy: hintOf('do_log_large'),
       })),
   },
   {
@@ -380,9 +391,9 @@ export const doctorChecks: readonly DoctorCheck[] = [
       return when(hasData && isOld && shared === undefined, () => ({
         says:
           lastBackupMs === undefined
-            ? 'This data has never been backed up.'
-            : `The last backup was ${Math.floor((dateMs - lastBackupMs) / DAY_MS)} days ago.`,
-        remedy: 'Run this each day: weir backup <folder>',
+            ? hintOf('backup_never')
+            : hintOf('backup_old', { days: Math.floor((dateMs - lastBackupMs) / DAY_MS) }),
+        remedy: hintOf('do_backup_old'),
       }))
     },
   },
@@ -391,8 +402,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when(typeof stateOf(seen)?.metricsUrl === 'string' && !seen.isMetricsReachable, () => ({
-        says: `Metrics do not answer at ${stateOf(seen)!.metricsUrl}.`,
-        remedy: 'Check METRICS_HOST and METRICS_PORT, and any firewall in between.',
+        says: hintOf('metrics_deaf', { url: String(stateOf(seen)!.metricsUrl) }),
+        remedy: hintOf('do_metrics_deaf'),
       })),
   },
   {
@@ -400,8 +411,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'problem',
     find: seen =>
       when(booksOf(seen)?.hasOwner === false, () => ({
-        says: 'This gateway has no owner yet: it has not been set up.',
-        remedy: 'weir setup',
+        says: hintOf('set_up_open'),
+        remedy: command('weir setup'),
       })),
   },
   {
@@ -412,8 +423,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
         ? []
         : [
             {
-              says: `The data has schema ${books.schema}; the next start migrates it to ${books.schemaKnown}.`,
-              remedy: 'Before that, make a backup with the version that runs now: weir backup <folder>',
+              says: hintOf('schema_earlier', { found: books.schema, known: books.schemaKnown }),
+              remedy: hintOf('do_schema_earlier'),
             },
           ],
   },
@@ -422,8 +433,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     weight: 'note',
     find: seen =>
       when((stateOf(seen)?.bodiesDropped ?? 0) > 0, () => ({
-        says: `${stateOf(seen)!.bodiesDropped} request or response bodies could not be stored since the start.`,
-        remedy: 'The disk was too slow, or memory was short. See docs/guides/stored-bodies.md.',
+        says: hintOf('bodies_dropped', { count: stateOf(seen)!.bodiesDropped }),
+        remedy: hintOf('do_bodies_dropped'),
       })),
   },
   {
@@ -433,8 +444,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
       const { errors = [], calls = 0 } = booksOf(seen) ?? {}
       const others = errors.filter(({ code }) => !isGatewayError(code))
       return when(others.length > 0, () => ({
-        says: `Some of ${calls} calls of the last hour were refused: ${codeCounts(others)}.`,
-        remedy: 'docs/reference/errors.md explains each error. weir records --outcome refused',
+        says: hintOf('refused_calls', { calls, errors: codeCounts(others) }),
+        remedy: hintOf('do_refused_calls'),
       }))
     },
   },
@@ -448,9 +459,18 @@ export interface DoctorFinding extends CheckFinding {
   readonly check: string
 }
 
-/** The most serious finding comes first. */
-export function diagnose(seen: DoctorFacts): readonly DoctorFinding[] {
-  return doctorChecks.flatMap(({ id, weight, find }) =>
-    find(seen).map(({ about = id, says, remedy }) => ({ check: id, weight, about, says, remedy })),
-  )
+interface FoundSymptom extends Symptom {
+  readonly check: string
+  readonly weight: Severity
+  readonly about: string
 }
+
+/** The most serious symptom comes first. */
+export const examine = (seen: DoctorFacts): readonly FoundSymptom[] =>
+  doctorChecks.flatMap(({ id, weight, find }) =>
+    find(seen).map(symptom => ({ about: id, ...symptom, check: id, weight })),
+  )
+
+/** The same as texts, for the command line. */
+export const diagnose = (seen: DoctorFacts): readonly DoctorFinding[] =>
+  examine(seen).map(({ says, remedy, ...found }) => ({ ...found, says: says.text, remedy: remedy?.text ?? '' }))

@@ -2,6 +2,7 @@
 
 import { isAbsolute } from 'node:path'
 import { refusal } from '../../base/errors.ts'
+import { forOperator } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import type { AuditReport } from '../../store/ledger-audit/findings.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -15,7 +16,10 @@ export function bookCommands(parts: ManagementParts): MachineCommands {
     async 'backup'(input) {
       const folder = String(input.folder ?? '')
       if (!isAbsolute(folder)) {
-        throw refusal('field_invalid', 'The folder is missing or not absolute. Usage: weir backup <folder>')
+        throw refusal(
+          'field_invalid',
+          forOperator('The folder is missing or not absolute. Usage: weir backup <folder>'),
+        )
       }
       const { audit, ...backup } = await parts.backUp(folder)
       return { ...backup, ...showAudit(audit) }

@@ -3,6 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { refusal } from '../../base/errors.ts'
+import { forOperator } from '../../base/hints.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
@@ -43,29 +44,33 @@ async function setUp(parts: ManagementParts): Promise<MachineAnswer> {
 }
 
 const hasOwner = (): Refusal =>
-  refusal('state_unfit', 'There is an owner already. To set a new password: weir users reset-password <email>')
+  refusal(
+    'state_unfit',
+    forOperator('There is an owner already. To set a new password: weir users reset-password <email>'),
+  )
 
 async function createOwner(parts: ManagementParts, input: MachineInput): Promise<MachineAnswer> {
   await setUpOpen(parts)
   const email = parseEmail(String(input.email ?? ''))
   if (email === undefined) {
-    throw refusal('field_invalid', '"email" must be an email address such as name@example.com.', 'email')
+    throw refusal('field_invalid', forOperator('"email" must be an email address such as name@example.com.'), 'email')
   }
   const name = String(input.name ?? email.split('@')[0])
   if (name.length < 1 || name.length > bounds.personNameCharsMax || /\p{Cc}/u.test(name)) {
     const hint = `"name" must have 1 to ${bounds.personNameCharsMax} characters, none of them a control character.`
-    throw refusal('field_invalid', hint, 'name')
+    throw refusal('field_invalid', forOperator(hint), 'name')
   }
   const owner = { email, name, password: await hashOf(parts, input.password, email) }
   const { done, personId } = await setUpOwner(parts, owner, { token: null, session: null, by: {} })
   if (done === 'owner_exists') throw hasOwner()
-  if (done !== 'set_up') throw refusal('name_taken', 'Another person has this email address already.')
+  if (done !== 'set_up') throw refusal('name_taken', forOperator('Another person has this email address already.'))
   return { owner: textId('usr', personId), email }
 }
 
 async function resetPassword(parts: ManagementParts, input: MachineInput): Promise<MachineAnswer> {
   const person = await parts.reader.people.byId(parseTextId('usr', String(input.user)) ?? -1)
-  if (person === undefined) throw refusal('resource_unknown', 'There is no person with this id. See: weir users list')
+  if (person === undefined)
+    throw refusal('resource_unknown', forOperator('There is no person with this id. See: weir users list'))
   const { id, email, totp } = person
   const password = await hashOf(parts, input.password, email)
   await parts.writer.run('setPassword', { id, password, sessionId: null, nowMs: parts.dateMs() }, byOperator)
@@ -77,6 +82,6 @@ async function resetPassword(parts: ManagementParts, input: MachineInput): Promi
 
 async function hashOf({ passwords }: ManagementParts, given: unknown, email: string): Promise<string> {
   const problem = passwordProblem(String(given ?? ''), email)
-  if (problem !== undefined) throw refusal('password_weak', `The password cannot be used. ${problem}`)
+  if (problem !== undefined) throw refusal('password_weak', forOperator(`The password cannot be used. ${problem.text}`))
   return await passwords.hash(new Secret(String(given)))
 }

@@ -4,6 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { refusal } from '../../base/errors.ts'
+import { forOperator } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull } from '../../base/time.ts'
 import type { RotationStatus, SecretState } from '../../store/secrets/rotation.ts'
@@ -25,7 +26,7 @@ export const rotateCommand =
       return input.status === true ? showStatus(await rotation.status(kind)) : await rotate(rotation, kind)
     })
 
-const refused = (hint: string): Refusal => refusal('state_unfit', hint)
+const refused = (hint: string): Refusal => refusal('state_unfit', forOperator(hint))
 
 type Rotating = ManagementParts['rotation']
 

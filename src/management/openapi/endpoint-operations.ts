@@ -1,7 +1,8 @@
 // Describes the management interface from its endpoint rows, with the same schemas that parse the requests.
 
 import type { ErrorCode } from '../../base/errors.ts'
-import { isForPeople, settersOf, staffRoleFor } from '../actor.ts'
+import { settersOf } from '../../base/hint-sentences.ts'
+import { isForPeople, staffRoleFor } from '../actor.ts'
 import type { WebEndpoint } from '../resources/endpoint.ts'
 import { isRead } from '../resources/endpoint.ts'
 import { describeErrors, describeOtherErrors } from './error-answers.ts'

@@ -4,7 +4,6 @@ import type { ErrorCode } from '../../base/errors.ts'
 import { buildErrorReply, errorRows, Refusal } from '../../base/errors.ts'
 import type { ErrorDialectName } from '../../protocols/protocols.ts'
 import { errorDialects } from '../../protocols/protocols.ts'
-import { hintCodes } from '../web/hints.ts'
 import type { JsonSchema, OpenApiResponse } from './operation.ts'
 import { closedObject, headerRef, JSON_TYPE, listOf, openObject, refTo, text } from './operation.ts'
 
@@ -28,13 +27,7 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
         type: text('The kind of error; authentication_error if a credential is missing or wrong.'),
         param: { ...orNull, description: 'The field that is wrong.' },
         code: { ...orNull, description: 'The error code, for programs; it does not change.' },
-        hint: {
-          ...closedObject({
-            code: { type: 'string', enum: hintCodes },
-            values: { type: 'object', additionalProperties: { type: ['string', 'number'] } },
-          }),
-          description: 'The last sentence of the message as data, if it is about the form of a management request.',
-        },
+        hint: { ...refTo('Hint'), description: 'The last sentence of the message as data, in management errors only.' },
       },
       ['hint'],
     ),

@@ -31,7 +31,7 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   createAccountMember: ['name_taken'],
   updateAccountMember: ['role_too_low'],
   deleteAccountMember: ['role_too_low'],
-  createInvitation: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],
+  createInvitation: ['role_too_low', 'resource_unknown', 'state_unfit'],
   postInvitationsAccept: ['invitation_invalid'],
 
   createServiceToken: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],

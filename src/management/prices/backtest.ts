@@ -18,8 +18,6 @@ export interface BacktestRange {
 export const isValidRange = ({ fromMs, beforeMs }: BacktestRange): boolean =>
   fromMs < beforeMs && beforeMs - fromMs <= bounds.backtestDaysMax * DAY_MS
 
-export const RANGE_RULE = `it must be before "before", by at most ${bounds.backtestDaysMax} days`
-
 export type BacktestProposal = { readonly price: Price } | { readonly tier: string; readonly perMille: number }
 
 export interface BacktestInput extends BacktestRange {

@@ -1,6 +1,8 @@
 // Sets and withdraws the operator's own price of a model. Both create a new price version; running calls keep the version
 // with which they began.
 
+import type { Hint } from '../../base/hints.ts'
+import { HintedError, hintOf } from '../../base/hints.ts'
 import type { Price } from '../../base/money/price.ts'
 import { canBeFree, parsePrice, priceText } from '../../base/money/price.ts'
 import { matchesGlob } from '../../base/text/glob.ts'
@@ -14,11 +16,11 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 /** A price or a model name is invalid; the message says why. */
-export class BadPrice extends Error {
+export class BadPrice extends HintedError {
   /** The path of the field of the price that is wrong. */
   readonly field: string
 
-  constructor(problem: string, field = 'price') {
+  constructor(problem: Hint, field = 'price') {
     super(problem)
     this.field = field
   }
@@ -26,11 +28,11 @@ export class BadPrice extends Error {
 
 /** Parses a price in the form of a provider file. */
 export function readPrice(json: unknown): Price {
-  const price = parsePrice(json, (problem, field) => {
-    throw new BadPrice(problem, field)
+  const price = parsePrice(json, (_, field, hint) => {
+    throw new BadPrice(hint, field)
   })
   if (!canBeFree(price)) return price
-  throw new BadPrice('a price of 0 is not allowed; a free model needs "free" in the provider file')
+  throw new BadPrice(hintOf('price_free'))
 }
 
 export function isModelName(name: string): boolean {
@@ -60,31 +62,35 @@ export async function setPrice(
   return await addPrice(parts, { ...subject, origin: 'operator', price: priceText(price) }, by)
 }
 
-export const patternProblem = (name: string): string | undefined =>
-  isPattern(name.slice(0, name.indexOf('/'))) ? 'the provider must be named; only the model may contain *' : undefined
+export const patternProblem = (name: string): Hint | undefined =>
+  isPattern(name.slice(0, name.indexOf('/'))) ? hintOf('price_pattern') : undefined
 
-export function providerProblem(name: string, { providers }: Pick<Catalogue, 'providers'>): string | undefined {
+export function providerProblem(name: string, { providers }: Pick<Catalogue, 'providers'>): Hint | undefined {
   const id = name.slice(0, name.indexOf('/'))
   if (providers.has(id)) return undefined
   const near = nearestName(id, providers.keys())
-  const suggestion = near === undefined ? '' : `; did you mean "${near}"?`
-  return `there is no provider "${id}"${suggestion}; providers: ${[...providers.keys()].join(', ')}`
+  const named = { provider: id, providers: [...providers.keys()].join(', ') }
+  return near === undefined ? hintOf('price_provider', named) : hintOf('price_provider_near', { ...named, near })
 }
 
 /** What an operator should know before a price is set: it may have another effect than was meant. */
-export function priceWarnings(name: string, { providers }: Pick<Catalogue, 'providers'>): readonly string[] {
+export function priceWarnings(name: string, { providers }: Pick<Catalogue, 'providers'>): readonly Hint[] {
   const slash = name.indexOf('/')
   const [id, model] = [name.slice(0, slash), name.slice(slash + 1)]
   const provider = providers.get(id)
   if (provider === undefined) return []
   if (isPattern(model)) {
     const priced = [...provider.models.values()].filter(known => known.price && matchesGlob(model, known.id)).length
-    return priced === 0 ? [] : [`Models that match and have a price of their own keep it: ${priced}.`]
+    return priced === 0 ? [] : [hintOf('warn_own_prices', { count: priced })]
   }
   if (provider.openModels || provider.models.has(model)) return []
   const near = nearestName(model, provider.models.keys())
-  const suggestion = near === undefined ? '' : ` Did you mean "${id}/${near}"?`
-  return [`${provider.name} does not list "${model}". Calls to it are now sent there, at this price.${suggestion}`]
+  const named = { provider: provider.name, model }
+  return [
+    near === undefined
+      ? hintOf('warn_unlisted', named)
+      : hintOf('warn_unlisted_near', { ...named, near: `${id}/${near}` }),
+  ]
 }
 
 export const withdrawPrice = (parts: Parts, subject: PriceSubject, by: Author): Promise<PriceAdded> =>

@@ -5,6 +5,7 @@ import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
 import type { LimitCounter } from '../../limits/limit-counter.ts'
+import { limitedKeyOf } from '../../limits/limited-call.ts'
 import type { Quota } from '../../limits/limits.ts'
 import type { AccountReader, KeyAccount, KeyBudget } from '../../store/ledger/account-reader.ts'
 import { periodEnd } from '../services/budget-period.ts'
@@ -36,7 +37,7 @@ export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportPar
   return async function reportKey(key) {
     const atMs = dateMs()
     const row = await accounts.findByKey(key.keyId, atMs)
-    const quotas = await limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs())
+    const quotas = await limits.quotasOfKey(limitedKeyOf(key), nowMs())
     return row && JSON.stringify(keyReport(key, row, atMs, quotas))
   }
 }

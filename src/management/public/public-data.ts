@@ -2,6 +2,7 @@
 // price, a rule, a tier, a setting or the health of a provider has changed.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { CachedPage } from '../../http/server/cached-page.ts'
 import { buildCachedPage } from '../../http/server/cached-page.ts'
@@ -69,7 +70,7 @@ export function buildPublicData(parts: PublicParts): PublicData {
   async function pricing(tier: string | null): Promise<CachedPage> {
     tiers = await readTiers()
     if (tier !== null && !tiers.some(({ name }) => name === tier)) {
-      const hint = `Unknown tier. Tiers: ${tiers.map(({ name }) => name).join(', ')}.`
+      const hint = hintOf('tier_unknown_listed', { tiers: tiers.map(({ name }) => name).join(', ') })
       throw new Refusal('resource_unknown', 'no such tier', { param: 'tier', hint })
     }
     if (!pricingPages.has(tier)) {

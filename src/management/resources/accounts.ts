@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
@@ -10,11 +11,11 @@ import type { Scope } from '../../store/queries/paging.ts'
 import { KEYS_COUNTED_MAX } from '../../store/queries/use.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
-import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, time, usd, version } from './endpoint.ts'
 import { label, modelPatterns, tierName, yesNo } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
+import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 import { shownUse, useFields, usesOf, withUse } from './use-fields.ts'
@@ -94,18 +95,17 @@ export function shownAccount({ frozenMs, createdMs, ...account }: AccountDetails
   } as z.input<typeof Account>
 }
 
-const Written = Account.extend({ warnings })
+const Written = Account.extend(warnings)
 
-const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
-  rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
+const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>) =>
+  shownWarnings(rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts))
 
-const creditLimitTooLow = (): Refusal =>
-  new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
+const creditLimitTooLow = (): Refusal => new Refusal('state_unfit', 'balance', { hint: hintOf('credit_too_low') })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'account', { param: 'name' })
 const rightsTooWide = (): Refusal =>
   new Refusal('role_too_low', 'rights', {
     param: 'allows',
-    hint: 'Only admins may allow an account more models than it has now.',
+    hint: hintOf('rights_too_wide'),
   })
 
 export function accountEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
@@ -183,7 +183,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         if (result.done === 'tier_unknown') throw await tierUnknown(parts, change.tier)
         requireDone(result, { id_taken: idTaken, name_taken: nameTaken })
         const { body, version } = await show(id, null)
-        return { body: { ...body, warnings: warningsFor(parts, change) }, version }
+        return { body: { ...body, ...warningsFor(parts, change) }, version }
       },
     }),
     endpoint({
@@ -208,7 +208,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         })
         onKeyChanged() // cached keys contain fields of their account
         const { body: account, version } = await show(id, scope)
-        return { body: { ...account, warnings: warningsFor(parts, body) }, version }
+        return { body: { ...account, ...warningsFor(parts, body) }, version }
       },
     }),
   ]

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { AuditCheckResult } from '../../store/queries/audit-log.ts'
@@ -62,7 +63,7 @@ export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly We
       async run({ query: { raw = false, ...query }, scope, actor }) {
         // The text has the addresses of all people.
         if (raw && scope !== null)
-          throw new Refusal('role_too_low', 'raw', { param: 'raw', hint: 'Only staff may set "raw".' })
+          throw new Refusal('role_too_low', 'raw', { param: 'raw', hint: hintOf('raw_for_staff') })
         const ask = buildListQuery(query, scope, '-seq')
         // The address of another person is only for staff.
         const maySeeAddress = (by: string): boolean => scope === null || by === subjectOf(actor)

@@ -2,11 +2,14 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { hintOf } from '../../base/hints.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { ForbiddenAddress, InvalidAddress } from '../../http/address/operator-address.ts'
 import { Proxy } from '../../http/client/proxy.ts'
+import { must } from '../web/issue-text.ts'
 import { managedBy, time } from './endpoint.ts'
 import { jsonValue } from './fields.ts'
+import { Hint } from './hint-schema.ts'
 
 export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
 export const channelId = z
@@ -65,11 +68,11 @@ export const credential = z.string().min(1).max(bounds.credentialCharsMax).meta(
 export const secretFrom = z
   .string()
   .max(600)
-  .regex(/^(env|file):[^\p{Cc}]+$/u, 'must be env:NAME or file:path')
+  .regex(/^(env|file):[^\p{Cc}]+$/u, must('must_be_reference'))
   .nullable()
   .meta({ description: 'Where the secret comes from, if a configuration file has set it: `env:NAME` or `file:path`' })
 
-const PROXY_FORM = 'must be an address such as http://name:password@proxy.example.com:3128'
+const PROXY_FORM = must('must_be_proxy')
 
 /** Can be written but is never returned, and no error repeats it. Null removes the proxy. */
 export const proxy = z
@@ -82,7 +85,8 @@ export const proxy = z
       return secret
     } catch (fault) {
       if (!(fault instanceof InvalidAddress || fault instanceof ForbiddenAddress)) throw fault
-      issues.addIssue({ code: 'custom', message: fault instanceof ForbiddenAddress ? fault.message : PROXY_FORM })
+      const hint = fault instanceof ForbiddenAddress ? fault.hint : hintOf('must_be_proxy')
+      issues.addIssue({ code: 'custom', message: hint.text, params: { hint } })
       return z.NEVER
     }
   })
@@ -117,6 +121,7 @@ export const Channel = z
     ownBaseUrl: z.string().nullable(),
     state: z.enum(['enabled', 'disabled', 'unusable', 'gone']),
     problem: z.string().nullable(),
+    problemHint: Hint.nullable(),
     disabled: z.boolean(),
     credential: z.object({ fingerprint: z.string(), origin: z.string() }).nullable(),
     credentialFrom: secretFrom,
@@ -141,8 +146,6 @@ export const Channel = z
   })
   .meta({ id: 'Channel' })
 
-export const warnings = z.array(z.string()).readonly().meta({ description: 'What was done but may be a mistake' })
-
 export const Trial = z
   .object({
     channel: channelId,
@@ -162,5 +165,6 @@ export const Trial = z
     }),
     received: z.object({ contentType: z.string(), body: z.string() }).nullable(),
     fault: z.string().nullable(),
+    faultHint: Hint.nullable(),
   })
   .meta({ id: 'Trial' })

@@ -3,6 +3,8 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { timeOrNull } from '../../base/time.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
@@ -27,10 +29,10 @@ import {
   secretFrom,
   shared,
   Trial,
-  warnings,
 } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, noContent } from './endpoint.ts'
+import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireFound, resourceUnknown } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
@@ -45,7 +47,7 @@ const filters = {
 }
 type Filters = { readonly [Name in keyof typeof filters]?: string | undefined }
 
-const Changed = z.object({ data: z.array(Channel), warnings })
+const Changed = z.object({ data: z.array(Channel), ...warnings })
 
 /** Fields that are absent do not change. */
 const Change = z.strictObject({
@@ -144,7 +146,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         const secrets = credentials.map(text => new Secret(text))
         const wanted = { ...rules, provider, name: channelName, credentials: secrets }
         const created = await parts.writeQueue(() => createChannels(parts, by, { ...wanted, setting: setting ?? {} }))
-        return { body: { data: await show(viewsOf(parts, created.ids)), warnings: created.warnings } }
+        return { body: { data: await show(viewsOf(parts, created.ids)), ...shownWarnings(created.warnings) } }
       },
     }),
     endpoint({
@@ -157,7 +159,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       body: Change,
       // A proxy may stand inside the network of the gateway, which a stolen session must not reach.
       reserved: { proxy: 'operator', ...referenceReserved },
-      answer: Channel.extend({ warnings }),
+      answer: Channel.extend(warnings),
       async run({ params, body: { credential: text, proxy: newProxy, ...body }, by }) {
         const channel = idOf(parts, params.channel)
         const secrets = {
@@ -166,7 +168,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         }
         const done = await change(by, [{ channel, version: by.expectedVersion, ...readChange(body), ...secrets }])
         const { body: shown, version } = await one(channel)
-        return { body: { ...shown, warnings: done.warnings }, version }
+        return { body: { ...shown, ...shownWarnings(done.warnings) }, version }
       },
     }),
     endpoint({
@@ -197,13 +199,13 @@ function settingEndpoints(parts: ManagementParts, { one }: ChannelHelpers): read
       params,
       body: z.strictObject({ to: channelId }),
       changes: ({ channel }, { to }) => ownerOf(parts, channel, to),
-      answer: Channel.extend({ warnings }),
+      answer: Channel.extend(warnings),
       async run({ params: { channel: from }, body, by }) {
         const to = idOf(parts, body.to)
         if (channelView(parts, to)?.state === 'gone') throw resourceUnknown()
         const done = await parts.writeQueue(() => moveSettings(parts, by, { from, to }))
         const { body: shown, version } = await one(to)
-        return { body: { ...shown, warnings: done.warnings }, version }
+        return { body: { ...shown, ...shownWarnings(done.warnings) }, version }
       },
     }),
     endpoint({
@@ -245,14 +247,14 @@ const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers):
       const changes = chosen.map(channel => ({ ...channel, ...rules, ...(setting && { setting }) }))
       const done = await change(by, changes)
       const ids = chosen.map(({ channel }) => channel)
-      return { body: { data: await show(viewsOf(parts, ids)), warnings: done.warnings } }
+      return { body: { data: await show(viewsOf(parts, ids)), ...shownWarnings(done.warnings) } }
     },
   })
 
 type ChangeFunction = (
   by: AuditActor & Partial<ExpectedVersion>,
   changes: readonly ChangedChannel[],
-) => Promise<{ readonly warnings: readonly string[] }>
+) => Promise<{ readonly warnings: readonly Hint[] }>
 
 interface ChannelHelpers extends ReturnType<typeof buildShow> {
   readonly change: ChangeFunction
@@ -281,7 +283,7 @@ function switchEndpoints(parts: ManagementParts, { one, change }: ChannelHelpers
 function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   function running(): LiveGateway {
     const gateway = parts.liveGateway()
-    if (gateway === undefined) throw refusal('state_unfit', 'This needs a running gateway. Start it: weir serve')
+    if (gateway === undefined) throw refusal('state_unfit', hintOf('gateway_needed'))
     return gateway
   }
   const known = (channel: string): ChannelView => requireFound(channelView(parts, idOf(parts, channel)))
@@ -382,7 +384,7 @@ function selectChannels(
   if ((channels === undefined) === (filter === undefined)) {
     throw new Refusal('field_invalid', 'bulk', {
       param: 'channels',
-      hint: 'Give either "channels" or "filter", not both.',
+      hint: hintOf('channels_or_filter'),
     })
   }
   if (filter !== undefined) return filterViews(channelViews(parts), filter).map(({ id }) => ({ channel: id }))

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, usdText } from '../../base/money/money.ts'
 import { csvLine } from '../../base/text/export-lines.ts'
@@ -11,6 +12,7 @@ import type { CodeView } from '../../store/queries/codes.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { CodeState } from '../services/codes.ts'
 import { codeState, codeStates, createCodeBatch } from '../services/codes.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
@@ -135,7 +137,7 @@ function createEndpoint(parts: ManagementParts): WebEndpoint {
     async run({ body: { count, amount, batch = textId('batch', mintId()), expires = null }, query: { format }, by }) {
       const expiresMs = orNull(expires, text => Date.parse(text))
       if (expiresMs !== null && expiresMs <= dateMs()) {
-        throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: '"expires" must be in the future.' })
+        throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: hintOf('expires_past') })
       }
       const codes = await createCodeBatch(parts, { count, amount, batch, expiresMs }, by)
       if (codes === undefined) throw new Refusal('name_taken', batch, { param: 'batch' })
@@ -152,7 +154,7 @@ function createEndpoint(parts: ManagementParts): WebEndpoint {
 }
 
 function voidEndpoint({ writer }: ManagementParts): WebEndpoint {
-  const hint = 'The code has been redeemed or voided already.'
+  const hint = hintOf('code_ended')
   return endpoint({
     method: 'POST',
     path: '/api/web/codes/voids',
@@ -160,7 +162,7 @@ function voidEndpoint({ writer }: ManagementParts): WebEndpoint {
     summary: 'Void a code, or all codes of a batch, that nobody has redeemed.',
     body: z
       .strictObject({ batch: label.optional(), code: idOf('code').optional() })
-      .refine(({ batch, code }) => (batch === undefined) !== (code === undefined), 'give either "batch" or "code"'),
+      .refine(({ batch, code }) => (batch === undefined) !== (code === undefined), must('must_be_batch_or_code')),
     answer: z.object({ voided: z.number() }),
     async run({ body, by }) {
       const input = body.batch === undefined ? { id: body.code! } : { batch: body.batch }

@@ -5,6 +5,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { timeText } from '../../base/time.ts'
 import { digestOpaqueToken, isOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { Actor, EndpointAccess } from '../actor.ts'
@@ -35,15 +36,14 @@ const Download = z
   .meta({ id: 'Download' })
 
 /** The operator at the command line has none. */
-const noSession = (): Refusal =>
-  new Refusal('state_unfit', 'no session', { hint: 'A download belongs to a session. Use the export itself.' })
+const noSession = (): Refusal => new Refusal('state_unfit', 'no session', { hint: hintOf('download_needs_session') })
 const ticketUnknown = (): Refusal =>
   new Refusal('resource_unknown', 'ticket', {
-    hint: 'This link works once and for a minute. Ask for the download again.',
+    hint: hintOf('download_once'),
   })
 const tooMany = (): Refusal =>
   new Refusal('concurrency_exceeded', 'tickets', {
-    hint: `You have asked for ${bounds.ticketsOfSessionMax} downloads in a minute. Wait a moment.`,
+    hint: hintOf('downloads_max', { max: bounds.ticketsOfSessionMax }),
     retryAfterMs: bounds.ticketMsMax,
   })
 

@@ -7,6 +7,7 @@ import { parseTextId, textId } from '../../base/ids.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { Actor, EndpointAccess, SiteRole } from '../actor.ts'
+import { must } from '../web/issue-text.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -82,8 +83,8 @@ export const endpoint = <A extends Schema, P extends Shape | undefined, Q extend
 export const idOf = (prefix: string) =>
   z
     .string()
-    .regex(new RegExp(`^${prefix}_[0-9a-z]{11}$`), `it must be an id such as ${textId(prefix, 1)}`)
-    .refine(text => parseTextId(prefix, text) !== undefined, `it must be an id such as ${textId(prefix, 1)}`)
+    .regex(new RegExp(`^${prefix}_[0-9a-z]{11}$`), must('must_be_id', { example: textId(prefix, 1) }))
+    .refine(text => parseTextId(prefix, text) !== undefined, must('must_be_id', { example: textId(prefix, 1) }))
     .transform(text => parseTextId(prefix, text)!)
     .meta({ description: `An id, as in ${textId(prefix, 1)}` })
 

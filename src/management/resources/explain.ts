@@ -2,10 +2,13 @@
 
 import * as z from 'zod'
 import { refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
 import { jsonValue } from './fields.ts'
+import { Hint } from './hint-schema.ts'
 import { requireFound } from './list-queries.ts'
 
 const Limit = z
@@ -25,6 +28,7 @@ const WouldAnswer = z
     code: z.string().optional(),
     message: z.string().optional(),
     param: z.string().nullable().optional(),
+    hint: Hint.optional(),
     retryAfterMs: z.number().optional(),
     replays: z.string().optional().meta({ description: 'The call whose stored answer would be sent again' }),
   })
@@ -154,17 +158,17 @@ const Call = z
       .string()
       .min(1)
       .max(500)
-      .regex(/^\/[\x21-\x7e]*$/, 'must be a path'),
+      .regex(/^\/[\x21-\x7e]*$/, must('must_be_path')),
     body: z.record(z.string(), jsonValue).meta({ description: 'The body of the call, in the dialect of the path' }),
     headers: z
       .record(
-        z.string().regex(/^[a-z0-9-]{1,100}$/, 'must be in lower case'),
+        z.string().regex(/^[a-z0-9-]{1,100}$/, must('must_be_lower_case')),
         z
           .string()
           .max(1_000)
           .regex(/^[\x20-\x7e]*$/),
       )
-      .refine(headers => Object.keys(headers).length <= 20, 'at most 20 headers')
+      .refine(headers => Object.keys(headers).length <= 20, must('must_have_few_headers', { max: 20 }))
       .optional()
       .meta({ description: 'Headers of the call, such as x-weir-translate. A key among them is ignored.' }),
     address: z
@@ -193,7 +197,7 @@ export const explainEndpoints = (parts: ManagementParts): readonly WebEndpoint[]
       requireFound(await parts.queryWorker.query('key', { id, scope }))
       const key = requireFound(await parts.reader.findKeyById(id))
       const gateway = parts.liveGateway()
-      if (gateway === undefined) throw refusal('state_unfit', 'This needs a running gateway. Start it: weir serve')
+      if (gateway === undefined) throw refusal('state_unfit', hintOf('gateway_needed'))
       const showsRouting = scope === null // staff
       const text = await gateway.explain({ key, path, body, headers, address, requestId, showsRouting })
       return { body: JSON.parse(text) as z.input<typeof Explanation> }

@@ -3,6 +3,8 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
+import { must } from '../web/issue-text.ts'
 import { timeInput } from './endpoint.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -36,17 +38,17 @@ export const label = z
   .trim()
   .min(1)
   .max(bounds.keyNameCharsMax)
-  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')
+  .refine(text => !/\p{Cc}/u.test(text), must('must_have_no_controls'))
 export const tierName = z.string().min(1).max(50)
 
 export const tierUnknown = (): Refusal =>
-  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
+  new Refusal('field_invalid', 'tier', { param: 'tier', hint: hintOf('tier_unknown') })
 /** A model name as callers write it, with any number of `*`. No comma: lists are stored with commas between. */
 export const modelPattern = z
   .string()
   .min(1)
   .max(bounds.modelNameCharsMax)
-  .regex(/^[\x21-\x2b\x2d-\x7e]*$/, 'must be visible characters without a comma; * matches any characters')
+  .regex(/^[\x21-\x2b\x2d-\x7e]*$/, must('must_be_pattern'))
 
 /** Null: no restriction. */
 export const listOrAll = <T extends z.ZodType<string>>(item: T, max: number) => z.array(item).min(1).max(max).nullable()
@@ -63,11 +65,11 @@ export const tokenFields = {
 }
 
 /** When a key or a token ends; null: never. */
-export const expiry = timeInput.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable()
+export const expiry = timeInput.refine(ms => ms < Date.UTC(2100, 0), must('must_be_early')).nullable()
 
 export function refusePastExpiry(expires: number | null | undefined, nowMs: number): void {
   if (typeof expires !== 'number' || expires > nowMs) return
-  throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
+  throw new Refusal('field_invalid', 'past', { param: 'expires', hint: hintOf('expires_past') })
 }
 
 /** The value of a filter in the query string. */

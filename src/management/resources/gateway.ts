@@ -2,13 +2,15 @@
 
 import * as z from 'zod'
 import { refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
-import { diagnose, doctorChecks } from '../doctor/doctor-checks.ts'
+import { doctorChecks, examine } from '../doctor/doctor-checks.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { CollectedFacts } from '../services/gateway-facts.ts'
 import { buildGatewayFacts } from '../services/gateway-facts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, time } from './endpoint.ts'
+import { Hint } from './hint-schema.ts'
 import { books, booksOf } from './ledger.ts'
 
 const Process = z
@@ -28,7 +30,9 @@ const Finding = z
     severity: z.enum(['problem', 'note']),
     about: z.string().meta({ description: 'The channel, model or error code; otherwise the check again' }),
     text: z.string(),
+    textHint: Hint,
     remedy: z.string().nullable().meta({ description: 'What to do, such as a command on the machine' }),
+    remedyHint: Hint.nullable(),
   })
   .meta({ id: 'GatewayFinding' })
 
@@ -80,7 +84,7 @@ export function gatewayEndpoints(parts: ManagementParts): readonly WebEndpoint[]
       answer: Gateway,
       async run() {
         const facts = await collect()
-        if (facts === undefined) throw refusal('state_unfit', 'No gateway runs. Start it: weir serve')
+        if (facts === undefined) throw refusal('state_unfit', hintOf('gateway_not_running'))
         return { body: shown(parts, facts) }
       },
     }),
@@ -90,7 +94,7 @@ export function gatewayEndpoints(parts: ManagementParts): readonly WebEndpoint[]
 function shown(parts: ManagementParts, facts: CollectedFacts): z.input<typeof Gateway> {
   const { state, shared, lastBackupMs, logBytes } = facts
   const isShared = shared !== undefined
-  const findings = diagnose(facts)
+  const findings = examine(facts)
   return {
     version: state.version,
     consoleBuild: parts.consoleBuild,
@@ -117,8 +121,10 @@ function shown(parts: ManagementParts, facts: CollectedFacts): z.input<typeof Ga
       check,
       severity: weight,
       about,
-      text: says,
-      remedy: remedy === '' ? null : remedy,
+      text: says.text,
+      textHint: says.data,
+      remedy: remedy?.text ?? null,
+      remedyHint: remedy?.data ?? null,
     })),
   }
 }

@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { DAY_MS, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
@@ -11,6 +12,7 @@ import type { InvitationView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
 import { accountRoles, actorIdOf, isAtLeast, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
@@ -61,8 +63,7 @@ export const showInvitation = (row: InvitationView, nowMs: number) => ({
 })
 
 export const forbidden = (): Refusal => new Refusal('role_too_low', 'the role is above their own')
-export const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'too many', { hint: 'There are too many open invitations. Revoke some first.' })
+export const tooMany = (): Refusal => new Refusal('state_unfit', 'too many', { hint: hintOf('invitations_max') })
 
 const days = z
   .number()
@@ -80,7 +81,7 @@ const NewInvitation = z
     days,
   })
   .refine(({ account, accountRole: role }) => (account === undefined) === (role === undefined), {
-    message: '"account" and "accountRole" must be given together',
+    message: must('must_be_together'),
     path: ['accountRole'],
   })
 

@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorRows, refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
@@ -103,7 +104,7 @@ export function keyReportEndpoints(parts: ManagementParts): readonly WebEndpoint
   const { queryWorker, reader, dateMs } = parts
   function running(): LiveGateway {
     const gateway = parts.liveGateway()
-    if (gateway === undefined) throw refusal('state_unfit', 'This needs a running gateway. Start it: weir serve')
+    if (gateway === undefined) throw refusal('state_unfit', hintOf('gateway_needed'))
     return gateway
   }
 

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
@@ -16,12 +17,13 @@ import type { ManagementParts } from '../management-parts.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
 import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/keys.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
+import { must } from '../web/issue-text.ts'
 import { Budget, shownBudget } from './budgets.ts'
-import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, timeInput, version } from './endpoint.ts'
 import { expiry, label, listOrAll, modelPatterns, refusePastExpiry, tierName } from './fields.ts'
 import { checkGivenId, givenId, idTaken } from './given-id.ts'
+import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 import { shownUse, useFields, usesOf, withUse } from './use-fields.ts'
@@ -34,7 +36,7 @@ const range = z
       return normalizeRange(text)
     } catch (fault) {
       if (!(fault instanceof InvalidRange)) throw fault
-      issues.addIssue({ code: 'custom', message: fault.message })
+      issues.addIssue({ code: 'custom', message: fault.message, params: { hint: fault.hint } })
       return z.NEVER
     }
   })
@@ -52,10 +54,7 @@ export const keySettings = {
   expires: expiry,
   allows: modelPatterns.meta({ description: 'Patterns of models that the key may use; null: all models' }),
   denies: modelPatterns,
-  requires: listOrAll(
-    z.string().refine(isTag, 'must be a word of lower-case letters, digits and dashes'),
-    bounds.tagsMax,
-  ),
+  requires: listOrAll(z.string().refine(isTag, must('must_be_tag')), bounds.tagsMax),
   endpoints: listOrAll(z.enum(endpointNames), endpointNames.length),
   addresses: listOrAll(range, bounds.keyAddressesMax).meta({
     description: 'IP addresses and ranges, as in 10.0.0.0/8',
@@ -161,23 +160,20 @@ function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number
   return { ...change, expiresMs: expires }
 }
 
-const warningsFor = (
-  parts: ManagementParts,
-  { allows, denies, requires }: z.output<typeof Change>,
-): readonly string[] =>
-  rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
+const warningsFor = (parts: ManagementParts, { allows, denies, requires }: z.output<typeof Change>) =>
+  shownWarnings(rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts))
 
 const accountMissing = (): Refusal =>
-  new Refusal('field_missing', 'account', { param: 'account', hint: 'Send "account".' })
+  new Refusal('field_missing', 'account', { param: 'account', hint: hintOf('account_needed') })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
-const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
+const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: hintOf('key_revoked') })
 const isPlayground = (): Refusal =>
   new Refusal('state_unfit', 'playground', {
-    hint: 'This key belongs to a playground and ends by itself. Revoke it instead.',
+    hint: hintOf('key_of_playground'),
   })
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'keys', {
-    hint: `An account may have at most ${bounds.keysOfAccountMax} keys. Revoke some first.`,
+    hint: hintOf('keys_max_revoke', { max: bounds.keysOfAccountMax }),
   })
 
 export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => {
@@ -262,7 +258,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       who: { account: 'developer' },
       summary: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
-      answer: NewKey.extend({ warnings }),
+      answer: NewKey.extend(warnings),
       reserved: { ...reserved, credit: 'admin', id: 'admin' },
       status: 201,
       async run({
@@ -284,7 +280,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
           too_many: tooMany,
         })
         const { body, version } = await show(id, null)
-        return { body: { ...body, key: text, warnings: warningsFor(parts, settings) }, version }
+        return { body: { ...body, key: text, ...warningsFor(parts, settings) }, version }
       },
     }),
     endpoint({
@@ -295,7 +291,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       params,
       body: Change,
       changes: ({ key }) => [`keys/${textId('key', key)}`],
-      answer: Key.extend({ warnings }),
+      answer: Key.extend(warnings),
       reserved,
       async run({ params: { key: id }, body, scope, by }) {
         const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
@@ -307,7 +303,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
           name_taken: nameTaken,
         })
         const { body: key, version } = await show(id, scope)
-        return { body: { ...key, warnings: warningsFor(parts, body) }, version }
+        return { body: { ...key, ...warningsFor(parts, body) }, version }
       },
     }),
   ]

@@ -1,7 +1,9 @@
 // Endpoints for limits of calls, tokens and concurrency. Changes apply from the next call on.
 
 import * as z from 'zod'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
+import type { HintedError } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { checkLimit } from '../../limits/limit-check.ts'
 import type { LimitDetails } from '../../store/queries/limits.ts'
@@ -9,10 +11,10 @@ import type { LimitRow } from '../../store/rules/rules.ts'
 import { limitScopes } from '../../store/rules/rules.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { limitWarning } from '../services/rule-check.ts'
-import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent, version } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
+import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown, tierUnknown } from './list-queries.ts'
 
 const resource = z.enum(['requests', 'tokens', 'concurrency'])
@@ -68,14 +70,13 @@ function checked(limit: Omit<LimitRow, 'id'>): Omit<LimitRow, 'id'> {
     checkLimit(limit)
     return limit
   } catch (fault) {
-    const hint = (fault as Error).message
-    throw new Refusal('field_invalid', hint, { hint })
+    throw refusal('field_invalid', (fault as HintedError).hint)
   }
 }
 
 const limitRefusals = {
-  too_many: 'There are too many limits. Remove some first, or use one limit with "per" for many keys.',
-  for_nobody: 'The key does not belong to this account or tier, so the limit would apply to no call.',
+  too_many: hintOf('limits_max'),
+  for_nobody: hintOf('limit_for_nobody'),
 }
 
 const unfit = (code: keyof typeof limitRefusals, param: string) => (): Refusal =>
@@ -97,7 +98,7 @@ const buildShow =
 const buildShowWritten = (parts: ManagementParts) => async (id: number) => {
   const shownLimit = await buildShow(parts)(id)
   const { warning } = limitWarning(shownLimit.body.model, parts)
-  return { ...shownLimit, body: { ...shownLimit.body, warnings: warning === undefined ? [] : [warning] } }
+  return { ...shownLimit, body: { ...shownLimit.body, ...shownWarnings(warning === undefined ? [] : [warning]) } }
 }
 
 function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
@@ -147,7 +148,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       summary:
         'Create a limit for matching calls: for all of them together, or for each key, account or model (`per`).',
       body: Wanted,
-      answer: Limit.extend({ warnings }),
+      answer: Limit.extend(warnings),
       status: 201,
       async run({ body: { key: keyId, account: accountId, per: scopes, ...limit }, by }) {
         const sortedScopes = limitScopes.filter(scope => scopes.includes(scope)) // the order in the database
@@ -160,7 +161,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           for_nobody: unfit('for_nobody', 'key'),
           exists: () =>
             new Refusal('name_taken', 'limit', {
-              hint: 'There is already such a limit for these calls. Change that limit.',
+              hint: hintOf('limit_exists'),
             }),
           too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
         })
@@ -177,7 +178,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       params,
       changes: ({ limit }) => [`limits/${limit}`],
       body: z.strictObject({ amount: whole }),
-      answer: Limit.extend({ warnings }),
+      answer: Limit.extend(warnings),
       async run({ params: { limit: id }, body: { amount }, by }) {
         const { body: current } = await show(id)
         checked({ ...current, amount, keyId: null, accountId: null })

@@ -2,6 +2,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { StaleVersion } from '../../store/audit-log/audited-operations.ts'
 import type { FilterValue, ListQuery, Page, Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -58,6 +59,6 @@ export async function tierUnknown(
 ): Promise<Refusal> {
   const ask = { scope: null, filters: {}, sort: 'name', descending: false, limit: bounds.pageRowsMax }
   const { rows } = await queryWorker.query('tiers', ask)
-  const hint = `Unknown tier "${tier}". Tiers: ${rows.map(({ name }) => name).join(', ')}.`
+  const hint = hintOf('tier_unknown_named', { tier: `${tier}`, tiers: rows.map(({ name }) => name).join(', ') })
   return new Refusal('field_invalid', 'tier', { param: 'tier', hint })
 }

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { Actor } from '../actor.ts'
@@ -56,8 +57,8 @@ export const Me = z
 
 const taken = (): Refusal => new Refusal('name_taken', 'email', { param: 'email' })
 const notByMembers = (): Refusal =>
-  new Refusal('role_too_low', 'email', { param: 'email', hint: 'Only an admin can change your email address.' })
-const passwordNeeded = { param: 'currentPassword', hint: 'Send your password in "currentPassword".' }
+  new Refusal('role_too_low', 'email', { param: 'email', hint: hintOf('email_by_admin') })
+const passwordNeeded = { param: 'currentPassword', hint: hintOf('password_needed') }
 
 /** The profile of a signed-in person; undefined if the person does not exist. */
 export async function showMe(

@@ -10,10 +10,11 @@ import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
 import { traitsSchema } from '../../upstreams/trait-parser.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { removeRoute, setRoute } from '../services/model-names.ts'
-import { providerId, warnings } from './channel-schemas.ts'
+import { providerId } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, time, version } from './endpoint.ts'
 import { describedObject } from './fields.ts'
+import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
@@ -188,11 +189,11 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         policy: policy.default('balanced'),
         members: z.array(member).min(1).max(bounds.routeMembersMax),
       }),
-      answer: Route.extend({ warnings }),
+      answer: Route.extend(warnings),
       async run({ params: { name }, body, by }) {
         const warning = await parts.writeQueue(() => setRoute(parts, by, { name, ...body }))
         const shownRoute = await show(name)
-        return { ...shownRoute, body: { ...shownRoute.body, warnings: warning === undefined ? [] : [warning] } }
+        return { ...shownRoute, body: { ...shownRoute.body, ...shownWarnings(warning === undefined ? [] : [warning]) } }
       },
     }),
     endpoint({
@@ -202,10 +203,10 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       summary: 'Remove a model name. Other names that have it as a member ignore it.',
       params,
       changes: ({ name }) => [`routes/${name}`],
-      answer: z.object({ warnings }),
+      answer: z.object(warnings),
       async run({ params: { name }, by }) {
         const warning = await parts.writeQueue(() => removeRoute(parts, by, name))
-        return { body: { warnings: warning === undefined ? [] : [warning] } }
+        return { body: shownWarnings(warning === undefined ? [] : [warning]) }
       },
     }),
   ]

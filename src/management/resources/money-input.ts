@@ -5,11 +5,12 @@ import * as z from 'zod'
 import type { Nanos } from '../../base/money/money.ts'
 import { nanos, parseUsd } from '../../base/money/money.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
+import { must } from '../web/issue-text.ts'
 
 /** Money in answers. */
 export const money = z.string().meta({ description: 'US dollars, as decimal text' })
 
-const AMOUNT = 'US dollars as text, such as "5" or "0.25": more than 0, at most 999999999, at most nine decimals'
+const AMOUNT = must('must_be_amount')
 
 const read = (text: string): Nanos => parseUsd(text) ?? nanos(0n)
 
@@ -21,7 +22,7 @@ export const positiveUsd = z
   .meta({ description: AMOUNT, examples: ['5', '0.25'] })
   .transform(read)
 
-const BOUND = AMOUNT.replace('more than 0', 'not negative')
+const BOUND = must('must_be_bound')
 
 /** Zero or more: a budget or a credit limit. */
 export const boundUsd = z
@@ -44,4 +45,4 @@ export const label = z
   .string()
   .min(1)
   .max(200)
-  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')
+  .refine(text => !/\p{Cc}/u.test(text), must('must_have_no_controls'))

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { parseEmail } from '../../identity/password-rules.ts'
 import { accountRoles, siteRoles } from '../actor.ts'
+import { must } from '../web/issue-text.ts'
 
 export const siteRole = z.enum(siteRoles)
 export const accountRole = z.enum(accountRoles)
@@ -12,7 +13,7 @@ export const accountRole = z.enum(accountRoles)
 export const email = z
   .string()
   .max(bounds.emailCharsMax)
-  .refine(text => parseEmail(text) !== undefined, 'must be an email address such as name@example.com')
+  .refine(text => parseEmail(text) !== undefined, must('must_be_email'))
   .transform(text => parseEmail(text)!)
 
 export const personName = z
@@ -20,7 +21,7 @@ export const personName = z
   .trim()
   .min(1)
   .max(bounds.personNameCharsMax)
-  .refine(text => !/\p{Cc}/u.test(text), 'it must not contain control characters')
+  .refine(text => !/\p{Cc}/u.test(text), must('must_have_no_controls'))
 
 /** Only the length is checked here; weak passwords have an error of their own. */
 export const password = z

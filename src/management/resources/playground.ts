@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeText } from '../../base/time.ts'
 import type { Actor } from '../actor.ts'
@@ -38,14 +39,13 @@ const Wanted = z.strictObject({
 function budgetOf(text: string): string {
   const { success, data } = positiveUsd.safeParse(text)
   if (success && data <= BigInt(MAX) * 1_000_000_000n) return `${data}`
-  const hint = `"budget" must be US dollars as text, more than 0 and at most ${MAX}.`
+  const hint = hintOf('playground_budget', { max: MAX })
   throw new Refusal('field_invalid', 'budget', { param: 'budget', hint })
 }
 
 const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'keys', { hint: `An account may have at most ${bounds.keysOfAccountMax} keys.` })
-const raced = (): Refusal =>
-  new Refusal('state_unfit', 'raced', { hint: 'The key was changed at the same time. Try again.' })
+  new Refusal('state_unfit', 'keys', { hint: hintOf('keys_max', { max: bounds.keysOfAccountMax }) })
+const raced = (): Refusal => new Refusal('state_unfit', 'raced', { hint: hintOf('key_raced') })
 
 export const playgroundEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
   endpoint({

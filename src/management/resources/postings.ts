@@ -2,14 +2,16 @@
 // request that is sent twice is booked once.
 
 import * as z from 'zod'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
 import type { Nanos } from '../../base/money/money.ts'
 import { usdText } from '../../base/money/money.ts'
 import type { PostedKind } from '../../store/ledger/hold-types.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
+import { refText } from '../../store/ledger/statement-text.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { refText } from '../services/statement-lines.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
 import { requireDone, resourceUnknown } from './list-queries.ts'
@@ -41,14 +43,14 @@ interface Wanted {
   readonly reference: string | null
 }
 
-const unfit = (hint: string) => (): Refusal => new Refusal('state_unfit', hint, { hint })
-const NOT_CHARGED = 'This account was not charged for a call of this id.'
+const unfit = (hint: Hint) => (): Refusal => refusal('state_unfit', hint)
+const notCharged = unfit(hintOf('posting_not_charged'))
 
 /** The reference in the body, or else the Idempotency-Key header. */
 function referenceOf({ body, header }: Pick<Ask, 'body' | 'header'>): string {
   const reference = body.reference ?? header('idempotency-key')
   if (reference === undefined) {
-    const hint = 'Send "reference" or the header Idempotency-Key, so that a request that is sent twice is booked once.'
+    const hint = hintOf('posting_reference')
     throw new Refusal('field_missing', 'reference', { param: 'reference', hint })
   }
   if (label.safeParse(reference).success) return reference
@@ -61,10 +63,10 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
     const input = { ...wanted, accountId: account, amount: text, author: by.actor }
     const result = requireDone(await parts.writer.run('post', input, by), {
       account_unknown: resourceUnknown,
-      balance_too_low: unfit('The balance does not cover this amount.'),
-      balance_too_high: unfit("The amount is too large for this account or for the operator's own."),
-      call_not_charged: unfit(NOT_CHARGED),
-      more_than_charged: unfit('The amount is more than the call was charged.'),
+      balance_too_low: unfit(hintOf('posting_balance_low')),
+      balance_too_high: unfit(hintOf('posting_balance_high')),
+      call_not_charged: notCharged,
+      more_than_charged: unfit(hintOf('posting_more_than_charged')),
     })
     const earlier = result.done === 'exists' ? result : undefined
     if (earlier?.same === false) throw new Refusal('posted_before', 'posted', { param: 'reference' })
@@ -116,7 +118,7 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
       run(ask) {
         const { call, amount = 'all', reference = null } = ask.body
         const ref = parseTextId('req', call)
-        if (ref === undefined) throw unfit(NOT_CHARGED)()
+        if (ref === undefined) throw notCharged()
         return post(ask, { kind: 'refund', ref, amount, reference })
       },
     }),

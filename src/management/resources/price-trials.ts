@@ -1,12 +1,15 @@
 // Endpoints for trying prices: backtests with past calls, and a comparison with public price data.
 
 import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { BacktestProposal, BacktestRange } from '../prices/backtest.ts'
-import { buildBacktestQuery, formatBacktest, isValidRange, RANGE_RULE } from '../prices/backtest.ts'
+import { buildBacktestQuery, formatBacktest, isValidRange } from '../prices/backtest.ts'
 import { isModelName } from '../prices/price-changes.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, timeInput } from './endpoint.ts'
 import { money } from './money-input.ts'
@@ -30,7 +33,7 @@ const body = z
   .strictObject({
     from: timeInput,
     before: timeInput.optional(),
-    model: z.string().max(300).refine(isModelName, 'must have the form <provider>/<model>').optional(),
+    model: z.string().max(300).refine(isModelName, must('must_be_tried_model')).optional(),
     price: writtenPrice.optional(),
     tier: z.string().max(32).optional(),
     pricePerMille: z.number().int().min(0).max(1_000_000).optional(),
@@ -42,14 +45,17 @@ const body = z
       price !== undefined
         ? model !== undefined && pricePerMille === undefined
         : tier !== undefined && pricePerMille !== undefined,
-    'give a "model" and its "price", or a "tier" and its "pricePerMille"',
+    must('must_be_trial'),
   )
 type BacktestBody = z.output<typeof body>
 
 function rangeOf({ from, before }: BacktestBody, nowMs: number): BacktestRange {
   const range = { fromMs: from, beforeMs: before ?? nowMs }
   if (isValidRange(range)) return range
-  throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE_RULE}.` })
+  throw new Refusal('field_invalid', 'from', {
+    param: 'from',
+    hint: hintOf('from_backtest', { max: bounds.backtestDaysMax }),
+  })
 }
 
 const triedOf = ({ price, tier, pricePerMille }: BacktestBody): BacktestProposal =>

@@ -1,16 +1,18 @@
 // Endpoints for prices: the current price and all versions of each model, and the operator's own prices.
 
 import * as z from 'zod'
-import { Refusal } from '../../base/errors.ts'
+import { refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { priceSchema, priceText as textOfPrice } from '../../base/money/price.ts'
 import { timeText } from '../../base/time.ts'
 import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { BadPrice, isModelName, priceWarnings, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
-import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, noContent, time } from './endpoint.ts'
 import { describedObject } from './fields.ts'
+import { shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 /**
@@ -67,12 +69,15 @@ export function parsePriceField(body: { readonly price: unknown }) {
     return readPrice(body.price)
   } catch (fault) {
     if (!(fault instanceof BadPrice)) throw fault
-    const hint = fault.message.startsWith('"') ? fault.message : `"price": ${fault.message}`
-    throw new Refusal('field_invalid', fault.message, {
-      param: fault.field,
-      hint: hint.endsWith('?') ? hint : `${hint}.`,
-    })
+    throw refusal('field_invalid', sentenceOf(fault.hint), fault.field)
   }
+}
+
+/** A problem of a price as a sentence that names the price. */
+function sentenceOf(problem: Hint): Hint {
+  const { text } = problem
+  if (text.endsWith('?')) return problem
+  return text.startsWith('"') ? hintOf('price_says', { problem }) : hintOf('price_field', { problem })
 }
 
 /** Turns an invalid model name into a refusal of the field "model". */
@@ -81,7 +86,7 @@ async function refuseBadModel<T>(run: () => Promise<T>): Promise<T> {
     return await run()
   } catch (fault) {
     if (!(fault instanceof BadPrice)) throw fault
-    throw new Refusal('field_invalid', fault.message, { param: 'model', hint: `"model": ${fault.message}.` })
+    throw refusal('field_invalid', hintOf('price_model', { problem: fault.hint }), 'model')
   }
 }
 
@@ -175,13 +180,13 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       params,
       changes: ({ model }) => [`prices/${model}`],
       body: z.strictObject({ price: writtenPrice }),
-      answer: ModelPrice.extend({ warnings }),
+      answer: ModelPrice.extend(warnings),
       async run({ params: { model }, body, by }) {
         const price = parsePriceField(body)
         const noted = priceWarnings(model, parts.catalogue())
         requireDone(await refuseBadModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
         const { body: row, version } = await show(parts, model)
-        return { body: { ...row, warnings: noted }, version }
+        return { body: { ...row, ...shownWarnings(noted) }, version }
       },
     }),
     endpoint({

@@ -9,10 +9,11 @@ import { traitsSchema } from '../../upstreams/trait-parser.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { clearedText } from '../services/channels.ts'
 import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
-import { providerId, warnings } from './channel-schemas.ts'
+import { providerId } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, managedBy, version } from './endpoint.ts'
 import { describedObject, withReferences } from './fields.ts'
+import { Hint, shownWarnings, warnings } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
 import { pageInMemory } from './memory-pages.ts'
 
@@ -63,11 +64,12 @@ const Provider = z.object({
   free: z.boolean(),
   keyless: z.boolean(),
   problem: z.string().nullable(),
+  problemHint: Hint.nullable(),
   version: version.meta({ description: 'The version of your own definition, for If-Match; 0: you have none' }),
   managedBy,
 })
 const Whole = Provider.extend({ definition }).meta({ id: 'Provider' })
-const Written = Whole.extend({ cleared: z.array(z.string()).readonly(), warnings })
+const Written = Whole.extend({ cleared: z.array(z.string()).readonly(), ...warnings })
 
 const admin = { site: 'admin' } as const
 const support = { site: 'support' } as const
@@ -82,7 +84,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
   const show = buildShow(parts)
   const written = async (id: string, cleared: readonly string[]) => {
     const provider = await show(id)
-    return { ...provider, body: { ...provider.body, cleared, warnings: clearedText(cleared) } }
+    return { ...provider, body: { ...provider.body, cleared, ...shownWarnings(clearedText(cleared)) } }
   }
   return [
     endpoint({
@@ -134,10 +136,10 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       summary: 'Remove your own definition. The shipped provider that it replaced applies again.',
       params,
       changes: ({ provider }) => [`providers/${provider}`],
-      answer: z.object({ cleared: z.array(z.string()).readonly(), warnings }),
+      answer: z.object({ cleared: z.array(z.string()).readonly(), ...warnings }),
       async run({ params: { provider }, by }) {
         const cleared = await parts.writeQueue(() => removeProvider(parts, by, provider))
-        return { body: { cleared, warnings: clearedText(cleared) } }
+        return { body: { cleared, ...shownWarnings(clearedText(cleared)) } }
       },
     }),
   ]
@@ -210,6 +212,7 @@ async function versionsOf({ queryWorker }: ManagementParts, rows: readonly Row[]
 function shown(parts: ManagementParts, { id, provider }: Row, versions: Versions): z.input<typeof Provider> {
   const catalogue = parts.catalogue()
   const isShipped = catalogue.fileOf(id) !== undefined
+  const problem = catalogue.problems.get(id)
   return {
     id,
     name: provider?.name ?? id,
@@ -221,7 +224,8 @@ function shown(parts: ManagementParts, { id, provider }: Row, versions: Versions
     channels: catalogue.channelsOf(id).length,
     free: provider?.free ?? false,
     keyless: provider?.keyless ?? false,
-    problem: catalogue.problems.get(id) ?? null,
+    problem: problem?.text ?? null,
+    problemHint: problem?.data ?? null,
     version: versions.get(id) ?? 0,
   }
 }

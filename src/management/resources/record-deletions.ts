@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { idAtMs, msOfId, textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import type { DeletionView } from '../../store/queries/records.ts'
@@ -50,7 +51,7 @@ const NewDeletion = z.strictObject({
 
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'open', {
-    hint: `There are ${bounds.deletionsOpenMax} unfinished deletions, which is the maximum. Wait until one is done.`,
+    hint: hintOf('deletions_max', { max: bounds.deletionsOpenMax }),
   })
 
 export function deletionEndpoints({
@@ -95,11 +96,11 @@ export function deletionEndpoints({
         const { account, key, endUser, from, before = dateMs() } = body
         const isAll = Object.values(body).every(value => value === undefined)
         if (isAll || (scope !== null && account === undefined)) {
-          const hint = 'Say which records: "account"; staff may instead use "key", "endUser", "from" or "before".'
+          const hint = hintOf('deletion_which')
           throw new Refusal('field_missing', 'account', { param: 'account', hint })
         }
         if ((from ?? 0) >= Math.min(before, dateMs() + 1))
-          throw refusal('field_invalid', '"from" must be before "before" and before now.', 'from')
+          throw refusal('field_invalid', hintOf('from_before_now'), 'from')
         const rule = {
           accountId: account ?? null,
           keyId: key ?? null,

@@ -1,13 +1,17 @@
 // The filters of call records, as requests have them: of a search, of an export, and of a live stream.
 
 import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { idAtMs } from '../../base/ids.ts'
 import { parseUsd } from '../../base/money/money.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
 import { outcomes } from '../../billing/who-pays.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { RecordFilter } from '../../store/records/record-search.ts'
+import { must } from '../web/issue-text.ts'
 import { idOf, timeInput, usd } from './endpoint.ts'
 import { yesNo } from './fields.ts'
 
@@ -19,7 +23,7 @@ export const recordFilters = {
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
   model: word
-    .regex(/^[^/]+\/./, 'it must have the form <provider>/<model>')
+    .regex(/^[^/]+\/./, must('must_be_model'))
     .optional()
     .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
   provider: word.optional(),
@@ -53,6 +57,14 @@ export const searchFilters = {
   before: timeInput.optional(),
   id: idOf('req').optional(),
   ...recordFilters,
+  conversation: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/, must('must_be_conversation'))
+    .optional()
+    .meta({
+      description:
+        'The turns of one conversation. Needs `from`, at most 7 days before `before` or now; staff give the `key`, too',
+    }),
   sort: z.enum(['time', '-time']).default('-time'),
 }
 
@@ -61,16 +73,16 @@ type Search = z.output<z.ZodObject<typeof searchFilters>>
 /** A place in the order in which calls are settled. */
 export const settledAfter = z
   .string()
-  .regex(/^(now|\d{1,15})$/, 'it must be a number that an answer has had, or "now"')
+  .regex(/^(now|\d{1,15})$/, must('must_be_seq'))
   .transform(text => (text === 'now' ? text : Number(text)))
   .meta({ description: 'The `seq` of the last call that you know; "now": only calls that are settled from now on' })
 
-export function refuse(param: string, hint: string): Refusal {
+export function refuse(param: string, hint: Hint): Refusal {
   return new Refusal('field_invalid', param, { param, hint })
 }
 
 /** Members cannot search by channel. */
-export function conditionsOf(query: Conditions, scope: Scope | null): RecordFilter {
+export function conditionsOf(query: Conditions & Pick<Search, 'conversation'>, scope: Scope | null): RecordFilter {
   const { account, key, model, costMin, costMax, tag, ...rest } = query
   if (rest.channel !== undefined && scope !== null) throw new Refusal('role_too_low', 'channel', { param: 'channel' })
   const slash = model?.indexOf('/') ?? 0
@@ -94,10 +106,17 @@ export function filterOf(
   // The id of a call may be up to a minute ahead, because clocks are adjusted.
   const beforeMs = before ?? nowMs + 60_000
   const fromMs = from ?? Math.max(0, beforeMs - longestMs)
-  if (fromMs >= beforeMs) throw refuse('from', '"from" must be before "before".')
-  if (beforeMs - fromMs > longestMs) throw refuse('from', 'One search can cover at most 90 days.')
+  if (fromMs >= beforeMs) throw refuse('from', hintOf('from_before'))
+  if (beforeMs - fromMs > longestMs) throw refuse('from', hintOf('search_days'))
+  if (query.conversation !== undefined) checkConversation(query, scope, (before ?? nowMs) - (from ?? 0))
   const range = id === undefined ? { from: idAtMs(fromMs), before: idAtMs(beforeMs) } : { callId: id }
   return { ...conditionsOf(query, scope), ...range }
+}
+
+/** No index has conversations: the records of a key, or of the accounts of a member, are read, and not too many of them. */
+function checkConversation({ key }: Conditions, scope: Scope | null, ms: number): void {
+  if (key === undefined && scope === null) throw refuse('key', hintOf('conversation_key'))
+  if (ms > bounds.conversationSearchMsMax) throw refuse('from', hintOf('conversation_days'))
 }
 
 function tagOf(text: string): NonNullable<RecordFilter['tag']> {
@@ -107,6 +126,6 @@ function tagOf(text: string): NonNullable<RecordFilter['tag']> {
 
 function digitsOf(param: string, text: string): string {
   const amount = parseUsd(text)
-  if (amount === undefined) throw refuse(param, `"${param}" must be US dollars, such as 0.25.`)
+  if (amount === undefined) throw refuse(param, hintOf('money_form', { name: param }))
   return String(amount)
 }

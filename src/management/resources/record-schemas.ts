@@ -31,6 +31,14 @@ export const ShortRecord = z
     durationMs: ms.meta({ description: 'From the arrival of the request until its record was made' }),
     endUser: z.string().nullable(),
     loss: z.array(z.string()),
+    conversation: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'The same for all turns of a conversation of the account. Null where a call has no conversation, was refused before ' +
+          'it was routed, or has no text of the earlier turns',
+      }),
     seq: z
       .number()
       .optional()

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import { timeText } from '../../base/time.ts'
@@ -24,7 +25,7 @@ const params = z.object({ record: idOf('req') })
 function afterOf(after: string | undefined): number | undefined {
   if (after === undefined) return undefined
   const id = parseTextId('req', after)
-  if (id === undefined) throw refuse('after', '"after" must be the "next" of the previous page.')
+  if (id === undefined) throw refuse('after', hintOf('after_wrong'))
   return id
 }
 
@@ -54,9 +55,10 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       async run({ query: { after, limit, settledAfter: settled, ...query }, scope }) {
         const rows = Math.min(limit, bounds.pageRowsMax)
         if (settled !== undefined) {
-          const { from, before, id, sort, ...conditions } = query
-          if ([from, before, id, after].some(value => value !== undefined) || sort !== '-time') {
-            throw refuse('settledAfter', '"settledAfter" cannot be combined with from, before, id, after or sort.')
+          const { from, before, id, conversation, sort, ...conditions } = query
+          const others = [from, before, id, conversation, after]
+          if (others.some(value => value !== undefined) || sort !== '-time') {
+            throw refuse('settledAfter', hintOf('settled_after_alone'))
           }
           const filter = conditionsOf(conditions, scope)
           const ask = { scope, filter, after: settled === 'now' ? undefined : settled, limit: rows }

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { usdText } from '../../base/money/money.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
@@ -20,13 +21,12 @@ const unusable = (): Refusal => new Refusal('code_unusable', 'redeeming', { para
 
 /** For the operator at the command line, who guesses no codes. */
 const reasons = {
-  code_unknown: 'Unknown code. A code looks like wr-XXXX-XXXX-XXXX-XXXX.',
-  code_used: 'This code has been redeemed already.',
-  code_expired: 'This code has expired.',
-  code_void: 'This code was voided.',
+  code_unknown: hintOf('code_unknown'),
+  code_used: hintOf('code_used'),
+  code_expired: hintOf('code_expired'),
+  code_void: hintOf('code_void'),
 }
-const again = (): Refusal =>
-  new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
+const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: hintOf('code_redeemed_here') })
 
 export function redemptionEndpoints({ writer, pepper, ...parts }: ManagementParts): readonly WebEndpoint[] {
   const tries = new AttemptCounter('code', rateOf(bounds.codeAttemptsPerMinuteMax, spansMs.minute), parts)

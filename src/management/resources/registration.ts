@@ -3,6 +3,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { parseUsd } from '../../base/money/money.ts'
 import { timeText } from '../../base/time.ts'
 import { digestOpaqueToken } from '../../identity/opaque-token.ts'
@@ -22,9 +23,10 @@ const invalid = (): Refusal => new Refusal('invitation_invalid', 'unknown, used,
 const taken = (): Refusal =>
   new Refusal('name_taken', 'email', {
     param: 'email',
-    hint: 'Another person has this email address. If it is yours, sign in.',
+    hint: hintOf('email_taken_sign_in'),
   })
 
+/** Does not say whether somebody has the address: managers may invite any address, and can look at the invitation. */
 const InvitationPreview = z
   .object({
     kind: z.enum(['join', 'password']),
@@ -34,9 +36,6 @@ const InvitationPreview = z
     account: z.string().nullable().meta({ description: 'The name of the account; null: it is to the site' }),
     accountRole: accountRole.nullable(),
     expires: time,
-    isKnown: z.boolean().meta({
-      description: 'True: somebody has this email address already and must sign in to accept an invitation',
-    }),
   })
   .meta({ id: 'InvitationPreview' })
 
@@ -81,12 +80,14 @@ export function registrationEndpoints(parts: ManagementParts, signing: SignInSer
       async run({ body, by, ...visit }) {
         const row = await findInvitation('join', body.token, visit)
         const hash = await signing.hash(body.password, row.email)
+        const undo = row.member === null ? undefined : await signing.tryJoining(row.member.accountId)
         const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
         const { defaultTier: tier } = site.current
         const account = { id: mintId(), tier, credit: '0', creditRef: mintId() } as const
         const newcomer = { name: body.name, password: hash, account, session: insert }
         const input = { digest: digestOpaqueToken(body.token), personId, newcomer, nowMs: dateMs() }
         const result = await writer.run('acceptInvitation', input, { ...by, actor: actorSubject(personId) })
+        if (result.done !== 'email_taken') undo?.()
         requireDone(result, { invalid, email_taken: taken })
         return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
       },
@@ -125,7 +126,7 @@ function registrationEndpoint({ writer, dateMs, mintId, site }: ManagementParts,
       if (registration === 'off') throw new Refusal('registration_closed', 'off')
       if (allowedDomains.length > 0 && !allowedDomains.includes(domainOf(body.email))) {
         throw new Refusal('registration_closed', 'another domain', {
-          hint: 'Email addresses of this domain cannot register.',
+          hint: hintOf('email_domain'),
           param: 'email',
         })
       }

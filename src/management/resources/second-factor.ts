@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { digestOpaqueToken } from '../../identity/opaque-token.ts'
 import { mintRecoveryCode, mintTotpSecret, openTotp, sealTotp, showTotp, totpStepOfCode } from '../../identity/totp.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -13,12 +14,11 @@ import { endpoint, noContent } from './endpoint.ts'
 import { requireDone, resourceUnknown } from './list-queries.ts'
 import { code, password } from './people-fields.ts'
 
-const exists = (): Refusal =>
-  new Refusal('state_unfit', 'exists', { hint: 'You have a second factor already. Remove it first.' })
+const exists = (): Refusal => new Refusal('state_unfit', 'exists', { hint: hintOf('factor_exists') })
 const wrongCode = (): Refusal =>
   new Refusal('field_invalid', 'code', {
     param: 'code',
-    hint: 'The code is wrong or expired. Enter the current code of your authenticator app.',
+    hint: hintOf('factor_code_wrong'),
   })
 const RecoveryCodes = z.object({
   recoveryCodes: z.array(z.string()).meta({ description: 'Shown once. Each can be used once instead of a code.' }),

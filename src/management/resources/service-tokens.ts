@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import { credentialSuffix } from '../../identity/credential-format.ts'
@@ -13,6 +14,7 @@ import type { ServiceTokenView } from '../../store/queries/service-tokens.ts'
 import { accountRoles, actorIdOf, rankOf, siteRoles } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { stateFilters, stateOf } from '../services/key-state.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, noContent, time, version } from './endpoint.ts'
 import { expiry, label, refusePastExpiry } from './fields.ts'
@@ -79,22 +81,20 @@ const Wanted = z
   .refine(
     ({ role, account, accountRole: inAccount }) =>
       (role === undefined) === (account !== undefined) && (role === undefined) === (inAccount !== undefined),
-    { message: 'a token has either a "role" for the site, or an "account" with an "accountRole"', path: ['role'] },
+    { message: must('must_be_token_role'), path: ['role'] },
   )
   .meta({ examples: [{ name: 'ci', role: 'admin' }] })
 
-const forbidden = (): Refusal =>
-  new Refusal('role_too_low', 'above their own', { hint: 'The token would have a higher role than yours.' })
+const forbidden = (): Refusal => new Refusal('role_too_low', 'above their own', { hint: hintOf('token_above_own') })
 const outlives = (): Refusal =>
   new Refusal('role_too_low', 'expiry', {
     param: 'expires',
-    hint: 'A service token that expires can only create, change and rotate tokens that expire no later than itself.',
+    hint: hintOf('token_outlives'),
   })
 const nameTaken = (): Refusal =>
-  new Refusal('name_taken', 'service token', { param: 'name', hint: 'Another service token has this name.' })
-const revoked = (): Refusal => refusal('state_unfit', 'This service token is revoked.')
-const tooMany = (): Refusal =>
-  refusal('state_unfit', `There may be at most ${bounds.serviceTokensMax} service tokens. Revoke some first.`)
+  new Refusal('name_taken', 'service token', { param: 'name', hint: hintOf('token_name_taken') })
+const revoked = (): Refusal => refusal('state_unfit', hintOf('token_revoked'))
+const tooMany = (): Refusal => refusal('state_unfit', hintOf('tokens_max', { max: bounds.serviceTokensMax }))
 const refusals = { unknown: resourceUnknown, forbidden, outlives, revoked, name_taken: nameTaken }
 
 /** A new text, and what is stored of it. */

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { isSetUpToken, setUpOwner } from '../services/set-up.ts'
 import type { SignInService } from '../services/sign-in.ts'
@@ -9,8 +10,7 @@ import type { WebEndpoint } from './endpoint.ts'
 import { endpoint } from './endpoint.ts'
 import { email, password, personName, SignedIn, token } from './people-fields.ts'
 
-const isDone = (): Refusal =>
-  new Refusal('state_unfit', 'set up', { hint: 'This gateway has an owner already. Sign in.' })
+const isDone = (): Refusal => new Refusal('state_unfit', 'set up', { hint: hintOf('owner_exists') })
 const refused = (): Refusal => new Refusal('setup_refused', 'unknown, used or too old')
 
 export function setUpEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {

@@ -2,14 +2,16 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SiteSettingValues } from '../services/site-settings.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, usd, version } from './endpoint.ts'
 import { requireDone } from './list-queries.ts'
 import { lookFields } from './site-look.ts'
 
-const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be a domain such as example.com, in lower case')
+const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, must('must_be_domain'))
 
 export const siteFields = {
   siteName: z.string().trim().min(1).max(100),
@@ -27,7 +29,7 @@ export const siteFields = {
     .regex(/^[a-z][a-z0-9_-]{0,31}$/)
     .meta({ description: 'The tier of keys in the accounts of new people' }),
   startingCredit: usd
-    .refine(text => !text.startsWith('-'), 'must not be negative')
+    .refine(text => !text.startsWith('-'), must('must_not_be_negative'))
     .meta({ description: 'US dollars, for each person who registers' }),
   retentionDays: z
     .number()
@@ -92,7 +94,7 @@ export function settingEndpoints({ queryWorker, writer, site, ownership }: Manag
         ) {
           throw new Refusal('field_invalid', 'tier', {
             param: 'defaultTier',
-            hint: '"defaultTier": there is no tier of this name.',
+            hint: hintOf('default_tier_unknown'),
           })
         }
         const given = Object.entries(body).filter(([, value]) => value !== undefined)

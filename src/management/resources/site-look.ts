@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { siteLanguages } from '../services/site-settings.ts'
+import { must } from '../web/issue-text.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const LOGO_PREFIX = 'data:image/png;base64,'
@@ -37,9 +38,9 @@ const plainText = z
   .string()
   .trim()
   .max(bounds.howToPayCharsMax)
-  .refine(text => !/[^\n\P{Cc}]/u.test(text), 'it must not contain control characters')
+  .refine(text => !/[^\n\P{Cc}]/u.test(text), must('must_have_no_controls'))
 
-export const zone = z.string().max(bounds.zoneCharsMax).refine(isZone, 'must be a time zone such as Asia/Shanghai')
+export const zone = z.string().max(bounds.zoneCharsMax).refine(isZone, must('must_be_zone'))
 
 export const language = z.enum(siteLanguages)
 
@@ -47,7 +48,7 @@ export const lookFields = {
   logo: z
     .string()
     .max(bounds.logoCharsMax)
-    .refine(isLogo, `must be a PNG image as ${LOGO_PREFIX}…`)
+    .refine(isLogo, must('must_be_logo', { prefix: LOGO_PREFIX }))
     .nullable()
     .meta({ description: 'A PNG image as a data: URL; null: none', examples: [`${LOGO_PREFIX}iVBORw0KGgo=`] }),
   accentHue: z
@@ -60,7 +61,7 @@ export const lookFields = {
   supportUrl: z
     .string()
     .max(bounds.supportUrlCharsMax)
-    .refine(isSupportUrl, 'must be an https: or mailto: address')
+    .refine(isSupportUrl, must('must_be_support_url'))
     .nullable()
     .meta({ description: 'Where people ask for help; null: not shown', examples: ['mailto:help@example.com'] }),
   howToPay: z

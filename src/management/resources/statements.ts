@@ -4,12 +4,13 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
+import { formatStatementLine, statementColumns } from '../../store/ledger/statement-text.ts'
 import type { StatementQuery } from '../../store/queries/ledger.ts'
 import { readStatementCursor } from '../../store/queries/ledger.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { formatStatementLine, statementColumns } from '../services/statement-lines.ts'
 import { exportResponse } from '../web/export.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -86,7 +87,7 @@ export function statementEndpoints(parts: ManagementParts, slots: ExportSlots): 
       answer: listOf(StatementLine),
       async run({ params: { account }, query, scope }) {
         if (query.after !== undefined && readStatementCursor(query.after) === undefined) {
-          throw refusal('field_invalid', '"after" must be the "next" of the previous page.', 'after')
+          throw refusal('field_invalid', hintOf('after_wrong'), 'after')
         }
         const limit = Math.min(query.limit, bounds.pageRowsMax)
         const { rows, next } = await readStatement(parts, { ...query, accountId: account, scope, limit })

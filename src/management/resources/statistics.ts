@@ -4,6 +4,8 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { DAY_MS, timeText } from '../../base/time.ts'
@@ -23,6 +25,7 @@ import type { FigureView } from '../../store/statistics/statistics-queries.ts'
 import { metrics } from '../../store/statistics/statistics-queries.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { daysOfZone } from '../services/zone-days.ts'
+import { must } from '../web/issue-text.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, timeInput, usd } from './endpoint.ts'
 import { tokenFields } from './fields.ts'
@@ -43,7 +46,7 @@ export const parameters = {
   channel: z.string().min(1).max(200).optional(),
   from: timeInput.optional().meta({ description: 'Default: one day before `before`' }),
   before: timeInput
-    .refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100')
+    .refine(ms => ms < Date.UTC(2100, 0), must('must_be_early'))
     .optional()
     .meta({ description: 'Default: now' }),
 }
@@ -131,10 +134,10 @@ type StatisticsQuery = z.output<z.ZodObject<typeof parameters>>
 export function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): StatisticsFilter {
   const { account, key, model, channel, before: beforeMs = nowMs, from: fromMs = beforeMs - DAY_MS } = query
   if (fromMs >= beforeMs || fromMs < 0) {
-    throw new Refusal('field_invalid', 'from', { param: 'from', hint: '"from" must be before "before".' })
+    throw new Refusal('field_invalid', 'from', { param: 'from', hint: hintOf('from_before') })
   }
   if (channel !== undefined && scope !== null) {
-    throw new Refusal('role_too_low', 'channel', { param: 'channel', hint: 'Only staff can see channels.' })
+    throw new Refusal('role_too_low', 'channel', { param: 'channel', hint: hintOf('channels_for_staff') })
   }
   return { scope, account, key, model, channel, fromMs, beforeMs, nowMs }
 }
@@ -164,10 +167,7 @@ export function shownFigures(
 /** Returns the answer of the query worker; throws a refusal if there is none. */
 export function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
   if (answer.done === 'unknown') throw resourceUnknown()
-  const hint =
-    answer.done === 'too_fine'
-      ? 'Such fine steps are not stored for such an old range: use a coarser step.'
-      : 'There are no statistics for this combination of filters. docs/guides/statistics.md lists the combinations.'
+  const hint = answer.done === 'too_fine' ? hintOf('steps_too_fine') : hintOf('statistics_none')
   if (answer.done !== 'told') throw new Refusal('field_invalid', answer.done, { hint })
   return answer as Extract<T, { readonly done: 'told' }>
 }
@@ -176,27 +176,23 @@ export function refuseManySteps({ fromMs, beforeMs }: TimeRange, step: Span): vo
   if (spanAt(step, beforeMs) - spanAt(step, fromMs) <= bounds.seriesPointsMax) return
   throw new Refusal('field_invalid', 'step', {
     param: 'step',
-    hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.`,
+    hint: hintOf('steps_max', { max: bounds.seriesPointsMax }),
   })
 }
 
 /** The days of a time zone, for a series by day; undefined: days of UTC. */
 export function zoneDays(range: TimeRange, step: Span, timeZone: string | undefined): readonly number[] | undefined {
   if (timeZone === undefined) return undefined
-  if (step !== 'day') throw zoneRefusal('A time zone is for "step=day".')
+  if (step !== 'day') throw zoneRefusal(hintOf('zone_by_day'))
   if (range.beforeMs - range.fromMs > ZONE_RANGE_MS_MAX) {
-    throw zoneRefusal('Days of a time zone are made from hours, which are kept for 92 days: use a shorter range.')
+    throw zoneRefusal(hintOf('zone_range'))
   }
   const found = daysOfZone(timeZone, range)
   if (found.done === 'told') return found.days
-  throw zoneRefusal(
-    found.done === 'zone_unknown'
-      ? 'This time zone is not known. Use a name such as Europe/Berlin.'
-      : 'The days of this time zone do not begin at whole hours of UTC, and sums are stored by hours of UTC. Use "step=hour", or leave out "zone".',
-  )
+  throw zoneRefusal(hintOf(found.done === 'zone_unknown' ? 'zone_unknown' : 'zone_hours'))
 }
 
-const zoneRefusal = (hint: string): Refusal => new Refusal('field_invalid', 'zone', { param: 'zone', hint })
+const zoneRefusal = (hint: Hint): Refusal => new Refusal('field_invalid', 'zone', { param: 'zone', hint })
 
 export const shownPoint = ({ atMs, ...point }: FigureView & { readonly atMs: number }, staff: boolean) => ({
   at: timeText(atMs),

@@ -9,6 +9,7 @@ import { balanceAlertEndpoints } from './balance-alerts.ts'
 import { budgetEndpoints } from './budgets.ts'
 import { channelEndpoints } from './channels.ts'
 import { codeEndpoints } from './codes.ts'
+import { dailyHashEndpoint } from './daily-hashes.ts'
 import { downloadEndpoints } from './downloads.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { explainEndpoints } from './explain.ts'
@@ -70,6 +71,7 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...limitEndpoints(parts),
     ...auditLogEndpoints(parts),
     ...statementEndpoints(parts, slots),
+    dailyHashEndpoint(parts),
     ...postingEndpoints(parts),
     ...ledgerEndpoints(parts),
     ...codeEndpoints(parts),

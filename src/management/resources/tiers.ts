@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { TierView } from '../../store/queries/tiers.ts'
 import type { Actor } from '../actor.ts'
 import { isAtLeast } from '../actor.ts'
@@ -41,8 +42,7 @@ const Tier = z
   .meta({ id: 'Tier' })
 const params = z.object({ tier: newTierName })
 
-const inUse = (): Refusal =>
-  new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
+const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: hintOf('tier_in_use') })
 
 export function tierEndpoints({
   queryWorker,

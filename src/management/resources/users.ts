@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { DAY_MS, timeOrNull, timeText } from '../../base/time.ts'
 import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
@@ -40,10 +41,9 @@ const show = ({ id, signedMs, createdMs, role, ...row }: PersonView) => ({
   created: timeText(createdMs),
 })
 
-const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'You cannot do this to yourself.' })
+const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: hintOf('not_to_yourself') })
 const lastOwner = (): Refusal => new Refusal('last_owner', 'the only one')
-const taken = (): Refusal =>
-  new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person signs in with this email address.' })
+const taken = (): Refusal => new Refusal('name_taken', 'email', { param: 'email', hint: hintOf('email_taken') })
 const refusals = { unknown: resourceUnknown, forbidden, own, last_owner: lastOwner }
 const params = z.object({ user: idOf('usr') })
 

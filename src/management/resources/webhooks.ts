@@ -3,7 +3,8 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
@@ -14,6 +15,7 @@ import type { DeliveryView, SentDeliveryView, WebhookView } from '../../store/qu
 import type { Actor } from '../actor.ts'
 import { operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { must } from '../web/issue-text.ts'
 import { accountEvents, eventHeaders, eventId, eventText, siteEvents } from '../webhooks/events.ts'
 import type { WebhookInput } from '../webhooks/new-webhook.ts'
 import { InvalidWebhookUrl, insertWebhook, originOf, webhookOrigin } from '../webhooks/new-webhook.ts'
@@ -81,13 +83,13 @@ export const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
   z
     .array(z.enum(events))
     .min(1)
-    .refine(some => new Set(some).size === some.length, 'must not contain an event twice')
+    .refine(some => new Set(some).size === some.length, must('must_be_events_once'))
 
 /** A secret that a configuration file refers to. */
 const ownSecret = {
   secret: z
     .string()
-    .refine(isStrongWebhookSecret, 'must have 32 to 200 visible characters')
+    .refine(isStrongWebhookSecret, must('must_be_secret'))
     .optional()
     .meta({
       writeOnly: true,
@@ -226,7 +228,7 @@ async function refuseBadUrl<T>(run: () => T | Promise<T>): Promise<T> {
     return await run()
   } catch (fault) {
     if (!(fault instanceof InvalidWebhookUrl)) throw fault
-    throw new Refusal('field_invalid', fault.message, { param: 'url', hint: `"url": ${fault.message}.` })
+    throw refusal('field_invalid', hintOf('webhook_url', { problem: fault.hint }), 'url')
   }
 }
 
@@ -239,8 +241,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     const { id, secret, result } = await refuseBadUrl(() => insertWebhook(parts, wanted, by))
     requireDone(result, {
       account_unknown: resourceUnknown,
-      too_many: () =>
-        new Refusal('state_unfit', 'too many', { hint: 'There are too many webhooks. Remove some first.' }),
+      too_many: () => new Refusal('state_unfit', 'too many', { hint: hintOf('webhooks_max') }),
     })
     const shown = await show(id, { scope: null, actor })
     return { ...shown, body: { ...shown.body, secret } }
@@ -295,7 +296,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const { accountId } = requireFound(await queryWorker.query('webhook', { id, scope }))
         const isSiteEvent = (event: string): boolean => !(accountEvents as readonly string[]).includes(event)
         if (accountId !== null && events?.some(isSiteEvent)) {
-          const hint = `"events": a webhook of an account can only have: ${accountEvents.join(', ')}.`
+          const hint = hintOf('webhook_events', { events: accountEvents.join(', ') })
           throw new Refusal('field_invalid', 'events', { param: 'events', hint })
         }
         const { url: newUrl } = body
@@ -385,8 +386,7 @@ function testEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         const result = await writer.run('sendAgain', { id: delivery, webhookId: webhook, scope, dueMs: dateMs() }, by)
         requireDone(result, {
           unknown: resourceUnknown,
-          disabled: () =>
-            new Refusal('state_unfit', 'disabled', { hint: 'This webhook is disabled. Enable it first.' }),
+          disabled: () => new Refusal('state_unfit', 'disabled', { hint: hintOf('webhook_disabled') }),
         })
         return { body: showSent(actor, await readDelivery(parts, { webhook, delivery, scope })) }
       },

@@ -3,28 +3,30 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { isFixedField, overridableDialects } from '../../protocols/request/fixed-fields.ts'
 import type { ChannelParameters, ChannelSettings, FieldChanges } from '../../store/rules/rules.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { parseChannelTimeouts } from '../../upstreams/timeouts.ts'
 
-const refuse = (sentence: string): never => {
-  throw refusal('field_invalid', sentence)
+const refuse = (hint: Hint): never => {
+  throw refusal('field_invalid', hint)
 }
 
 export function checkSetting(setting: Partial<ChannelSettings>, provider: Provider): void {
   if (setting.name !== undefined) checkName(setting.name)
   if ((setting.baseUrl?.length ?? 0) > bounds.baseUrlCharsMax)
-    refuse(`The base URL may have at most ${bounds.baseUrlCharsMax} characters.`)
+    refuse(hintOf('channel_base_url_length', { max: bounds.baseUrlCharsMax }))
   if (setting.headers !== undefined) checkHeaders(setting.headers)
   if (setting.parameters !== undefined) checkParameters(setting.parameters, provider)
-  if (setting.times !== undefined) parseChannelTimeouts(setting.times, problem => refuse(`Timeouts: ${problem}.`))
+  if (setting.times !== undefined)
+    parseChannelTimeouts(setting.times, problem => refuse(hintOf('channel_times', { problem })))
 }
 
 export function checkName(name: string): void {
   const isValid = name.trim() === name && name.length > 0 && name.length <= bounds.channelNameCharsMax
-  if (!isValid || /\p{Cc}/u.test(name))
-    refuse(`The name of a channel must have 1 to ${bounds.channelNameCharsMax} characters.`)
+  if (!isValid || /\p{Cc}/u.test(name)) refuse(hintOf('channel_name', { max: bounds.channelNameCharsMax }))
 }
 
 /** Headers that the gateway sets itself: they describe the connection and the body. */
@@ -54,15 +56,13 @@ export const looksLikeCredential = (name: string): boolean => SECRET.test(name)
 function checkHeaders(headers: Readonly<Record<string, string>>): void {
   const names = Object.keys(headers)
   const lowerCaseNames = new Set(names.map(name => name.toLowerCase()))
-  if (names.length > bounds.channelHeadersMax) refuse(`A channel may add at most ${bounds.channelHeadersMax} headers.`)
-  if (lowerCaseNames.size < names.length) refuse('A header is listed twice.')
+  if (names.length > bounds.channelHeadersMax) refuse(hintOf('channel_headers_max', { max: bounds.channelHeadersMax }))
+  if (lowerCaseNames.size < names.length) refuse(hintOf('channel_header_twice'))
   for (const name of names) {
-    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) refuse('A header has an invalid name.')
-    if (GATEWAY_HEADERS.has(name.toLowerCase()))
-      refuse(`The gateway sets the header ${name}; a channel cannot change it.`)
-    if (looksLikeCredential(name))
-      refuse(`The header ${name} looks like a credential. Set the credential of the channel instead.`)
-    if (!isHeaderValue(headers[name]!)) refuse(`The header ${name} has an invalid value.`)
+    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) refuse(hintOf('channel_header_name'))
+    if (GATEWAY_HEADERS.has(name.toLowerCase())) refuse(hintOf('channel_header_ours', { name }))
+    if (looksLikeCredential(name)) refuse(hintOf('channel_header_secret', { name }))
+    if (!isHeaderValue(headers[name]!)) refuse(hintOf('channel_header_value', { name }))
   }
 }
 
@@ -72,8 +72,9 @@ const isHeaderValue = (value: string): boolean =>
 
 function checkParameters(parameters: ChannelParameters, provider: Provider): void {
   for (const [dialect, changes] of Object.entries(parameters)) {
-    if (!overridableDialects.includes(dialect)) refuse(`Fields of the dialect "${dialect}" cannot be changed.`)
-    if (provider.speaks[dialect] === undefined) refuse(`${provider.name} does not speak ${dialect}.`)
+    if (!overridableDialects.includes(dialect)) refuse(hintOf('channel_dialect', { dialect }))
+    if (provider.speaks[dialect] === undefined)
+      refuse(hintOf('channel_not_spoken', { provider: provider.name, dialect }))
     checkChanges(dialect, changes)
   }
 }
@@ -81,18 +82,18 @@ function checkParameters(parameters: ChannelParameters, provider: Provider): voi
 function checkChanges(dialect: string, changes: FieldChanges): void {
   const paths = [...Object.keys(changes.set ?? {}), ...Object.keys(changes.default ?? {}), ...(changes.remove ?? [])]
   if (paths.length > bounds.channelFieldsMax)
-    refuse(`${dialect}: at most ${bounds.channelFieldsMax} fields can be changed.`)
-  if (JSON.stringify(changes).length > bounds.channelFieldsBytesMax) refuse(`${dialect}: the values are too large.`)
-  if (new Set(paths).size < paths.length) refuse(`${dialect}: a field is listed twice.`)
+    refuse(hintOf('channel_fields_max', { dialect, max: bounds.channelFieldsMax }))
+  if (JSON.stringify(changes).length > bounds.channelFieldsBytesMax) refuse(hintOf('channel_fields_large', { dialect }))
+  if (new Set(paths).size < paths.length) refuse(hintOf('channel_field_twice', { dialect }))
   for (const path of paths) {
     if (!/^[A-Za-z][A-Za-z0-9_]{0,63}(\.[A-Za-z][A-Za-z0-9_]{0,63})?$/.test(path)) {
-      refuse(`${dialect}: a field must be a name such as temperature, or reasoning.effort for a field of an object.`)
+      refuse(hintOf('channel_field_name', { dialect }))
     }
     if (isFixedField(dialect, path)) {
-      refuse(`${dialect}: "${path}" cannot be changed, because the answer or the price of a call depends on it.`)
+      refuse(hintOf('channel_field_fixed', { dialect, field: path }))
     }
   }
   const outer = paths.filter(path => path.includes('.')).map(path => path.split('.')[0]!)
   const both = outer.find(name => paths.includes(name))
-  if (both !== undefined) refuse(`${dialect}: "${both}" is changed both as a whole and in part. Change it only once.`)
+  if (both !== undefined) refuse(hintOf('channel_field_in_part', { dialect, field: both }))
 }

@@ -1,6 +1,8 @@
 // The view of channels for people: their current settings, whether the key comes from the environment or the database.
 // Of a credential it shows only the fingerprint.
 
+import type { HintData } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { HealthSnapshot } from '../../routing/health/health.ts'
 import type { ChannelParameters, ChannelRow, StoredChannel } from '../../store/rules/rules.ts'
 import { isStoredChannelId } from '../../store/rules/rules.ts'
@@ -20,6 +22,7 @@ export interface ChannelView {
   readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
   /** Why the channel cannot be used, and what to do. */
   readonly problem: string | null
+  readonly problemHint: HintData | null
   readonly disabled: boolean
   readonly credential: { readonly fingerprint: string; readonly origin: string } | null
   /** Where a configuration file says that the credential is. */
@@ -74,9 +77,7 @@ interface ChannelSources {
 function viewOf(parts: ManagementParts, row: ChannelRow, { channel, stored, rule }: ChannelSources): ChannelView {
   const id = row.channel
   const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds, proxy, proxyLost } = row
-  const problem = proxyLost
-    ? 'The proxy of this channel cannot be decrypted any more. Set the proxy again.'
-    : parts.catalogue().problems.get(id)
+  const problem = proxyLost ? hintOf('channel_proxy_lost') : parts.catalogue().problems.get(id)
   return {
     id,
     provider: id.slice(0, id.indexOf('#')),
@@ -85,7 +86,8 @@ function viewOf(parts: ManagementParts, row: ChannelRow, { channel, stored, rule
     baseUrl: channel?.baseUrl ?? stored?.baseUrl ?? null,
     ownBaseUrl: stored?.baseUrl ?? null,
     state: problem !== undefined ? 'unusable' : channel === undefined ? 'gone' : row.disabled ? 'disabled' : 'enabled',
-    problem: problem ?? null,
+    problem: problem?.text ?? null,
+    problemHint: problem?.data ?? null,
     disabled: row.disabled,
     credential: credentialOf(id, { channel, stored }),
     credentialFrom: stored?.credentialFrom ?? null,

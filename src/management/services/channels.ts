@@ -2,6 +2,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
@@ -50,11 +52,11 @@ export async function createChannels(parts: ManagementParts, by: Author, wanted:
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
   if (credentials.length === 0 && !provider.keyless)
-    throw refusal('field_invalid', `${provider.name} needs a credential.`)
+    throw refusal('field_invalid', hintOf('credential_needed', { provider: provider.name }))
   if (credentials.length > bounds.channelsAtOnceMax)
-    throw refusal('field_invalid', `At most ${bounds.channelsAtOnceMax} credentials can be added at once.`)
+    throw refusal('field_invalid', hintOf('credentials_max', { max: bounds.channelsAtOnceMax }))
   if (credentials.some((credential, at) => credentials.findIndex(other => other.isSameAs(credential)) < at)) {
-    throw refusal('field_invalid', 'The same credential is listed twice.')
+    throw refusal('field_invalid', hintOf('credential_twice'))
   }
   const keys: readonly (Secret | undefined)[] = credentials.length === 0 ? [undefined] : credentials
   const channels = keys.map((credential, at): ChannelInsert => {
@@ -93,14 +95,14 @@ function bindCredential(parts: ManagementParts, { id, provider, setting, credent
     catalogue.checkChannel({ id, provider: provider.id, ...setting, origin, credential, fingerprint })
     return { origin, credential: { sealed: parts.rules.sealCredential(id, credential), fingerprint } }
   } catch (fault) {
-    throw fault instanceof UnusableChannel ? refusal('field_invalid', fault.message) : fault
+    throw fault instanceof UnusableChannel ? refusal('field_invalid', fault.hint) : fault
   }
 }
 
 function providerOf(parts: ManagementParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
-  if (provider === undefined) throw refusal('field_invalid', `Unknown provider "${id}".`)
-  if (provider.builtIn) throw refusal('state_unfit', 'This provider is built in and cannot have other channels.')
+  if (provider === undefined) throw refusal('field_invalid', hintOf('provider_unknown', { provider: id }))
+  if (provider.builtIn) throw refusal('state_unfit', hintOf('provider_built_in'))
   return provider
 }
 
@@ -108,7 +110,7 @@ function providerOf(parts: ManagementParts, id: string): Provider {
 export async function changeChannels(parts: ManagementParts, by: Author, wanted: readonly ChangedChannel[]) {
   const { stored } = await readRules(parts)
   if (wanted.length > bounds.channelsAtOnceMax)
-    throw refusal('field_invalid', `At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
+    throw refusal('field_invalid', hintOf('channels_max_at_once', { max: bounds.channelsAtOnceMax }))
   if (wanted.length === 0) return { cleared: [], warnings: [] }
   const storedById = new Map(stored.map(row => [row.id, row]))
   const before = currentDeadRoutes(parts)
@@ -126,12 +128,9 @@ function changeOf(parts: ManagementParts, row: StoredChannel | undefined, wanted
   const change = { channel, ...rule, ...(proxy === null ? { proxy } : sealed) }
   if (row === undefined) {
     if (isStoredChannelId(channel) || !isKnownChannel(parts, channel))
-      throw refusal('resource_unknown', `Unknown channel "${channel}".`)
+      throw refusal('resource_unknown', hintOf('channel_unknown', { channel }))
     if (setting === undefined && credential === undefined && rule.credentialFrom === undefined) return change
-    throw refusal(
-      'state_unfit',
-      'The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.',
-    )
+    throw refusal('state_unfit', hintOf('channel_of_environment'))
   }
   if (setting === undefined && credential === undefined) return change
   const provider = providerOf(parts, row.provider)
@@ -154,7 +153,7 @@ export async function removeChannels(parts: ManagementParts, by: Author, channel
   const before = currentDeadRoutes(parts)
   const fromEnvironment = channels.find(id => !isStoredChannelId(id) && isKnownChannel(parts, id))
   if (fromEnvironment !== undefined) {
-    throw refusal('state_unfit', `The key of ${fromEnvironment} is in the environment: remove it there.`)
+    throw refusal('state_unfit', hintOf('channel_remove_there', { channel: fromEnvironment }))
   }
   throwUnlessDone(await parts.writer.run('removeChannels', { channels }, by))
   await parts.rules.reload()
@@ -171,13 +170,13 @@ export async function removeChannels(parts: ManagementParts, by: Author, channel
 export async function moveSettings(parts: ManagementParts, by: Author, { from, to }: { from: string; to: string }) {
   const { channels: rows } = await readRules(parts)
   const row = rows.find(({ channel }) => channel === from)
-  if (row === undefined) throw refusal('state_unfit', 'The first channel has no settings to move.')
-  if (from === to) throw refusal('field_invalid', 'The two channels are the same.', 'to')
+  if (row === undefined) throw refusal('state_unfit', hintOf('settings_none_to_move'))
+  if (from === to) throw refusal('field_invalid', hintOf('channels_same'), 'to')
   if (rows.some(({ channel }) => channel === to)) {
-    throw refusal('state_unfit', 'The second channel has settings already. Reset them first.')
+    throw refusal('state_unfit', hintOf('settings_exist'))
   }
   if (row.proxyLost) {
-    throw refusal('state_unfit', 'The proxy of the first channel cannot be decrypted. Set it again there first.')
+    throw refusal('state_unfit', hintOf('settings_proxy_lost'))
   }
   const { channel: _channel, ...settings } = row
   const done = await changeChannels(parts, by, [{ ...settings, channel: to }])
@@ -187,7 +186,7 @@ export async function moveSettings(parts: ManagementParts, by: Author, { from, t
 
 export async function resetSettings(parts: ManagementParts, by: Author, channel: string): Promise<void> {
   const { done } = await parts.writer.run('resetChannel', { channel, author: by.actor }, withoutExpected(by))
-  if (done === 'unknown') throw refusal('state_unfit', 'This channel has no settings to reset.')
+  if (done === 'unknown') throw refusal('state_unfit', hintOf('settings_none_to_reset'))
   await parts.rules.reload()
 }
 
@@ -198,26 +197,23 @@ type Result = { readonly done: string; readonly channel?: string } | StaleVersio
 
 function throwUnlessDone(result: Result): void {
   const channel = 'channel' in result ? result.channel : ''
-  if (result.done === 'stale')
-    throw refusal('version_stale', 'The channel has been changed since you read it. Read it again.')
-  if (result.done === 'unknown') throw refusal('resource_unknown', `Unknown channel "${channel}".`)
-  if (result.done === 'name_taken') throw refusal('name_taken', 'Another channel of this provider has this name.')
-  if (result.done === 'too_many')
-    throw refusal('state_unfit', 'There are too many channels. Remove or reset some first.')
+  if (result.done === 'stale') throw refusal('version_stale', hintOf('channel_stale'))
+  if (result.done === 'unknown')
+    throw refusal('resource_unknown', hintOf('channel_unknown', { channel: channel ?? '' }))
+  if (result.done === 'name_taken') throw refusal('name_taken', hintOf('channel_name_taken'))
+  if (result.done === 'too_many') throw refusal('state_unfit', hintOf('channels_max'))
 }
 
-export const clearedText = (cleared: readonly string[]): readonly string[] =>
-  cleared.length === 0
-    ? []
-    : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]
+export const clearedText = (cleared: readonly string[]): readonly Hint[] =>
+  cleared.length === 0 ? [] : [hintOf('warn_cleared', { channels: cleared.join(', ') })]
 
-function sameCredential({ catalogue, rules }: ManagementParts, channels: readonly ChannelInsert[]): readonly string[] {
+function sameCredential({ catalogue, rules }: ManagementParts, channels: readonly ChannelInsert[]): readonly Hint[] {
   const known = new Map<string, string>()
   for (const { id, providerId } of catalogue().all()) known.set(`${providerId}#${id.split('#')[1]}`, id)
   for (const { id, provider, fingerprint } of rules.current.stored) known.set(`${provider}#${fingerprint}`, id)
   return channels.flatMap(({ provider, credential }) => {
     const other = known.get(`${provider}#${credential?.fingerprint ?? ''}`)
-    return other === undefined ? [] : [`${other} has the same credential.`]
+    return other === undefined ? [] : [hintOf('warn_same_credential', { channel: other })]
   })
 }
 
@@ -225,20 +221,20 @@ const currentDeadRoutes = (parts: ManagementParts): readonly string[] =>
   deadRoutes(parts.rules.current.routes, parts.catalogue())
 
 /** Warnings about changes that are allowed but may be a mistake. */
-function warningsOf(parts: ManagementParts, changes: readonly ChangedChannel[], before: readonly string[]): string[] {
+function warningsOf(parts: ManagementParts, changes: readonly ChangedChannel[], before: readonly string[]): Hint[] {
   const catalogue = parts.catalogue()
   const dead = currentDeadRoutes(parts).filter(name => !before.includes(name))
   const providers = new Set(changes.map(({ channel }) => channel.slice(0, channel.indexOf('#'))))
-  const warnings = dead.length > 0 ? [`No channel can serve these model names any more: ${dead.join(', ')}.`] : []
+  const warnings = dead.length > 0 ? [hintOf('warn_dead_routes', { names: dead.join(', ') })] : []
   for (const id of providers) {
     const remaining = catalogue.channelsOf(id).map(channel => catalogue.rulesOf(channel.id))
     if (remaining.length === 0 && changes.some(({ disabled }) => disabled)) {
-      warnings.unshift(`${id} has no channel left: calls to its models get 503.`)
+      warnings.unshift(hintOf('warn_no_channel_left', { provider: id }))
     }
     for (const priority of new Set(remaining.map(row => row.priority))) {
       const level = remaining.filter(row => row.priority === priority)
       if (level.every(({ weight }) => weight === 0)) {
-        warnings.push(`All channels of ${id} with priority ${priority} have weight 0, so they share calls equally.`)
+        warnings.push(hintOf('warn_weights', { provider: id, priority }))
       }
     }
   }

@@ -2,6 +2,7 @@
 // refused: the next start would undo them. The file is read at each start, so nothing is stored.
 
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { parseTextId } from '../../base/ids.ts'
 import type { QueryRunner } from '../../store/engine/store-engine.ts'
 import type { Scope } from '../../store/queries/paging.ts'
@@ -28,7 +29,7 @@ export class FileOwnership {
   async refuseChange(names: readonly string[], { scope, queryWorker }: Viewer): Promise<void> {
     const owned = names.find(name => this.#owned.has(name))
     if (owned === undefined || !(await isVisible(owned, { scope, queryWorker }))) return
-    const hint = `${owned} is in the file of WEIR_CONFIG. Change it there and restart Weir, or remove it from the file.`
+    const hint = hintOf('managed_by_file', { name: owned })
     throw new Refusal('managed_by_file', owned, { hint })
   }
 }

@@ -1,6 +1,8 @@
 // Sets and removes model names.
 
 import { refusal } from '../../base/errors.ts'
+import type { Hint, HintedError } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { RouteRow } from '../../store/rules/rules.ts'
@@ -10,14 +12,14 @@ import { memberProblem, nameWarning, providersOf, readRules } from './rule-check
 type Author = AuditActor & Partial<ExpectedVersion>
 
 /** Returns a warning if the name is allowed but may be a mistake. */
-export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow): Promise<string | undefined> {
+export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow): Promise<Hint | undefined> {
   const { routes } = await readRules(parts)
   if (row.name.includes(',') || row.name === 'then' || /=\d+$/.test(row.name)) {
     // Otherwise the command line could not write the name as a member.
-    throw refusal('field_invalid', 'A model name must not contain a comma, end in =number, or be "then".')
+    throw refusal('field_invalid', hintOf('route_name'))
   }
   const duplicate = row.members.find(({ model }, at) => row.members.findIndex(other => other.model === model) < at)
-  if (duplicate !== undefined) throw refusal('field_invalid', `${duplicate.model} is listed twice.`)
+  if (duplicate !== undefined) throw refusal('field_invalid', hintOf('route_member_twice', { model: duplicate.model }))
   const warning = checkRoute(
     parts,
     row,
@@ -25,21 +27,20 @@ export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow
   )
   const result = await parts.writer.run('setRoute', { ...row, author: by.actor }, by)
   const done: string = result.done
-  if (done === 'stale')
-    throw refusal('version_stale', 'The model name has been changed since you read it. Read it again.')
-  if (done === 'too_many') throw refusal('state_unfit', 'There are too many model names. Remove some first.')
+  if (done === 'stale') throw refusal('version_stale', hintOf('route_stale'))
+  if (done === 'too_many') throw refusal('state_unfit', hintOf('routes_max'))
   await parts.rules.reload()
   return warning
 }
 
 /** Throws if the name is invalid. Returns a warning if it may be a mistake. */
-function checkRoute(parts: ManagementParts, row: RouteRow, others: readonly RouteRow[]): string | undefined {
+function checkRoute(parts: ManagementParts, row: RouteRow, others: readonly RouteRow[]): Hint | undefined {
   const catalogue = parts.catalogue()
   const all = [row, ...others]
   try {
     checkAliases(all)
   } catch (fault) {
-    throw refusal('field_invalid', (fault as Error).message)
+    throw refusal('field_invalid', (fault as HintedError).hint)
   }
   const names = compileAliases(all)
   const problem = memberProblem(row, names, catalogue)
@@ -51,18 +52,17 @@ function checkRoute(parts: ManagementParts, row: RouteRow, others: readonly Rout
     .all()
     .filter(({ providerId }) => providers.has(providerId))
     .map(({ id }) => id)
-  if (disabled.length === 0) return 'None of these models has a channel yet. Until one has, calls to this name get 503.'
-  throw refusal('field_invalid', `No channel can serve this name: these channels are disabled: ${disabled.join(', ')}.`)
+  if (disabled.length === 0) return hintOf('warn_no_channel_yet')
+  throw refusal('field_invalid', hintOf('route_disabled', { channels: disabled.join(', ') }))
 }
 
-export async function removeRoute(parts: ManagementParts, by: Author, name: string): Promise<string | undefined> {
+export async function removeRoute(parts: ManagementParts, by: Author, name: string): Promise<Hint | undefined> {
   const { routes } = parts.rules.current
   const user = routes.find(row => row.name !== name && row.members.some(({ model }) => model === name))
   const result = await parts.writer.run('removeRoute', { name }, by)
   const done: string = result.done
-  if (done === 'stale')
-    throw refusal('version_stale', 'The model name has been changed since you read it. Read it again.')
-  if (done === 'unknown') throw refusal('resource_unknown', 'Unknown model name. See: weir routes list.')
+  if (done === 'stale') throw refusal('version_stale', hintOf('route_stale'))
+  if (done === 'unknown') throw refusal('resource_unknown', hintOf('route_unknown'))
   await parts.rules.reload()
-  return user && `"${user.name}" still lists this name and now ignores it.`
+  return user && hintOf('warn_still_listed', { name: user.name })
 }

@@ -3,6 +3,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { ReadDefinition } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
@@ -23,17 +24,15 @@ export async function setProvider(parts: ManagementParts, by: Author, { id, defi
   const { providers } = await readRules(parts)
   const { provider, origin } = readDefinition(parts, definition)
   if (provider.id !== id)
-    throw refusal('field_invalid', `The definition has the id "${provider.id}", but the request is for "${id}".`)
+    throw refusal('field_invalid', hintOf('provider_id_differs', { found: provider.id, asked: id }))
   const others = providers.filter(other => other.id !== id)
   return await withPrices(parts, by, {
     definitions: [...others, { id, definition }],
     write: async () => {
       const result = await parts.writer.run('setProvider', { id, definition, isNew, origin, author: by.actor }, by)
-      if (result.done === 'exists')
-        throw refusal('name_taken', 'This provider has a definition already. Change that definition.')
-      if (result.done === 'unknown') throw refusal('resource_unknown', 'You have no definition of this provider.')
-      if (result.done === 'too_many')
-        throw refusal('state_unfit', 'There are too many provider definitions. Remove some first.')
+      if (result.done === 'exists') throw refusal('name_taken', hintOf('definition_exists'))
+      if (result.done === 'unknown') throw refusal('resource_unknown', hintOf('definition_unknown'))
+      if (result.done === 'too_many') throw refusal('state_unfit', hintOf('definitions_max'))
       return clearedBy(result)
     },
   })
@@ -41,18 +40,19 @@ export async function setProvider(parts: ManagementParts, by: Author, { id, defi
 
 function readDefinition(parts: ManagementParts, definition: string): ReadDefinition {
   if (Buffer.byteLength(definition) > bounds.providerBytesMax) {
-    throw refusal('field_invalid', `A provider definition may have at most ${bounds.providerBytesMax / 1024} KiB.`)
+    throw refusal('field_invalid', hintOf('definition_size', { max: bounds.providerBytesMax / 1024 }))
   }
   try {
     return parts.catalogue().readDefinition(definition)
   } catch (fault) {
-    throw fault instanceof ProviderFileError ? refusal('field_invalid', fault.message) : fault
+    if (!(fault instanceof ProviderFileError)) throw fault
+    throw refusal('field_invalid', hintOf('definition_invalid', { problem: fault.message }))
   }
 }
 
 function clearedBy(result: { readonly done: string } | { readonly cleared: readonly string[] }): readonly string[] {
   if ('cleared' in result) return result.cleared
-  throw refusal('version_stale', 'The definition has been changed since you read it. Read it again.')
+  throw refusal('version_stale', hintOf('definition_stale'))
 }
 
 interface DefinitionWrite {
@@ -98,8 +98,8 @@ export async function removeProvider(parts: ManagementParts, by: Author, id: str
     definitions,
     write: async () => {
       const result = await parts.writer.run('removeProvider', { id, origin, replaces }, by)
-      if (result.done === 'unknown') throw refusal('resource_unknown', 'You have no definition of this provider.')
-      if (result.done === 'in_use') throw refusal('state_unfit', 'The provider has channels. Remove them first.')
+      if (result.done === 'unknown') throw refusal('resource_unknown', hintOf('definition_unknown'))
+      if (result.done === 'in_use') throw refusal('state_unfit', hintOf('provider_in_use'))
       return clearedBy(result)
     },
   })
@@ -139,10 +139,10 @@ export function compareModels(parts: ManagementParts, provider: Provider, listed
 /** Adds models to the operator's own definition of a provider, in the form of a provider file. */
 export async function adoptModels(parts: ManagementParts, by: Author, { id, models }: Adoption) {
   const text = definitionOf(parts, id)
-  if (text === undefined) throw refusal('resource_unknown', `Unknown provider "${id}".`)
+  if (text === undefined) throw refusal('resource_unknown', hintOf('provider_unknown', { provider: id }))
   const definition = JSON.parse(text) as { models?: readonly { readonly id?: unknown }[] }
   const fresh = new Set(models.map(model => model.id))
-  if (fresh.size < models.length) throw refusal('field_invalid', 'A model is listed twice.')
+  if (fresh.size < models.length) throw refusal('field_invalid', hintOf('model_twice'))
   const others = (definition.models ?? []).filter(model => !fresh.has(String(model.id)))
   const isNew = !parts.rules.current.providers.some(row => row.id === id)
   const changed = JSON.stringify({ ...definition, models: [...others, ...models] })

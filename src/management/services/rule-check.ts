@@ -5,6 +5,8 @@
 // calls that need the missing thing are refused, other calls work.
 
 import { refusal } from '../../base/errors.ts'
+import type { Hint, HintedError } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { matchesGlob } from '../../base/text/glob.ts'
 import { isRuleAbout, normalizeName } from '../../base/text/rule-names.ts'
 import { checkLimit } from '../../limits/limit-check.ts'
@@ -23,7 +25,7 @@ export async function readRules({ rules }: Pick<ManagementParts, 'rules'>): Prom
 
 export interface RulesCheckResult {
   /** Why the rules cannot be used, and what to do. */
-  readonly problem?: string
+  readonly problem?: Hint
   /** Rules that refer to something that does not exist. */
   readonly notes: readonly string[]
 }
@@ -31,14 +33,14 @@ export interface RulesCheckResult {
 export function checkRules({ limits, routes, channels }: Rules, catalogue: Catalogue): RulesCheckResult {
   for (const limit of limits) {
     const fault = faultOf(() => checkLimit(limit))
-    if (fault) return { problem: `Limit ${limit.id} cannot be used. ${fault} See: weir limits.`, notes: [] }
+    if (fault) return { problem: hintOf('limit_unusable', { id: limit.id, problem: fault }), notes: [] }
   }
   const fault = faultOf(() => checkAliases(routes))
-  if (fault) return { problem: `The model names cannot be used. ${fault} See: weir routes.`, notes: [] }
+  if (fault) return { problem: hintOf('route_unusable', { problem: fault }), notes: [] }
   const names = compileAliases(routes)
   const missing = routes.flatMap(row => {
     const problem = memberProblem(row, names, catalogue)
-    return problem === undefined ? [] : [`route ${row.name}: ${problem}`]
+    return problem === undefined ? [] : [`route ${row.name}: ${problem.text}`]
   })
   const existing = new Set(catalogue.all().map(({ id }) => id))
   const isGone = (id: string): boolean => !existing.has(id) && !catalogue.problems.has(id)
@@ -46,12 +48,12 @@ export function checkRules({ limits, routes, channels }: Rules, catalogue: Catal
   return { notes: [...missing, ...gone] }
 }
 
-function faultOf(check: () => void): string | undefined {
+function faultOf(check: () => void): Hint | undefined {
   try {
     check()
     return undefined
   } catch (fault) {
-    return (fault as Error).message
+    return (fault as HintedError).hint
   }
 }
 
@@ -60,15 +62,15 @@ export function memberProblem(
   { name, members }: RouteRow,
   names: ModelAliases,
   { providers }: Pick<Catalogue, 'providers'>,
-): string | undefined {
+): Hint | undefined {
   for (const { model: member } of members) {
     if (member !== name && names.resolve(member) !== undefined) continue
     const slash = member.indexOf('/')
     const provider = providers.get(member.slice(0, Math.max(0, slash)))
-    if (provider === undefined) return `${member}: there is no such provider and no such model name.`
+    if (provider === undefined) return hintOf('route_no_provider', { member })
     const model = member.slice(slash + 1)
     const exists = model.includes('*') || provider.openModels || provider.models.has(model)
-    if (!exists || model === '') return `${member}: ${provider.name} has no such model.`
+    if (!exists || model === '') return hintOf('route_no_model', { member, provider: provider.name })
   }
   return undefined
 }
@@ -76,23 +78,23 @@ export function memberProblem(
 type RuleParts = Pick<ManagementParts, 'rules' | 'catalogue'>
 
 /** Warns about patterns that match no model: a misspelt name would limit or deny nothing. */
-export function nameWarning(patterns: readonly string[], known: RuleParts): { readonly warning?: string } {
+export function nameWarning(patterns: readonly string[], known: RuleParts): { readonly warning?: Hint } {
   const unmatched = patterns.filter(pattern => !matchesSomething(pattern, known))
-  return unmatched.length === 0 ? {} : { warning: `No model matches at the moment: ${unmatched.join(', ')}.` }
+  return unmatched.length === 0 ? {} : { warning: hintOf('warn_no_model', { patterns: unmatched.join(', ') }) }
 }
 
 /** The same warning for a limit, which may also be for uploads: uploads count as calls to `<provider>/files`. */
-export function limitWarning(model: string | null, known: RuleParts): { readonly warning?: string } {
+export function limitWarning(model: string | null, known: RuleParts): { readonly warning?: Hint } {
   if (model === null) return {}
   const uploadProviders = [...known.catalogue().providers.values()].filter(({ speaks }) => 'ark-files' in speaks)
   return uploadProviders.some(({ id }) => matchesGlob(model, `${id}/files`)) ? {} : nameWarning([model], known)
 }
 
 /** Warns about tags that no channel has: a key that requires such a tag could use no model. */
-export function tagWarning(tags: readonly string[], { catalogue }: RuleParts): { readonly warning?: string } {
+export function tagWarning(tags: readonly string[], { catalogue }: RuleParts): { readonly warning?: Hint } {
   const channels = catalogue().all()
   const unmatched = tags.filter(tag => !channels.some(({ id }) => catalogue().rulesOf(id).tags.includes(tag)))
-  return unmatched.length === 0 ? {} : { warning: `No channel has this tag at the moment: ${unmatched.join(', ')}.` }
+  return unmatched.length === 0 ? {} : { warning: hintOf('warn_no_tag', { tags: unmatched.join(', ') }) }
 }
 
 interface Rights {
@@ -101,7 +103,7 @@ interface Rights {
 }
 
 /** Warnings about model patterns and tags that match nothing today: they are allowed but may be a mistake. */
-export function rightsWarnings({ patterns, tags = [] }: Rights, known: RuleParts): readonly string[] {
+export function rightsWarnings({ patterns, tags = [] }: Rights, known: RuleParts): readonly Hint[] {
   return [nameWarning(patterns, known), tagWarning(tags, known)].flatMap(({ warning }) => warning ?? [])
 }
 

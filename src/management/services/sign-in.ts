@@ -2,7 +2,8 @@
 // reveal what was wrong, and takes the same time whether the person exists or not.
 
 import { rateOf } from '../../base/collections/gcra.ts'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
 import type { RefundAttempt } from '../../identity/attempt-limits.ts'
@@ -29,6 +30,8 @@ export interface Credentials {
 const TOKEN_GUESSES = rateOf(20, 600_000)
 /** How often one network may register. */
 const REGISTRATIONS = rateOf(10, 3_600_000)
+/** How often invitations to one account may be accepted by new people although somebody has the address already. */
+const TAKEN_ADDRESSES = rateOf(10, 3_600_000)
 
 const failed = (detail: string): Refusal => new Refusal('sign_in_failed', detail)
 
@@ -46,6 +49,12 @@ export interface SignInService {
   guessCode(personId: number): Promise<RefundAttempt>
   /** Counts a registration. The returned function undoes the count. */
   register(visit: ClientInfo): Promise<RefundAttempt>
+  /**
+   * Counts an attempt to accept an invitation to this account as a new person, which fails if somebody has the address.
+   * A manager who accepts invitations of the own must not learn this of many addresses. The returned function undoes the
+   * count.
+   */
+  tryJoining(accountId: number): Promise<RefundAttempt>
   /** Returns the hash of a password; throws if the password is too weak. */
   hash(password: string, email: string): Promise<string>
 }
@@ -56,6 +65,7 @@ export function buildSignInService(parts: ManagementParts): SignInService {
   const limits = new SignInLimits(parts)
   const guesses = new AttemptCounter('guess', TOKEN_GUESSES, parts)
   const registrations = new AttemptCounter('registration', REGISTRATIONS, parts)
+  const joinings = new AttemptCounter('joining', TAKEN_ADDRESSES, parts)
 
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
   async function tryPassword(name: string, password: string, visit: ClientInfo, row: SignInRow | undefined) {
@@ -113,11 +123,12 @@ export function buildSignInService(parts: ManagementParts): SignInService {
       await guesses.countOrRefuse(networkOf(visit.address))
     },
     guessCode: personId => guesses.countOrRefuse(actorSubject(personId)),
+    tryJoining: accountId => joinings.countOrRefuse(textId('acc', accountId)),
     register: visit => registrations.countOrRefuse(networkOf(visit.address)),
 
     async hash(password, email) {
       const problem = passwordProblem(password, email)
-      if (problem !== undefined) throw new Refusal('password_weak', problem, { param: 'password', hint: problem })
+      if (problem !== undefined) throw refusal('password_weak', problem, 'password')
       return await passwords.hash(new Secret(password))
     },
   }

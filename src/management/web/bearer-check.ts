@@ -2,6 +2,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
 import type { AttemptCounterParts } from '../../identity/attempt-limits.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
@@ -39,7 +41,7 @@ function bearerOf(authorization: string | undefined): string | undefined {
 export const bearsServiceToken = (authorization: string | undefined): boolean =>
   bearerOf(authorization)?.startsWith(serviceTokenPrefix) === true
 
-const invalid = (detail: string, hint: string): Refusal => new Refusal('token_invalid', detail, { hint })
+const invalid = (detail: string, hint: Hint): Refusal => new Refusal('token_invalid', detail, { hint })
 
 export function buildBearerCheck(parts: BearerCheckParts): CheckBearer {
   const checkSession = buildSessionCheck(parts)
@@ -50,7 +52,7 @@ export function buildBearerCheck(parts: BearerCheckParts): CheckBearer {
     if (bearsServiceToken(authorization)) return await checkServiceToken(token!, request)
     const actor = token === undefined ? undefined : await checkSession(token)
     if (actor !== undefined) return actor
-    if (token?.startsWith(keyPrefix)) throw invalid('an API key', 'An API key (wk-…) is for calls to models only.')
+    if (token?.startsWith(keyPrefix)) throw invalid('an API key', hintOf('token_is_key'))
     throw new Refusal('token_invalid', request.path)
   }
 }
@@ -60,7 +62,7 @@ function buildServiceTokenCheck({ reader, dateMs, ...parts }: BearerCheckParts) 
   const noteUse = buildNoteUse(parts)
   return async function checkServiceToken(sent: string, request: BearerRequest): Promise<Actor> {
     if (hasSessionCookie(request.header('cookie'))) {
-      throw invalid('both', 'Send either a service token or the cookie of a session, not both.')
+      throw invalid('both', hintOf('token_or_cookie'))
     }
     const text = parseServiceToken(sent)
     const row = text && (await reader.people.serviceToken(digestServiceToken(text)))
@@ -69,7 +71,7 @@ function buildServiceTokenCheck({ reader, dateMs, ...parts }: BearerCheckParts) 
       // with a valid token, and neither must a token that has ended. A look-up is as cheap as the refusal without it.
       const network = networkOf(request.address())
       await attempts.countOrRefuse(network)
-      throw invalid('unknown', 'This service token does not exist.')
+      throw invalid('unknown', hintOf('token_unknown'))
     }
     const problem = problemOf(row, dateMs())
     if (problem !== undefined) throw invalid(`service token ${row.id}`, problem)
@@ -79,10 +81,10 @@ function buildServiceTokenCheck({ reader, dateMs, ...parts }: BearerCheckParts) 
 }
 
 /** Why a token is not valid now, for whoever has its text. */
-function problemOf({ revoked, expiresMs, untilMs }: ServiceTokenRow, dateNowMs: number): string | undefined {
-  if (revoked) return 'This service token was revoked.'
-  if (expiresMs !== null && dateNowMs >= expiresMs) return 'This service token has expired.'
-  return untilMs !== null && dateNowMs >= untilMs ? 'This service token was rotated: use its new text.' : undefined
+function problemOf({ revoked, expiresMs, untilMs }: ServiceTokenRow, dateNowMs: number): Hint | undefined {
+  if (revoked) return hintOf('token_was_revoked')
+  if (expiresMs !== null && dateNowMs >= expiresMs) return hintOf('token_expired')
+  return untilMs !== null && dateNowMs >= untilMs ? hintOf('token_rotated') : undefined
 }
 
 /**

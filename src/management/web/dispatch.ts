@@ -2,7 +2,10 @@
 // endpoint, and returns only fields of its answer schema. Loaded by the first such request; calls do not need it.
 
 import type * as z from 'zod'
-import { Refusal } from '../../base/errors.ts'
+import { Refusal, refusal } from '../../base/errors.ts'
+import type { Place, RequestPart } from '../../base/hint-sentences.ts'
+import type { Hint, Must } from '../../base/hints.ts'
+import { hintOf, hintOfValue } from '../../base/hints.ts'
 import type { ScanBounds } from '../../base/text/json-bytes.ts'
 import { scanObject } from '../../base/text/json-bytes.ts'
 import { nearestName } from '../../base/text/nearest-name.ts'
@@ -15,9 +18,6 @@ import { isRead } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
 import { markOwned } from '../services/file-ownership.ts'
 import { bearsServiceToken } from './bearer-check.ts'
-import type { Hinted, Place, RequestPart } from './hints.ts'
-import { hintOf, hintOfValue } from './hints.ts'
-import type { Must } from './issue-text.ts'
 import { mustOf } from './issue-text.ts'
 import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
@@ -151,7 +151,7 @@ function queryOf(search: string): Record<string, string> {
   for (const [name, value] of new URLSearchParams(search)) {
     const param = name.slice(0, 50)
     if (name in query)
-      throw new Refusal('field_duplicate', param, { param, ...hintOf('twice', { part: 'query', name: param }) })
+      throw new Refusal('field_duplicate', param, { param, hint: hintOf('twice', { part: 'query', name: param }) })
     query[name] = value
   }
   return query
@@ -161,10 +161,10 @@ function queryOf(search: string): Record<string, string> {
 function checkShape(bytes: Buffer, within: ScanBounds): void {
   const scan = scanObject(bytes, within)
   if (scan === 'too_deep') {
-    throw new Refusal('json_too_deep', 'management', hintOf('levels_max', { max: within.depthMax }))
+    throw new Refusal('json_too_deep', 'management', { hint: hintOf('levels_max', { max: within.depthMax }) })
   }
   if (scan === 'too_many') {
-    throw new Refusal('json_too_many', 'management', hintOf('values_max', { max: within.valuesMax }))
+    throw new Refusal('json_too_many', 'management', { hint: hintOf('values_max', { max: within.valuesMax }) })
   }
 }
 
@@ -183,7 +183,7 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Pro
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
     const isAllowed = least === 'operator' ? actor === operator : isAtLeast(actor.role, least)
     if (isAllowed || !Object.hasOwn(json as object, field)) continue
-    throw new Refusal('role_too_low', field, { param: field, ...hintOf('only_for', { role: least, name: field }) })
+    throw new Refusal('role_too_low', field, { param: field, hint: hintOf('only_for', { role: least, name: field }) })
   }
   return body
 }
@@ -205,9 +205,9 @@ function read(schema: z.ZodType | undefined, value: unknown, part: RequestPart):
   const param = issue?.path.join('.') ?? ''
   const isMissing = issue !== undefined && param !== '' && valueAt(value, issue.path) === undefined
   const place = { part, name: param }
-  const must: Must = issue === undefined ? ['invalid', { must: 'it cannot be read' }] : mustOf(issue)
-  const hinted = isMissing ? missingHint(issue, place) : hintOfValue(place, must)
-  throw new Refusal('field_invalid', hinted.hint, { ...hinted, ...(param !== '' && { param }) })
+  const must: Must = issue === undefined ? ['invalid', { must: hintOf('must_be_readable') }] : mustOf(issue)
+  const hint = isMissing ? missingHint(issue, place) : hintOfValue(place, must)
+  throw refusal('field_invalid', hint, param === '' ? undefined : param)
 }
 
 type Issue = z.core.$ZodIssue
@@ -215,7 +215,7 @@ type Issue = z.core.$ZodIssue
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>((at, name) => (at as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[name], value)
 
-function missingHint(issue: Issue, place: Place): Hinted {
+function missingHint(issue: Issue, place: Place): Hint {
   if (issue.code === 'invalid_value') return hintOf('missing_one_of', { ...place, allowed: issue.values.join(', ') })
   return 'expected' in issue
     ? hintOf('missing_type', { ...place, type: String(issue.expected) })
@@ -225,8 +225,10 @@ function missingHint(issue: Issue, place: Place): Hinted {
 /** A malformed id is the id of nothing. If the segment must be one of a few words, the error lists them. */
 function unknownSegment(issue: Issue | undefined): Refusal {
   if (issue?.code !== 'invalid_value') return new Refusal('resource_unknown', 'malformed id')
-  const hinted = hintOf('segment_one_of', { name: issue.path.join('.'), allowed: issue.values.join(', ') })
-  return new Refusal('resource_unknown', hinted.hint, hinted)
+  return refusal(
+    'resource_unknown',
+    hintOf('segment_one_of', { name: issue.path.join('.'), allowed: issue.values.join(', ') }),
+  )
 }
 
 /** What is inside a schema: the fields of an object, the items of a list, the type that is optional. */
@@ -251,10 +253,10 @@ const FIELDS_LISTED_MAX = 30
 function unknownField(name: string, known: readonly string[], part: RequestPart): Refusal {
   const param = name.slice(0, 100)
   const near = nearestName(param, known)
-  return new Refusal('field_unknown', param, { param, ...unknownHint({ part, name: param }, near, known) })
+  return new Refusal('field_unknown', param, { param, hint: unknownHint({ part, name: param }, near, known) })
 }
 
-function unknownHint(place: Place, near: string | undefined, known: readonly string[]): Hinted {
+function unknownHint(place: Place, near: string | undefined, known: readonly string[]): Hint {
   if (near !== undefined) return hintOf('unknown_near', { ...place, near })
   if (known.length === 0) return hintOf(place.part === 'query' ? 'unknown_none' : 'unknown', place)
   return known.length <= FIELDS_LISTED_MAX

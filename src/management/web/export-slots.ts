@@ -3,6 +3,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Actor } from '../actor.ts'
 import { isAtLeast, operator, shareOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -68,11 +70,11 @@ export class ExportSlots {
     const holders = [...this.#holders]
     const count = (fits: (holder: Holder) => boolean): number => holders.filter(fits).length
     if (!isOperator && count(holder => holder.name === name) >= bounds.exportsOfPersonMax) {
-      throw busy(`You have ${bounds.exportsOfPersonMax} running exports. Wait until one of them has ended.`)
+      throw busy(hintOf('exports_of_person', { max: bounds.exportsOfPersonMax }))
     }
     const busiest = Math.max(0, ...accounts.map(id => count(holder => holder.accounts.includes(id))))
     if (busiest >= bounds.exportsOfAccountMax) {
-      throw busy(`Your account has ${bounds.exportsOfAccountMax} running exports. Wait until one of them has ended.`)
+      throw busy(hintOf('exports_of_account', { max: bounds.exportsOfAccountMax }))
     }
     const slots = isStaff ? bounds.exportsMax : bounds.exportsMax - bounds.exportsOfStaffMin
     const taken = isStaff ? holders.length : count(holder => !holder.isStaff)
@@ -80,4 +82,4 @@ export class ExportSlots {
   }
 }
 
-const busy = (hint: string): Refusal => new Refusal('concurrency_exceeded', 'exports', { hint, retryAfterMs: 10_000 })
+const busy = (hint: Hint): Refusal => new Refusal('concurrency_exceeded', 'exports', { hint, retryAfterMs: 10_000 })

@@ -1,27 +1,23 @@
 // Says what a value must be, from the issue that a schema has found: as a code with values, and as English.
 
 import type * as z from 'zod'
+import { musts } from '../../base/hint-sentences.ts'
+import type { FromHint, Must } from '../../base/hints.ts'
+import { Hint, hintOf } from '../../base/hints.ts'
 
-const typeNames: Readonly<Record<string, string>> = { int: 'a whole number', array: 'a list', object: 'an object' }
+/** The rules of fields, by their English texts: a schema keeps only the text of a rule. */
+const rules = new Map<string, Hint>()
 
-/** What a value must be, by the code of the problem. */
-export const musts = {
-  one_of: ({ allowed }: { readonly allowed: string }) => `it must be one of: ${allowed}`,
-  type: ({ type }: { readonly type: string }) => `it must be ${typeNames[type] ?? `a ${type}`}`,
-  at_least: ({ min }: { readonly min: string }) => `it must be at least ${min}`,
-  at_most: ({ max }: { readonly max: string }) => `it must be at most ${max}`,
-  characters_min: ({ min }: { readonly min: string }) => `it must have at least ${min} characters`,
-  characters_max: ({ max }: { readonly max: string }) => `it must have at most ${max} characters`,
-  items_min: ({ min }: { readonly min: string }) => `it must have at least ${min} items`,
-  items_max: ({ max }: { readonly max: string }) => `it must have at most ${max} items`,
-  /** For everything else. The text is English. */
-  invalid: ({ must }: { readonly must: string }) => must,
-} as const
+/** The text of a rule for a schema. An error about the rule has its code. */
+export const must = ((...rule: Parameters<typeof Hint.of>): string => {
+  const hint = Hint.of(...rule)
+  rules.set(hint.text, hint)
+  return hint.text
+}) as FromHint<string>
 
-type MustCode = keyof typeof musts
-
-/** A code of `musts` with the values that its text needs. */
-export type Must = { readonly [Code in MustCode]: [Code, Parameters<(typeof musts)[Code]>[0]] }[MustCode]
+/** Texts of the schema library. */
+must('must_be_valid')
+must('must_be_time')
 
 /** What the value must be. Zod's own messages are not sentences. */
 export function mustOf(issue: z.core.$ZodIssue): Must {
@@ -31,12 +27,22 @@ export function mustOf(issue: z.core.$ZodIssue): Must {
     const min = { min: `${issue.minimum}` }
     return [issue.origin === 'string' ? 'characters_min' : issue.origin === 'array' ? 'items_min' : 'at_least', min]
   }
-  if (issue.code !== 'too_big') return ['invalid', { must: issue.message }]
+  if (issue.code !== 'too_big') return ['invalid', { must: ruleOf(issue) }]
   const max = { max: `${issue.maximum}` }
   return [issue.origin === 'string' ? 'characters_max' : issue.origin === 'array' ? 'items_max' : 'at_most', max]
 }
 
-export function mustText([code, values]: Must): string {
+function ruleOf(issue: z.core.$ZodIssue): Hint | string {
+  const { message } = issue
+  if (issue.code === 'custom' && issue.params?.hint instanceof Hint) return issue.params.hint
+  if (issue.code === 'invalid_format' && message.startsWith('Invalid string: must match pattern')) {
+    return hintOf('must_match', { pattern: String(issue.pattern) })
+  }
+  const kinds = /^Invalid discriminator value\. Expected (.*)$/.exec(message)?.[1]
+  return kinds === undefined ? (rules.get(message) ?? message) : hintOf('must_be_kind', { allowed: kinds })
+}
+
+function mustText([code, values]: Must): string {
   const write = musts[code] as (of: typeof values) => string
   return write(values)
 }

@@ -2,6 +2,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { Actor } from '../actor.ts'
 import { shareOf } from '../actor.ts'
 
@@ -14,7 +15,7 @@ export class LiveStreams {
     const name = shareOf(actor)
     const own = this.#open.get(name) ?? 0
     if (own >= bounds.liveStreamsOfPersonMax) {
-      const hint = `You have ${bounds.liveStreamsOfPersonMax} live streams. Close one of them first.`
+      const hint = hintOf('live_streams_max', { max: bounds.liveStreamsOfPersonMax })
       throw new Refusal('concurrency_exceeded', 'live', { hint, retryAfterMs: 10_000 })
     }
     let all = 0

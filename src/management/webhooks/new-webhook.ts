@@ -1,5 +1,6 @@
 // Creates a webhook: checks its URL, creates its secret and encrypts it.
 
+import { HintedError } from '../../base/hints.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
 import { markWebhookSecret, mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
@@ -21,7 +22,7 @@ export interface WebhookInput {
 }
 
 /** The URL cannot be used for a webhook; the message says why. */
-export class InvalidWebhookUrl extends Error {}
+export class InvalidWebhookUrl extends HintedError {}
 
 export interface CreatedWebhook {
   readonly id: number

@@ -2,6 +2,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
 import { uniqueFields } from '../../protocols/openai-responses/request.ts'
 import { invalid, readOptional } from '../../protocols/request/checks.ts'
@@ -95,5 +96,5 @@ export function buildBody(message: CreateMessage, previous: Buffer | undefined):
   parts.push(Buffer.from('}'))
   const body = Buffer.concat(parts)
   if (body.length <= bounds.bodyBytesMax) return body
-  throw new Refusal('body_too_large', 'with the previous turns', { hint: 'The size includes the previous turns.' })
+  throw new Refusal('body_too_large', 'with the previous turns', { hint: hintOf('call_with_turns') })
 }

@@ -6,6 +6,7 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Deadline, Deadlines } from '../../base/deadlines.ts'
 import { errorRows, Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import type { PreviousResponses } from '../../features/stored-responses/previous-response.ts'
 import type { BodyBudget, BodyLease } from '../../http/server/body-budget.ts'
@@ -74,7 +75,7 @@ interface WaitingMessage {
 /** The stream of messages without a stream id. No stream id is empty. */
 const NO_STREAM = ''
 
-const notText = new Refusal('json_invalid', 'binary', { hint: 'Messages must be text, not binary.' })
+const notText = new Refusal('json_invalid', 'binary', { hint: hintOf('call_not_text') })
 
 /** The call is ended by the gateway, so that its caller does not pay as one that leaves. */
 const memoryShort: StopReason = { outcome: 'gateway_fault', refusal: new Refusal('overloaded', 'memory is short') }
@@ -247,7 +248,7 @@ export class ResponseSocket implements WebSocketOwner {
     const { streamId } = message ?? {}
     if (streamId === undefined || this.#streams.has(streamId)) return message
     if (this.#streams.size >= bounds.socketStreamsMax) {
-      const hint = `It may have ${bounds.socketStreamsMax}.`
+      const hint = hintOf('call_streams_max', { max: bounds.socketStreamsMax })
       throw new Refusal('socket_streams_too_many', 'on one connection', { hint, param: 'stream_id' })
     }
     this.#streams.add(streamId)

@@ -4,6 +4,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { AccountShares } from '../../base/collections/account-shares.ts'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import type { WebSocketOwner } from '../../http/server/web-socket.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import type { OpeningRequest } from './message-ingress.ts'
@@ -113,5 +114,5 @@ function closeLargest(sockets: readonly ResponseSocket[], spared: number): void 
 const tooManySockets = (detail: string): Refusal =>
   new Refusal('concurrency_exceeded', `WebSockets of ${detail}`, {
     retryAfterMs: 1_000,
-    hint: 'Too many WebSockets are open. Close one, or send the request with POST.',
+    hint: hintOf('call_sockets_max'),
   })
