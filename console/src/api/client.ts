@@ -1,5 +1,7 @@
 // Requests to the management API, typed by its OpenAPI description: call('GET /api/web/keys', { query: { state: 'active' } }).
 
+import type { Warned } from '../parts/hint-text.ts'
+import { loadHints } from '../words/hint-words.ts'
 import { errorOf, offline } from './errors.ts'
 import { noteAnswer, noteFault, renewAfter, validToken } from './session.ts'
 import type { Operations } from './types.ts'
@@ -78,5 +80,8 @@ export async function call<N extends OperationName>(name: N, ...[request]: Argum
     body: body === undefined ? null : JSON.stringify(body),
     ...(signal !== undefined && { signal }),
   })
-  return (answer.status === 204 ? undefined : await answer.json()) as AnswerOf<N>
+  const told = (answer.status === 204 ? undefined : await answer.json()) as (AnswerOf<N> & Partial<Warned>) | undefined
+  // Warnings are shown in the language of the viewer.
+  const words = told?.warningHints?.length ? await loadHints() : undefined
+  return (words?.translateWarnings(told as Warned) ?? told) as AnswerOf<N>
 }

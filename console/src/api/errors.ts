@@ -1,9 +1,7 @@
 // What can go wrong with a request to the gateway, as one type.
 
-export interface Hint {
-  readonly code: string
-  readonly values: Readonly<Record<string, string | number>>
-}
+import type { HintLike } from '../parts/hint-text.ts'
+import { loadHints } from '../words/hint-words.ts'
 
 interface ErrorDetails {
   readonly status: number
@@ -12,7 +10,7 @@ interface ErrorDetails {
   /** The field of the request that is wrong. */
   readonly param: string | null
   /** What the message says about the field, as data; null: the gateway has only its English text. */
-  readonly hint: Hint | null
+  readonly hint: HintLike | null
   readonly requestId: string | null
   readonly retryAfterSeconds: number | null
 }
@@ -55,13 +53,14 @@ interface ErrorBody {
     readonly message?: string
     readonly code?: string | null
     readonly param?: string | null
-    readonly hint?: Hint
+    readonly hint?: HintLike
   }
   readonly request_id?: string
 }
 
 export async function errorOf(answer: Response): Promise<ApiError> {
   const body = (await answer.json().catch(() => ({}))) as ErrorBody
+  if (body.error?.hint) await loadHints()
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
   return new ApiError({
     status: answer.status,

@@ -2,6 +2,7 @@
 
 import type { UseInfiniteQueryResult, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
 import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import type { AnswerOf, OperationName, Request } from './client.ts'
 import { call } from './client.ts'
 import { ApiError } from './errors.ts'
@@ -66,6 +67,11 @@ export interface List<Row> {
   readonly isEndedEarly?: boolean
 }
 
+/** Who scrolls further than the first page reads larger ones. */
+const NEXT_ROWS = 200
+/** A longer list is not read again when a tab is shown again, because all of its pages would be. */
+const PAGES_READ_AGAIN = 5
+
 /** A list, page by page: `more` reads the next page. */
 export function useList<N extends ListName>(name: N, request?: Request<N>, options: ReadOptions = {}): List<RowOf<N>> {
   type Page = AnswerOf<N> & { readonly data: readonly RowOf<N>[]; readonly next: string | null }
@@ -73,18 +79,22 @@ export function useList<N extends ListName>(name: N, request?: Request<N>, optio
     queryKey: [name, request ?? {}, 'pages'],
     queryFn: ({ signal, pageParam }) => {
       const given = request as { readonly query?: object } | undefined
-      const asked = { ...given, signal, query: { ...given?.query, ...(pageParam !== null && { after: pageParam }) } }
+      const next = pageParam !== null && { limit: NEXT_ROWS, after: pageParam }
+      const asked = { ...given, signal, query: { ...given?.query, ...next } }
       return call(name, ...([asked] as never)) as Promise<Page>
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page: Page) => page.next,
     enabled: options.enabled ?? true,
     placeholderData: keepPreviousData,
+    refetchOnWindowFocus: ({ state }) => (state.data?.pages.length ?? 0) <= PAGES_READ_AGAIN,
     ...(options.everyMs !== undefined && { refetchInterval: options.everyMs }),
   })
   const pages = query.data?.pages as readonly Page[] | undefined
+  // Long lists are put together once for each page, not for each look at them.
+  const rows = useMemo(() => (pages ?? []).flatMap(page => page.data), [pages])
   return {
-    rows: pages === undefined ? [] : pages.flatMap(page => page.data),
+    rows,
     query: query as UseInfiniteQueryResult<unknown, ApiError>,
     hasMore: query.hasNextPage,
     isEndedEarly: query.hasNextPage && pages?.at(-1)?.data.length === 0,

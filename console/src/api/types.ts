@@ -95,6 +95,7 @@ export type Channel = {
   readonly ownBaseUrl: string | null
   readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
   readonly problem: string | null
+  readonly problemHint: Hint | null
   readonly disabled: boolean
   readonly credential: { readonly fingerprint: string; readonly origin: string } | null
   readonly credentialFrom: string | null
@@ -170,6 +171,16 @@ export type CodeBatch = {
   readonly worth: string
   readonly made: string
   readonly expires: string | null
+}
+
+export type DailyHash = {
+  readonly day: string
+  readonly transfers: number
+  readonly lastKind: string
+  readonly lastRef: string
+  readonly balance: string
+  readonly previousHash: string
+  readonly hash: string
 }
 
 export type Download = { readonly url: string; readonly expiresAt: string }
@@ -259,6 +270,7 @@ export type ExplainedRefusal = {
   readonly code?: string
   readonly message?: string
   readonly param?: string | null
+  readonly hint?: Hint
   readonly retryAfterMs?: number
   readonly replays?: string
 }
@@ -390,7 +402,9 @@ export type GatewayFinding = {
   readonly severity: 'problem' | 'note'
   readonly about: string
   readonly text: string
+  readonly textHint: Hint
   readonly remedy: string | null
+  readonly remedyHint: Hint | null
 }
 
 export type GatewayProcess = {
@@ -409,6 +423,453 @@ export type GroupPoint = {
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly cost: string | null
+}
+
+export type Hint = {
+  readonly code:
+    | 'missing'
+    | 'missing_one_of'
+    | 'missing_type'
+    | 'unknown'
+    | 'unknown_near'
+    | 'unknown_allowed'
+    | 'unknown_none'
+    | 'segment_one_of'
+    | 'twice'
+    | 'only_for'
+    | 'levels_max'
+    | 'values_max'
+    | 'content_type'
+    | 'body_bytes'
+    | 'body_pieces'
+    | 'bodies_of_owner'
+    | 'bodies_in_all'
+    | 'starting'
+    | 'must_be_readable'
+    | 'must_be_valid'
+    | 'must_be_kind'
+    | 'must_match'
+    | 'must_be_time'
+    | 'must_be_path'
+    | 'must_be_lower_case'
+    | 'must_have_few_headers'
+    | 'must_be_domain'
+    | 'must_not_be_negative'
+    | 'must_be_batch_or_code'
+    | 'must_be_email'
+    | 'must_have_no_controls'
+    | 'must_be_amount'
+    | 'must_be_bound'
+    | 'must_be_model'
+    | 'must_be_tried_model'
+    | 'must_be_conversation'
+    | 'must_be_seq'
+    | 'must_be_token_role'
+    | 'must_be_reference'
+    | 'must_be_proxy'
+    | 'must_be_early'
+    | 'must_be_id'
+    | 'must_be_tag'
+    | 'must_be_trial'
+    | 'must_be_pattern'
+    | 'must_be_together'
+    | 'must_be_zone'
+    | 'must_be_logo'
+    | 'must_be_support_url'
+    | 'must_be_events_once'
+    | 'must_be_secret'
+    | 'range_malformed'
+    | 'range_prefix'
+    | 'range_bits'
+    | 'address_http'
+    | 'address_credentials'
+    | 'address_query'
+    | 'address_never'
+    | 'address_private'
+    | 'address_https'
+    | 'address_proxy'
+    | 'url_invalid'
+    | 'url_scheme'
+    | 'url_credentials'
+    | 'url_https'
+    | 'url_port'
+    | 'url_late'
+    | 'url_unreachable'
+    | 'url_stopped'
+    | 'host_never'
+    | 'host_private'
+    | 'address_proxy_encoded'
+    | 'for_operator'
+    | 'gateway_needed'
+    | 'gateway_not_running'
+    | 'managed_by_file'
+    | 'token_not_here'
+    | 'token_is_key'
+    | 'token_or_cookie'
+    | 'token_unknown'
+    | 'token_was_revoked'
+    | 'token_expired'
+    | 'token_rotated'
+    | 'token_above_own'
+    | 'token_outlives'
+    | 'token_name_taken'
+    | 'token_revoked'
+    | 'tokens_max'
+    | 'exports_of_person'
+    | 'exports_of_account'
+    | 'live_streams_max'
+    | 'download_needs_session'
+    | 'download_once'
+    | 'downloads_max'
+    | 'tier_unknown'
+    | 'tier_unknown_named'
+    | 'tier_unknown_listed'
+    | 'default_tier_unknown'
+    | 'tier_in_use'
+    | 'not_to_yourself'
+    | 'email_taken'
+    | 'email_taken_sign_in'
+    | 'email_domain'
+    | 'email_by_admin'
+    | 'password_needed'
+    | 'password_length'
+    | 'password_distinct'
+    | 'password_common'
+    | 'password_is_email'
+    | 'factor_exists'
+    | 'factor_code_wrong'
+    | 'owner_exists'
+    | 'invitations_max'
+    | 'credit_too_low'
+    | 'rights_too_wide'
+    | 'expires_past'
+    | 'code_ended'
+    | 'code_unknown'
+    | 'code_used'
+    | 'code_expired'
+    | 'code_void'
+    | 'code_redeemed_here'
+    | 'posting_reference'
+    | 'posting_balance_low'
+    | 'posting_balance_high'
+    | 'posting_not_charged'
+    | 'posting_more_than_charged'
+    | 'account_needed'
+    | 'key_revoked'
+    | 'key_of_playground'
+    | 'keys_max_revoke'
+    | 'keys_max'
+    | 'key_raced'
+    | 'playground_budget'
+    | 'id_malformed'
+    | 'id_taken'
+    | 'explain_path'
+    | 'after_wrong'
+    | 'from_before'
+    | 'from_before_now'
+    | 'from_backtest'
+    | 'settled_after_alone'
+    | 'search_days'
+    | 'conversation_key'
+    | 'conversation_days'
+    | 'money_form'
+    | 'channels_for_staff'
+    | 'raw_for_staff'
+    | 'steps_too_fine'
+    | 'statistics_none'
+    | 'steps_max'
+    | 'zone_by_day'
+    | 'zone_range'
+    | 'zone_unknown'
+    | 'zone_hours'
+    | 'deletions_max'
+    | 'deletion_which'
+    | 'webhook_url'
+    | 'webhooks_max'
+    | 'webhook_events'
+    | 'webhook_disabled'
+    | 'channels_or_filter'
+    | 'limits_max'
+    | 'limit_for_nobody'
+    | 'limit_exists'
+    | 'limit_resource'
+    | 'limit_no_window'
+    | 'limit_window'
+    | 'limit_amount'
+    | 'limit_per'
+    | 'limit_tier'
+    | 'limit_model'
+    | 'limit_unusable'
+    | 'route_unreadable'
+    | 'route_unusable'
+    | 'route_name'
+    | 'route_member_twice'
+    | 'route_stale'
+    | 'routes_max'
+    | 'route_unknown'
+    | 'route_disabled'
+    | 'route_no_provider'
+    | 'route_no_model'
+    | 'route_twice'
+    | 'route_members_max'
+    | 'route_name_stars'
+    | 'route_policy'
+    | 'route_empty'
+    | 'route_model_stars'
+    | 'route_model_star'
+    | 'route_priority'
+    | 'route_weight'
+    | 'route_weights_zero'
+    | 'route_weights_large'
+    | 'route_name_text'
+    | 'route_model_text'
+    | 'route_circle'
+    | 'route_depth'
+    | 'route_steps'
+    | 'provider_unknown'
+    | 'provider_built_in'
+    | 'provider_id_differs'
+    | 'definition_exists'
+    | 'definition_unknown'
+    | 'definitions_max'
+    | 'definition_size'
+    | 'definition_invalid'
+    | 'definition_stale'
+    | 'provider_in_use'
+    | 'model_twice'
+    | 'credential_needed'
+    | 'credentials_max'
+    | 'credential_twice'
+    | 'channels_max_at_once'
+    | 'channel_unknown'
+    | 'channel_of_environment'
+    | 'channel_remove_there'
+    | 'settings_none_to_move'
+    | 'channels_same'
+    | 'settings_exist'
+    | 'settings_proxy_lost'
+    | 'settings_none_to_reset'
+    | 'channel_stale'
+    | 'channel_name_taken'
+    | 'channels_max'
+    | 'channel_base_url_length'
+    | 'channel_times'
+    | 'channel_name'
+    | 'channel_headers_max'
+    | 'channel_header_twice'
+    | 'channel_header_name'
+    | 'channel_header_ours'
+    | 'channel_header_secret'
+    | 'channel_header_value'
+    | 'channel_dialect'
+    | 'channel_not_spoken'
+    | 'channel_fields_max'
+    | 'channel_fields_large'
+    | 'channel_field_twice'
+    | 'channel_field_name'
+    | 'channel_field_fixed'
+    | 'channel_field_in_part'
+    | 'channel_no_provider'
+    | 'channel_credential_lost'
+    | 'channel_no_credential'
+    | 'channel_other_origin'
+    | 'channel_credential_text'
+    | 'channel_credential_form'
+    | 'channel_address_unknown'
+    | 'channel_stored_times'
+    | 'channel_base_url'
+    | 'channel_unusable'
+    | 'channel_proxy_lost'
+    | 'test_not_chat'
+    | 'test_no_chat_model'
+    | 'test_unreadable'
+    | 'test_no_model'
+    | 'list_status'
+    | 'list_unreadable'
+    | 'list_unknown'
+    | 'list_failed'
+    | 'warn_no_model'
+    | 'warn_no_tag'
+    | 'warn_cleared'
+    | 'warn_same_credential'
+    | 'warn_dead_routes'
+    | 'warn_no_channel_left'
+    | 'warn_weights'
+    | 'warn_no_channel_yet'
+    | 'warn_still_listed'
+    | 'warn_own_prices'
+    | 'warn_unlisted'
+    | 'warn_unlisted_near'
+    | 'price_field'
+    | 'price_model'
+    | 'price_says'
+    | 'price_given'
+    | 'price_must'
+    | 'price_included'
+    | 'price_cases'
+    | 'price_max'
+    | 'price_when'
+    | 'price_what'
+    | 'price_object'
+    | 'price_unknown_field'
+    | 'price_unknown_near'
+    | 'price_free'
+    | 'price_pattern'
+    | 'price_provider'
+    | 'price_provider_near'
+    | 'price_rate'
+    | 'price_fee'
+    | 'price_class'
+    | 'price_tokens'
+    | 'price_hours'
+    | 'price_day'
+    | 'price_currency'
+    | 'price_units'
+    | 'price_converted'
+    | 'price_names'
+    | 'price_source'
+    | 'call_field'
+    | 'call_field_once'
+    | 'call_field_spelling'
+    | 'call_names_twice'
+    | 'call_depth'
+    | 'call_values'
+    | 'call_form_boundary'
+    | 'call_form'
+    | 'call_form_text'
+    | 'call_handshake'
+    | 'call_not_text'
+    | 'call_streams_max'
+    | 'call_with_turns'
+    | 'call_sockets_max'
+    | 'call_free_tier'
+    | 'call_share'
+    | 'call_service_token'
+    | 'call_limit_concurrency'
+    | 'call_limit_tokens_minute'
+    | 'call_limit_tokens_day'
+    | 'call_limit_requests_minute'
+    | 'call_limit_requests_day'
+    | 'call_later_minutes'
+    | 'call_later_hours'
+    | 'call_no_tags'
+    | 'call_similar'
+    | 'call_models_list'
+    | 'call_no_channel'
+    | 'call_may_be'
+    | 'call_unread'
+    | 'call_stored_url'
+    | 'call_stored'
+    | 'call_stored_resend'
+    | 'call_stored_resend_file'
+    | 'call_stored_omit'
+    | 'call_changing'
+    | 'call_price_class'
+    | 'call_price_kind'
+    | 'call_price_search'
+    | 'call_price_service'
+    | 'call_price_variant'
+    | 'call_price_problem'
+    | 'call_price_problem_variant'
+    | 'call_cost'
+    | 'call_cost_budget'
+    | 'call_fits'
+    | 'call_fits_never'
+    | 'call_funds_ended'
+    | 'call_and'
+    | 'call_fallback_budget'
+    | 'call_fallback_balance'
+    | 'call_repeated'
+    | 'call_answered'
+    | 'call_losses'
+    | 'call_source'
+    | 'call_media'
+    | 'call_response_gone'
+    | 'call_item_gone'
+    | 'call_background_size'
+    | 'call_conversation_long'
+    | 'call_stored_elsewhere'
+    | 'call_previous_is'
+    | 'call_channel_removed'
+    | 'call_made_elsewhere'
+    | 'call_not_background'
+    | 'call_background_max'
+    | 'call_files_max'
+    | 'call_files_funds'
+    | 'call_files_forbidden'
+    | 'call_answer_large'
+    | 'do_command'
+    | 'no_data'
+    | 'do_no_data'
+    | 'shared_empty'
+    | 'do_shared_empty'
+    | 'lease_late'
+    | 'do_lease_late'
+    | 'clock_ahead'
+    | 'clock_behind'
+    | 'do_clock_wrong'
+    | 'versions_differ'
+    | 'do_versions_differ'
+    | 'database_unreadable'
+    | 'do_database_unreadable'
+    | 'schema_later'
+    | 'do_schema_later'
+    | 'not_running'
+    | 'not_answering'
+    | 'not_answering_at_all'
+    | 'do_not_answering'
+    | 'not_ready'
+    | 'do_not_ready'
+    | 'ledger_drift'
+    | 'store_full'
+    | 'do_store_full'
+    | 'unsettled_calls'
+    | 'do_unsettled_calls'
+    | 'accounts_frozen'
+    | 'do_accounts_frozen'
+    | 'holds_stuck'
+    | 'do_holds_stuck'
+    | 'our_errors'
+    | 'do_our_errors'
+    | 'overload'
+    | 'do_overload'
+    | 'last_failure'
+    | 'credential_bad'
+    | 'do_credential_bad'
+    | 'quota_spent'
+    | 'do_quota_spent'
+    | 'channel_blocked'
+    | 'do_channel_blocked'
+    | 'price_unknown'
+    | 'calls_failing'
+    | 'audit_missed'
+    | 'do_audit_missed'
+    | 'loop_late'
+    | 'do_loop_late'
+    | 'log_large'
+    | 'do_log_large'
+    | 'backup_never'
+    | 'backup_old'
+    | 'do_backup_old'
+    | 'metrics_deaf'
+    | 'do_metrics_deaf'
+    | 'set_up_open'
+    | 'schema_earlier'
+    | 'do_schema_earlier'
+    | 'bodies_dropped'
+    | 'do_bodies_dropped'
+    | 'refused_calls'
+    | 'do_refused_calls'
+    | 'one_of'
+    | 'type'
+    | 'at_least'
+    | 'at_most'
+    | 'characters_min'
+    | 'characters_max'
+    | 'items_min'
+    | 'items_max'
+    | 'invalid'
+  readonly values: Readonly<Record<string, JsonValue>>
 }
 
 export type Invitation = {
@@ -433,7 +894,6 @@ export type InvitationPreview = {
   readonly account: string | null
   readonly accountRole: 'viewer' | 'developer' | 'manager' | null
   readonly expires: string
-  readonly isKnown: boolean
 }
 
 export type Invited = {
@@ -930,6 +1390,7 @@ export type Provider = {
   readonly free: boolean
   readonly keyless: boolean
   readonly problem: string | null
+  readonly problemHint: Hint | null
   readonly version: number
   readonly managedBy: 'file' | null
   readonly definition: ProviderDefinition
@@ -953,6 +1414,7 @@ export type ProviderDefinition = {
     readonly capsThought?: boolean
     readonly keepsResponses?: boolean
     readonly keepsThreads?: boolean
+    readonly labelsSessions?: boolean
     readonly billsWhenLeft?: boolean
   }
   readonly traits?: ModelTraits
@@ -1000,6 +1462,7 @@ export type ProviderDefinitionChange = {
     readonly capsThought?: boolean
     readonly keepsResponses?: boolean
     readonly keepsThreads?: boolean
+    readonly labelsSessions?: boolean
     readonly billsWhenLeft?: boolean
   } | null
   readonly traits?: ModelTraits | null
@@ -1160,6 +1623,7 @@ export type CallRecord = {
   readonly durationMs: number
   readonly endUser: string | null
   readonly loss: readonly string[]
+  readonly conversation: string | null
   readonly seq?: number
 }
 
@@ -1212,6 +1676,7 @@ export type RecordInFull = {
   readonly durationMs: number
   readonly endUser: string | null
   readonly loss: readonly string[]
+  readonly conversation: string | null
   readonly seq?: number
   readonly requestedModel: string | null
   readonly rule: string
@@ -1440,6 +1905,7 @@ export type Trial = {
   }
   readonly received: { readonly contentType: string; readonly body: string } | null
   readonly fault: string | null
+  readonly faultHint: Hint | null
 }
 
 export type TrialBalance = {
@@ -2060,6 +2526,7 @@ export interface Operations {
       readonly managedBy: 'file' | null
       readonly key: string
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'GET /api/web/keys/{key}': {
@@ -2129,6 +2596,7 @@ export interface Operations {
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'DELETE /api/web/keys/{key}': {
@@ -2242,6 +2710,7 @@ export interface Operations {
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'GET /api/web/accounts/{account}': {
@@ -2281,6 +2750,7 @@ export interface Operations {
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'GET /api/web/accounts/{account}/budgets': {
@@ -2356,6 +2826,7 @@ export interface Operations {
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'GET /api/web/limits/{limit}': {
@@ -2379,6 +2850,7 @@ export interface Operations {
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'DELETE /api/web/limits/{limit}': {
@@ -2434,6 +2906,13 @@ export interface Operations {
       }
     }
     answer: undefined
+  }
+  'GET /api/web/accounts/{account}/daily-hashes': {
+    request: {
+      readonly params: { readonly account: string }
+      readonly query?: { readonly after?: string; readonly limit?: number }
+    }
+    answer: { readonly data: readonly DailyHash[]; readonly next: string | null; readonly limit: number }
   }
   'POST /api/web/accounts/{account}/top-ups': {
     request: {
@@ -2779,6 +3258,7 @@ export interface Operations {
       readonly inUse: boolean
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'DELETE /api/web/prices/{model}': {
@@ -2810,6 +3290,7 @@ export interface Operations {
         readonly attemptsMin?: number
         readonly firstContentMsMin?: number
         readonly durationMsMin?: number
+        readonly conversation?: string
         readonly sort?: 'time' | '-time'
         readonly settledAfter?: string
         readonly after?: string
@@ -2849,6 +3330,7 @@ export interface Operations {
         readonly attemptsMin?: number
         readonly firstContentMsMin?: number
         readonly durationMsMin?: number
+        readonly conversation?: string
         readonly sort?: 'time' | '-time'
         readonly format?: 'csv' | 'ndjson'
       }
@@ -2914,6 +3396,7 @@ export interface Operations {
               readonly attemptsMin?: number
               readonly firstContentMsMin?: number
               readonly durationMsMin?: number
+              readonly conversation?: string
               readonly sort?: 'time' | '-time'
               readonly format?: 'csv' | 'ndjson'
             }
@@ -3103,6 +3586,7 @@ export interface Operations {
         readonly free: boolean
         readonly keyless: boolean
         readonly problem: string | null
+        readonly problemHint: Hint | null
         readonly version: number
         readonly managedBy: 'file' | null
       }[]
@@ -3124,11 +3608,13 @@ export interface Operations {
       readonly free: boolean
       readonly keyless: boolean
       readonly problem: string | null
+      readonly problemHint: Hint | null
       readonly version: number
       readonly managedBy: 'file' | null
       readonly definition: ProviderDefinition
       readonly cleared: readonly string[]
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'GET /api/web/providers/{provider}': {
@@ -3152,16 +3638,22 @@ export interface Operations {
       readonly free: boolean
       readonly keyless: boolean
       readonly problem: string | null
+      readonly problemHint: Hint | null
       readonly version: number
       readonly managedBy: 'file' | null
       readonly definition: ProviderDefinition
       readonly cleared: readonly string[]
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'DELETE /api/web/providers/{provider}': {
     request: { readonly params: { readonly provider: string } }
-    answer: { readonly cleared: readonly string[]; readonly warnings: readonly string[] }
+    answer: {
+      readonly cleared: readonly string[]
+      readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
+    }
   }
   'POST /api/web/providers/{provider}/models': {
     request: {
@@ -3180,11 +3672,13 @@ export interface Operations {
       readonly free: boolean
       readonly keyless: boolean
       readonly problem: string | null
+      readonly problemHint: Hint | null
       readonly version: number
       readonly managedBy: 'file' | null
       readonly definition: ProviderDefinition
       readonly cleared: readonly string[]
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'GET /api/web/channels': {
@@ -3239,7 +3733,11 @@ export interface Operations {
         }
       }
     }
-    answer: { readonly data: readonly Channel[]; readonly warnings: readonly string[] }
+    answer: {
+      readonly data: readonly Channel[]
+      readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
+    }
   }
   'GET /api/web/channels/{channel}': {
     request: { readonly params: { readonly channel: string } }
@@ -3291,6 +3789,7 @@ export interface Operations {
       readonly ownBaseUrl: string | null
       readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
       readonly problem: string | null
+      readonly problemHint: Hint | null
       readonly disabled: boolean
       readonly credential: { readonly fingerprint: string; readonly origin: string } | null
       readonly credentialFrom: string | null
@@ -3336,6 +3835,7 @@ export interface Operations {
       readonly changed: string | null
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'DELETE /api/web/channels/{channel}': {
@@ -3353,6 +3853,7 @@ export interface Operations {
       readonly ownBaseUrl: string | null
       readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
       readonly problem: string | null
+      readonly problemHint: Hint | null
       readonly disabled: boolean
       readonly credential: { readonly fingerprint: string; readonly origin: string } | null
       readonly credentialFrom: string | null
@@ -3398,6 +3899,7 @@ export interface Operations {
       readonly changed: string | null
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'POST /api/web/channels/{channel}/reset': {
@@ -3471,7 +3973,11 @@ export interface Operations {
         }
       }
     }
-    answer: { readonly data: readonly Channel[]; readonly warnings: readonly string[] }
+    answer: {
+      readonly data: readonly Channel[]
+      readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
+    }
   }
   'GET /api/web/models': {
     request: {
@@ -3523,11 +4029,12 @@ export interface Operations {
       readonly version: number
       readonly managedBy: 'file' | null
       readonly warnings: readonly string[]
+      readonly warningHints: readonly Hint[]
     }
   }
   'DELETE /api/web/routes/{name}': {
     request: { readonly params: { readonly name: string } }
-    answer: { readonly warnings: readonly string[] }
+    answer: { readonly warnings: readonly string[]; readonly warningHints: readonly Hint[] }
   }
 }
 
@@ -3644,6 +4151,7 @@ export const operationRoles = {
   'GET /api/web/audit-log/check': { 'site': 'support', 'account': null },
   'GET /api/web/accounts/{account}/statement': { 'site': 'support', 'account': 'viewer' },
   'GET /api/web/accounts/{account}/statement/export': { 'site': 'support', 'account': 'viewer' },
+  'GET /api/web/accounts/{account}/daily-hashes': { 'site': 'support', 'account': 'viewer' },
   'POST /api/web/accounts/{account}/top-ups': { 'site': 'admin', 'account': null },
   'POST /api/web/accounts/{account}/gifts': { 'site': 'admin', 'account': null },
   'POST /api/web/accounts/{account}/adjustments': { 'site': 'admin', 'account': null },

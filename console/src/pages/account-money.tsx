@@ -12,6 +12,7 @@ import { say } from '../parts/messages.tsx'
 import { Notice, useErrorText } from '../parts/states.tsx'
 import { Facts } from '../parts/values.tsx'
 import { accountsWords } from '../words/en/accounts.ts'
+import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 
 const kinds = ['topUp', 'gift', 'adjustment', 'refund'] as const
@@ -81,7 +82,7 @@ function PostDialog({ kind, account, onClose }: PostDialogProps) {
     )
   }
   return (
-    <Dialog title={`${t(kind)} · ${account.name}`} onClose={onClose}>
+    <Dialog title={`${t(kind)} · ${isolated(account.name)}`} onClose={onClose}>
       <Form of={form} action={t('next')} isNew onCancel={onClose} disabled={canGoOn ? undefined : ''}>
         <p className="text-muted">{t(`${kind}About`)}</p>
         {kind === 'refund' && <TextField form={form} name="call" label={t('call')} hint={t('callHint')} mono />}

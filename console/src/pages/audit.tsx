@@ -10,7 +10,7 @@ import { FilterBar, RangeFilter, TextFilter } from '../parts/filters.tsx'
 import { zoneLabel } from '../parts/format.ts'
 import { Page, Tabs } from '../parts/page.tsx'
 import { NameOrId } from '../parts/rows.tsx'
-import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
+import { definedOnly, useListRange, useSearchState } from '../parts/search.ts'
 import { Empty } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
@@ -52,7 +52,7 @@ function Rows() {
   const [search, change] = useSearchState<Search>()
   const { actor, action, target, sort, row: openRow } = search
   const account = useAccount()
-  const { from, before } = rangeOf(search, '30d')
+  const { from, before } = useListRange(search, '30d')
   const list = useList('GET /api/web/audit-log', {
     query: definedOnly({ account: account?.id, actor, action, target, sort, from, before }),
   })

@@ -14,9 +14,11 @@ import { say } from '../parts/messages.tsx'
 import { Page, Section, Tabs } from '../parts/page.tsx'
 import { useSearchState } from '../parts/search.ts'
 import { Notice, Query, useErrorText } from '../parts/states.tsx'
+import { useHints } from '../parts/use-hints.ts'
 import { Facts, Figures, Id, None, Tags, Time } from '../parts/values.tsx'
 import { channelWords } from '../words/en/channel.ts'
 import { reasonsWords } from '../words/en/reasons.ts'
+import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 import { ChannelModels, ChannelTest } from './channel-models.tsx'
 import { ChannelOverrides, ChannelSettings } from './channel-settings.tsx'
@@ -28,6 +30,7 @@ export function ChannelPage() {
   const { id } = useParams({ strict: false }) as { readonly id: string }
   const [{ tab }] = useSearchState()
   const channel = useRead('GET /api/web/channels/{channel}', { params: { channel: id } }, { everyMs: 10_000 })
+  const hints = useHints(channel.data?.problemHint != null)
   const title = channel.data === undefined ? id : nameOf(channel.data)
   return (
     <Page
@@ -38,7 +41,7 @@ export function ChannelPage() {
       <Query of={channel}>
         {data => (
           <>
-            {data.problem !== null && <Notice tone="bad">{data.problem}</Notice>}
+            {data.problem !== null && <Notice tone="bad">{hints?.write(data.problemHint) ?? data.problem}</Notice>}
             {data.managedBy === 'file' && <Notice tone="accent">{t('fromFile')}</Notice>}
             <Tabs
               label={title}
@@ -182,7 +185,7 @@ function MoveDialog({ channel, onClose }: { readonly channel: Channel; readonly 
   const move = useWrite('POST /api/web/channels/{channel}/move', 'channels')
   const choices = (others.data?.data ?? [])
     .filter(({ id, state }) => id !== channel.id && state !== 'gone')
-    .map(one => ({ value: one.id, label: one.name === null ? one.id : `${one.name} (${one.id})` }))
+    .map(one => ({ value: one.id, label: one.name === null ? one.id : `${isolated(one.name)} (${one.id})` }))
   const form = useForm({
     initial: { to: '' },
     async save({ values: { to } }) {

@@ -1,6 +1,7 @@
 // Codes that add money to an account: batches, single codes, making and voiding. The texts of codes are shown once.
 
 import { useState } from 'react'
+import { csvLine } from '../../../src/base/text/export-lines.ts'
 import type { AnswerOf } from '../api/client.ts'
 import { useMay } from '../api/may.ts'
 import { useList, useWrite } from '../api/reads.ts'
@@ -14,6 +15,7 @@ import { exactMoney, wholeNumber } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { say } from '../parts/messages.tsx'
 import { Page, Tabs } from '../parts/page.tsx'
+import { saveFile } from '../parts/save-file.ts'
 import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
@@ -198,15 +200,8 @@ function MadeCodes({ made, onClose }: { readonly made: Made; readonly onClose: (
   const t = useWords(codesWords)
   const [isTaken, setTaken] = useState(false)
   const save = (): void => {
-    const file = new Blob(
-      [['code,batch,amount', ...made.codes.map(code => `${code},${made.batch},${made.amount}`), ''].join('\n')],
-      { type: 'text/csv' },
-    )
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(file)
-    link.download = `codes-${made.batch}.csv`
-    link.click()
-    URL.revokeObjectURL(link.href)
+    const lines = made.codes.map(code => csvLine([code, made.batch, made.amount]))
+    saveFile(`codes-${made.batch}.csv`, [csvLine(['code', 'batch', 'amount']), ...lines].join(''), 'text/csv')
     setTaken(true)
   }
   return (

@@ -123,8 +123,7 @@ function About({ of }: { readonly of: InvitationPreview }) {
 
 function Joining({ found, token }: { readonly found: InvitationPreview; readonly token: string }) {
   const { state, me } = useSession()
-  if (state !== 'signed-in' || me === undefined)
-    return found.isKnown ? <ToSignIn /> : <NewPerson found={found} token={token} />
+  if (state !== 'signed-in' || me === undefined) return <BothWays found={found} token={token} />
   return me.email === found.email ? <KnownPerson found={found} token={token} /> : <OtherPerson found={found} />
 }
 
@@ -160,16 +159,22 @@ function NewPerson({ found, token }: { readonly found: InvitationPreview; readon
   )
 }
 
-/** Somebody has this address already: only they may accept. */
-function ToSignIn() {
+/** The gateway does not say whether somebody has this address already, so the person chooses. */
+function BothWays({ found, token }: { readonly found: InvitationPreview; readonly token: string }) {
   const t = useWords(joiningWords)
   return (
-    <div className="flex flex-col items-start gap-3">
-      <p className="text-muted">{t('alreadyHere')}</p>
-      <Link to="/sign-in" search={{ next: '/join' }} className="button button-main">
-        {t('signInToAccept')}
-      </Link>
-    </div>
+    <>
+      <section className="flex flex-col gap-3">
+        <h2>{t('newHere')}</h2>
+        <NewPerson found={found} token={token} />
+      </section>
+      <section className="flex flex-col items-start gap-3">
+        <h2>{t('alreadyHere')}</h2>
+        <Link to="/sign-in" search={{ next: '/' }} className="button">
+          {t('signInToAccept')}
+        </Link>
+      </section>
+    </>
   )
 }
 

@@ -11,7 +11,7 @@ import { Icon } from '../parts/icons.tsx'
 import { say } from '../parts/messages.tsx'
 import { Page } from '../parts/page.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
-import { Empty } from '../parts/states.tsx'
+import { Empty, useErrorText } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
 import type { Tone } from '../parts/values.tsx'
@@ -46,6 +46,7 @@ interface Search {
 
 export function KeysPage() {
   const t = useWords(keysWords)
+  const textOf = useErrorText()
   const [{ name, state, tier, suffix, sort, new: isNew }, change] = useSearchState<Search>()
   const account = useAccount()
   const may = useMay()
@@ -108,7 +109,7 @@ export function KeysPage() {
         { params: { key: key.id }, body: { disabled: !key.disabled } },
         {
           onSuccess: () => say(t(key.disabled ? 'enabled' : 'disabled', { name: key.name })),
-          onError: error => say(error.message, { isBad: true }),
+          onError: error => say(textOf(error), { isBad: true }),
         },
       ),
   })

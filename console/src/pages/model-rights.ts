@@ -30,3 +30,15 @@ export function useForbidden(): ((id: string) => boolean) | undefined {
   const names = new Set(allowed.data.data.map(({ name }) => name))
   return model => !names.has(model)
 }
+
+/** Whether the keys of the chosen account may not use this model: one small list instead of all models. */
+export function useIsForbidden(model: string): boolean {
+  const id = useAccount()?.id
+  const denied = useRead(
+    'GET /api/web/accounts/{account}/models',
+    // The gateway takes at most 200 characters of text.
+    { params: { account: id ?? '' }, query: { allowed: 'false', text: model.slice(0, 200), limit: 200 } },
+    { enabled: id !== undefined && model !== '' },
+  )
+  return denied.data?.data.some(({ name }) => name === model) ?? false
+}

@@ -20,9 +20,10 @@ import type { Column } from '../parts/table.tsx'
 import { Facts, None, Tags } from '../parts/values.tsx'
 import { channelsWords } from '../words/en/channels.ts'
 import { modelsWords } from '../words/en/models.ts'
+import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 import { PriceTable } from './model-price.tsx'
-import { useForbidden } from './model-rights.ts'
+import { useIsForbidden } from './model-rights.ts'
 import type { ModelStatus } from './model-rows.ts'
 import { ModelState } from './models.tsx'
 
@@ -42,7 +43,7 @@ export function ModelPage() {
   const canExplain = may('POST /api/web/keys/{key}/explain')
   const isThere = open !== undefined || name !== undefined || whole.data !== undefined
   const isLoading = all.isPending || (asksWhole && whole.isPending)
-  const isForbidden = useForbidden()?.(id) ?? false
+  const isForbidden = useIsForbidden(id)
   const status: ModelStatus = isForbidden
     ? 'forbidden'
     : name !== undefined
@@ -203,7 +204,7 @@ function ModelChannels({ model }: { readonly model: Model }) {
       phone: 'main',
       cell: ({ id, name }) => (
         <>
-          {name !== null && <span className="mr-2">{name}</span>}
+          {name !== null && <span className="mr-2">{isolated(name)}</span>}
           <ChannelLink id={id} />
         </>
       ),

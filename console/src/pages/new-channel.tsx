@@ -13,6 +13,7 @@ import { say } from '../parts/messages.tsx'
 import { Notice, Query, useErrorText, Warnings } from '../parts/states.tsx'
 import { TrialResult } from '../parts/trial.tsx'
 import { channelsWords } from '../words/en/channels.ts'
+import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 import { credentialsOf } from './channel-values.ts'
 
@@ -279,7 +280,7 @@ function MadeChannel({ channel, isOnly, onClose }: MadeChannelProps) {
               className="button button-bad"
               onClick={() =>
                 ask({
-                  title: `${t('remove')}: ${name ?? id}`,
+                  title: `${t('remove')}: ${isolated(name ?? id)}`,
                   action: t('remove'),
                   run: async () => {
                     await remove.mutateAsync({ params: { channel: id } })

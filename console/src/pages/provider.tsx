@@ -15,6 +15,7 @@ import { Page, Tabs } from '../parts/page.tsx'
 import { useSearchState } from '../parts/search.ts'
 import { Empty, Notice, Query, Warnings } from '../parts/states.tsx'
 import { DataTable } from '../parts/table.tsx'
+import { useHints } from '../parts/use-hints.ts'
 import { Facts, Tags } from '../parts/values.tsx'
 import { providersWords } from '../words/en/providers.ts'
 import { useWords } from '../words/words.ts'
@@ -30,6 +31,7 @@ export function ProviderPage() {
   const [{ tab }] = useSearchState()
   const may = useMay()
   const provider = useRead('GET /api/web/providers/{provider}', { params: { provider: id } })
+  const hints = useHints(provider.data?.problemHint != null)
   return (
     <Page
       title={provider.data?.name ?? id}
@@ -48,7 +50,7 @@ export function ProviderPage() {
       <Query of={provider}>
         {data => (
           <>
-            {data.problem !== null && <Notice tone="bad">{data.problem}</Notice>}
+            {data.problem !== null && <Notice tone="bad">{hints?.write(data.problemHint) ?? data.problem}</Notice>}
             <Facts
               of={[
                 { name: t('id'), value: <span className="font-mono text-xs">{data.id}</span> },

@@ -17,6 +17,7 @@ import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty, Notice } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
+import { useHints } from '../parts/use-hints.ts'
 import { State, TagsLine } from '../parts/values.tsx'
 import { providersWords } from '../words/en/providers.ts'
 import { useWords } from '../words/words.ts'
@@ -44,6 +45,7 @@ export function ProvidersPage() {
   const [{ text, from, sort, new: isNew }, change] = useSearchState<Search>()
   const may = useMay()
   const list = useList('GET /api/web/providers', { query: definedOnly({ text, from, sort, limit: 200 }) })
+  const hints = useHints(list.rows.some(({ problem }) => problem !== null))
   const [isCreating, setCreating] = useState(isNew !== undefined)
   const columns: readonly Column<Row>[] = [
     {
@@ -51,11 +53,11 @@ export function ProvidersPage() {
       title: t('name'),
       sort: 'id',
       phone: 'main',
-      cell: ({ name, problem }) => (
+      cell: ({ name, problem, problemHint }) => (
         <>
           <span title={name}>{name}</span>
           {problem !== null && (
-            <span className="ml-2 font-normal" title={problem}>
+            <span className="ml-2 font-normal" title={hints?.write(problemHint) ?? problem}>
               <State tone="bad">{t('problem')}</State>
             </span>
           )}

@@ -15,7 +15,7 @@ import { duration, wholeNumber } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Outcome, outcomeNames, useOutcomeName } from '../parts/outcome.tsx'
 import { Page } from '../parts/page.tsx'
-import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
+import { definedOnly, useListRange, useSearchState } from '../parts/search.ts'
 import { Empty, Loading, Query } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
@@ -99,7 +99,7 @@ export function RecordsPage() {
   const account = useAccount()
   const may = useMay()
   const columns = useRecordColumns()
-  const { from, before } = rangeOf(search)
+  const { from, before } = useListRange(search)
   const filters = Object.fromEntries([...MAIN, ...MORE].map(name => [name, search[name]]))
   const query = definedOnly({ ...filters, account: account?.id, from, before, sort: search.sort }) as Readonly<
     Record<string, string>

@@ -11,6 +11,7 @@ import { ago, bytes, duration, wholeNumber } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { Query } from '../parts/states.tsx'
+import { useHints } from '../parts/use-hints.ts'
 import type { Tone } from '../parts/values.tsx'
 import { Facts, Figures, Id, None, State, Time } from '../parts/values.tsx'
 import { systemWords } from '../words/en/system.ts'
@@ -134,13 +135,13 @@ export function SystemPage() {
   )
 }
 
-/** The texts are those of `weir doctor`, which are English. */
 function Problems({ of }: { readonly of: Gateway['findings'] }) {
   const t = useWords(systemWords)
+  const hints = useHints(of.length > 0)
   if (of.length === 0) return <p>{t('problemsNone')}</p>
   return (
     <ul className="border-line border-t">
-      {of.map(({ check, severity, about, text, remedy }) => (
+      {of.map(({ check, severity, about, text, textHint, remedy, remedyHint }) => (
         <li key={`${check} ${about} ${text}`} className="flex flex-wrap gap-x-4 border-line border-b py-1.5">
           <span className="w-24">
             <State tone={severity === 'problem' ? 'bad' : 'muted'}>{t(severity)}</State>
@@ -150,12 +151,8 @@ function Problems({ of }: { readonly of: Gateway['findings'] }) {
               {t.find(`check_${check}`) ?? check}
               {about !== check && <span className="ml-2 font-mono font-normal text-xs">{about}</span>}
             </p>
-            <p lang="en">{text}</p>
-            {remedy !== null && (
-              <p lang="en" className="text-muted">
-                {remedy}
-              </p>
-            )}
+            <p>{hints?.write(textHint) ?? text}</p>
+            {remedy !== null && <p className="text-muted">{hints?.write(remedyHint) ?? remedy}</p>}
           </div>
         </li>
       ))}

@@ -153,6 +153,7 @@ function BudgetDialog({ of, budget, taken, onClose }: DialogProps) {
           choices={(budget === undefined ? free : [budget.span]).map(value => ({ value, label: t(`span_${value}`) }))}
         />
         <MoneyField form={form} name="cap" label={t('cap')} hint={t('capHint')} />
+        <p className="text-muted">{t('key' in of ? 'ofKey' : 'ofAccount')}</p>
       </Form>
     </Dialog>
   )

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { RecordInFull } from '../api/types.ts'
 import { recordWords } from '../words/en/record.ts'
 import { whyWords } from '../words/en/why.ts'
+import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 import { lineAmount, multiplierOf, roundedUp, sumOfLines } from './bill.ts'
 import { Bodies } from './call-bodies.tsx'
@@ -11,6 +12,7 @@ import { ChannelLink } from './explanation.tsx'
 import { duration, exactMoney, nanosOf, usdOf, wholeNumber } from './format.ts'
 import { Outcome } from './outcome.tsx'
 import { Section } from './page.tsx'
+import { Turns } from './turns.tsx'
 import type { Fact } from './values.tsx'
 import { Facts, Figures, Id, Money, None, ShortMoney, State, Tags, Time, YesNo } from './values.tsx'
 import type { Span } from './waterfall.tsx'
@@ -26,10 +28,14 @@ export function CallView({ record }: { readonly record: RecordInFull }) {
       <Bill record={record} />
       <Way record={record} />
       <About record={record} />
+      {hasConversation(record) && <Turns key={record.id} record={record} />}
       <Bodies key={record.id} call={record.id} account={record.account} />
     </div>
   )
 }
+
+const hasConversation = (record: RecordInFull): record is RecordInFull & { readonly conversation: string } =>
+  record.conversation !== null
 
 /** Members do not see channels. The record has the reasons for the first attempt only. */
 function Why({ record: { routing, channel, attempts } }: { readonly record: RecordInFull }) {
@@ -302,7 +308,7 @@ function About({ record }: { readonly record: RecordInFull }) {
       name: t('key'),
       value: (
         <Link to="/keys/$key" params={{ key: record.key }} className="link">
-          {record.keyName ?? record.key}{' '}
+          {isolated(record.keyName ?? record.key)}{' '}
           {record.keySuffix !== null && <span className="font-mono text-xs">…{record.keySuffix}</span>}
         </Link>
       ),
@@ -317,6 +323,7 @@ function About({ record }: { readonly record: RecordInFull }) {
       name: t('tags'),
       value: <Tags of={Object.entries(record.tags).map(([name, value]) => `${name}=${value}`)} />,
     },
+    record.conversation !== null && { name: t('conversation'), value: <Id id={record.conversation} /> },
     record.priceVersion !== null && { name: t('priceVersion'), value: record.priceVersion },
     record.requestHash !== null && { name: t('requestHash'), value: <Id id={record.requestHash} /> },
     record.upstreamHash !== null && { name: t('upstreamHash'), value: <Id id={record.upstreamHash} /> },

@@ -14,6 +14,7 @@ import { Section } from './page.tsx'
 import { SmallTable } from './small-table.tsx'
 import { Notice } from './states.tsx'
 import type { Column } from './table.tsx'
+import { useHints } from './use-hints.ts'
 import { Facts, None, ShortMoney, State, Tags } from './values.tsx'
 import { Funnel, useLimitName } from './why-there.tsx'
 
@@ -39,16 +40,18 @@ export function ExplanationView({ of }: { readonly of: Explanation }) {
 function Verdict({ of: { wouldAnswer, routing } }: { readonly of: Explanation }) {
   const t = useWords(whyWords)
   const reasons = useWords(reasonsWords)
+  const hints = useHints(wouldAnswer !== null)
   if (wouldAnswer?.replays !== undefined)
     return (
       <Notice tone="accent">{t('replays', { call: wouldAnswer.replays, status: String(wouldAnswer.status) })}</Notice>
     )
   if (wouldAnswer !== null) {
-    const { status, code = '', message, retryAfterMs } = wouldAnswer
+    const { status, code = '', message, hint, retryAfterMs } = wouldAnswer
+    const why = hints?.callErrors[code]
     return (
       <Notice tone="bad">
         <p className="font-medium">{t('refused', { status: String(status), code })}</p>
-        <p>{message ?? reasons.find(`${code}_note`)}</p>
+        <p>{why === undefined ? (message ?? reasons.find(`${code}_note`)) : `${why}${hints?.write(hint) ?? ''}`}</p>
         {retryAfterMs !== undefined && <p>{t('retryAfter', { time: duration(retryAfterMs) })}</p>}
       </Notice>
     )

@@ -2,8 +2,8 @@
 // same thing meanwhile, the form shows both values of each field, and the viewer chooses.
 
 import { useBlocker } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
-import { useEffect, useId, useRef, useState } from 'react'
+import type { ReactNode, RefObject } from 'react'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 import { ApiError } from '../api/errors.ts'
 import { formWords } from '../words/en/form.ts'
 import { useWords } from '../words/words.ts'
@@ -164,7 +164,7 @@ export function Form<T extends object>({
     >
       {children}
       <Conflicts of={of} />
-      <FormError of={of} />
+      <FormError of={of} form={form} />
       <div className="flex flex-wrap items-center gap-2">
         <button
           type="submit"
@@ -190,17 +190,27 @@ export function Form<T extends object>({
   )
 }
 
-/** The error, unless a field of the form shows it. */
-function FormError<T extends object>({ of: { error, values, conflicts } }: { readonly of: FormState<T> }) {
-  const textOf = useErrorText()
-  if (error === undefined || conflicts.length > 0) return null
-  const param = error instanceof ApiError ? error.details.param : null
-  if (param !== null && fieldOf(param) in values) return null
-  return <Notice tone="bad">{textOf(error)}</Notice>
+interface FormErrorProps<T extends object> {
+  readonly of: FormState<T>
+  readonly form: RefObject<HTMLFormElement | null>
 }
 
-/** `budgets.0.max` and `name` name the fields `budgets` and `name`. */
-const fieldOf = (param: string): string => param.split(/[.[]/)[0]!
+/** The error, unless a field of the form shows it. */
+function FormError<T extends object>({ of: { error, conflicts }, form }: FormErrorProps<T>) {
+  const textOf = useErrorText()
+  const [shown, setShown] = useState<unknown>()
+  useLayoutEffect(() => {
+    const isAtField = error instanceof ApiError && error.details.param !== null && hasInvalid(form.current)
+    setShown(isAtField ? undefined : error)
+  }, [error, form])
+  if (shown === undefined || error === undefined || conflicts.length > 0) return null
+  return <Notice tone="bad">{textOf(shown)}</Notice>
+}
+
+const hasInvalid = (form: HTMLFormElement | null): boolean => form?.querySelector('[aria-invalid=true]') != null
+
+/** `budgets.0.max`, `change.tags` and `name` name the fields `budgets`, `tags` and `name`. */
+const fieldOf = (param: string): string => param.replace(/^change\./, '').split(/[.[]/)[0]!
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '–'))
 
@@ -480,6 +490,7 @@ export function SwitchField<T extends object>({ form, name, label, hint, disable
         className="mt-0.5 size-4 shrink-0 accent-accent"
         disabled={disabled !== undefined}
         aria-describedby={note === undefined ? undefined : `${id}-hint`}
+        aria-invalid={error === undefined ? undefined : true}
         checked={form.values[name] as unknown as boolean}
         onChange={event => form.set(name, event.target.checked as unknown as T[typeof name])}
       />

@@ -1,25 +1,25 @@
 import { expect, test } from 'bun:test'
-import { errors } from '../words/zh/errors.ts'
-import { hintText } from './hint-text.ts'
+import { write } from '../words/zh/hints.ts'
 
-/** As the words of the console, which need a browser. */
-const find = (key: string, values: Readonly<Record<string, string | number>> = {}): string | undefined =>
-  errors[key]?.replace(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place))
 const body = { part: 'body' }
 
 test('a hint has its values, the whole request a name, and a role its own', () => {
-  expect(hintText(find, { code: 'at_least', values: { ...body, name: 'qpm', min: '1' } })).toBe(
-    '“qpm”无效，不得小于 1。',
+  expect(write({ code: 'at_least', values: { ...body, name: 'qpm', min: '1' } })).toBe('“qpm”无效，不得小于 1。')
+  expect(write({ code: 'type', values: { ...body, name: '', type: 'object' } })).toBe('“请求”无效，类型应为 object。')
+  expect(write({ code: 'only_for', values: { role: 'admin', name: 'tier' } })).toBe('只有管理员可以设置“tier”。')
+})
+
+test('a value may be a hint, a number, or a list of words', () => {
+  const must = { code: 'must_be_id', values: { example: 'acc_1' } }
+  expect(write({ code: 'invalid', values: { ...body, name: 'account', must } })).toBe(
+    '“account”无效：须为编号，例如 acc_1。',
   )
-  expect(hintText(find, { code: 'type', values: { ...body, name: '', type: 'object' } })).toBe(
-    '“请求”无效，类型应为 object。',
-  )
-  expect(hintText(find, { code: 'only_for', values: { role: 'admin', name: 'tier' } })).toBe(
-    '只有管理员可以设置“tier”。',
+  expect(write({ code: 'keys_max', values: { max: 10_000 } })).toBe('一个账户最多可有 10,000 个密钥。')
+  expect(write({ code: 'call_unread', values: { kind: 'images', reads: 'text, audio' } })).toBe(
+    '此模型不支持图片，只支持文本、音频。',
   )
 })
 
 test('a hint that is not known has no text', () => {
-  expect(hintText(find, { code: 'of_a_later_version', values: {} })).toBeUndefined()
-  expect(hintText(find, null)).toBeUndefined()
+  expect(write({ code: 'of_a_later_version', values: {} })).toBeUndefined()
 })

@@ -1,16 +1,42 @@
-// The hint of an error in another language than English. English hints are the gateway's own sentences.
+// A sentence of the gateway in another language than English, from its code and values. English sentences are the gateway's
+// own.
 
-import type { Hint } from '../api/errors.ts'
+import { isolated } from '../words/isolated.ts'
 
-type Find = (key: string, values?: Hint['values']) => string | undefined
+type Texts = Readonly<Record<string, string>>
+
+/** The texts of a language. */
+interface HintWords {
+  readonly hints: Texts
+  /** Values that are words of the gateway, by the name of the value. */
+  readonly valueWords: Readonly<Record<string, Texts>>
+}
+
+/** As in answers of the gateway. A value may itself be a hint. */
+export interface HintLike {
+  readonly code: string
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/** An answer with warnings, as texts and as hints. */
+export interface Warned {
+  readonly warnings: readonly string[]
+  readonly warningHints: readonly HintLike[]
+}
 
 /** Undefined: there is no text for the hint. */
-export function hintText(find: Find, hint: Hint | null): string | undefined {
-  if (hint === null) return undefined
-  const { name, role } = hint.values
-  return find(`hint_${hint.code}`, {
-    ...hint.values,
-    ...(name === '' && { name: find('hint_whole') ?? '' }),
-    ...(role !== undefined && { role: find(`hint_role_${role}`) ?? role }),
-  })
+export function writeHint({ code, values }: HintLike, words: HintWords): string | undefined {
+  const text = words.hints[code]
+  return text?.replace(/\{(\w+)\}/g, (place, name: string) =>
+    name in values ? writeValue(name, values[name], words) : place,
+  )
+}
+
+function writeValue(name: string, value: unknown, words: HintWords): string {
+  if (typeof value === 'number') return value.toLocaleString('zh-CN')
+  if (typeof value === 'object' && value !== null) return writeHint(value as HintLike, words) ?? ''
+  const text = String(value)
+  const known = words.valueWords[name] ?? {}
+  const parts = text.split(', ').map(word => known[word])
+  return parts.includes(undefined) ? isolated(text) : parts.join('、')
 }

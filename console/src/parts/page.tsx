@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useEffect, useRef } from 'react'
 import { useSession } from '../api/session.ts'
+import { isolated } from '../words/isolated.ts'
 import { Icon } from './icons.tsx'
 import { useSearchState } from './search.ts'
 
@@ -23,7 +24,7 @@ export function Page({ title, intro, back, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   const siteName = site?.name ?? 'Weir'
   useEffect(() => {
-    document.title = `${title} · ${siteName}`
+    document.title = `${isolated(title)} · ${isolated(siteName)}`
   }, [title, siteName])
   // Screen readers learn of a new page by the focus on its title. The first page of a visit keeps the browser's focus.
   useEffect(() => {

@@ -1,6 +1,7 @@
 // What many rows have: a version, and the names of the things that they belong to.
 
 import type { ReactNode } from 'react'
+import { isolated } from '../words/isolated.ts'
 import { Id } from './values.tsx'
 
 /** The version of a row, for the If-Match of a change. */
@@ -16,5 +17,5 @@ export function NameOrId({ name, id }: { readonly name: string | null | undefine
     // `cli` and `file` are words, which nobody copies.
     return id.includes('_') ? <Id id={id} /> : id
   }
-  return <span title={`${name} · ${id}`}>{name}</span>
+  return <span title={`${isolated(name)} · ${id}`}>{name}</span>
 }

@@ -1,7 +1,7 @@
 // What changes the view of a page is in the address: filters, range, sort, tab, open row. Values are texts.
 
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback } from 'react'
+import { useCallback, useMemo } from 'react'
 
 export type Search = Readonly<Record<string, string | undefined>>
 
@@ -73,6 +73,11 @@ export function rangeOf({ range, from, before }: Search, standard: RangeName = '
   const lengthMs = ranges[range as RangeName] ?? ranges[standard]
   const minute = Math.floor(Date.now() / 60_000) * 60_000
   return { from: new Date(minute - lengthMs).toISOString(), before: undefined, lengthMs }
+}
+
+/** As `rangeOf`, for a list that is read page by page: it would begin anew with each minute, while somebody scrolls in it. */
+export function useListRange({ range, from, before }: Search, standard?: RangeName): Range {
+  return useMemo(() => rangeOf({ range, from, before }, standard), [range, from, before, standard])
 }
 
 /** Drops undefined values, which the types of requests do not take. */

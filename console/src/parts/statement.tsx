@@ -1,15 +1,19 @@
-// The statement of an account. The browser itself adds up all lines that are shown, and says whether they agree.
+// The statement of an account. The browser itself adds up all lines that are shown, computes the hashes of closed days, and
+// says whether they agree.
 
 import { Link } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
 import type { List } from '../api/reads.ts'
-import { useList } from '../api/reads.ts'
+import { useList, useRead } from '../api/reads.ts'
 import type { StatementLine } from '../api/types.ts'
 import { statementWords } from '../words/en/statement.ts'
 import { useWords } from '../words/words.ts'
 import { DownloadMenu } from './download.tsx'
 import { FilterBar, RangeFilter, SelectFilter } from './filters.tsx'
 import { exactMoney, usdOf } from './format.ts'
-import { definedOnly, rangeOf, useSearchState } from './search.ts'
+import { definedOnly, useListRange, useSearchState } from './search.ts'
+import type { DayProofs } from './statement-days.ts'
+import { proveDays } from './statement-days.ts'
 import { proveStatement } from './statement-proof.ts'
 import { Empty, Notice } from './states.tsx'
 import type { Column } from './table.tsx'
@@ -28,14 +32,14 @@ export function Statement({ account }: { readonly account: string }) {
   const t = useWords(statementWords)
   const [search] = useSearchState<Search>()
   const isRanged = search.range !== undefined || search.from !== undefined
-  const { from, before } = rangeOf(search)
+  const { from, before } = useListRange(search)
   const query = definedOnly({ kind: search.kind, limit: 200, ...(isRanged && { from, before }) })
   const list = useList('GET /api/web/accounts/{account}/statement', { params: { account }, query })
   const columns: readonly Column<StatementLine>[] = [
     { id: 'made', title: t('made'), cell: line => <Time at={line.made} />, phone: 'note' },
     { id: 'kind', title: t('kind'), cell: line => t(`kind_${line.kind}`), phone: 'main' },
     { id: 'ref', title: t('ref'), cell: line => <Ref line={line} />, phone: 'note' },
-    { id: 'reference', title: t('reference'), cell: line => line.reference ?? <None />, maxWidth: 240 },
+    { id: 'reference', title: t('reference'), cell: line => line.reference ?? <None />, maxWidth: 240, phone: 'note' },
     {
       id: 'with',
       title: t('with'),
@@ -65,6 +69,7 @@ export function Statement({ account }: { readonly account: string }) {
         <RangeFilter standard="all" names={['all', '24h', '7d', '30d', '90d']} />
       </FilterBar>
       <ProofLine list={list} isFiltered={search.kind !== undefined} isRanged={isRanged} />
+      {search.kind === undefined && <DayProof account={account} list={list} isRanged={isRanged} />}
       <DataTable
         name="statement"
         label={t('title')}
@@ -84,6 +89,56 @@ function Ref({ line }: { readonly line: StatementLine }) {
     <Link to="/records/$call" params={{ call: line.ref }} className="link font-mono text-xs">
       {line.ref}
     </Link>
+  )
+}
+
+const isSameProof = (one: DayProofs | undefined, other: DayProofs): boolean =>
+  one !== undefined && String(one.agree) === String(other.agree) && String(one.differ) === String(other.differ)
+
+interface DayProofProps {
+  readonly account: string
+  readonly list: List<StatementLine>
+  readonly isRanged: boolean
+}
+
+/** Says whether the lines of each closed day that is shown in full have the hash that the gateway wrote at its end. */
+function DayProof({ account, list, isRanged }: DayProofProps) {
+  const t = useWords(statementWords)
+  const days = useRead('GET /api/web/accounts/{account}/daily-hashes', { params: { account }, query: { limit: 200 } })
+  const [proof, setProof] = useState<DayProofs>()
+  const { rows, hasMore } = list
+  const shownDays = days.data?.data
+  const hasHashes = crypto.subtle !== undefined
+  useEffect(() => {
+    if (shownDays === undefined || !hasHashes) return
+    let isOld = false
+    const proving = proveDays({
+      account,
+      lines: rows,
+
+      isWhole: !hasMore && !isRanged,
+      days: shownDays,
+    })
+    // The rows are another list at each rendering, so that the same proof must not cause the next one.
+    void proving.then(found => isOld || setProof(old => (isSameProof(old, found) ? old : found)))
+    return () => {
+      isOld = true
+    }
+  }, [account, rows, hasMore, isRanged, shownDays, hasHashes])
+  if (!hasHashes) return <p className="mb-2 text-muted text-xs">{t('daysInsecure')}</p>
+  if (proof === undefined) return null
+  if (proof.differ.length > 0) {
+    return (
+      <div className="mb-2">
+        <Notice tone="bad">{t('daysDiffer', { days: proof.differ.join(', ') })}</Notice>
+      </div>
+    )
+  }
+  if (proof.agree.length === 0) return null
+  return (
+    <p className="mb-2 text-xs">
+      <State tone="ok">{t('daysAgree', { n: proof.agree.length })}</State>
+    </p>
   )
 }
 

@@ -7,9 +7,10 @@ import { ApiError } from '../api/errors.ts'
 import { SupportLink } from '../shell/site.tsx'
 import { errorWords } from '../words/en/errors.ts'
 import { statesWords } from '../words/en/states.ts'
+import { hintWords } from '../words/hint-words.ts'
+import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 import { Code, CopyButton } from './copy.tsx'
-import { hintText } from './hint-text.ts'
 import { Icon } from './icons.tsx'
 
 /** Grey lines in place of content, after 150 ms: a quick answer must not flash. */
@@ -56,21 +57,22 @@ export function Empty({ title, children, action, command }: EmptyProps) {
   )
 }
 
-/** Codes of errors to which the gateway adds what exactly is wrong. */
-const DETAILED = /^(field_\w+|state_unfit|password_weak|upstream_unusable)$/
+/** A text of the gateway may name what somebody wrote, in quotes. It may contain quotes itself, so the last one counts. */
+const isolateQuoted = (message: string): string =>
+  message.replace(/"(.*)"/s, (_, text: string) => `"${isolated(text)}"`)
 
 /** The text of an error by its code, in the language of the viewer; otherwise the text of the gateway. */
 export function useErrorText(): (error: unknown) => string {
   const t = useWords(errorWords)
   return error => {
     if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error)
-    const { code, message, details } = error
+    const { code, details } = error
+    const message = isolateQuoted(error.message)
     const own = t.find(code)
     // The gateway's text names the field and what it must be, which the text by code cannot.
     if (document.documentElement.lang === 'en') return own === undefined || details.param !== null ? message : own
-    const hint = hintText(t.find, details.hint)
-    if (hint !== undefined || own === undefined) return hint ?? message
-    return DETAILED.test(code) ? `${own} (${message})` : own
+    // A hint of a later version has no text here: the gateway's own says what it is about.
+    return hintWords()?.write(details.hint) ?? (details.hint ? message : (own ?? message))
   }
 }
 
@@ -128,7 +130,7 @@ function RetryButton({ retry, afterSeconds }: { readonly retry: () => void; read
 
 /** What the gateway warns of, although it has done what was asked. It must be read, so it stays until the page is left. */
 export const Warnings = ({ of = [] }: { readonly of: readonly string[] | undefined }): ReactNode =>
-  of.map(warning => <Notice key={warning}>{warning}</Notice>)
+  of.map(warning => <Notice key={warning}>{isolateQuoted(warning)}</Notice>)
 
 interface QueryProps<T> {
   readonly of: Pick<UseQueryResult<T, unknown>, 'data' | 'error' | 'isPending' | 'refetch'>

@@ -4,7 +4,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Fragment, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { Fragment, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
 import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
@@ -25,7 +25,7 @@ export interface Column<Row> {
   readonly isOptional?: boolean
   /** Where a phone shows it; default: nowhere. */
   readonly phone?: 'main' | 'side' | 'note'
-  /** Cuts long text. The whole text must be in a title or on the page of the row. */
+  /** Cuts long text. A cell that is not plain text must have the whole in a title, or on the page of the row. */
   readonly maxWidth?: number
 }
 
@@ -177,25 +177,29 @@ function WideTable<Row>({
                     />
                   </td>
                 )}
-                {shown.map((column, place) => (
-                  <td
-                    key={column.id}
-                    className={`max-w-72 pr-4 ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
-                  >
-                    <div
-                      className="truncate"
-                      style={column.maxWidth === undefined ? undefined : { maxWidth: column.maxWidth }}
+                {shown.map((column, place) => {
+                  const cell = column.cell(row)
+                  return (
+                    <td
+                      key={column.id}
+                      className={`max-w-72 pr-4 ${column.align === 'right' ? 'text-right tabular-nums' : ''}`}
                     >
-                      {place === 0 && link !== undefined ? (
-                        <Link {...(link as LinkProps)} className="font-medium hover:text-accent hover:underline">
-                          {column.cell(row)}
-                        </Link>
-                      ) : (
-                        column.cell(row)
-                      )}
-                    </div>
-                  </td>
-                ))}
+                      <div
+                        className="truncate"
+                        style={column.maxWidth === undefined ? undefined : { maxWidth: column.maxWidth }}
+                        title={typeof cell === 'string' ? cell : undefined}
+                      >
+                        {place === 0 && link !== undefined ? (
+                          <Link {...(link as LinkProps)} className="font-medium hover:text-accent hover:underline">
+                            {cell}
+                          </Link>
+                        ) : (
+                          cell
+                        )}
+                      </div>
+                    </td>
+                  )
+                })}
                 <td className="text-right">{actions?.(row)}</td>
               </tr>
             )
@@ -291,21 +295,39 @@ function ColumnMenu<Row>({ columns, hidden, toggle }: ColumnMenuProps<Row>) {
   )
 }
 
+/** The height of most rows of a phone, until they were measured. */
+const PHONE_ROW_PX = 53
+
 function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }: TableProps<Row>) {
   const main = columns.filter(column => column.phone === 'main')
   const side = columns.filter(column => column.phone === 'side')
   const notes = columns.filter(column => column.phone === 'note')
+  const body = useRef<HTMLUListElement>(null)
+  const [rowPx, setRowPx] = useState(PHONE_ROW_PX)
+  const { rows } = list
+  const { from, to } = useRowWindow(body, rows.length, rowPx)
+  const isPart = to - from < rows.length
+  // Once for a list: a height that changes with the rows in sight would move them.
+  useLayoutEffect(() => {
+    const shown = isPart ? body.current?.querySelectorAll('[data-row]') : undefined
+    if (shown === undefined || shown.length === 0) return
+    const height = shown[shown.length - 1]!.getBoundingClientRect().bottom - shown[0]!.getBoundingClientRect().top
+    setRowPx(height / shown.length)
+  }, [isPart])
   return (
-    <ul aria-label={label} className="border-line border-t">
-      {list.rows.map(row => {
+    <ul ref={body} aria-label={label} className="border-line border-t">
+      {from > 0 && <li aria-hidden="true" style={{ height: from * rowPx }} />}
+      {rows.slice(from, to).map((row, index) => {
         const id = rowKey(row)
         const link = open?.(row)
+        // What leads nowhere is shown whole here.
+        const long = link === undefined ? 'min-w-0 break-words' : 'truncate'
         const text = (
           <>
             <span className="flex items-baseline justify-between gap-3">
               <span className="flex min-w-0 flex-1 items-baseline gap-2 overflow-hidden font-medium">
                 {main.map(column => (
-                  <span key={column.id} className="truncate">
+                  <span key={column.id} className={long}>
                     {column.cell(row)}
                   </span>
                 ))}
@@ -320,7 +342,7 @@ function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }
               {notes.map((column, index) => (
                 <Fragment key={column.id}>
                   {index > 0 && <span aria-hidden="true">·</span>}
-                  <span className="max-w-full truncate">{column.cell(row)}</span>
+                  <span className={`max-w-full ${long}`}>{column.cell(row)}</span>
                 </Fragment>
               ))}
             </span>
@@ -330,6 +352,7 @@ function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }
           <li
             key={id}
             data-row={id}
+            {...(isPart && { 'aria-posinset': from + index + 1, 'aria-setsize': list.hasMore ? -1 : rows.length })}
             className={`flex items-center gap-1 border-line border-b ${current === id ? 'bg-accent-soft' : ''}`}
           >
             {link === undefined ? (
@@ -343,6 +366,7 @@ function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }
           </li>
         )
       })}
+      {to < rows.length && <li aria-hidden="true" style={{ height: (rows.length - to) * rowPx }} />}
     </ul>
   )
 }
@@ -364,7 +388,7 @@ function MoreRows<Row>({ list }: { readonly list: List<Row> }) {
   })
   if (!hasMore) return null
   return (
-    <div ref={ref} className="flex flex-col items-start gap-2 py-3">
+    <div ref={ref} data-more className="flex flex-col items-start gap-2 py-3">
       {isEndedEarly && <p className="text-muted">{t('endedEarly')}</p>}
       <button type="button" className="button" disabled={query.isFetchingNextPage} onClick={more}>
         {t('more')}

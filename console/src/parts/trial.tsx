@@ -8,12 +8,14 @@ import { Code } from './copy.tsx'
 import { prettyJson, requestText } from './explanation.tsx'
 import { duration } from './format.ts'
 import { Notice } from './states.tsx'
+import { useHints } from './use-hints.ts'
 import { Tags } from './values.tsx'
 
 export function TrialResult({ of }: { readonly of: Trial }) {
   const t = useWords(trialWords)
   const reasons = useWords(reasonsWords)
-  const { ok, verdict, model, timings, fault, status, advice, sent, received } = of
+  const hints = useHints(of.faultHint !== null)
+  const { ok, verdict, model, timings, fault, faultHint, status, advice, sent, received } = of
   return (
     <div className="flex flex-col gap-2">
       <Notice tone={ok ? 'ok' : 'bad'}>
@@ -25,7 +27,7 @@ export function TrialResult({ of }: { readonly of: Trial }) {
             <p>{t.find(`advice_${verdict}`) ?? advice}</p>
             {(status !== null || fault !== null) && (
               <p className="break-words text-muted text-xs">
-                {status !== null && t('status', { status: String(status) })} {fault}
+                {status !== null && t('status', { status: String(status) })} {hints?.write(faultHint) ?? fault}
               </p>
             )}
           </>

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { useEffect } from 'react'
 import { useSession } from '../api/session.ts'
 import { setPreferences, usePreferences } from '../preferences.ts'
+import { isolated } from '../words/isolated.ts'
 import { loadLanguage } from '../words/words.ts'
 import { Logo, SupportLink } from './site.tsx'
 
@@ -22,7 +23,7 @@ export function OpenPage({
   const waiting = useIsFetching({ predicate: query => query.state.status === 'pending' })
   const name = site?.name ?? 'Weir'
   useEffect(() => {
-    document.title = `${title} · ${name}`
+    document.title = `${title} · ${isolated(name)}`
   }, [title, name])
   const other = language === 'en' ? ({ id: 'zh', name: '简体中文' } as const) : ({ id: 'en', name: 'English' } as const)
   const switchLanguage = async (): Promise<void> => {
@@ -34,7 +35,9 @@ export function OpenPage({
       <header className="flex h-12 items-center justify-between px-4 md:px-6">
         <span className="flex min-w-0 items-center gap-2 font-semibold text-[15px]">
           <Logo />
-          <span className="truncate">{name}</span>
+          <span className="truncate" title={name}>
+            {name}
+          </span>
         </span>
         <button
           type="button"

@@ -119,6 +119,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
           aria-label={t('palette')}
           autoComplete="off"
           spellCheck={false}
+          maxLength={200}
           className="h-11 w-full bg-transparent outline-none"
           placeholder={t('search')}
           value={text}

@@ -1,12 +1,13 @@
 // The frame around all pages of people who are signed in: navigation, account, search, profile, and what the whole console says.
 
 import { useIsFetching } from '@tanstack/react-query'
-import { Link, Outlet, useLocation, useRouterState } from '@tanstack/react-router'
+import { CatchBoundary, Link, Outlet, useLocation, useRouterState } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { lazy, Suspense, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { offline } from '../api/errors.ts'
 import { useRead } from '../api/reads.ts'
 import { isStaff } from '../api/rights.ts'
-import { signOut, useMe, useSession } from '../api/session.ts'
+import { noteFault, signOut, useMe, useSession } from '../api/session.ts'
 import { Dialog, Menu } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { useSearchState } from '../parts/search.ts'
@@ -25,6 +26,17 @@ const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Pal
 const PreferencesDialog = lazy(async () => ({ default: (await import('./preferences-dialog.tsx')).PreferencesDialog }))
 const ShortcutsHelp = lazy(async () => ({ default: (await import('./shortcuts-help.tsx')).ShortcutsHelp }))
 const SignInForm = lazy(async () => ({ default: (await import('../pages/sign-in.tsx')).SignInForm }))
+
+const LATER_MS = 2_000
+
+/** Loads these parts a moment after the page, so that they can be opened while the gateway is away. */
+const loadParts = (): void =>
+  void Promise.allSettled([
+    import('./palette.tsx'),
+    import('./preferences-dialog.tsx'),
+    import('./shortcuts-help.tsx'),
+    import('../pages/sign-in.tsx'),
+  ])
 
 export function Shell() {
   const t = useWords(shellWords)
@@ -46,6 +58,10 @@ export function Shell() {
     setMenuPath(pathname)
     setMenuOpen(false)
   }
+  useEffect(() => {
+    const timer = setTimeout(loadParts, LATER_MS)
+    return () => clearTimeout(timer)
+  }, [])
   useShortcuts({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) })
   return (
     <div className="flex min-h-dvh flex-col md:grid md:grid-cols-[208px_minmax(0,1fr)]" translate="no">
@@ -79,17 +95,29 @@ export function Shell() {
         </main>
       </div>
       <BottomBar openMenu={() => setMenuOpen(!isMenuOpen)} isMenuOpen={isMenuOpen} />
-      <Suspense>
-        {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
-        {isHelpOpen && <ShortcutsHelp onClose={() => setHelpOpen(false)} />}
-        {isPreferencesOpen && <PreferencesDialog onClose={() => setPreferencesOpen(false)} />}
-        {state === 'over' && (
-          <Dialog title={t('sessionOver')} onClose={() => undefined} canClose={false}>
-            <p className="mb-4 text-muted">{t('sessionOverText')}</p>
-            <SignInForm />
-          </Dialog>
-        )}
-      </Suspense>
+      {/* A part that cannot be loaded must not take the page with it, and what is written there. */}
+      <CatchBoundary
+        getResetKey={() => [isPaletteOpen, isHelpOpen, isPreferencesOpen, state].join()}
+        errorComponent={() => null}
+        onCatch={error => {
+          noteFault(offline(String(error)))
+          setPaletteOpen(false)
+          setHelpOpen(false)
+          setPreferencesOpen(false)
+        }}
+      >
+        <Suspense>
+          {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
+          {isHelpOpen && <ShortcutsHelp onClose={() => setHelpOpen(false)} />}
+          {isPreferencesOpen && <PreferencesDialog onClose={() => setPreferencesOpen(false)} />}
+          {state === 'over' && (
+            <Dialog title={t('sessionOver')} onClose={() => undefined} canClose={false}>
+              <p className="mb-4 text-muted">{t('sessionOverText')}</p>
+              <SignInForm />
+            </Dialog>
+          )}
+        </Suspense>
+      </CatchBoundary>
     </div>
   )
 }
@@ -147,7 +175,9 @@ function SideBar({ isOpen }: SideBarProps) {
     >
       <Link to="/" className="mb-3 flex min-h-7 items-center gap-2 px-2 font-semibold text-[15px]">
         <Logo />
-        <span className="truncate">{site?.name ?? 'Weir'}</span>
+        <span className="truncate" title={site?.name}>
+          {site?.name ?? 'Weir'}
+        </span>
       </Link>
       {groups.map(group => (
         <div key={group.word} className="mb-3">
@@ -225,7 +255,9 @@ function ProfileMenu({
         ]}
       >
         <Icon name="account" />
-        <span className="truncate max-md:hidden">{name}</span>
+        <span className="truncate max-md:hidden" title={name}>
+          {name}
+        </span>
         <span className="md:hidden">
           <span className="sr-only">{t('you')}</span>
         </span>

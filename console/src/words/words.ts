@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { useSyncExternalStore } from 'react'
 import type { Language } from '../preferences.ts'
 import { currentLanguage, onPreferences } from '../preferences.ts'
+import { isolated } from './isolated.ts'
 
 /** A text with `{name}` for each value, or its plural forms, chosen by `{n}`. */
 export type Text = string | { readonly one: string; readonly other: string }
@@ -59,8 +60,10 @@ function textOf({ name, en }: Words, language: Language, key: string, n: unknown
 
 type Values = Readonly<Record<string, unknown>>
 
-const valueText = (value: unknown, language: Language): string =>
-  typeof value === 'number' ? value.toLocaleString(language === 'zh' ? 'zh-CN' : 'en-US') : String(value)
+function valueText(value: unknown, language: Language): string {
+  if (typeof value === 'number') return value.toLocaleString(language === 'zh' ? 'zh-CN' : 'en-US')
+  return isolated(String(value))
+}
 
 function translator<T extends TextTable>(table: Words<T>, language: Language): Translate<T> {
   const raw = (key: string, values?: Values): string => textOf(table, language, key, values?.n) ?? key
@@ -73,7 +76,7 @@ function translator<T extends TextTable>(table: Words<T>, language: Language): T
     return parts.map((part, index) => {
       if (index % 2 === 0) return part
       const value = values[part]
-      return typeof value === 'number' ? valueText(value, language) : (value as ReactNode)
+      return typeof value === 'number' || typeof value === 'string' ? valueText(value, language) : (value as ReactNode)
     })
   }
   const find = (key: string, values?: Values): string | undefined => {

@@ -10,6 +10,8 @@ export const budgetsWords = words('budgets', {
   spanFixed: 'To change the time, add another budget.',
   cap: 'At most',
   capHint: 'US dollars. Calls that may cost more than what is left are refused.',
+  ofKey: 'It limits this key alone. Members can create other keys; a budget of the account limits all keys together.',
+  ofAccount: 'It limits all keys of the account together.',
   add: 'Add budget',
   change: 'Change budget',
   remove: 'Remove budget',

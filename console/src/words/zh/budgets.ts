@@ -11,6 +11,8 @@ export const budgets: Chinese<typeof budgetsWords> = {
   spanFixed: '如需其他周期，请另加预算。',
   cap: '上限',
   capHint: '美元。可能超出剩余预算的调用会被拒绝。',
+  ofKey: '仅限制此密钥。成员可以创建其他密钥；账户的预算限制该账户的所有密钥。',
+  ofAccount: '限制该账户的所有密钥的总花费。',
   add: '添加预算',
   change: '更改预算',
   remove: '移除预算',

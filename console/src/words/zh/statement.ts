@@ -24,5 +24,8 @@ export const statement: Chinese<typeof statementWords> = {
   agrees: '{n} 行，合计 {sum}：所有余额一致（由本浏览器计算）。',
   agreesPart: '{n} 行，合计 {sum}：这些行的余额一致（由本浏览器计算）。',
   sumOnly: '{n} 行，合计 {sum}。',
+  daysAgree: '{n} 个已结束日期的各行与当日结束时写入的哈希一致（由本浏览器计算）。',
+  daysDiffer: '{days} 的各行与当日结束时写入的哈希不一致。请告知网关运营者。',
+  daysInsecure: '只有通过 HTTPS 才能计算已结束日期的哈希。',
   disagrees: '{ref} 处的余额不等于之前余额加金额。请告知网关运营者。',
 }
