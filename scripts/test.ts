@@ -33,6 +33,7 @@ const onPostgres: Group = {
     'races/gateway',
     'forwarding/idempotency',
     'forwarding/money',
+    'limits/many-keys',
     'management/accounts',
     'management/audit-log',
     'management/canary',

@@ -53,12 +53,16 @@ dialect, plain and streamed.
 If the upstream speaks the caller's dialect, its reason passes unchanged. Otherwise the reason is read as one of the meanings
 below and written in the caller's dialect. *Loss* means that the dialect has no word for it: the caller gets the nearest one,
 and the upstream's reason is listed as \`finish_reason.<reason>\` in \`X-Weir-Loss\` and in the record. For a stream, whose
-head has left by then, the record lists it, and with \`X-Weir-Comments: on\` a comment before the last event.
+head has left by then, the record lists it, and with \`X-Weir-Comments: on\` a comment before the last event. Callers of
+Gemini get it without asking, in \`finishMessage\` of the last event.
 
 - **An answer that was cut off never looks complete.** A missing or unlisted reason means *other*, which no dialect writes as
   a normal end. The last tool call of such an answer may be cut off, too. A Responses caller always gets a reason with
   \`incomplete\`, because clients take \`incomplete\` without one for a normal end. After \`pause_turn\` a caller of another
   dialect cannot continue the provider's tools, so its answer is incomplete.
+- **A tool call that the caller does not get** is a loss, and the answer does not look complete: if no other call is left, it
+  ends as *other*. Some vendors give the reason \`tool_calls\` without any call; then the text is the answer (*stop*), and the
+  reason is listed as a loss.
 - **An answer without content** that ended *malformed* or *other* is not an answer: another channel is tried, and if none is
   left the caller gets a 502.
 - **An upstream that fails in the middle** has failed, although its status was 200. Before content, another channel is tried,

@@ -51,7 +51,7 @@ db.transaction(() => {
        '[["input",712,"0.15"],["cacheRead",100,"0.075"],["output",214,"0.60"]]', '[["openai#1","answered",412]]',
        '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}',
        50 + (at * 7919) % 900, 100 + (at * 104729) % 9000,
-       CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL, NULL, NULL, NULL, NULL, NULL
+       CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL, NULL, NULL, NULL, NULL, NULL, NULL
      FROM (SELECT at, account, (account * 37 + at % 5 * 41) % 200 AS model FROM
        (SELECT at, 1000 + (((at * 7919) % 1000) * ((at * 104729) % 1000)) / 1000 AS account FROM n))`,
     [Number(records), firstId, step, PRICE],

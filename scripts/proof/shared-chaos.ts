@@ -35,7 +35,7 @@ const FAULTS_PER_LOOK = 6
 const LONG_MS = 20_000
 
 const NOT_FENCED = {
-  file: 'src/store/postgres/migrations/0004-ledger.sql',
+  file: 'src/store/postgres/migrations/0017-console.sql',
   find: '  PERFORM 1 FROM process WHERE slot = my_slot AND epoch = my_epoch AND is_dead = 0 FOR KEY SHARE;\n',
   replace: '  PERFORM 1;\n',
 }

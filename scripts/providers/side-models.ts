@@ -45,6 +45,12 @@ const sides: Readonly<Record<string, Side>> = {
   // Most are without a price, so that an operator who knows one can set it.
   ark: {
     prices: {
+      'doubao-embedding-large-text-250515': {
+        input: '0.7',
+        output: '0',
+        currency: CNY,
+        source: "volcengine.com, Ark's page of this model, by a public copy of it; read 2026-11-17",
+      },
       'doubao-embedding-vision-250615': {
         input: '0.7',
         output: '0',

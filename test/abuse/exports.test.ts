@@ -47,7 +47,7 @@ async function fullAccount(kind: 'records' | 'transfers'): Promise<string> {
     records: `
       INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,
         r.error, r.outcome, 'house', r.usage_source, r.streamed, at, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, r.attempts, NULL,
-        NULL, 5, ?4, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
+        NULL, 5, ?4, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
     transfers: `
       INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms, reference, author)
         SELECT ?2 + at, 'gift', 2, r.account_id, 1, 5, NULL, ?4 FROM n, record r WHERE r.call_id = ?3`,

@@ -124,6 +124,18 @@ describe('writing', () => {
     },
   )
 
+  test('gemini-cli: the files choose the key as the way to sign in, without which the program ends', async () => {
+    const home = freshFolder()
+    await connectHere(home, `gemini-cli --write --model team/coder --key ${KEY}`)
+    expect(JSON.parse(readFileSync(join(home, '.gemini/settings.json'), 'utf8'))).toEqual({
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      model: { name: 'team/coder' },
+    })
+    const variables = readFileSync(join(home, '.gemini/.env'), 'utf8')
+    expect(variables).toContain(`GOOGLE_GEMINI_BASE_URL=`)
+    expect(variables).toContain(KEY)
+  })
+
   test('what the file has is kept, a copy of it stays, and the key makes it private', async () => {
     const home = freshFolder()
     const path = join(home, '.claude/settings.json')

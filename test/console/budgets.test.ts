@@ -67,8 +67,13 @@ test('no file that is loaded later is large', () => {
   expect(large).toEqual([])
 })
 
-test('the Chinese texts are one small file', () => {
-  const texts = names.filter(name => built.files[name]!.source?.startsWith('src/words/zh/'))
-  expect(texts.length).toBe(1)
-  expect(sizeOf(texts)).toBeLessThanOrEqual(30)
+test('the Chinese texts are one small file, and one for what the gateway says', () => {
+  const sources = names.map(name => built.files[name]!.source).filter(source => source?.startsWith('src/words/zh/'))
+  expect(sources.sort()).toEqual(['src/words/zh/all.ts', 'src/words/zh/hints.ts'])
+  expect(sizeOf([fileOf('src/words/zh/all.ts')])).toBeLessThanOrEqual(30)
+  expect(sizeOf([fileOf('src/words/zh/hints.ts')])).toBeLessThanOrEqual(15)
+})
+
+test('the Chinese texts are loaded with nothing else', () => {
+  expect([...frame].filter(name => built.files[name]!.source?.startsWith('src/words/zh/'))).toEqual([])
 })

@@ -1,12 +1,13 @@
 // What people do in the console, with the keyboard alone, and what the gateway then does: rotate and revoke a key, post
-// money, redeem a code, test a channel, turn on a second factor and sign in with it, notice an upgrade.
+// money, redeem a code, test a channel, turn on a second factor and sign in with it, accept an invitation, notice an
+// upgrade.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import { chat } from '../support/gateway.ts'
-import { goodPassword } from '../support/people.ts'
+import { addPerson, goodPassword } from '../support/people.ts'
 import type { Visitor } from './support/browser.ts'
 import { openSite } from './support/browser.ts'
 import { Keyboard } from './support/keyboard.ts'
@@ -150,6 +151,42 @@ test('a second factor is turned on, and signing in needs it', async () => {
       expect(new URL(page.url()).pathname).toBe('/console/')
     },
   })
+})
+
+test('an invitation offers both ways to everybody: a new person joins, and a known one signs in and accepts', async () => {
+  /** What the page shows, without the address and the time. */
+  const shown = new Map<string, string>()
+  async function open(email: string, act: (page: Page, keyboard: Keyboard) => Promise<void>): Promise<void> {
+    const wanted = { email, account: site.ids.account, accountRole: 'viewer' }
+    const { token } = await site.harness.manage('POST', '/api/web/invitations', wanted)
+    // Nobody is signed in, whatever was done before.
+    await visitor.visit('/pricing', { as: 'nobody', axe: false, act: page => page.context().clearCookies() })
+    await visitor.visit(`/join#${String(token)}`, {
+      as: 'nobody',
+      axe: false,
+      async act(page) {
+        await page.getByRole('heading', { name: 'I am new here' }).waitFor()
+        const text = await page.locator('main').innerText()
+        shown.set(email, text.replaceAll(email, 'address').replace(/\b\d.*/g, 'time'))
+        await act(page, new Keyboard(page))
+        await page.getByText(/^You have joined /).waitFor()
+      },
+    })
+  }
+  await open('newcomer@example.com', async (page, keyboard) => {
+    await keyboard.type('Name', 'New Comer')
+    await keyboard.type('Password', goodPassword)
+    await page.keyboard.press('Enter')
+  })
+  const { email } = await addPerson(site.harness, site.people.owner.ask)
+  await open(email, async (page, keyboard) => {
+    await keyboard.press('link', 'Sign in and accept')
+    await keyboard.type('Email', email)
+    await keyboard.type('Password', goodPassword)
+    await page.keyboard.press('Enter')
+    await keyboard.press('button', 'Accept invitation')
+  })
+  expect(shown.get(email)).toBe(shown.get('newcomer@example.com')!)
 })
 
 test('a page of an older build asks to be reloaded', async () => {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Visitor } from './support/browser.ts'
 import { openSite } from './support/browser.ts'
-import { openPages, pageAddresses } from './support/pages.ts'
+import { openPages, pageAddresses, REQUESTS_MAX } from './support/pages.ts'
 import type { SeededSite } from './support/seed.ts'
 
 let site: SeededSite
@@ -29,8 +29,6 @@ test('every route has a row here', () => {
 const states = { widths: [1280, 390], themes: ['light', 'dark'] } as const
 /** Longer words may need more room, but colours are the same in both languages. */
 const inChinese = { ...states, themes: ['light'], axe: false, language: 'zh' } as const
-/** How many requests to the management API opening a page may send. */
-const REQUESTS_MAX = 4
 /** Each theme and each width once. */
 const axe = (width: number, theme: string): boolean => (width === 1280) === (theme === 'light')
 
@@ -50,4 +48,17 @@ test.each(Object.entries(openPages))('%s, for people who are not signed in', asy
   const english = await visitor.look(address, { ...states, axe, as: 'nobody' })
   const chinese = await visitor.look(address, { ...inChinese, as: 'nobody' })
   expect([english.problems, chinese.problems]).toEqual([[], []])
+})
+
+// An account that may use few models has the longest lists of those that it may not use.
+test('no page sends more requests for an account that staff have chosen', async () => {
+  const { account } = site.ids
+  await site.harness.manage('PATCH', `/api/web/accounts/${account}`, { allows: ['openai/gpt-4o', 'demo/*'] })
+  const many: string[] = []
+  for (const path of Object.keys(pageAddresses)) {
+    const address = pageAddresses[path]!(site)
+    const { problems, requests } = await visitor.look(`${address}?account=${account}`, { as: 'support', axe: false })
+    many.push(...problems, ...(requests.length > REQUESTS_MAX ? [`${path}: ${requests}`] : []))
+  }
+  expect(many).toEqual([])
 })

@@ -189,9 +189,46 @@ describe('sources in an answer of openai-chat', () => {
     expect(cited).toEqual([{ url: first, title: 'A', start: 0, end: 3 }])
   })
 
-  test('are limited in number', async () => {
-    const many = { ...whole, citations: Array.from({ length: 5_000 }, (_, at) => `https://a.example/${at}`) }
-    expect((await ask('gemini', 'openai-chat', many)).cited.length).toBeLessThanOrEqual(256)
+  test('of DashScope and Hunyuan are cited by the number of the result', async () => {
+    const results = [
+      { index: 2, title: 'B', url: second, site_name: 'x' },
+      { index: 1, title: 'A', url: first },
+    ]
+    for (const marker of ['[2]', '[ref_2]']) {
+      const message = { content: `Wet ${marker}.` }
+      const choices = [{ index: 0, message, finish_reason: 'stop' }]
+      const searched = { ...head, search_info: { search_results: results }, choices }
+      const { cited, losses } = await ask('openai-responses', 'openai-chat', searched)
+      expect(losses).toBe('')
+      expect(cited).toEqual([
+        { url: second, title: 'B', start: 4, end: 4 + marker.length },
+        { url: first, title: 'A', start: 0, end: message.content.length },
+      ])
+    }
+    const searched = { ...whole, search_info: { search_results: [], mindmap: 'x' } }
+    expect((await ask('openai-responses', 'openai-chat', searched)).losses).toBe('answer.search_info.mindmap')
+  })
+
+  test('are limited in number, and more are reported as lost', async () => {
+    const urls = (length: number) => Array.from({ length }, (_, at) => `https://a.example/${at}`)
+    const plain = { ...head, choices: [{ index: 0, message: { content: 'Wet.' }, finish_reason: 'stop' }] }
+    const limited = await ask('gemini', 'openai-chat', { ...plain, citations: urls(256) })
+    expect([limited.cited.length, limited.losses]).toEqual([256, ''])
+    const many: readonly Json[] = [
+      { ...plain, citations: urls(257) },
+      { ...plain, search_results: urls(257).map(url => ({ url })) },
+    ]
+    for (const answer of many) {
+      const { cited, losses } = await ask('gemini', 'openai-chat', answer)
+      expect([cited.length <= 256, losses]).toEqual([true, 'citations'])
+    }
+    // The dialect of this caller has no limit, so that only the limit of markers counts.
+    const marked = (count: number): Json => {
+      const message = { content: 'Wet [1].'.repeat(count) }
+      return { ...head, citations: [first], choices: [{ index: 0, message, finish_reason: 'stop' }] }
+    }
+    expect((await ask('anthropic-messages', 'openai-chat', marked(255))).losses).toBe('')
+    expect((await ask('anthropic-messages', 'openai-chat', marked(257))).losses).toBe('citations')
   })
 
   test('of an answer without text are reported as lost', async () => {
@@ -199,6 +236,15 @@ describe('sources in an answer of openai-chat', () => {
     const choices = [{ index: 0, message: { content: null, tool_calls }, finish_reason: 'tool_calls' }]
     const calling = { ...whole, choices }
     expect((await ask('anthropic-messages', 'openai-chat', calling)).losses).toContain('citations')
+  })
+
+  test('are not reported as lost if there are none', async () => {
+    const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const chunks = [{ content: 'Wet.' }, { tool_calls: [call] }, {}].map((delta, at) => ({
+      ...head,
+      choices: [{ index: 0, delta, finish_reason: at < 2 ? null : 'tool_calls' }],
+    }))
+    expect((await ask('gemini', 'openai-chat', [...chunks, '[DONE]'])).losses).toBe('')
   })
 
   test('are cited also if they come before the text or between its chunks', async () => {
@@ -362,9 +408,179 @@ describe('sources in an answer of gemini', () => {
     },
   )
 
+  const support = (partIndex: number | undefined, words: string, chunk = 0): Json => ({
+    segment: { ...(partIndex !== undefined && { partIndex }), startIndex: 0, endIndex: words.length, text: words },
+    groundingChunkIndices: [chunk],
+  })
+  const [urlA, urlB] = ['https://a.example/A', 'https://b.example/B']
+  const chunks = [{ web: { uri: urlA, title: 'A' } }, { web: { uri: urlB, title: 'B' } }]
+  const code = { executableCode: { language: 'PYTHON', code: '1' } }
+  const [textA, textB] = [{ text: 'Äpfel.' }, { text: 'Birnen, ja.' }]
+  const supports = [
+    { segment: { startIndex: 0, endIndex: 7, text: 'Äpfel.' }, groundingChunkIndices: [0] },
+    { ...support(2, 'Birnen', 1) },
+  ]
+  const both = { groundingMetadata: { groundingChunks: chunks, groundingSupports: supports } }
+  const placedBoth: readonly Citation[] = [
+    { url: urlA, title: 'A', start: 0, end: 6 },
+    { url: urlB, title: 'B', start: 6, end: 12 },
+  ]
+
+  test('are cited at the part that they name', async () => {
+    const wholes = [
+      candidate([textA, code, textB], { ...both, finishReason: 'STOP' }),
+      // A stream of one chunk, and one whose metadata come before the texts are complete.
+      [candidate([textA, code, textB], { ...both, finishReason: 'STOP' })],
+      [candidate([textA], both), candidate([code]), candidate([textB]), end],
+      [
+        candidate([textA]),
+        candidate([code], both),
+        candidate([{ text: 'Birnen,' }]),
+        candidate([{ text: ' ja.' }]),
+        end,
+      ],
+    ]
+    for (const upstreamAnswer of wholes) {
+      const { cited, losses } = await ask('openai-chat', 'gemini', upstreamAnswer)
+      expect({ said: upstreamAnswer, cited }).toEqual({ said: upstreamAnswer, cited: placedBoth })
+      expect(losses).toBe('executablecode')
+    }
+    // Each text of Responses has its own annotations.
+    const { answers } = await ask('openai-responses', 'gemini', wholes[0] as Json)
+    const texts = list(answers[0]!.output).flatMap(({ content }) => list(content))
+    expect(texts.map(({ text: words, annotations }) => [words, list(annotations).map(one => one.url)])).toEqual([
+      ['Äpfel.', [urlA]],
+      ['Birnen, ja.', [urlB]],
+    ])
+  })
+
+  test('are cited in neighbouring parts, and after a thought', async () => {
+    const neighbours = { groundingMetadata: { groundingChunks: chunks, groundingSupports: [support(1, 'Birnen', 1)] } }
+    const joined = await ask(
+      'openai-chat',
+      'gemini',
+      candidate([textA, textB], { ...neighbours, finishReason: 'STOP' }),
+    )
+    expect([joined.cited, joined.losses]).toEqual([[placedBoth[1]!], ''])
+    const thought = { text: 'Hm.', thought: true }
+    for (const partIndex of [undefined, 0, 1]) {
+      const metadata = { groundingChunks: chunks, groundingSupports: [support(partIndex, 'Birnen', 1)] }
+      const more = { groundingMetadata: metadata, finishReason: 'STOP' }
+      const { cited, losses } = await ask('openai-chat', 'gemini', candidate([thought, textB], more))
+      expect([cited, losses]).toEqual([[{ url: urlB, title: 'B', start: 0, end: 6 }], ''])
+    }
+  })
+
+  test('are reported as lost if their part does not exist, or is written already', async () => {
+    const none = { groundingMetadata: { groundingChunks: chunks, groundingSupports: [support(7, 'Birnen', 1)] } }
+    const nowhere = await ask(
+      'openai-chat',
+      'gemini',
+      candidate([textA, code, textB], { ...none, finishReason: 'STOP' }),
+    )
+    expect([nowhere.cited, nowhere.losses.split(',')]).toEqual([[], expect.arrayContaining(['citations'])])
+    const late = [
+      candidate([textA]),
+      candidate([code]),
+      candidate([textB]),
+      candidate([], { ...both, finishReason: 'STOP' }),
+    ]
+    const { cited, losses } = await ask('openai-chat', 'gemini', late)
+    expect([cited, losses.split(',')]).toEqual([[placedBoth[1]!], expect.arrayContaining(['citations'])])
+  })
+
+  test('are limited in number, and more are reported as lost', async () => {
+    const many = Array.from({ length: 300 }, (_, at) => ({ web: { uri: `https://a.example/${at}`, title: 'T' } }))
+    const few = Array.from({ length: 300 }, (_, at) => ({ ...support(0, 'Äpfe'.slice(0, at % 4)), x: at }))
+    const urlMetadata = many.map(({ web }) => ({
+      retrievedUrl: web.uri,
+      urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS',
+    }))
+    const tooMany: readonly Json[] = [
+      { groundingMetadata: { groundingChunks: many } },
+      { groundingMetadata: { groundingChunks: many, groundingSupports: few } },
+      { citationMetadata: { citations: many.map(({ web }) => web) } },
+      { urlContextMetadata: { urlMetadata } },
+    ]
+    for (const metadata of tooMany) {
+      const answer = candidate([textA], { ...metadata, finishReason: 'STOP' })
+      const { cited, losses } = await ask('openai-responses', 'gemini', answer)
+      expect([cited.length <= 256, losses]).toEqual([true, 'citations'])
+    }
+  })
+
   test('are reported as lost if there is no text', async () => {
     const [[, metadata]] = kinds as [readonly [string, Json, unknown]]
     const upstreamAnswer = [candidate(parts.call, metadata), end]
     expect((await ask('openai-chat', 'gemini', upstreamAnswer)).losses).toContain('citations')
+  })
+})
+
+describe('files that an answer cites reach Gemini as documents of the caller:', () => {
+  const file = { type: 'file_citation', file_id: 'file-1', filename: 'report.pdf', index: 3 }
+  const response = (annotations: readonly Json[]): Json => ({
+    id: 'r',
+    object: 'response',
+    created_at: 1,
+    model: 'm',
+    status: 'completed',
+    output: [
+      {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'See it.', annotations }],
+      },
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  })
+  const chatAnswer = (annotations: readonly Json[]): Json => ({
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'See it.', annotations }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  })
+  const page = { url: 'https://a.example/1', title: 'A', start_index: 0, end_index: 3 }
+  const rows: readonly (readonly [Dialect, Json])[] = [
+    ['openai-responses', response([file, { type: 'url_citation', ...page }])],
+    [
+      'openai-chat',
+      chatAnswer([
+        { type: 'file_citation', file_citation: { file_id: 'file-1', filename: 'report.pdf' } },
+        { type: 'url_citation', url_citation: page },
+      ]),
+    ],
+  ]
+
+  test.each(rows)('of %s', async (upstream, answer) => {
+    const { answers, losses } = await ask('gemini', upstream, answer)
+    const [candidate] = list(answers[0]!.candidates)
+    expect(candidate!.groundingMetadata).toEqual({
+      groundingChunks: [{ retrievedContext: { title: 'report.pdf' } }, { web: { uri: page.url, title: 'A' } }],
+      groundingSupports: [{ segment: { startIndex: 0, endIndex: 3 }, groundingChunkIndices: [1] }],
+    })
+    expect(losses).toBe('')
+  })
+
+  test('a file without a name is named by its id, and one without both is reported as lost', async () => {
+    const { answers, losses } = await ask('gemini', 'openai-responses', response([{ ...file, filename: undefined }]))
+    expect(JSON.stringify(answers)).toContain('{"retrievedContext":{"title":"file-1"}}')
+    expect(losses).toBe('')
+    const unnamed = await ask('gemini', 'openai-responses', response([{ type: 'file_citation', index: 3 }]))
+    expect(unnamed.losses).toBe('citations')
+  })
+
+  test('more than 256 are reported as lost, in one text and in several', async () => {
+    const citation = { type: 'web_search_result_location', url: 'https://a.example/1', title: 'T', cited_text: 'c' }
+    const block = { type: 'text', text: 'See.', citations: Array.from({ length: 200 }, () => citation) }
+    const usage = { input_tokens: 1, output_tokens: 1 }
+    const head = { id: 'm', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn', usage }
+    const { losses } = await ask('gemini', 'anthropic-messages', { ...head, content: [block, block] })
+    expect(losses).toBe('citations')
+    const many = Array.from({ length: 257 }, () => file)
+    expect((await ask('gemini', 'openai-responses', response(many))).losses).toBe('citations')
   })
 })

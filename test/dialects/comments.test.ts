@@ -1,5 +1,7 @@
-// Streams have no comments unless the caller asks for them, because many hand-written parsers do not know comments. With
-// `X-Weir-Comments: on` the final timings are a comment before the last event, and every official SDK ignores it.
+// A stream that is never silent has no comments unless the caller asks for them, because many hand-written parsers do not
+// know comments. With `X-Weir-Comments: on` the final timings are a comment before the last event, and every official SDK
+// ignores it. While an upstream is silent, heartbeats of some dialects are comments by default (silence.test.ts); with
+// `X-Weir-Comments: off` there are none.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
@@ -52,7 +54,7 @@ const TIMINGS = /^: X-Pipeline-Breakdown fwd=\d+ cost=\d+ deduct=\d+ record=\d+ 
 const pairs = callers.flatMap(callerDialect => dialects.map(upstream => [callerDialect, upstream] as const))
 
 describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
-  test('has no comments by default', async () => {
+  test('has no comments by default if it is never silent', async () => {
     for (const comments of [undefined, 'off', 'ON THE CONTRARY']) {
       harness.upstream.plan(streamed(['Hel', 'lo']))
       const text = await ask(callerDialect, upstream, comments)
@@ -93,7 +95,7 @@ test('with X-Weir-Comments: on heartbeats are comments, also in a dialect with p
 })
 
 test.each([['openai-chat'], ['openai-responses'], ['ark']] as const)(
-  '%s has no comments as heartbeats by default',
+  '%s has no comments as heartbeats with X-Weir-Comments: off',
   async callerDialect => {
     const silent = await startDialects({ world: { silence: { headMs: 20, heartbeatMs: 10 } } })
     try {

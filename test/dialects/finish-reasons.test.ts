@@ -147,19 +147,21 @@ const isUsageAlone = (event: Json | string): boolean =>
 
 describe('an unknown finish reason', () => {
   const odd = ['', ...Array.from({ length: 3 }, () => `X_${Math.random().toString(36).slice(2)}`), 'constructor']
-  const known: readonly FinishReasonField[] = ['openai-chat', 'anthropic-messages', 'gemini']
+  const known: readonly FinishReasonField[] = ['openai-chat', 'anthropic-messages', 'gemini', 'openai-responses']
   const fieldPairs = known.flatMap(field =>
     dialects.filter(caller => caller !== field).map(caller => [field, caller] as const),
   )
 
   test.each(fieldPairs)('of %s does not look complete for %s', async (field, caller) => {
-    for (const reason of odd) {
+    for (const word of odd) {
       for (const stream of [false, true]) {
+        const reason = field === 'openai-responses' ? `incomplete${word && '/'}${word}` : word
         // A Gemini stream without a reason was cut off.
         if (reason === '' && stream && field === 'gemini') continue
         const result = await ask(caller, { field, reason: reason || undefined, text: 'Half an answ' }, stream)
         expect(wholeReasons[caller]).not.toContain(String(result.reason))
-        expect(result.losses.join()).toContain(`finish_reason.${reason.toLowerCase() || 'missing'}`)
+        const code = reason.toLowerCase().replace('/', '_') || 'missing'
+        expect(result.losses.join()).toContain(`finish_reason.${code}`)
       }
     }
   })
@@ -188,10 +190,73 @@ describe('an unknown finish reason', () => {
     expect([withText.reason, withText.losses]).toEqual(['end_turn', ['finish_reason.tool_calls']])
   })
 
+  test('of a lost call is in the last event of Gemini, which has a field for it, without asking', async () => {
+    const teleport = { id: 'c0', type: 'teleport', teleport: { to: 'Paris' } }
+    const testAnswer: TestAnswer = { field: 'openai-chat', reason: 'tool_calls', text: 'Off', more: [teleport] }
+    harness.upstream.plan(scriptFor(testAnswer, true))
+    const request = requestOf('gemini', key, { model: modelOf('openai-chat'), stream: true })
+    const events = eventsOfBody('gemini', String((await rawRequest(harness.url, request)).body))
+    const { candidates } = JSON.parse(events.at(-1)!) as { candidates: Json[] }
+    expect(candidates[0]).toMatchObject({
+      finishReason: 'OTHER',
+      finishMessage: expect.stringMatching(/^X-Weir-Loss: .*tool_calls\.teleport, finish_reason\.tool_calls$/),
+    })
+  })
+
   test('with a suffix after a colon is read without the suffix', () => {
     expect(readFinish('openai-chat', 'content_filter: RECITATION')).toBe('filtered')
     expect(readFinish('openai-chat', 'function_call_filter: MALFORMED_FUNCTION_CALL')).toBe('malformed')
     expect(readFinish('openai-chat', 'Length')).toBe('length')
+  })
+})
+
+describe('a tool call that the caller does not get', () => {
+  const teleport = { type: 'teleport', teleport: { to: 'Paris' } }
+  const lostCalls: readonly (readonly [FinishReasonField, reason: string, Json])[] = [
+    ['openai-chat', 'tool_calls', { id: 'c0', ...teleport }],
+    ['openai-chat', 'tool_calls', teleport],
+    ['openai-chat', 'tool_use', { id: 'c0', type: 'function', function: { arguments: '{}' } }],
+    ['openai-chat', 'stop', { id: 'c0', ...teleport }],
+    ['anthropic-messages', 'tool_use', { type: 'tool_use', id: 'toolu_1', input: {} }],
+    ['anthropic-messages', 'tool_use', { type: 'teleport_use', id: 'toolu_1', to: 'Paris' }],
+    ['anthropic-messages', 'tool_use', { type: 'hologram', url: 'https://x.example' }],
+    ['anthropic-messages', 'end_turn', { type: 'tool_use', id: 'toolu_1', input: {} }],
+    ['gemini', 'STOP', { functionCall: { args: { to: 'Paris' } } }],
+    ['gemini', 'STOP', { functionCall: 'f' }],
+    ['gemini', 'tool_calls', { hologram: { to: 'Paris' } }],
+    ['openai-responses', 'completed', { id: 'cu_1', type: 'computer_call', call_id: 'c0', action: { type: 'wait' } }],
+    ['openai-responses', 'completed', { id: 'fc_1', type: 'function_call', call_id: 'c0', arguments: '{}' }],
+    ['openai-responses', 'completed', { id: 'mcpr_1', type: 'mcp_approval_request', name: 'f', arguments: '{}' }],
+  ]
+  const inCells = lostCalls.flatMap(row =>
+    dialects.filter(caller => caller !== row[0]).map(caller => [...row, caller] as const),
+  )
+  test.each(inCells)('of %s with %s (%j) does not look complete for %s', async (field, reason, call, caller) => {
+    for (const stream of [false, true]) {
+      const result = await ask(caller, { field, reason, text: 'Half an answ', more: [call] }, stream)
+      expect([stream, result.answer.status]).toEqual([stream, 200])
+      expect(wholeReasons[caller]).not.toContain(String(result.reason))
+      expect(result.losses).toContain(`finish_reason.${reason.toLowerCase()}`)
+      expect(String(result.record.loss)).toContain(`finish_reason.${reason.toLowerCase()}`)
+    }
+  })
+
+  const shell = { id: 'sh_1', type: 'shell_call', call_id: 'c0', action: { commands: ['ls'] } }
+  const ownTools: readonly (readonly [FinishReasonField, reason: string, readonly Json[]])[] = [
+    ['openai-responses', 'completed', [{ id: 'ws_1', type: 'web_search_call', status: 'completed' }]],
+    ['openai-responses', 'completed', [shell, { type: 'shell_call_output', call_id: 'c0', output: [] }]],
+    ['anthropic-messages', 'end_turn', [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }]],
+    ['anthropic-messages', 'end_turn', [{ type: 'hologram' }]],
+    ['gemini', 'STOP', [{ executableCode: { language: 'PYTHON', code: '1' } }]],
+    ['openai-chat', 'stop', [{ index: 0, type: 'function', function: { name: '', arguments: '' } }]],
+  ]
+  test.each(ownTools)('is not one of the provider itself (%s, %s, %j)', async (field, reason, more) => {
+    for (const caller of dialects.filter(one => one !== field)) {
+      for (const stream of [false, true]) {
+        const result = await ask(caller, { field, reason, text: 'An answer', more }, stream)
+        expect([caller, wholeReasons[caller]]).toEqual([caller, expect.arrayContaining([String(result.reason)])])
+      }
+    }
   })
 })
 

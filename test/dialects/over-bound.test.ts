@@ -264,18 +264,33 @@ describe('a call with tools that the provider runs', () => {
     },
   )
 
-  test.each(tools)('%s %j: is charged for its input when a tool never answers', async (dialect, more) => {
+  describe.each([
+    ['a plain call', false],
+    ['a streamed call', true],
+  ])('%s', (_what, stream) => {
+    test.each(tools)('%s %j: is charged for its input when a tool never answers', async (dialect, more) => {
+      harness.upstream.plan(silence())
+      const before = harness.upstream.requests.length
+      const received = harness.upstream.nextRequest()
+      const caller = openRaw(harness.url, bytesOf(dialect, stream, more))
+      await received
+      passTime()
+      expect((await caller.whole()).status).toBe(504)
+      const record = await lastRecord()
+      expect(record).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_tools', usage_source: 'estimated' })
+      expect(Number(record.cost)).toBeGreaterThan(0)
+      expect(harness.upstream.requests.length).toBe(before + 1)
+    })
+  })
+
+  test.each(others)('%s on %s, %j: is free when a stream never begins', async (dialect, upstream, more) => {
     harness.upstream.plan(silence())
-    const before = harness.upstream.requests.length
     const received = harness.upstream.nextRequest()
-    const caller = openRaw(harness.url, bytesOf(dialect, false, more))
+    const caller = openRaw(harness.url, bytesOf(dialect, true, more, upstream))
     await received
     passTime()
     expect((await caller.whole()).status).toBe(504)
-    const record = await lastRecord()
-    expect(record).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_tools', usage_source: 'estimated' })
-    expect(Number(record.cost)).toBeGreaterThan(0)
-    expect(harness.upstream.requests.length).toBe(before + 1)
+    expect(await lastRecord()).toMatchObject({ outcome: 'upstream_failed', rule: 'upstream_failed', cost: 0 })
   })
 
   test.each(tools)('%s %j: is charged for its input when its answer is nested too deeply', async (dialect, more) => {

@@ -15,6 +15,8 @@ export interface TestAnswer {
   readonly text: string
   /** The answer calls a tool. */
   readonly calls?: boolean
+  /** Further elements beside the text and the call: calls, blocks, parts or items of the dialect. */
+  readonly more?: readonly Json[]
 }
 
 export const upstreamOf = (field: FinishReasonField): Dialect => (field === 'gemini-block' ? 'gemini' : field)
@@ -22,13 +24,14 @@ export const upstreamOf = (field: FinishReasonField): Dialect => (field === 'gem
 const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
 const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
 
-function chatAnswer({ reason, text, calls }: TestAnswer): Json {
-  const message = { role: 'assistant', content: text, ...(calls && { tool_calls: [call] }) }
+function chatAnswer({ reason, text, calls, more = [] }: TestAnswer): Json {
+  const toolCalls = [...(calls ? [call] : []), ...more]
+  const message = { role: 'assistant', content: text, ...(toolCalls.length > 0 && { tool_calls: toolCalls }) }
   const choices = [{ index: 0, message, finish_reason: reason ?? null }]
   return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, usage }
 }
 
-function chatEvents({ reason, text, calls }: TestAnswer): readonly (Json | string)[] {
+function chatEvents({ reason, text, calls, more = [] }: TestAnswer): readonly (Json | string)[] {
   const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' }
   const piece = (delta: Json, finish: string | null = null) => ({
     ...head,
@@ -38,6 +41,7 @@ function chatEvents({ reason, text, calls }: TestAnswer): readonly (Json | strin
     piece({ role: 'assistant', content: '' }),
     ...(text === '' ? [] : [piece({ content: text })]),
     ...(calls ? [piece({ tool_calls: [{ index: 0, ...call }] })] : []),
+    ...(more.length > 0 ? [piece({ tool_calls: more })] : []),
     ...(reason === undefined ? [] : [piece({}, reason)]),
     { ...head, choices: [], usage },
     '[DONE]',
@@ -47,13 +51,13 @@ function chatEvents({ reason, text, calls }: TestAnswer): readonly (Json | strin
 const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
 const messagesUsage = { input_tokens: 7, output_tokens: 5 }
 
-function message({ reason, text, calls }: TestAnswer): Json {
-  const content = [...(text === '' ? [] : [{ type: 'text', text }]), ...(calls ? [tool] : [])]
+function message({ reason, text, calls, more = [] }: TestAnswer): Json {
+  const content = [...(text === '' ? [] : [{ type: 'text', text }]), ...(calls ? [tool] : []), ...more]
   const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm' }
   return { ...head, content, stop_reason: reason ?? null, stop_sequence: null, usage: messagesUsage }
 }
 
-function messageEvents({ reason, text, calls }: TestAnswer): readonly Json[] {
+function messageEvents({ reason, text, calls, more = [] }: TestAnswer): readonly Json[] {
   const started = { ...message({ field: 'anthropic-messages', reason: undefined, text: '' }), usage: messagesUsage }
   const blocks = [
     ...(text === ''
@@ -73,6 +77,10 @@ function messageEvents({ reason, text, calls }: TestAnswer): readonly Json[] {
         ]
       : []),
   ]
+  const others = more.flatMap((block, at) => [
+    { type: 'content_block_start', index: blocks.length + at, content_block: block },
+    { type: 'content_block_stop', index: blocks.length + at },
+  ])
   return [
     { type: 'message_start', message: started },
     ...blocks.flatMap(([block, delta], index) => [
@@ -80,6 +88,7 @@ function messageEvents({ reason, text, calls }: TestAnswer): readonly Json[] {
       { type: 'content_block_delta', index, delta },
       { type: 'content_block_stop', index },
     ]),
+    ...others,
     { type: 'message_delta', delta: { stop_reason: reason ?? null, stop_sequence: null }, usage: messagesUsage },
     { type: 'message_stop' },
   ]
@@ -87,11 +96,11 @@ function messageEvents({ reason, text, calls }: TestAnswer): readonly Json[] {
 
 const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
 
-function geminiAnswer({ field, reason, text, calls }: TestAnswer): Json {
+function geminiAnswer({ field, reason, text, calls, more = [] }: TestAnswer): Json {
   const head = { usageMetadata, modelVersion: 'm', responseId: 'r' }
   if (field === 'gemini-block') return { ...head, promptFeedback: { blockReason: reason } }
   const functionCall = { name: 'f', args: { a: 1 } }
-  const parts = [...(text === '' ? [] : [{ text }]), ...(calls ? [{ functionCall }] : [])]
+  const parts = [...(text === '' ? [] : [{ text }]), ...(calls ? [{ functionCall }] : []), ...more]
   const finish = reason === undefined ? {} : { finishReason: reason }
   return { ...head, candidates: [{ index: 0, content: { role: 'model', parts }, ...finish }] }
 }
@@ -99,16 +108,17 @@ function geminiAnswer({ field, reason, text, calls }: TestAnswer): Json {
 function geminiEvents(ending: TestAnswer): readonly Json[] {
   if (ending.field === 'gemini-block') return [geminiAnswer(ending)]
   const count = ending.text === '' && !ending.calls ? [] : [geminiAnswer({ ...ending, reason: undefined })]
-  return [...count, geminiAnswer({ ...ending, text: '', calls: false })]
+  return [...count, geminiAnswer({ ...ending, text: '', calls: false, more: [] })]
 }
 
-function response({ reason = 'completed', text, calls }: TestAnswer): Json {
+function response({ reason = 'completed', text, calls, more = [] }: TestAnswer): Json {
   const [status, why] = reason.split('/')
   const item = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{"a":1}' }
   const content = [{ type: 'output_text', text, annotations: [] }]
   const output = [
     ...(text === '' ? [] : [{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content }]),
     ...(calls ? [{ ...item, status: 'completed' }] : []),
+    ...more,
   ]
   return {
     id: 'resp_1',

@@ -51,12 +51,23 @@ const provider = (id: string, speaks: object, more: object = {}) => ({
   ...more,
 })
 
+/** A session is a label here. */
+const labels = { can: { labelsSessions: true } }
 const keeps = { can: { keepsResponses: true, keepsThreads: true } }
 const counts = { counts: { 'anthropic-messages': '/v1/messages/count_tokens' } }
-/** One provider of all dialects, and two that only get translated calls. */
+/** At `well` every call is translated into Gemini, except those of the model that creates files. */
+const wellModels = [
+  { ...models[0], speaks: ['gemini'] },
+  { ...models[0], id: 'maker', speaks: ['openai-responses'] },
+]
+const wellSpeaks = { 'gemini': everything.gemini, 'openai-responses': '/v1/responses' }
+const wellCounts = { counts: { gemini: '/v1beta/models/{model}:countTokens' } }
+/** One provider of all dialects, and others that only get translated calls. */
 const providers = [
+  provider('well', wellSpeaks, { ...keeps, ...wellCounts, models: wellModels }),
   provider('pond', everything, { ...keeps, ...counts }),
   provider('brook', chat),
+  provider('moor', chat, labels),
   provider('creek', messages),
 ]
 
@@ -68,8 +79,15 @@ beforeAll(async () => {
   for (const one of providers) writeFileSync(join(folder, `${one.id}.json`), JSON.stringify(one))
   const base = { WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0' }
   harness = await startHarness({
-    env: { ...base, POND_KEY: 'sk-1,sk-2,sk-3', BROOK_KEY: 'b', CREEK_KEY: 'c' },
-    upstreamEnv: url => ({ POND_URL: url, BROOK_URL: url, CREEK_URL: url }),
+    env: {
+      ...base,
+      POND_KEY: 'sk-1,sk-2,sk-3',
+      BROOK_KEY: 'b',
+      MOOR_KEY: 'm',
+      CREEK_KEY: 'c',
+      WELL_KEY: 'w-1,w-2,w-3',
+    },
+    upstreamEnv: url => ({ POND_URL: url, BROOK_URL: url, MOOR_URL: url, CREEK_URL: url, WELL_URL: url }),
   })
 })
 afterAll(async () => {
@@ -106,6 +124,8 @@ const calls = {
   'messages': ['/v1/messages', { ...user('x'), max_tokens: 5 }],
   'count': ['/v1/messages/count_tokens', user('x')],
   'responses': ['/v1/responses', { input: 'x' }],
+  'responses count': ['/v1/responses/input_tokens', { input: 'x' }],
+  'gemini count': ['/v1beta/models/{model}:countTokens', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
   'gemini': ['/v1beta/models/{model}:generateContent', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
   'ark': ['/api/v3/chat/completions', user('x')],
   'ark responses': ['/api/v3/responses', { input: 'x' }],
@@ -125,7 +145,7 @@ const pathOf = (kind: keyof typeof calls, model: string) => calls[kind][0].repla
 
 function bodyOf(kind: keyof typeof calls, more: Json, model = 'pond/echo'): Json | FormData {
   const json = { model, ...(calls[kind][1] as Json), ...more }
-  if (kind === 'gemini') return { ...json, model: undefined }
+  if (kind === 'gemini' || kind === 'gemini count') return { ...json, model: undefined }
   if (!forms.includes(kind)) return json
   const body = new FormData()
   for (const [name, value] of Object.entries(json)) body.append(name, String(value))
@@ -264,6 +284,11 @@ const referenceCases: readonly Case[] = [
   ['an asset without its scheme', 'ark images', { image: ['asset-1'] }],
   ['a file for an address', 'chat', part({ type: 'image_url', image_url: { url: 'files/abc' } })],
   ['a file for an address', 'messages', part({ type: 'image', source: { type: 'url', url: 'file_011CNha8iCJcU' } })],
+  ...['voice_id', 'style_id', 'image_id', 'video_id', 'generation_id', 'session_id'].flatMap((field): Case[] => [
+    [`${field}`, 'chat', { [field]: 'x1' }],
+    [`${field} further down`, 'speech', { voice: 'alloy', settings: { [field]: 'x1' } }],
+    [`${field} in a list`, 'ark images', { more: [{ [`${field}s`]: ['x1'] }] }],
+  ]),
   ['a voice of another', 'speech', { voice: 'speech:mine:cm02pf7az00061413w7kz5qxs:mjtkgbyuunvtybnsvbxd' }],
   ['a file after lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(99)}fileid://file-1` }] }],
   ['a file after many lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(9_999)}fileid://f` }] }],
@@ -439,6 +464,147 @@ describe('a reference to something that the account has not created is refused',
   })
 })
 
+/** A URL of a file, in every field of a conversation that may have one. */
+const fileUrlCases = (url: string): readonly Case[] => {
+  const result = { type: 'tool_result', tool_use_id: 't', content: [{ type: 'image', source: { type: 'url', url } }] }
+  const call = { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] }
+  const [question, answered] = [
+    { role: 'user', content: 'x' },
+    { role: 'user', content: [result] },
+  ]
+  return [
+    ['a picture', 'chat', part({ type: 'image_url', image_url: { url } })],
+    ['a picture without an object', 'chat', part({ type: 'image_url', image_url: url })],
+    ['a video', 'chat', part({ type: 'video_url', video_url: { url } })],
+    ['a file', 'chat', part({ type: 'file', file: { file_url: url } })],
+    ['a picture', 'messages', part({ type: 'image', source: { type: 'url', url } })],
+    ['a document', 'messages', part({ type: 'document', source: { type: 'url', url } })],
+    ['a picture in a result', 'messages', { messages: [question, call, answered] }],
+    ['a picture', 'responses', item({ role: 'user', content: [{ type: 'input_image', image_url: url }] })],
+    ['a file', 'responses', item({ role: 'user', content: [{ type: 'input_file', file_url: url }] })],
+    ['a picture', 'ark', part({ type: 'image_url', image_url: { url } })],
+    ['a video', 'ark', part({ type: 'video_url', video_url: { url } })],
+    ['a picture', 'ark responses', item({ role: 'user', content: [{ type: 'input_image', image_url: url }] })],
+    ['a file', 'gemini', parts({ fileData: { fileUri: url, mimeType: 'image/png' } })],
+    ['a picture', 'count', part({ type: 'image', source: { type: 'url', url } })],
+    ['a picture', 'responses count', item({ role: 'user', content: [{ type: 'input_image', image_url: url }] })],
+    ['a file', 'gemini count', parts({ fileData: { fileUri: url, mimeType: 'image/png' } })],
+  ]
+}
+
+describe('a URL that Google reads with the credential of the call is a reference in every dialect:', () => {
+  const google = 'generativelanguage.googleapis.com'
+  const mine = `https://${google}/v1beta/files/mine-1`
+
+  test.each(fileUrlCases(mine))('%s (%s): only for the account that created the file', async (_name, kind, more) => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    const annotations = [{ type: 'file_citation', file_id: mine, filename: 'x', index: 0 }]
+    const content = [{ type: 'output_text', text: 'Hi', annotations }]
+    const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+    const output = [{ type: 'message', id: 'msg_well', role: 'assistant', status: 'completed', content }]
+    const made = {
+      id: 'resp_well',
+      object: 'response',
+      created_at: 1,
+      status: 'completed',
+      model: 'maker',
+      output,
+      usage,
+    }
+    harness.upstream.plan(says(made))
+    expect((await post(alice, '/v1/responses', { model: 'well/maker', input: 'x' })).status).toBe(200)
+    const credential = lastKey()
+    const body = bodyOf(kind, more, 'well/echo')
+    for (let at = 0; at < 3; at++) {
+      if (kind.endsWith('count')) harness.upstream.plan(says({ totalTokens: 9 }))
+      expect((await post(alice, pathOf(kind, 'well/echo'), body)).status).toBe(200)
+      expect(lastKey()).toBe(credential)
+      expect(harness.upstream.requests.at(-1)!.body.toString()).toContain(`"fileUri":"${mine}"`)
+    }
+    const before = sent()
+    expect((await post(bob, pathOf(kind, 'well/echo'), body)).status).toBe(404)
+    expect(sent()).toBe(before)
+  })
+
+  const spellings: readonly string[] = [
+    `https://${google}/v1beta/files/yours`,
+    `http://${google}/v1/files/yours`,
+    `https://${google}/v1alpha/files/yours`,
+    `https://${google}/download/v1beta/files/yours:download?alt=media`,
+    `https://${google}/v1beta/%66iles%2Fyours`,
+    `https://${google}/v1beta/x/../files/yours#x`,
+    `HTTPS://${google.toUpperCase()}/v1beta/files/yours`,
+    `https://${google}./v1beta/files/yours`,
+    `https://${google}:443/v1beta/files/yours`,
+    `https://${google}:8443/v1beta/files/yours`,
+    `https://someone:secret@${google}/v1beta/files/yours`,
+    `https://${google}@x.example/v1beta/files/yours`,
+    `https://${'u'.repeat(5_000)}@${google}/v1beta/files/yours`,
+    `https://%67enerativelanguage.googleapis.com/v1beta/files/yours`,
+    'https://generativelanguage\u3002googleapis\u3002com/v1beta/files/yours',
+    `https:/${google}/v1beta/files/yours`,
+    `https:\\\\${google}\\v1beta\\files\\yours`,
+    `https://x.example\\@${google}/v1beta/files/yours`,
+    ` https://${google}/v1beta/files/yours`,
+    `ht\ntps://${google}/v1beta/files/yours`,
+    'https://generativelanguage.mtls.googleapis.com/v1beta/files/yours',
+    'https://aiplatform.googleapis.com/v1/projects/p/locations/global/files/yours',
+    'https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/ragCorpora/1/ragFiles/2',
+    'https://aiplatform.eu.rep.googleapis.com/v1/projects/p/x',
+    'https://storage.cloud.google.com/bucket/yours.png',
+    'gs://bucket/yours.png',
+    'GS://bucket/yours.png',
+    'files/yours',
+  ]
+  test.each(spellings)('in any spelling: %s', async url => {
+    const before = sent()
+    for (const [name, kind, more] of fileUrlCases(url)) {
+      for (const model of ['well/echo', 'pond/echo']) {
+        const { status } = await post(await harness.key(), pathOf(kind, model), bodyOf(kind, more, model))
+        expect([name, kind, model, status]).toEqual([name, kind, model, 404])
+      }
+    }
+    expect(sent()).toBe(before)
+  })
+
+  test('in an earlier turn, and in a large body', async () => {
+    const before = sent()
+    const key = await harness.key()
+    const url = `https://${google}/v1beta/files/yours`
+    const images = [{ type: 'image_url', image_url: { url } }]
+    const turn = { messages: [{ role: 'assistant', content: 'x', images }, ...user('x').messages] }
+    for (const more of [turn, { ...part(images[0]), pad: 'x'.repeat(70_000) }]) {
+      expect((await post(key, '/v1/chat/completions', bodyOf('chat', more, 'well/echo'))).status).toBe(404)
+    }
+    expect(sent()).toBe(before)
+  })
+
+  const open: readonly string[] = [
+    'https://firebasestorage.googleapis.com/v0/b/app/o/cat.png?alt=media',
+    'https://storage.googleapis.com/bucket/files/cat',
+    'https://www.google.com/images/cat.png',
+    `https://${google}.x.example/v1beta/files/cat`,
+    `https://x.example/files/cat?of=${google}`,
+    'https://cdn.x.example/@someone/cat.png',
+  ]
+  test.each(open)('not a URL that anybody can read: %s', async url => {
+    const body = bodyOf('chat', part({ type: 'image_url', image_url: { url } }))
+    expect((await post(await harness.key(), '/v1/chat/completions', body)).status).toBe(200)
+  })
+
+  test('a URL of a file at the host of the channel is a reference, too', async () => {
+    const before = sent()
+    const { hostname } = new URL(harness.upstream.url)
+    for (const url of [`http://${hostname}/v1/files/file-1`, `http://${hostname}:9/v1/files/file-1/content`]) {
+      const body = bodyOf('chat', part({ type: 'image_url', image_url: { url } }))
+      expect((await post(await harness.key(), '/v1/chat/completions', body)).status).toBe(404)
+    }
+    expect(sent()).toBe(before)
+    const picture = part({ type: 'image_url', image_url: { url: `http://${hostname}:9/pictures/cat.png` } })
+    expect((await post(await harness.key(), '/v1/chat/completions', bodyOf('chat', picture))).status).toBe(200)
+  })
+})
+
 describe('a request without references passes', () => {
   const schema = { type: 'object', properties: { file_id: { type: 'string', default: 'x' } } }
   const harmless: readonly Case[] = [
@@ -499,6 +665,12 @@ describe('a request without references passes', () => {
   test.each(harmless)('%s (%s)', async (_name, kind, more) => {
     const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), bodyOf(kind, more))
     expect([status, text]).toEqual([200, expect.any(String)])
+  })
+
+  test('with a session, where it is a label', async () => {
+    const body = bodyOf('chat', { session_id: 'mine' }, 'moor/echo')
+    expect((await post(await harness.key(), '/v1/chat/completions', body)).status).toBe(200)
+    expect(harness.upstream.requests.at(-1)!.body.toString()).toContain('"session_id":"mine"')
   })
 
   test('with encrypted thoughts, which the upstream checks', async () => {

@@ -87,6 +87,17 @@ describe("the upstream's key does not reach the caller", () => {
     expect(caller.text).not.toContain(upstreamKey)
   })
 
+  test('in parts, of which each field has less than half', async () => {
+    const secret = 'sk-proj-Zq8nT4wLx2VbR7yKc5MjH9dPfG3sA6eU1oN0iWtBq7X'
+    const other = await startHasty({ upstreamKeys: secret })
+    const chars = Math.floor(secret.length * 0.45)
+    const [first, last] = [secret.slice(0, chars), secret.slice(-chars)]
+    other.upstream.plan(fail(400, { error: { message: `It begins with ${first}.`, type: 'x', param: last } }))
+    const caller = await openCall(other, await other.key(), {}).whole()
+    await other.stop()
+    expect(errorOf(caller.body)).toMatchObject({ message: 'It begins with [secret].', param: '[secret]' })
+  })
+
   const encoded: readonly [string, (secret: string) => string][] = [
     ['in upper case', secret => secret.toUpperCase()],
     ['in base64', secret => Buffer.from(secret).toString('base64')],

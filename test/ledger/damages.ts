@@ -39,7 +39,7 @@ export const damages: readonly (readonly [what: string, sql: string, found: read
     `INSERT INTO record SELECT ${calls.open}, key_id, account_id, dialect, provider, model, channel, status, error,
        outcome, rule, usage_source, streamed, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
        reasoning_tokens, 0, 0, held, price_version, lines, attempts, timings, first_ms, duration_ms, end_user, tags,
-       loss, came_hash, went_hash, asked, why
+       loss, came_hash, went_hash, asked, why, conversation
      FROM record WHERE call_id = ${calls.free}`,
     [`call ${alice}`],
   ],

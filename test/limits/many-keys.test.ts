@@ -109,6 +109,69 @@ describe('a member who creates many keys', () => {
     expect(await admittedCalls([...keys, await make()], 2)).toBe(2)
   })
 
+  test('has the fewest calls per minute that an operator has set, whichever key is the newest', async () => {
+    const { make, account: id } = await account({ tier: 'pro', qpm: 3 })
+    const loose = await owner.ask('POST', 'web/keys', { account: id, name: 'loose', qpm: 50 })
+    const keys = await repeat(3, make)
+    expect(await admittedCalls(keys, 3)).toBe(3)
+    expect(await admittedCalls([String(loose.body.key)], 10)).toBe(10)
+  })
+
+  test('has the strictest limit of each kind that an operator has set on any key', async () => {
+    const { key, make, account: id } = await account({ tier: 'pro', qpm: 30 })
+    const strict = await owner.ask('POST', 'web/keys', { account: id, name: 'strict' })
+    const loose = await owner.ask('POST', 'web/keys', { account: id, name: 'loose', qpm: 50 })
+    const limit = async (of: unknown, resource: string, amount: number): Promise<void> => {
+      const row = { resource, ...(resource !== 'concurrency' && { span: 'day' }), amount, key: of }
+      expect((await owner.ask('POST', 'web/limits', row)).status).toBe(201)
+    }
+    await limit(strict.body.id, 'requests', 4)
+    await limit(loose.body.id, 'requests', 40)
+    await limit(strict.body.id, 'concurrency', 20)
+    await limit(loose.body.id, 'concurrency', 7)
+    const keys = await repeat(3, make)
+    const report = await fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${keys[0]!}` } })
+    const { limits } = (await report.json()) as { limits: { others: object[] } }
+    expect(limits).toMatchObject({ requests_per_minute: 30 })
+    expect(limits.others).toContainEqual(expect.objectContaining({ resource: 'requests', limit: 4 }))
+    expect(limits.others).toContainEqual(expect.objectContaining({ resource: 'concurrency', limit: 7 }))
+    // The key with the calls per minute is counted together with them; no rule of another key applies to it.
+    expect(await admittedCalls([key], 5)).toBe(5)
+    expect(await admittedCalls(keys, 3)).toBe(4)
+    expect(await admittedCalls([key], 2)).toBe(2)
+    expect(await admittedCalls(keys, 1)).toBe(0)
+    expect(await admittedCalls([String(loose.body.key)], 9)).toBe(9)
+    expect(await admittedCalls([String(strict.body.key)], 9)).toBe(4)
+  })
+
+  test('gets more when the operator changes the strictest key, even if it was revoked', async () => {
+    const { make, member, account: id } = await account({ tier: 'pro', qpm: 2 })
+    await owner.ask('POST', 'web/keys', { account: id, name: 'loose', qpm: 6 })
+    const { data } = (await owner.ask('GET', `web/keys?account=${id}&sort=created`)).body as { data: { id: string }[] }
+    expect((await member.ask('DELETE', `web/keys/${data[0]!.id}`)).status).toBe(204)
+    const keys = await repeat(2, make)
+    expect(await admittedCalls(keys, 3)).toBe(2)
+    const changed = (body: object): Promise<number> =>
+      owner.ask('PATCH', `web/keys/${data[0]!.id}`, body).then(({ status }) => status)
+    expect([await changed({ qpm: null, name: 'x' }), await changed({ disabled: true })]).toEqual([409, 409])
+    expect((await member.ask('PATCH', `web/keys/${data[0]!.id}`, { qpm: null })).status).toBe(403)
+    expect(await changed({ qpm: null })).toBe(200)
+    expect(await admittedCalls(keys, 5)).toBe(6)
+  })
+
+  test('must use channels with the tags of all keys for which an operator has set some', async () => {
+    const { make, account: id } = await account({ tier: 'pro' })
+    for (const [name, requires] of [
+      ['first', ['eu', 'fast']],
+      ['second', ['us', 'fast']],
+    ] as const) {
+      expect((await owner.ask('POST', 'web/keys', { account: id, name, requires })).status).toBe(201)
+    }
+    const report = await fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${await make()}` } })
+    const { models } = (await report.json()) as { models: { required_tags: string[] } }
+    expect(models.required_tags.toSorted()).toEqual(['eu', 'fast', 'us'])
+  })
+
   test('reaches with none of them a channel without the tags that an operator requires', async () => {
     const { key, make, member, account: id } = await account({ tier: 'pro' })
     const before = await make()

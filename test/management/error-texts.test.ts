@@ -1,8 +1,9 @@
 // Errors name what is wrong with a request: which field, what is allowed, and which name was probably meant.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { weirSays } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
@@ -72,8 +73,16 @@ test('the error for an unknown tier lists the existing ones', async () => {
 })
 
 test('lists for programs have null where there is nothing', async () => {
-  const { data: records } = await harness.weir('records')
   const key = await harness.key({ credit: '1' })
-  const keyDetails = await harness.weir('keys show', { key })
-  expect(JSON.stringify([records, keyDetails])).not.toContain('"-"')
+  const answer = await chat(harness, key, { model: 'demo/echo', messages: hello })
+  await answer.text()
+  await harness.idle()
+  const printed = async (command: string): Promise<string> => await weirSays(harness.folder, `${command} --json`)
+  const records = await printed(`records --key ${key}`)
+  const { data } = JSON.parse(records) as { data: object[] }
+  expect(data).toEqual([expect.objectContaining({ status: 200, endUser: null, error: null, loss: [] })])
+  const keyDetails = await printed(`keys show ${key}`)
+  expect(JSON.parse(keyDetails)).toMatchObject({ expires: null, allows: null })
+  const keys = await printed('keys list')
+  for (const text of [records, keyDetails, keys]) expect(text).not.toMatch(/"-"/)
 })

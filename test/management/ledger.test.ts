@@ -334,3 +334,10 @@ describe('the ledger', () => {
     expect(report).toMatchObject({ books: 'do not agree', findings: [{ check: 'call' }] })
   })
 })
+
+test('an account without a closed day has no daily hashes, and only its members and staff may ask', async () => {
+  const { id } = await account()
+  expect((await ask('GET', `web/accounts/${id}/daily-hashes`)).body).toEqual({ data: [], next: null, limit: 50 })
+  expect((await ask('GET', `web/accounts/${id}/daily-hashes?after=yesterday`)).status).toBe(400)
+  expect((await ask('GET', 'web/accounts/acc_0000000000/daily-hashes')).status).toBe(404)
+})

@@ -311,20 +311,64 @@ describe('an invitation', () => {
     const look = (secret: unknown): Promise<Told> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
     const shown = {
       ...{ kind: 'join', email: 'looked@example.com', site: 'Weir', role: 'member', account: 'Olga Owner' },
-      ...{ accountRole: 'developer', expires, isKnown: false },
+      ...{ accountRole: 'developer', expires },
     }
     expect([(await look(token)).body, (await look(token)).body]).toEqual([shown, shown])
     const accepted = { token, name: 'Looked', password: goodPassword }
     expect((await asAnonymous('POST', 'auth/invitation', accepted)).status).toBe(201)
     const toSite = await owner.ask('POST', 'web/invitations', { email: admin.email, role: 'member' })
-    expect((await look(toSite.body.token)).body).toMatchObject({ account: null, accountRole: null, isKnown: true })
+    expect((await look(toSite.body.token)).body).toMatchObject({ account: null, accountRole: null })
     const reset = await owner.ask('POST', `web/users/${support.id}/password-reset`)
-    expect((await look(reset.body.token)).body).toMatchObject({ kind: 'password', email: support.email, isKnown: true })
+    expect((await look(reset.body.token)).body).toMatchObject({ kind: 'password', email: support.email })
     // Used, revoked and unknown ones have the same answer.
     await owner.ask('DELETE', `web/invitations/${toSite.body.id as string}`)
     const answers = await Promise.all([token, toSite.body.token, 'x'.repeat(43), ''].map(look))
     for (const answer of answers) expect(statusAndCode(answer)).toEqual([400, 'invitation_invalid'])
     expect(new Set(answers.map(({ text }) => text.replace(/req_\w+/g, 'req'))).size).toBe(1)
+  })
+
+  test('does not tell the manager who makes it whether somebody has the address', async () => {
+    const manager = await addPerson(harness, owner.ask)
+    const account = await accountOf(manager)
+    const [taken, free] = [(await addPerson(harness, owner.ask)).email, 'free-address@example.com']
+    /** All that a manager gets to see of an invitation, without what differs by chance. */
+    async function seenOf(email: string): Promise<string> {
+      const invited = await manager.ask('POST', 'web/invitations', { email, account, accountRole: 'developer' })
+      const weak = { token: invited.body.token, name: 'x', password: 'short' }
+      const seen = [
+        invited,
+        await asAnonymous('POST', 'auth/invitation/look', { token: invited.body.token }),
+        await asAnonymous('POST', 'auth/invitation', weak),
+        await manager.ask('POST', 'web/invitations/accept', { token: invited.body.token }),
+        await manager.ask('GET', `web/invitations?email=${email}`),
+        await manager.ask('GET', `web/audit-log?account=${account}&limit=1`),
+      ]
+      expect(seen.slice(0, 2).map(({ status }) => status)).toEqual([201, 200])
+      return seen
+        .map(({ status, text }) => `${status} ${text}`)
+        .join('\n')
+        .replaceAll(email, 'address')
+        .replace(/"\d{4}-\d\d-\d\dT[^"]+"/g, 'time')
+        .replace(/\b(?:inv|req)_\w+/g, 'id')
+        .replace(/"(?:seq|hash|next)":[^,}]+/g, 'entry')
+        .replaceAll(String(invited.body.token), 'token')
+    }
+    expect(await seenOf(taken)).toBe(await seenOf(free))
+  })
+
+  test('cannot be accepted again and again by a manager who looks for addresses that are taken', async () => {
+    const manager = await addPerson(harness, owner.ask)
+    const account = await accountOf(manager)
+    const tokenFor = async (email: string): Promise<unknown> =>
+      (await manager.ask('POST', 'web/invitations', { email, account, accountRole: 'viewer' })).body.token
+    const taken = await tokenFor(support.email)
+    let answer = await accept(taken)
+    for (let tried = 1; answer.status === 409 && tried < 20; tried++) answer = await accept(taken)
+    expect(statusAndCode(answer)).toEqual([429, 'tried_too_often'])
+    // Otherwise a refusal would mean that somebody has the address.
+    expect(statusAndCode(await accept(await tokenFor('nobody-yet@example.com')))).toEqual([429, 'tried_too_often'])
+    const other = await owner.ask('POST', 'web/invitations', { email: 'other-account@example.com' })
+    expect((await accept(other.body.token)).status).toBe(201)
   })
 
   test('that is too old has the answer of an unknown one, and guesses are slowed down', async () => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
      INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,
        r.error, r.outcome, 'house', r.usage_source, r.streamed, at, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, r.attempts, NULL,
-       NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
+       NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
     [MANY, FIRST_ID, model],
   )
   db.close()

@@ -13,6 +13,8 @@ import { member, openDeskApp, owner } from './desk-app.ts'
 let app: DeskApp
 let own: { accountId: number; keyId: number }
 let foreign: { accountId: number; keyId: number }
+/** The conversation of the calls `plain`, `failed` and `old`. */
+const CHAT = '0123456789abcdef'
 const ids: Record<'plain' | 'formula' | 'failed' | 'other' | 'old', number> = {} as never
 
 const [viewer, manager, stranger] = [member(7), member(8), member(9)]
@@ -22,13 +24,20 @@ beforeAll(async () => {
   app = await openDeskApp()
   own = await app.account({ 7: 1, 8: 3 })
   foreign = await app.account({ 9: 3 })
-  ids.plain = await app.call({ ...own, cost: '1500', endUser: 'ann', lines: '[["input",10,"0.15"]]' })
+  ids.plain = await app.call({
+    ...own,
+    conversation: CHAT,
+    cost: '1500',
+    endUser: 'ann',
+    lines: '[["input",10,"0.15"]]',
+  })
   ids.formula = await app.call({ ...own, cost: '2500', endUser: '=1+2', tags: '{"a,b":"=3+4;@x"}', streamed: true })
   const failed: Partial<RecordRow> = {
     status: 502,
     outcome: 'upstream_failed',
     error: 'upstream_unusable',
     routing: '{"candidates":1}',
+    conversation: CHAT,
     dialect: 'gemini',
     requestedModel: 'river',
     loss: 'seed',
@@ -39,7 +48,7 @@ beforeAll(async () => {
   }
   ids.failed = await app.call({ ...own, ...failed, model: 'x', channel: 'p#2' })
   ids.other = await app.call({ ...foreign, cost: '9000' })
-  ids.old = await app.call({ ...own, agoMs: 40 * DAY_MS, endUser: 'ann', cost: '700' })
+  ids.old = await app.call({ ...own, conversation: CHAT, agoMs: 40 * DAY_MS, endUser: 'ann', cost: '700' })
 })
 afterAll(() => app.stop())
 
@@ -113,6 +122,43 @@ describe('a search', () => {
   ] as const
   test.each(invalid)('for %s is refused', async (query, code) => {
     expect((await app.ask(owner, `GET records?${query}`)).code).toBe(code)
+  })
+})
+
+describe('a search for a conversation', () => {
+  const since = (ms: number): string => new Date(Date.now() - ms).toISOString()
+  const key = (): string => `key=${textId('key', own.keyId)}`
+
+  test('finds its turns of a key and a time, for staff and for members', async () => {
+    const turns = `GET records?conversation=${CHAT}`
+    expect(idsOf(await app.ask(owner, `${turns}&${key()}&from=${since(DAY_MS)}`))).toEqual(req('failed', 'plain'))
+    const [from, before] = [since(43 * DAY_MS), since(38 * DAY_MS)]
+    expect(idsOf(await app.ask(owner, `${turns}&${key()}&from=${from}&before=${before}`))).toEqual(req('old'))
+    expect(idsOf(await app.ask(viewer, `${turns}&from=${since(DAY_MS)}`))).toEqual(req('failed', 'plain'))
+    expect(idsOf(await app.ask(stranger, `${turns}&from=${since(DAY_MS)}`))).toEqual([])
+    const others = await app.ask(owner, `GET records?conversation=${'f'.repeat(16)}&${key()}&from=${since(DAY_MS)}`)
+    expect(idsOf(others)).toEqual([])
+  })
+
+  test('is in each record, null where a call has none', async () => {
+    const { data } = (await app.ask(owner, 'GET records?sort=time')).body as { data: { conversation: unknown }[] }
+    expect(data.map(({ conversation }) => conversation)).toEqual([CHAT, CHAT, null, CHAT, null])
+    expect((await app.ask(viewer, `GET records/${req('plain')[0]}`)).body.conversation).toBe(CHAT)
+  })
+
+  test('is refused without a key, without a beginning, and for more than seven days', async () => {
+    const codeOf = async (who: typeof owner | typeof viewer, query: string): Promise<unknown> =>
+      (await app.ask(who, `GET records?conversation=${CHAT}&${query}`)).code
+    expect(await codeOf(owner, `from=${since(DAY_MS)}`)).toBe('field_invalid')
+    expect(await codeOf(owner, key())).toBe('field_invalid')
+    expect(await codeOf(viewer, '')).toBe('field_invalid')
+    expect(await codeOf(viewer, `before=${since(0)}`)).toBe('field_invalid')
+    expect(await codeOf(owner, `${key()}&from=${since(8 * DAY_MS)}`)).toBe('field_invalid')
+    const week = `${key()}&from=${since(8 * DAY_MS)}&before=${since(DAY_MS)}`
+    expect((await app.ask(owner, `GET records?conversation=${CHAT}&${week}`)).status).toBe(200)
+    expect((await app.ask(owner, 'GET records?conversation=Hello')).code).toBe('field_invalid')
+    expect((await app.ask(owner, `GET records?conversation=${CHAT}&settledAfter=now`)).code).toBe('field_invalid')
+    expect((await app.ask(owner, `GET records/export?conversation=${CHAT}`)).code).toBe('field_invalid')
   })
 })
 

@@ -1,16 +1,20 @@
 // Audio and images without a usage report: their tokens are estimated from the request, and charged at the rates of
-// audio and images.
+// audio and images. So leaving before the report is not cheaper than staying.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, gate, head, script } from '../../tools/fake-upstream/script.ts'
+import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
+import { wav } from '../support/sample-media.ts'
 import { says, sendsBytes, sendsEvents } from './upstream.ts'
 
-const [PICTURE, SOUND] = [30_000, 50_000] // nano-dollars per token
+const [TEXT, WRITTEN, HEARD, PICTURE, SOUND] = [1_000, 2_000, 6_000, 30_000, 50_000] // nano-dollars per token
 const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50' }
 const provider = {
   id: 'brook',
@@ -19,12 +23,23 @@ const provider = {
   baseUrlEnv: 'BROOK_URL',
   keyEnv: 'BROOK_KEY',
   speaks: {
+    'openai-chat': '/chat/completions',
     'openai-speech': '/audio/speech',
+    'openai-transcription': '/audio/transcriptions',
     'openai-images': '/images/generations',
     'ark-images': '/ark/images/generations',
   },
   sign: 'bearer',
-  models: [{ id: 'makes', price }],
+  models: [
+    { id: 'makes', price },
+    {
+      id: 'hears',
+      contextTokens: 16_000,
+      outputTokensMax: 1_000,
+      price: { input: '1', output: '2', inputAudio: '6' },
+      traits: { reads: ['text', 'audio'], thinking: 'none', mediaTokens: { audioSecond: 10 } },
+    },
+  ],
 }
 
 let harness: Harness
@@ -87,4 +102,82 @@ test.each(rows)('the output tokens of %s are estimated', async (_what, path, fie
   const row = harness.records().at(-1)!
   expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
   expect(Number(row.cost)).toBe(Math.ceil(body.length / 4) * 1_000 + worth)
+})
+
+const SECONDS = 30
+const HEARD_TOKENS = SECONDS * 10
+const prompt = 'A brook, a river and the sea. '.repeat(10)
+/** Forty bytes, ten tokens. */
+const words = 'river '.repeat(7).slice(0, 40)
+const eventsHead = head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' })
+
+const transcript = (stream: boolean): FormData => {
+  const form = new FormData()
+  form.set('model', 'brook/hears')
+  form.set('prompt', prompt)
+  if (stream) form.set('stream', 'true')
+  form.set('file', new File([wav(SECONDS)], 'a.wav', { type: 'audio/wav' }))
+  return form
+}
+
+const spoken = JSON.stringify({
+  model: 'brook/hears',
+  stream: true,
+  messages: [
+    {
+      role: 'user',
+      content: [{ type: 'input_audio', input_audio: { format: 'wav', data: wav(SECONDS).toString('base64') } }],
+    },
+  ],
+})
+
+/** A call that its caller leaves after the first content, with its record. */
+async function recordOfLeft(path: string, request: Request, event: object): Promise<Record<string, unknown>> {
+  const never = Promise.withResolvers<void>()
+  harness.upstream.plan(script(eventsHead, chunk(`data: ${JSON.stringify(event)}\n\n`), gate(never.promise)))
+  const headers = {
+    'authorization': `Bearer ${await harness.key()}`,
+    'content-type': request.headers.get('content-type')!,
+  }
+  const caller = openRaw(harness.url, post(path, headers, Buffer.from(await request.arrayBuffer())))
+  await caller.until(({ text }) => text.includes('river'), 'the caller has content')
+  caller.leave()
+  await harness.idle()
+  never.resolve()
+  return harness.records().at(-1)!
+}
+
+test('the audio of a transcription that its caller leaves is charged as audio, and the prompt as text', async () => {
+  const request = new Request('http://x', { method: 'POST', body: transcript(true) })
+  const delta = { type: 'transcript.text.delta', delta: words }
+  const row = await recordOfLeft('/v1/audio/transcriptions', request, delta)
+  expect(row).toMatchObject({ outcome: 'client_left', rule: 'left_reading', usage_source: 'estimated' })
+  expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
+test.each([
+  ['without a report', {}],
+  ['with a report of its length alone', { duration: SECONDS }],
+])('the audio of a transcription %s is charged as audio', async (_what, more) => {
+  harness.upstream.plan(says({ text: words, ...more }))
+  const headers = { authorization: `Bearer ${await harness.key()}` }
+  const init = { method: 'POST', headers, body: transcript(false) }
+  expect((await fetch(`${harness.url}/v1/audio/transcriptions`, init)).status).toBe(200)
+  await harness.idle()
+  const row = harness.records().at(-1)!
+  expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
+  expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
+})
+
+test('the audio in a chat that its caller leaves is charged as audio', async () => {
+  const request = new Request('http://x', {
+    method: 'POST',
+    body: spoken,
+    headers: { 'content-type': 'application/json' },
+  })
+  const delta = { id: 'c', choices: [{ index: 0, delta: { role: 'assistant', content: words }, finish_reason: null }] }
+  const row = await recordOfLeft('/v1/chat/completions', request, delta)
+  expect(row).toMatchObject({ outcome: 'client_left', rule: 'left_reading', usage_source: 'estimated' })
+  const text = spoken.length - wav(SECONDS).toString('base64').length
+  expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + Math.ceil(text / 4) * TEXT + 10 * WRITTEN)
 })

@@ -67,6 +67,29 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     expect(await one.isOurs('statistics')).toBe(false)
   })
 
+  test('the process that makes a response learns what others ask of it, and the most of it counts', async () => {
+    const [maker, member] = [await join(), await join()]
+    const [its, jobs] = [new PostgresJobs(pool, () => maker), new PostgresJobs(pool, () => member)]
+    const job = 'response 1/resp_1'
+    await jobs.ask(job, 'cancel') // nobody makes it
+    await its.isOurs(job)
+    await its.ask(job, 'cancel') // one does not ask oneself
+    expect([...(await its.asked())]).toEqual([])
+    for (const [wish, counts] of [
+      ['events', 'events'],
+      ['cancel', 'cancel'],
+      ['events', 'cancel'],
+      ['delete', 'delete'],
+      ['cancel', 'delete'],
+    ] as const) {
+      await jobs.ask(job, wish)
+      expect([...(await its.asked())]).toEqual([[job, counts]])
+    }
+    expect([...(await jobs.asked())]).toEqual([])
+    await fence(maker)
+    expect([await jobs.isOurs(job), [...(await jobs.asked())]]).toEqual([true, []])
+  })
+
   test('the jobs of a fenced process are free at once, and it does not take them back', async () => {
     const [dead, member] = [await join(), await join()]
     const [its, jobs] = [new PostgresJobs(pool, () => dead), new PostgresJobs(pool, () => member)]

@@ -193,7 +193,10 @@ export class LedgerRun {
     if (kind < 86) return { name: 'extend', input: this.#extension() }
     if (kind < 96) return { name: 'checkpoint', input: this.#checkpoint() }
     const callId = this.#random(3) === 0 ? this.#recorded() : this.#fresh()
-    return { name: 'record', input: { record: recordOf(callId, this.#account(), { outcome: 'refused' }) } }
+    return {
+      name: 'record',
+      input: { record: recordOf(callId, this.#account(), { outcome: 'refused', conversation: 'cafe' }) },
+    }
   }
 
   /** A call that has a record, if there is one. */
@@ -228,7 +231,11 @@ export class LedgerRun {
     const idempotency = !isClaimed ? {} : { idempotency: this.#random(2) === 0 ? ('release' as const) : { sealed } }
     const tags = this.#random(4) === 0 ? '{"a":"ü\\u0000"}' : null
     const cost = this.#money(this.#random(10) === 0 ? 3_000 : 400)
-    return { record: recordOf(callId, account, { tags, endUser: 'é 😀' }), cost, ...idempotency }
+    return {
+      record: recordOf(callId, account, { tags, endUser: 'é 😀', conversation: `${callId}` }),
+      cost,
+      ...idempotency,
+    }
   }
 
   #extension(): OperationInput<'extend'> {

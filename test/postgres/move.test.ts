@@ -6,9 +6,11 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
+import { DAY_MS } from '../../src/base/time.ts'
 import { migrate, openReader, openWriter } from '../../src/store/engine/database.ts'
 import { lockFolder } from '../../src/store/engine/lock.ts'
 import { buildOperations } from '../../src/store/engine/operation-runner.ts'
+import { sqliteSnapshots } from '../../src/store/engine/sqlite-steps.ts'
 import type { Steps } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
@@ -26,6 +28,7 @@ import { createBodyTables } from '../../src/store/records/body-tables.ts'
 import { StatisticsFile } from '../../src/store/statistics/statistics-file.ts'
 import type { TestBooks } from '../support/books.ts'
 import { holdOf, openTestBooks, recordOf } from '../support/books.ts'
+import { closeDays } from '../support/day-closer.ts'
 import type { TestPostgres } from '../support/postgres.ts'
 import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/postgres.ts'
 import { randomOperations } from './random-inputs.ts'
@@ -49,6 +52,7 @@ describe.skipIf(!hasPostgres)('a move', () => {
     original = newFolder()
     const books = openTestBooks({ sync: false })
     fill(books)
+    await closeDays({ run: sqliteSnapshots(books.db), nowMs: books.nowMs + 2 * DAY_MS })
     books.db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     cpSync(join(dirname(books.db.filename), 'weir.db'), join(original, 'weir.db'))
     books.close()

@@ -111,7 +111,12 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
     for (let at = 0; at < RECORDS; at++) {
       const failure = at % 5 === 0 ? { outcome: 'refused', error: 'e5', status: 429 } : undefined
       const texts = { model: `m${at % 3}`, channel: `p#${at % 4}`, streamed: at % 2 === 0, ...failure }
-      const record = { ...recordOf(100_000 + at, 11 + (at % 3)), ...texts, endUser: at % 7 === 0 ? 'u7' : null }
+      const record = {
+        ...recordOf(100_000 + at, 11 + (at % 3)),
+        ...texts,
+        endUser: at % 7 === 0 ? 'u7' : null,
+        conversation: at % 2 === 0 ? 'even' : null,
+      }
       books.run.record({ record })
     }
     await copyTable('record')
@@ -252,6 +257,7 @@ describe.skipIf(!hasPostgres)('on both databases', () => {
       { tag: { name: 't', value: '1' } },
       { requestedModel: 'p/m1', lossy: false },
       { lossy: true },
+      { keyId: 1_012, conversation: 'even' },
       { attemptsMin: 1 },
       { firstContentMsMin: 1, durationMsMin: 1 },
     ],

@@ -225,6 +225,11 @@ export function randomOperations(seed: number, nowMs: () => number): () => Rando
       },
       nowMs: nowMs(),
     }),
+    // It follows no row, so that nothing is written: the audit would find that no such transfers exist.
+    closeDay: () => ({
+      ...{ accountId: account(), day: below(5), transfers: 1 + below(3), balance: String(below(100)) },
+      ...{ lastKind: 'gift', lastRef: below(9), hash: hex(32), previous: hex(32) },
+    }),
     removeMember: () => ({ actorId: actorId(), accountId: account(), personId: person() }),
     createServiceToken: () => ({
       ...{

@@ -67,6 +67,7 @@ const revealing: readonly (readonly [RegExp, string])[] = [
   [/^src\/cli\//, 'shows an operator the key that was just created'],
   [/^src\/main\.ts$/, 'passes secrets of the configuration to the parts'],
   [/^src\/store\//, 'opens connections with credentials'],
+  [/^src\/pipeline\/route\/conversation-key\.ts$/, 'derives the secret of conversation ids from the pepper'],
   [/^src\/management\/config-file\/subjects\.ts$/, 'sends the secret that a configuration file refers to'],
 ]
 

@@ -31,7 +31,8 @@ export class FleetMember implements Operator {
   readonly proxy: Proxy
   readonly manage: Operator['manage']
   readonly weir: Operator['weir']
-  readonly #root: string
+  /** The working copy whose gateway is started next. */
+  root: string
   readonly #env: Readonly<Record<string, string>>
   readonly #logs: Promise<string>[] = []
   #child: GatewayChild | undefined
@@ -39,7 +40,7 @@ export class FleetMember implements Operator {
 
   constructor(proxy: Proxy, root: string, env: Readonly<Record<string, string>>) {
     this.proxy = proxy
-    this.#root = root
+    this.root = root
     this.#env = { ...env, WEIR_DATA: this.folder }
     const operator = operatorOf(() => async request => {
       const answer = await sendControlRequest(join(this.folder, 'weir.sock'), request)
@@ -59,7 +60,7 @@ export class FleetMember implements Operator {
   }
 
   async start(): Promise<void> {
-    this.#child = new GatewayChild({ root: this.#root, env: this.#env })
+    this.#child = new GatewayChild({ root: this.root, env: this.#env })
     this.#logs.push(this.#child.logged)
     this.#url = await this.#child.started()
   }

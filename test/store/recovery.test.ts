@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { TestBooks } from '../support/books.ts'
-import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
+import { bookFaults, draft, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 
 let books: TestBooks
 
@@ -68,6 +68,15 @@ describe('recovery', () => {
       cost: 55n,
       input_tokens: 30n,
       output_tokens: 40n,
+    })
+  })
+
+  test('keeps the conversation of a call, which its hold has', () => {
+    hold(7, 11, '400', { draft: { ...draft, conversation: '0123456789abcdef' } })
+    checkpoint(7, '20')
+    books.recover()
+    expect(books.db.query('SELECT conversation FROM record WHERE call_id = 7').get()).toEqual({
+      conversation: '0123456789abcdef',
     })
   })
 

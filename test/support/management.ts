@@ -1,6 +1,15 @@
 // Sends requests to the management interface with a given token.
 
+import { errorRows } from '../../src/base/errors.ts'
+import type { HintData } from '../../src/base/hints.ts'
 import type { Harness } from './gateway.ts'
+
+interface ToldError {
+  readonly code?: string
+  readonly message?: string
+  readonly param?: string
+  readonly hint?: HintData
+}
 
 export interface Told {
   readonly status: number
@@ -8,7 +17,7 @@ export interface Told {
   readonly text: string
   /** The parsed body of a JSON answer; else empty. */
   readonly body: Record<string, unknown>
-  readonly error: { readonly code?: string; readonly message?: string; readonly param?: string }
+  readonly error: ToldError
 }
 
 type RequestArguments = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
@@ -33,8 +42,22 @@ export const askAs =
     const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
     const parsed = (isJson ? JSON.parse(text) : {}) as Record<string, unknown>
     const error = (parsed.error ?? {}) as Told['error']
+    checkHint(error)
     return { status: response.status, headers: response.headers, text, body: parsed, error }
   }
+
+/** The messages of errors that say no more than their code. */
+const bare = new Set(Object.values(errorRows).map(({ message }) => message))
+
+/**
+ * Throws if an error says more than its code and does not say it as data: the console could not show it in Chinese. Texts
+ * of the schema library, and sentences for the command line, are English only.
+ */
+export function checkHint({ message, hint }: ToldError): void {
+  if (message === undefined || bare.has(message)) return
+  const isData = hint !== undefined && hint.code !== 'for_operator' && typeof hint.values.must !== 'string'
+  if (!isData) throw new Error(`an error without a hint as data: ${message} ${JSON.stringify(hint)}`)
+}
 
 /** The beginning of a stream that does not end by itself. */
 async function firstPiece(response: Response): Promise<string> {

@@ -7,8 +7,12 @@ import { join } from 'node:path'
 const VERSIONS = '/usr/lib/postgresql'
 const VERSION_MIN = 15
 
-/** The folder with the programs of the newest installed version. */
+/** The folder with the programs of another version, such as one that is only unpacked. */
+const CHOSEN = process.env.WEIR_TEST_POSTGRES
+
+/** The folder with the programs of the newest installed version, unless another one is chosen. */
 function findPrograms(): string | undefined {
+  if (CHOSEN !== undefined) return existsSync(join(CHOSEN, 'postgres')) ? CHOSEN : undefined
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : []
   const newest = Math.max(...versions.filter(version => version >= VERSION_MIN))
   const folder = join(VERSIONS, String(newest), 'bin')
@@ -30,7 +34,7 @@ export const owner = isRoot ? { uid: idOf('-u'), gid: idOf('-g') } : undefined
 /** Why no server can be started; undefined where one can. */
 export const missing =
   programs === undefined
-    ? `PostgreSQL ${VERSION_MIN} or later is not installed in ${VERSIONS}`
+    ? `PostgreSQL ${VERSION_MIN} or later is not installed in ${CHOSEN ?? VERSIONS}`
     : owner !== undefined && owner.uid === undefined
       ? 'root cannot run PostgreSQL, and there is no user postgres'
       : undefined

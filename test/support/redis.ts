@@ -12,7 +12,11 @@ import { RedisConnection } from '../../src/store/redis/client.ts'
 
 const START_MS_MAX = 30_000
 
-const program = Bun.which('redis-server', { PATH: `${process.env.PATH}:/usr/bin:/usr/local/bin` })
+/** The path of another server, for example of Valkey. It may be built without TLS. */
+const chosen = process.env.WEIR_TEST_REDIS
+const program = chosen ?? Bun.which('redis-server', { PATH: `${process.env.PATH}:/usr/bin:/usr/local/bin` })
+
+export const mayLackTls = chosen !== undefined
 
 export const hasRedis = program !== null
 

@@ -143,8 +143,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/billing/who-pays.ts',
-    find: 'const input = inputTokens(usage) > 0 ? 0 : estimate().input',
-    replace: 'const input = 0 * estimate().input',
+    find: 'if (inputTokens(usage) > 0) return [usage, source]',
+    replace: 'if (inputTokens(usage) >= 0) return [usage, source]',
     tests: ['./src/billing', './test/forwarding/who-pays.test.ts'],
   },
   {
@@ -210,7 +210,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: ['./src/base', './src/limits'],
   },
   {
-    file: 'src/pipeline/20-limit-rate.ts',
+    file: 'src/limits/limited-call.ts',
     find: 'keyId: limitsKeyId,',
     replace: 'keyId: accountId,',
     tests: ['./test/limits'],
@@ -317,7 +317,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/management/web/bearer-check.ts',
-    find: "if (revoked) return 'This service token was revoked.'\n",
+    find: "if (revoked) return hintOf('token_was_revoked')\n",
     replace: '',
     tests: ['./test/management/service-tokens.test.ts'],
   },

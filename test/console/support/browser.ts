@@ -45,9 +45,11 @@ const HEIGHT = 900
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-const inPage = new Bun.Transpiler({ loader: 'ts' }).transformSync(
-  readFileSync(join(import.meta.dir, 'in-page.ts'), 'utf8'),
-)
+/** Each script has names of its own. */
+const inPage = ['in-page.ts', 'in-page-texts.ts']
+  .map(name => new Bun.Transpiler({ loader: 'ts' }).transformSync(readFileSync(join(import.meta.dir, name), 'utf8')))
+  .map(script => `{\n${script}\n}`)
+  .join('\n')
 
 /** The folder for screenshots; undefined: none are made. */
 const shotsFolder = process.env.WEIR_TEST_SHOTS
@@ -63,7 +65,7 @@ export async function openBrowser(): Promise<Browser> {
 /** A profile of the browser. Its pages are waited for as long as a test may last: a busy machine may be slow. */
 export async function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
-  context.setDefaultTimeout(HUNG_MS)
+  context.setDefaultTimeout(READY_MS)
   await context.addInitScript({ content: inPage })
   return context
 }
@@ -194,6 +196,8 @@ class WatchedPage {
       if (!['error', 'warning'].includes(message.type()) || isFailedRequest) return
       this.problems.push(`the console says (${message.type()}): ${message.text()} ${url}`)
     })
+    // A form with changes asks before it is left.
+    page.on('dialog', dialog => void dialog.accept().catch(() => {}))
     page.on('pageerror', error => this.problems.push(`uncaught: ${error.stack ?? error.message}`))
     page.on('request', request => {
       if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin)
@@ -235,7 +239,7 @@ class WatchedPage {
 const waitForReady = (page: Page): Promise<boolean> => page.evaluate<boolean>(`weirTest.ready(${READY_MS})`)
 
 /** No speed limit: a busy machine may be slow. */
-const READY_MS = Number(process.env.WEIR_TEST_READY_MS ?? HUNG_MS)
+export const READY_MS = Number(process.env.WEIR_TEST_READY_MS ?? HUNG_MS)
 
 async function show(page: Page, width: number, theme: Theme): Promise<void> {
   await page.setViewportSize({ width, height: HEIGHT })

@@ -58,3 +58,6 @@ export const openPages: Readonly<Record<string, string>> = {
   '/password': '/password',
   '/pricing': '/pricing',
 }
+
+/** How many requests to the management API opening a page may send. */
+export const REQUESTS_MAX = 4
