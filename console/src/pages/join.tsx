@@ -170,7 +170,7 @@ function BothWays({ found, token }: { readonly found: InvitationPreview; readonl
       </section>
       <section className="flex flex-col items-start gap-3">
         <h2>{t('alreadyHere')}</h2>
-        <Link to="/sign-in" search={{ next: '/' }} className="button">
+        <Link to="/sign-in" search={{ next: '/join' }} className="button">
           {t('signInToAccept')}
         </Link>
       </section>
