@@ -292,7 +292,7 @@ describe('a request head', () => {
 
   test("with %2e%2e in its path leads to the resolved path, and to that path's authentication", async () => {
     const web = await rawRequest(harness.url, ask('GET', '/api/public/%2e%2e/web/me', bearer(key)))
-    expect(expectChatError(web, 401).error.code).toBe('token_invalid')
+    expect(expectChatError(web, 401, ['hint']).error.code).toBe('token_invalid')
     const chat = await rawRequest(harness.url, ask('POST', '/health/%2e%2e/v1/chat/completions', {}, goodBody()))
     expectChatError(chat, 401)
     expectStages(chat, [lines.authFail()])

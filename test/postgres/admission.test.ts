@@ -105,6 +105,7 @@ describe.skipIf(!hasPostgres)('a call that was admitted before a change', () => 
       },
       authenticate,
       limitRate: buildLimitRate(clock),
+      conversationId: () => undefined,
       refuseUnread: buildRefuseUnread(clock),
       targets: { namesOf: (asked: string) => ({ model: asked, names: plainNames(asked) }) },
       route: (permit: object, { call }: { call: Parameters<typeof sizeOf>[0] }) => {
