@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
+import { Hint } from '../../src/base/hints.ts'
 import { Stop } from '../../src/base/stop.ts'
 import { openHttpClient } from '../../src/http/client/http-client.ts'
 import { openMediaFetch } from '../../src/http/client/media-fetch.ts'
@@ -177,7 +178,7 @@ describe('a webhook is not sent to', () => {
     for (const scheme of ['https', 'http']) {
       const url = `${scheme}://${host}:${peer.port}/`
       await isRefused(url)
-      expect([url, typeof checkUrl(url)]).toEqual([url, 'string'])
+      expect([url, checkUrl(url) instanceof Hint]).toEqual([url, true])
     }
   })
   test.each(urls)('%s', async url => await isRefused(url))
