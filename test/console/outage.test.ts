@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import type { ConsoleBuild } from '../../scripts/build-console.ts'
 import { untilReady, Visitor } from './support/browser.ts'
 import type { Line } from './support/line.ts'
@@ -80,13 +80,21 @@ const comeBack = (page: Page): Promise<void> =>
   page.evaluate<void>(`(() => {
     const now = Date.now
     Date.now = () => now() + 60_000
-    document.dispatchEvent(new Event('visibilitychange'))
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
   })()`)
 
 /** A page that has nothing to read notices by a search. */
-async function search(page: Page): Promise<void> {
+async function search(page: Page, text: string): Promise<void> {
   await page.keyboard.press('ControlOrMeta+k')
-  await page.locator('dialog[open] input').fill('river')
+  const ended = new Promise<void>(resolve => {
+    const note = (request: Request): void => {
+      if (new URL(request.url()).pathname === '/api/web/search') resolve()
+    }
+    page.on('requestfinished', note)
+    page.on('requestfailed', note)
+  })
+  await page.locator('dialog[open] input').fill(text)
+  await ended
   await page.keyboard.press('Escape')
   await page.locator('dialog[open]').waitFor({ state: 'detached' })
 }
@@ -118,11 +126,11 @@ async function survive(path: string, viewer: (typeof viewers)[number], { cut, me
     const hasField = (await field.count()) > 0
     const banner = page.getByText(AWAY[viewer.language]).first()
     // The box of the search is loaded when it is first opened, or a moment after the page.
-    await search(page)
+    await search(page, 'river')
     asked.clear()
     await cut(path)
     await comeBack(page)
-    await search(page)
+    await search(page, 'stream')
     await banner.waitFor()
     if (hasField) await field.fill(WRITTEN)
     expectSame('while it was away', before, await read(page))
@@ -160,7 +168,7 @@ test.each(rounds.map(round => [round.join(' '), round] as const))('%s', async (_
 })
 
 test('a part that cannot be loaded leaves the page and what is written there', async () => {
-  await visitor.visit('/settings', {
+  const { problems } = await visitor.look('/settings', {
     axe: false,
     failing: [/^net::ERR_FAILED/],
     async act(page) {
@@ -175,4 +183,6 @@ test('a part that cannot be loaded leaves the page and what is written there', a
       await page.unrouteAll({ behavior: 'wait' })
     },
   })
+  // React writes what it has caught.
+  expect(problems.filter(problem => !problem.includes('dynamically imported module'))).toEqual([])
 })

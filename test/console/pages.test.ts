@@ -53,6 +53,7 @@ test.each(Object.entries(openPages))('%s, for people who are not signed in', asy
 // An account that may use few models has the longest lists of those that it may not use.
 test('no page sends more requests for an account that staff have chosen', async () => {
   const { account } = site.ids
+  await site.harness.manage('POST', '/api/web/channels', { provider: 'openrouter', credentials: ['sk-or-0123456789'] })
   await site.harness.manage('PATCH', `/api/web/accounts/${account}`, { allows: ['openai/gpt-4o', 'demo/*'] })
   const many: string[] = []
   for (const path of Object.keys(pageAddresses)) {

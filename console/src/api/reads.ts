@@ -2,10 +2,10 @@
 
 import type { UseInfiniteQueryResult, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
 import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { useMemo, useRef } from 'react'
 import type { AnswerOf, OperationName, Request } from './client.ts'
 import { call } from './client.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, isApiError } from './errors.ts'
 import { onForget, onReturn } from './session.ts'
 
 /** Only faults that may pass are tried again; a busy gateway says when. */
@@ -40,7 +40,10 @@ interface ReadOptions {
   readonly enabled?: boolean
   /** Reads again after this time while the page is visible. */
   readonly everyMs?: number
-  /** Shows the previous answer while another one is read, for example when a filter changes. */
+  /**
+   * Shows the previous answer while another one is read, for example when a filter changes, and while the gateway is away: a
+   * range up to now is another one each minute.
+   */
   readonly keepsPrevious?: boolean
 }
 
@@ -49,13 +52,17 @@ export function useRead<N extends GetName>(
   request?: Request<N>,
   { enabled = true, everyMs, keepsPrevious = false }: ReadOptions = {},
 ): UseQueryResult<AnswerOf<N>, ApiError> {
-  return useQuery<AnswerOf<N>, ApiError>({
+  const query = useQuery<AnswerOf<N>, ApiError>({
     queryKey: [name, request ?? {}],
     queryFn: ({ signal }) => call(name, ...([{ ...request, signal }] as never)),
     enabled,
     ...(everyMs !== undefined && { refetchInterval: everyMs }),
     ...(keepsPrevious && { placeholderData: keepPreviousData as never }),
   })
+  const last = useRef<AnswerOf<N>>(undefined)
+  if (query.data !== undefined) last.current = query.data
+  const isKept = keepsPrevious && query.data === undefined && isApiError(query.error, 'offline')
+  return isKept && last.current !== undefined ? ({ ...query, data: last.current } as typeof query) : query
 }
 
 export interface List<Row> {

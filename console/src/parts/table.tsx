@@ -4,7 +4,7 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Fragment, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { Fragment, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import type { List } from '../api/reads.ts'
 import { usePreferences } from '../preferences.ts'
 import { tableWords } from '../words/en/table.ts'
@@ -80,7 +80,8 @@ export function DataTable<Row>(props: TableProps<Row>) {
   const isNarrow = useIsNarrow()
   const { query } = list
   if (query.isPending) return <Loading />
-  if (query.error !== null && list.rows.length === 0)
+  // A list that was read stays, also an empty one, while it cannot be read again.
+  if (query.error !== null && query.data === undefined)
     return <Failure error={query.error} retry={() => void query.refetch()} />
   if (list.rows.length === 0 && !list.hasMore) {
     const isFiltered = filters.some(name => search[name] !== undefined)
@@ -295,7 +296,7 @@ function ColumnMenu<Row>({ columns, hidden, toggle }: ColumnMenuProps<Row>) {
   )
 }
 
-/** The height of most rows of a phone, until they were measured. */
+/** The height of most rows of a phone. With others, only the bar at the side of the page is less exact. */
 const PHONE_ROW_PX = 53
 
 function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }: TableProps<Row>) {
@@ -303,20 +304,12 @@ function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }
   const side = columns.filter(column => column.phone === 'side')
   const notes = columns.filter(column => column.phone === 'note')
   const body = useRef<HTMLUListElement>(null)
-  const [rowPx, setRowPx] = useState(PHONE_ROW_PX)
   const { rows } = list
-  const { from, to } = useRowWindow(body, rows.length, rowPx)
+  const { from, to } = useRowWindow(body, rows.length, PHONE_ROW_PX)
   const isPart = to - from < rows.length
-  // Once for a list: a height that changes with the rows in sight would move them.
-  useLayoutEffect(() => {
-    const shown = isPart ? body.current?.querySelectorAll('[data-row]') : undefined
-    if (shown === undefined || shown.length === 0) return
-    const height = shown[shown.length - 1]!.getBoundingClientRect().bottom - shown[0]!.getBoundingClientRect().top
-    setRowPx(height / shown.length)
-  }, [isPart])
   return (
     <ul ref={body} aria-label={label} className="border-line border-t">
-      {from > 0 && <li aria-hidden="true" style={{ height: from * rowPx }} />}
+      {from > 0 && <li aria-hidden="true" style={{ height: from * PHONE_ROW_PX }} />}
       {rows.slice(from, to).map((row, index) => {
         const id = rowKey(row)
         const link = open?.(row)
@@ -366,7 +359,7 @@ function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }
           </li>
         )
       })}
-      {to < rows.length && <li aria-hidden="true" style={{ height: (rows.length - to) * rowPx }} />}
+      {to < rows.length && <li aria-hidden="true" style={{ height: (rows.length - to) * PHONE_ROW_PX }} />}
     </ul>
   )
 }

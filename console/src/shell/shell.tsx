@@ -22,21 +22,19 @@ import { Logo, openSupport } from './site.tsx'
 import { useMaySee, usePages } from './use-pages.ts'
 
 // Not needed for the first look at a page.
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
-const PreferencesDialog = lazy(async () => ({ default: (await import('./preferences-dialog.tsx')).PreferencesDialog }))
-const ShortcutsHelp = lazy(async () => ({ default: (await import('./shortcuts-help.tsx')).ShortcutsHelp }))
-const SignInForm = lazy(async () => ({ default: (await import('../pages/sign-in.tsx')).SignInForm }))
+const loadPalette = async () => ({ default: (await import('./palette.tsx')).Palette })
+const loadPreferences = async () => ({ default: (await import('./preferences-dialog.tsx')).PreferencesDialog })
+const loadHelp = async () => ({ default: (await import('./shortcuts-help.tsx')).ShortcutsHelp })
+const loadSignIn = async () => ({ default: (await import('../pages/sign-in.tsx')).SignInForm })
+const Palette = lazy(loadPalette)
+const PreferencesDialog = lazy(loadPreferences)
+const ShortcutsHelp = lazy(loadHelp)
+const SignInForm = lazy(loadSignIn)
 
 const LATER_MS = 2_000
 
-/** Loads these parts a moment after the page, so that they can be opened while the gateway is away. */
-const loadParts = (): void =>
-  void Promise.allSettled([
-    import('./palette.tsx'),
-    import('./preferences-dialog.tsx'),
-    import('./shortcuts-help.tsx'),
-    import('../pages/sign-in.tsx'),
-  ])
+/** A moment after the page, so that these parts can be opened while the gateway is away. */
+const loadParts = (): void => void Promise.allSettled([loadPalette(), loadPreferences(), loadHelp(), loadSignIn()])
 
 export function Shell() {
   const t = useWords(shellWords)
@@ -58,10 +56,7 @@ export function Shell() {
     setMenuPath(pathname)
     setMenuOpen(false)
   }
-  useEffect(() => {
-    const timer = setTimeout(loadParts, LATER_MS)
-    return () => clearTimeout(timer)
-  }, [])
+  useEffect(() => void setTimeout(loadParts, LATER_MS), [])
   useShortcuts({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) })
   return (
     <div className="flex min-h-dvh flex-col md:grid md:grid-cols-[208px_minmax(0,1fr)]" translate="no">
@@ -97,14 +92,9 @@ export function Shell() {
       <BottomBar openMenu={() => setMenuOpen(!isMenuOpen)} isMenuOpen={isMenuOpen} />
       {/* A part that cannot be loaded must not take the page with it, and what is written there. */}
       <CatchBoundary
-        getResetKey={() => [isPaletteOpen, isHelpOpen, isPreferencesOpen, state].join()}
+        getResetKey={() => state}
         errorComponent={() => null}
-        onCatch={error => {
-          noteFault(offline(String(error)))
-          setPaletteOpen(false)
-          setHelpOpen(false)
-          setPreferencesOpen(false)
-        }}
+        onCatch={error => noteFault(offline(String(error)))}
       >
         <Suspense>
           {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}

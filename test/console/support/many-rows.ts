@@ -11,6 +11,8 @@ const HOUR_MS = 3_600_000
 const MIB = 1024 * 1024
 
 export class ManyRows {
+  /** When the first call began. A millisecond has up to 8,192 calls. */
+  readonly firstMs = Date.now() - HOUR_MS
   readonly #path: string
   readonly #copied: number
   #next: number
@@ -19,7 +21,7 @@ export class ManyRows {
   constructor({ harness, ids }: SeededSite) {
     this.#path = join(harness.folder, 'weir.db')
     this.#copied = parseTextId('req', ids.calls.refused)!
-    this.#next = idAtMs(Date.now() - HOUR_MS)
+    this.#next = idAtMs(this.firstMs)
   }
 
   /** Writes so many records, each newer than the one before. Returns the id of the last. */
