@@ -97,6 +97,25 @@ test.each([1280, 390])('rows that arrive do not move those that are read, %p pix
 const later = (page: Page): Promise<void> =>
   page.evaluate<void>('{ const now = Date.now; Date.now = () => now() + 60_000 }')
 
+test('a list does not begin anew with each minute, while somebody scrolls in it', async () => {
+  const asked: URLSearchParams[] = []
+  await visitor.visit('/records', {
+    axe: false,
+    async act(page) {
+      page.on('request', request => {
+        const { pathname, searchParams } = new URL(request.url())
+        if (pathname === '/api/web/records') asked.push(searchParams)
+      })
+      await later(page)
+      while (asked.length < 5) {
+        await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+        await page.evaluate('weirTexts.settled()')
+      }
+    },
+  })
+  expect(asked.filter(one => !one.has('after'))).toEqual([])
+})
+
 /** The calls of three milliseconds. */
 const SOME = 3 * 8_192
 const timeText = (ms: number): string => new Date(ms).toISOString()
