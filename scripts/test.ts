@@ -1,4 +1,5 @@
-// npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if anything failed.
+// npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if
+// anything failed.
 //
 // Two processes at once, each with one folder of tests after the other, and the checks beside them. One process begins with
 // the folders whose tests mostly wait for processes that they start and kill; the other begins at the opposite end of the list.

@@ -13,7 +13,10 @@ import { AttemptCounter, countAttempt } from './attempt-limits.ts'
 
 const TEN_MINUTES_MS = 600_000
 
-/** For one address; for all known names from one address; for one name from one address; for one name from all addresses that it was not used from before. */
+/**
+ * For one address; for all known names from one address; for one name from one address; for one name from all addresses
+ * that it was not used from before.
+ */
 export const ADDRESS_RATE = rateOf(50, TEN_MINUTES_MS)
 const KNOWN_RATE = rateOf(200, TEN_MINUTES_MS)
 const PAIR_RATE = rateOf(10, TEN_MINUTES_MS)

@@ -40,8 +40,9 @@ test('the browser agrees with the hashes of closed days, until a line of such a 
   const account = parseTextId('acc', site.ids.account)!
   const db = openWriter(join(site.harness.folder, 'weir.db'))
   // The ledger has a clock of its own: all transfers of the site were made today. Two of the account are made older.
-  const mine = `SELECT seq FROM transfer WHERE ${account} IN (debit, credit) ORDER BY seq LIMIT 3`
-  spoil(db, `UPDATE transfer SET made_ms = made_ms - ${3 * DAY_MS} WHERE seq IN (${mine})`)
+  const first = (count: number) =>
+    `SELECT seq FROM transfer WHERE ${account} IN (debit, credit) ORDER BY seq LIMIT ${count}`
+  spoil(db, `UPDATE transfer SET made_ms = made_ms - ${3 * DAY_MS} WHERE seq IN (${first(3)})`)
   await closeDays({ run: sqliteSnapshots(db), nowMs: Date.now() })
   db.close()
 
@@ -57,7 +58,7 @@ test('the browser agrees with the hashes of closed days, until a line of such a 
     act: async page => await page.getByText('个已结束日期的各行').waitFor(),
   })
 
-  withDatabase(open => spoil(open, `UPDATE transfer SET amount = amount + 1 WHERE seq = (${mine.replace('3', '1')})`))
+  withDatabase(open => spoil(open, `UPDATE transfer SET amount = amount + 1 WHERE seq = (${first(1)})`))
   await visitor.visit('/funds?tab=statement', {
     as: 'manager',
     axe: false,

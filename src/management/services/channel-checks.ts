@@ -47,7 +47,7 @@ const GATEWAY_HEADERS = new Set([
   'http2-settings',
   'proxy-connection',
 ])
-/** Headers that look like credentials. Credentials are stored encrypted; headers are shown to everybody who may see the channel. */
+/** Headers that look like credentials. Credentials are stored encrypted; headers are shown to all who may see the channel. */
 const SECRET = /auth|cookie|secret|token|password|signature|credential|(^|-)key($|-)|apikey|^x-amz-|^x-goog-api/i
 
 /** Whether the name of a header or of a field says that its value is a credential. */

@@ -105,7 +105,10 @@ export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   }
 }
 
-/** Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up and the start of a page are allowed. */
+/**
+ * Service tokens do not sign in, and are refused without a check. Until there is an owner, only the set-up and the start
+ * of a page are allowed.
+ */
 function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
   if (bearsServiceToken(ask.header('authorization'))) refuseServiceToken('nobody')
   if (!isSetUp && !BEFORE_SETUP.includes(ask.path)) throw new Refusal('setup_needed', ask.path)

@@ -1,5 +1,6 @@
-// Deletes expired data, and writes the daily hashes of the ledger. What expires: answers of idempotent calls, bodies, rows of the vault, sessions, service tokens that have ended,
-// and records that an operator has ordered to delete. A sweep runs every ten minutes and deletes a few rows at a time, so that no call waits for it.
+// Deletes expired data, and writes the daily hashes of the ledger. What expires: answers of idempotent calls, bodies, rows
+// of the vault, sessions, service tokens that have ended, and records that an operator has ordered to delete. A sweep runs
+// every ten minutes and deletes a few rows at a time, so that no call waits for it.
 
 import { expiredBefore } from '../ledger/idempotency-rows.ts'
 import type { RecordDeleter } from '../records/record-deleter.ts'
