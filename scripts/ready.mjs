@@ -64,30 +64,39 @@ const PROGRAMS = '/usr/lib/postgresql'
 const hasPostgres = () =>
   existsSync(PROGRAMS) && readdirSync(PROGRAMS).some(version => existsSync(join(PROGRAMS, version, 'bin', 'postgres')))
 
+/** The first is the browser without its windows, a third quicker in tests; not every release of Debian has it. */
+const BROWSERS = ['chromium-headless-shell', 'chromium']
+const hasBrowser = () => BROWSERS.some(name => existsSync(`/usr/bin/${name}`))
+
 // Without these servers, the tests that need one are skipped and say so; a benchmark without nginx has no result. Without
-// the browser, the tests of the console fail.
+// the browser, the tests of the console fail. Of several packages one is enough.
 const debian = {
-  '--bench': [{ name: 'nginx', isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true }],
+  '--bench': [{ packages: ['nginx'], isThere: () => existsSync('/usr/sbin/nginx'), isNeeded: true }],
   '--test': [
-    { name: 'postgresql', isThere: hasPostgres, isNeeded: false },
-    { name: 'redis-server', isThere: () => existsSync('/usr/bin/redis-server'), isNeeded: false },
-    { name: 'chromium', isThere: () => existsSync('/usr/bin/chromium'), isNeeded: false },
-    { name: 'fonts-wqy-microhei', isThere: () => existsSync('/usr/share/fonts/truetype/wqy'), isNeeded: false },
+    { packages: ['postgresql'], isThere: hasPostgres, isNeeded: false },
+    { packages: ['redis-server'], isThere: () => existsSync('/usr/bin/redis-server'), isNeeded: false },
+    { packages: BROWSERS, isThere: hasBrowser, isNeeded: false },
+    { packages: ['fonts-wqy-microhei'], isThere: () => existsSync('/usr/share/fonts/truetype/wqy'), isNeeded: false },
   ],
 }[wanted]
 const missing = (debian ?? []).filter(({ isThere }) => !isThere())
 if (missing.length > 0 && process.getuid?.() === 0) {
-  const names = missing.map(({ name }) => name)
+  const names = missing.map(({ packages }) => packages[0])
   console.error(`weir: installing ${names.join(', ')} …`)
   // The packages must not start servers of their own.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   const options = { env, stdio: ['ignore', 2, 2] }
   spawnSync('apt-get', ['update', '-qq'], options)
   // One after the other: a package that cannot be installed must not hinder the others.
-  for (const name of names) spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', name], options)
+  for (const { packages, isThere } of missing) {
+    for (const name of packages) {
+      if (!isThere()) spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', name], options)
+    }
+  }
 }
-for (const { name, isThere, isNeeded } of missing) {
+for (const { packages, isThere, isNeeded } of missing) {
   if (isThere()) continue
+  const [name] = packages
   console.error(`weir: ${name} is not installed. To install it: sudo apt-get install ${name}`)
   if (isNeeded) process.exit(1)
 }

@@ -40,7 +40,8 @@ export interface Visited {
   readonly requests: readonly string[]
 }
 
-const CHROMIUM = process.env.WEIR_TEST_CHROMIUM ?? '/usr/bin/chromium'
+const installed = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
+const CHROMIUM = process.env.WEIR_TEST_CHROMIUM ?? installed.find(path => existsSync(path)) ?? installed[0]!
 const HEIGHT = 900
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -56,7 +57,9 @@ const shotsFolder = process.env.WEIR_TEST_SHOTS
 
 export async function openBrowser(): Promise<Browser> {
   if (!existsSync(CHROMIUM)) {
-    throw new Error(`${CHROMIUM} is not installed. To install it: sudo apt-get install chromium fonts-wqy-microhei`)
+    throw new Error(
+      `${CHROMIUM} is not installed. To install it: sudo apt-get install chromium-headless-shell fonts-wqy-microhei`,
+    )
   }
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--font-render-hinting=none']
   return await chromium.launch({ executablePath: CHROMIUM, args, timeout: HUNG_MS })
