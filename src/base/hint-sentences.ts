@@ -533,6 +533,37 @@ const doctor = {
   do_refused_calls: 'docs/reference/errors.md explains each error. weir records --outcome refused',
 } as const
 
+/** Findings of a ledger audit. They stand beside the name of the check, and end without a full stop. */
+const audit = {
+  found_sum: 'all balances add up to {sum}, not to 0',
+  found_no_accounts: '{count} accounts have transfers and are not there',
+  found_balance: 'the balance of {account} is {balance}, its transfers come to {moved}',
+  found_held: '{account} has {held} held, its open holds are {open}',
+  found_overdrawn: '{account} is overdrawn',
+  found_budget_held: 'a budget of {account} (by the {span}) holds {held}, open holds are {open}',
+  found_budget_over: 'a budget of {account} (by the {span}) is beyond its ceiling',
+  found_call_open: '{call} is over and its hold is still open',
+  found_call_unrecorded: '{call} was charged {amount} without a record',
+  found_call_lost: '{call} has no record',
+  found_call_twice: '{call} was charged twice: before the ledger, and in it',
+  found_call_cost: '{call} cost {cost} by its record, and {charged} was charged',
+  found_call_shortfall: '{call} has another shortfall than was booked',
+  found_call_account: '{call} was charged to another account',
+  found_refund_amount: '{call} was refunded more than its charge',
+  found_refund_account: '{call} was refunded to another account',
+  found_code_open: 'code {code} was not redeemed, and its transfer says otherwise',
+  found_code: 'code {code} was redeemed, and its transfer says otherwise',
+  found_day: 'the transfers of {day} are not those that were hashed at the end of the day',
+  found_day_before: 'the transfers before those of {day} are not those that were hashed at the end of the day',
+  found_parties: 'transfer {transfer} ({kind}) goes from account {debit} to account {credit}',
+  found_transfers_missing: '{count} transfers are missing',
+  found_transfers_more: '{count} transfers more than were made',
+  found_object_missing: '{object} is missing',
+  found_object_differs: '{object} differs from the one that Weir creates',
+  found_object_foreign: '{object} was not created by Weir',
+  found_backup_rows: 'the backup has {found} {table}, but had {noted} when it was made',
+} as const
+
 export const sentences = {
   ...requests,
   ...rules,
@@ -545,4 +576,5 @@ export const sentences = {
   ...prices,
   ...calls,
   ...doctor,
+  ...audit,
 } as const

@@ -1,6 +1,7 @@
 // Tests what the auditor does with a finding: it acts once, for the right account, and again after a failure.
 
 import { expect, test } from 'bun:test'
+import { hintOf } from '../base/hints.ts'
 import { buildLog } from '../base/log.ts'
 import type { AuditFinding, AuditReport } from '../store/ledger-audit/findings.ts'
 import { createFinding } from '../store/ledger-audit/findings.ts'
@@ -30,7 +31,7 @@ function setUp(freeze?: (id: number) => Promise<void>) {
 }
 
 const findingFor = (owner: bigint | undefined, key: string): AuditFinding =>
-  createFinding({ check: 'balance', owner, key, text: 'off' })
+  createFinding({ check: 'balance', owner, key, hint: hintOf('found_overdrawn', { account: 'acc_x' }) })
 
 test('a finding is acted on once, and another finding of the same account again', async () => {
   const { auditor, lines, frozen } = setUp()

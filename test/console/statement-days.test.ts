@@ -67,4 +67,15 @@ test('the browser agrees with the hashes of closed days, until a line of such a 
       expect(await page.getByText(AGREES).count()).toBe(0)
     },
   })
+
+  // The audit finds the same, and says so in the language of the viewer.
+  await site.harness.weir('audit')
+  for (const path of ['/ledger', '/system']) {
+    await visitor.visit(path, {
+      language: 'zh',
+      axe: false,
+      widths: [1280, 390],
+      act: async page => await page.getByText('的转账与当日结束时计算哈希的转账不同').first().waitFor(),
+    })
+  }
 })

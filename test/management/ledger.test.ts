@@ -331,7 +331,10 @@ describe('the ledger', () => {
     await harness.weir('audit')
     const report = (await ask('GET', 'web/ledger/check')).body
     // A test above deleted one record.
-    expect(report).toMatchObject({ books: 'do not agree', findings: [{ check: 'call' }] })
+    expect(report).toMatchObject({
+      books: 'do not agree',
+      findings: [{ check: 'call', findingHint: { code: 'found_call_unrecorded', values: { amount: '$0.0000015' } } }],
+    })
   })
 })
 

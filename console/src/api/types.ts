@@ -860,6 +860,33 @@ export type Hint = {
     | 'do_bodies_dropped'
     | 'refused_calls'
     | 'do_refused_calls'
+    | 'found_sum'
+    | 'found_no_accounts'
+    | 'found_balance'
+    | 'found_held'
+    | 'found_overdrawn'
+    | 'found_budget_held'
+    | 'found_budget_over'
+    | 'found_call_open'
+    | 'found_call_unrecorded'
+    | 'found_call_lost'
+    | 'found_call_twice'
+    | 'found_call_cost'
+    | 'found_call_shortfall'
+    | 'found_call_account'
+    | 'found_refund_amount'
+    | 'found_refund_account'
+    | 'found_code_open'
+    | 'found_code'
+    | 'found_day'
+    | 'found_day_before'
+    | 'found_parties'
+    | 'found_transfers_missing'
+    | 'found_transfers_more'
+    | 'found_object_missing'
+    | 'found_object_differs'
+    | 'found_object_foreign'
+    | 'found_backup_rows'
     | 'one_of'
     | 'type'
     | 'at_least'
@@ -2955,6 +2982,7 @@ export interface Operations {
         readonly check: string
         readonly account: string | null
         readonly finding: string
+        readonly findingHint: Hint
       }[]
     }
   }

@@ -3,11 +3,12 @@
 import { useRead } from '../api/reads.ts'
 import type { TrialBalance } from '../api/types.ts'
 import { exactMoney, nanosOf, sumMoney, usdOf, wholeNumber } from '../parts/format.ts'
+import { LedgerFindings } from '../parts/ledger-findings.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { useSearchState } from '../parts/search.ts'
 import { Statement } from '../parts/statement.tsx'
 import { Notice, Query } from '../parts/states.tsx'
-import { Id, Money, State, Time } from '../parts/values.tsx'
+import { Money, State, Time } from '../parts/values.tsx'
 import { ledgerWords } from '../words/en/ledger.ts'
 import { useWords } from '../words/words.ts'
 
@@ -31,11 +32,7 @@ export function LedgerPage() {
                   <span className="text-muted">{t.rich('audited', { time: <Time at={audited} isAge /> })}</span>
                 )}
               </p>
-              {findings.map(({ check: name, account, finding }) => (
-                <Notice key={`${name} ${account} ${finding}`} tone="bad">
-                  <span className="font-mono text-xs">{name}</span> {finding} {account !== null && <Id id={account} />}
-                </Notice>
-              ))}
+              {findings.length > 0 && <LedgerFindings of={findings} />}
             </div>
           )}
         </Query>
@@ -46,7 +43,10 @@ export function LedgerPage() {
         </Query>
       </Section>
       {own !== undefined && (
-        <Section title={t('statementOf', { name: own.name })} note={own.about}>
+        <Section
+          title={t('statementOf', { name: t.find(`own_${own.name}`) ?? own.name })}
+          note={t.find(`about_${own.name}`) ?? own.about}
+        >
           <Statement key={own.account} account={own.account} />
         </Section>
       )}

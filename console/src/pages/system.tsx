@@ -9,11 +9,12 @@ import type { Gateway } from '../api/types.ts'
 import { Code } from '../parts/copy.tsx'
 import { ago, bytes, duration, wholeNumber } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
+import { LedgerFindings } from '../parts/ledger-findings.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { Query } from '../parts/states.tsx'
 import { useHints } from '../parts/use-hints.ts'
 import type { Tone } from '../parts/values.tsx'
-import { Facts, Figures, Id, None, State, Time } from '../parts/values.tsx'
+import { Facts, Figures, None, State, Time } from '../parts/values.tsx'
 import { systemWords } from '../words/en/system.ts'
 import { useWords } from '../words/words.ts'
 
@@ -245,15 +246,5 @@ function Processes({ of }: { readonly of: Gateway['processes'] }) {
 function Findings({ of: { findings } }: { readonly of: LedgerCheck }) {
   const t = useWords(systemWords)
   if (findings.length === 0) return <p>{t('findingsAll')}</p>
-  return (
-    <ul className="border-line border-t">
-      {findings.map(({ check, account, finding }) => (
-        <li key={`${check} ${account} ${finding}`} className="flex flex-wrap gap-x-4 border-line border-b py-1.5">
-          <span className="font-mono text-xs leading-5">{check}</span>
-          {account !== null && <Id id={account} />}
-          <span className="min-w-0 flex-1 basis-64 break-words text-bad">{finding}</span>
-        </li>
-      ))}
-    </ul>
-  )
+  return <LedgerFindings of={findings} />
 }

@@ -7,6 +7,7 @@ import { timeOrNull } from '../../base/time.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, time } from './endpoint.ts'
+import { Hint } from './hint-schema.ts'
 import { money } from './money-input.ts'
 
 const OperatorAccount = z.object({ account: z.string(), name: z.string(), about: z.string(), balance: money })
@@ -21,7 +22,12 @@ const TrialBalance = z
   })
   .meta({ id: 'TrialBalance' })
 
-const Finding = z.object({ check: z.string(), account: z.string().nullable(), finding: z.string() })
+const Finding = z.object({
+  check: z.string(),
+  account: z.string().nullable(),
+  finding: z.string(),
+  findingHint: Hint,
+})
 
 /** A negative balance is money that the account gave. */
 const descriptions: Readonly<Record<string, string>> = {
@@ -80,10 +86,11 @@ export function ledgerEndpoints({ queryWorker, auditor }: ManagementParts): read
         findings: z.array(Finding),
       }),
       async run() {
-        const findings = auditor.findings.map(({ check, accountId, text }) => ({
+        const findings = auditor.findings.map(({ check, accountId, text, hint }) => ({
           check,
           account: accountId === null ? null : textId('acc', accountId),
           finding: text,
+          findingHint: hint,
         }))
         return { body: { books: booksOf(auditor), audited: timeOrNull(auditor.state.auditedMs), findings } }
       },

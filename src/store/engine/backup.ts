@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { forOperator, hintOf } from '../../base/hints.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { Thread } from '../../base/threads/thread.ts'
@@ -196,7 +197,7 @@ function missingSecretFindings(folder: string, secrets: GatewaySecrets): readonl
   const paths = { database: join(folder, DATABASE), bodies: join(folder, 'bodies.db') }
   const needed = findMissingSecrets({ ...paths, secrets }).filter(absent => absent.needed)
   return needed.map(absent =>
-    createFinding({ check: 'file', key: absent.kind, text: missingSecretText(absent, folder) }),
+    createFinding({ check: 'file', key: absent.kind, hint: forOperator(missingSecretText(absent, folder)) }),
   )
 }
 
@@ -234,8 +235,8 @@ function rowCountFindings(report: AuditReport, { rows = report }: BackupNote): r
   return countedTables
     .filter(name => rows[name] !== report[name])
     .map(name => {
-      const text = `the backup has ${report[name]} ${name}, but had ${rows[name]} when it was made`
-      return createFinding({ check: 'file', key: name, text })
+      const counts = { found: report[name], table: name, noted: rows[name] }
+      return createFinding({ check: 'file', key: name, hint: hintOf('found_backup_rows', counts) })
     })
 }
 

@@ -2,6 +2,7 @@
 // no longer protect the ledger.
 
 import { Database } from 'bun:sqlite'
+import { hintOf } from '../../base/hints.ts'
 import type { AuditFinding } from '../ledger-audit/findings.ts'
 import { createFinding } from '../ledger-audit/findings.ts'
 import { migrate, openReader, readMigrations } from './database.ts'
@@ -42,12 +43,13 @@ export function schemaFindings(db: Database): readonly AuditFinding[] {
   const actual = new Map((db.query(READ_SCHEMA).all() as SchemaObject[]).map(({ name, sql }) => [name, sql]))
   const findings: AuditFinding[] = []
   for (const [name, sql] of expectedAt(schemaVersion(db))) {
-    const text = actual.has(name) ? `${name} differs from the one that Weir creates` : `${name} is missing`
-    if (actual.get(name) !== sql) findings.push(createFinding({ check: 'schema', key: name, text }))
+    const hint = hintOf(actual.has(name) ? 'found_object_differs' : 'found_object_missing', { object: name })
+    if (actual.get(name) !== sql) findings.push(createFinding({ check: 'schema', key: name, hint }))
   }
   for (const name of actual.keys()) {
     const isForeign = name.startsWith('trigger ') && !expectedAt(schemaVersion(db)).has(name)
-    if (isForeign) findings.push(createFinding({ check: 'schema', key: name, text: `${name} was not created by Weir` }))
+    const hint = hintOf('found_object_foreign', { object: name })
+    if (isForeign) findings.push(createFinding({ check: 'schema', key: name, hint }))
   }
   return findings
 }

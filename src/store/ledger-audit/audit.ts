@@ -1,6 +1,7 @@
 // The audit of a ledger in a SQLite file.
 
 import { Database } from 'bun:sqlite'
+import { forOperator } from '../../base/hints.ts'
 import { openReader } from '../engine/database.ts'
 import { schemaFindings } from '../engine/schema-check.ts'
 import { sqliteSnapshots } from '../engine/sqlite-steps.ts'
@@ -77,7 +78,9 @@ export class LedgerAudit {
     try {
       db.run('PRAGMA busy_timeout = 5000')
       const rows = db.query('PRAGMA integrity_check(10)').values() as [string][]
-      return rows.flatMap(([text]) => (text === 'ok' ? [] : [createFinding({ check: 'file', key: text, text })]))
+      return rows.flatMap(([text]) =>
+        text === 'ok' ? [] : [createFinding({ check: 'file', key: text, hint: forOperator(text) })],
+      )
     } finally {
       db.close()
     }

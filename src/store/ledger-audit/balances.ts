@@ -1,6 +1,8 @@
 // The part of an audit that compares balances with the sums of the transfers read so far, and held amounts with the
 // open holds. All of it must be read in the snapshot of the last transfer.
 
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { Steps } from '../engine/steps.ts'
@@ -103,11 +105,13 @@ export class AuditBalances {
       last = page.at(-1)?.id ?? last
     } while (page.length === PAGE_ROWS)
     this.#counts = { ...this.#counts, accounts }
-    const sumText = `all balances add up to ${sum}, not to 0`
-    if (sum !== 0n) findings.push(createFinding({ check: 'sum', key: String(sum), text: sumText }))
+    if (sum !== 0n) {
+      const hint = hintOf('found_sum', { sum: String(sum) })
+      findings.push(createFinding({ check: 'sum', key: String(sum), hint }))
+    }
     if (known < this.#transferSums.size) {
-      const text = `${this.#transferSums.size - known} accounts have transfers and are not there`
-      findings.push(createFinding({ check: 'balance', key: text, text }))
+      const hint = hintOf('found_no_accounts', { count: this.#transferSums.size - known })
+      findings.push(createFinding({ check: 'balance', key: hint.text, hint }))
     }
     return findings
   }
@@ -126,16 +130,16 @@ function* compareBudgets(heldOf: ReadonlyMap<bigint, bigint>): Steps<readonly Au
 }
 
 function budgetFindings(row: BudgetRow, expected: bigint): readonly AuditFinding[] {
-  const budgetFinding = (key: string, text: string): AuditFinding =>
-    createFinding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, text })
-  const name = `a budget of ${accountText(row.account_id)} (by the ${row.span})`
+  const budgetFinding = (key: string, hint: Hint): AuditFinding =>
+    createFinding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, hint })
+  const budget = { account: accountText(row.account_id), span: row.span }
   const findings: AuditFinding[] = []
   if (row.held !== expected) {
-    const text = `${name} holds ${usd(row.held)}, open holds are ${usd(expected)}`
-    findings.push(budgetFinding(`held:${row.held - expected}`, text))
+    const hint = hintOf('found_budget_held', { ...budget, held: usd(row.held), open: usd(expected) })
+    findings.push(budgetFinding(`held:${row.held - expected}`, hint))
   }
   if (row.spent + row.held > row.ceiling || row.spent < 0n) {
-    findings.push(budgetFinding('over', `${name} is beyond its ceiling`))
+    findings.push(budgetFinding('over', hintOf('found_budget_over', budget)))
   }
   return findings
 }
@@ -144,17 +148,19 @@ function budgetFindings(row: BudgetRow, expected: bigint): readonly AuditFinding
 function accountFindings(row: AccountRow, moved: bigint, held: bigint): readonly AuditFinding[] {
   const findings: AuditFinding[] = []
   const owner = row.id
-  const name = accountText(row.id)
+  const account = accountText(row.id)
   if (row.balance !== moved) {
-    const text = `the balance of ${name} is ${usd(row.balance)}, its transfers come to ${usd(moved)}`
-    findings.push(createFinding({ check: 'balance', owner, key: String(row.balance - moved), text }))
+    const hint = hintOf('found_balance', { account, balance: usd(row.balance), moved: usd(moved) })
+    findings.push(createFinding({ check: 'balance', owner, key: String(row.balance - moved), hint }))
   }
   if (row.held !== held) {
-    const text = `${name} has ${usd(row.held)} held, its open holds are ${usd(held)}`
-    findings.push(createFinding({ check: 'held', owner, key: String(row.held - held), text }))
+    const hint = hintOf('found_held', { account, held: usd(row.held), open: usd(held) })
+    findings.push(createFinding({ check: 'held', owner, key: String(row.held - held), hint }))
   }
   if (row.kind === 'prepaid' && row.balance + row.credit_limit - row.held < 0n) {
-    findings.push(createFinding({ check: 'balance', owner, key: 'overdrawn', text: `${name} is overdrawn` }))
+    findings.push(
+      createFinding({ check: 'balance', owner, key: 'overdrawn', hint: hintOf('found_overdrawn', { account }) }),
+    )
   }
   return findings
 }

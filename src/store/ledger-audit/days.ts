@@ -1,6 +1,7 @@
 // The part of an audit that checks the daily hashes: the transfers of each closed day must be those that were hashed at its
 // end. Each row is checked once; one that is wrong is checked again in every pass until it is right.
 
+import { hintOf } from '../../base/hints.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import { findClosedDay, readTransfersAfter } from '../ledger/closed-days.ts'
@@ -82,12 +83,12 @@ export class AuditDays {
   async #checkRow(row: DayRow): Promise<AuditFinding | undefined> {
     const { read, sliceRows, rest } = this.#options
     const [accountId, day, transfers] = [Number(row.account_id), Number(row.day), Number(row.transfers)]
-    const wrong = (what: string): AuditFinding => {
-      const text = `${what} of ${dayText(day)} are not those that were hashed at the end of the day`
-      return createFinding({ check: 'day', owner: row.account_id, key: dayText(day), text })
+    const wrong = (code: 'found_day' | 'found_day_before'): AuditFinding => {
+      const hint = hintOf(code, { day: dayText(day) })
+      return createFinding({ check: 'day', owner: row.account_id, key: dayText(day), hint })
     }
     const previous = await read(findClosedDay(accountId, day))
-    if (previous !== null && previous.lastSeq === null) return wrong('the transfers before those')
+    if (previous !== null && previous.lastSeq === null) return wrong('found_day_before')
     const before = {
       balance: BigInt(previous?.balance ?? 0),
       hash: previous === null ? NO_HASH : Buffer.from(previous.hash, 'hex'),
@@ -98,13 +99,13 @@ export class AuditDays {
       const startMs = performance.now()
       const lines = await read(readTransfersAfter(accountId, seq, limit))
       for (const line of lines) hashed.add(line)
-      if (lines.length < limit) return wrong('the transfers')
+      if (lines.length < limit) return wrong('found_day')
       seq = lines.at(-1)!.seq
       await rest(performance.now() - startMs)
     }
     const found = hashed.end()
     const isSame = found.hash.equals(row.hash) && found.balance === row.balance
     const isSameLast = found.lastKind === row.last_kind && BigInt(found.lastRef) === row.last_ref
-    return isSame && isSameLast ? undefined : wrong('the transfers')
+    return isSame && isSameLast ? undefined : wrong('found_day')
   }
 }

@@ -1,5 +1,7 @@
 // The types of the results of a ledger audit: which check failed, for which account, and a sentence about it.
 
+import type { Hint, HintData } from '../../base/hints.ts'
+
 export type AuditCheck =
   | 'balance' // a balance is not the sum of its transfers
   | 'sum' // the sum of all balances is not zero
@@ -20,6 +22,8 @@ export interface AuditFinding {
   /** The same finding always has the same key, so that it is acted upon only once. */
   readonly key: string
   readonly text: string
+  /** The sentence as data. */
+  readonly hint: HintData
 }
 
 export interface AuditReport {
@@ -34,11 +38,18 @@ export interface AuditReport {
   readonly tookMs: number
 }
 
-export interface AuditFindingInput extends Pick<AuditFinding, 'check' | 'key' | 'text'> {
+export interface AuditFindingInput extends Pick<AuditFinding, 'check' | 'key'> {
+  readonly hint: Hint
   /** The account, as a column of a row. */
   readonly owner?: bigint | undefined
 }
 
-export function createFinding({ check, key, text, owner }: AuditFindingInput): AuditFinding {
-  return { check, accountId: owner === undefined ? null : Number(owner), key: `${check}:${owner ?? ''}:${key}`, text }
+export function createFinding({ check, key, hint, owner }: AuditFindingInput): AuditFinding {
+  return {
+    check,
+    accountId: owner === undefined ? null : Number(owner),
+    key: `${check}:${owner ?? ''}:${key}`,
+    text: hint.text,
+    hint: hint.data,
+  }
 }

@@ -5,6 +5,7 @@
 // same snapshot, so that ten million old rows cost nothing. A snapshot keeps SQLite from checkpointing the WAL file, and
 // PostgreSQL from removing dead rows, so it is never held for longer than one slice takes.
 
+import { hintOf } from '../../base/hints.ts'
 import { idAtMs } from '../../base/ids.ts'
 import type { Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
@@ -241,13 +242,16 @@ function* wrongParties(range: TransferRange): Steps<readonly AuditFinding[]> {
   const rows = yield* findWrongParties.all(...range)
   return rows.map(({ seq, kind, debit, credit }) => {
     const owner = debit > 4n ? debit : credit
-    const text = `transfer ${seq} (${kind}) goes from account ${debit} to account ${credit}`
-    return createFinding({ check: 'parties', owner, key: String(seq), text })
+    const parties = { transfer: String(seq), kind, debit: String(debit), credit: String(credit) }
+    return createFinding({ check: 'parties', owner, key: String(seq), hint: hintOf('found_parties', parties) })
   })
 }
 
 function missingFindings(missing: bigint): readonly AuditFinding[] {
   if (missing === 0n) return []
-  const text = missing > 0n ? `${missing} transfers are missing` : `${-missing} transfers more than were made`
-  return [createFinding({ check: 'transfers', key: String(missing), text })]
+  const hint =
+    missing > 0n
+      ? hintOf('found_transfers_missing', { count: Number(missing) })
+      : hintOf('found_transfers_more', { count: Number(-missing) })
+  return [createFinding({ check: 'transfers', key: String(missing), hint })]
 }

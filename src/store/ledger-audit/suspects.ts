@@ -1,6 +1,8 @@
 // The part of an audit that checks single calls and codes. Wide queries find suspects, which may be wrong; then each
 // suspect is checked in detail. A suspect is checked again in every pass until it is correct.
 
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { Steps } from '../engine/steps.ts'
@@ -179,27 +181,26 @@ export class AuditSuspects {
     const [charge, shortfall, refund] = ['charge', 'shortfall', 'refund'].map(kind =>
       transfers.find(row => row.kind === kind),
     )
-    const name = textId('req', Number(id))
+    const call = textId('req', Number(id))
     const owner = record?.account_id ?? charge?.debit ?? refund?.credit ?? hold?.account_id ?? held
-    const problems: string[] = []
-    if (record !== undefined && hold !== undefined) problems.push('is over and its hold is still open')
+    const problems: Hint[] = []
+    if (record !== undefined && hold !== undefined) problems.push(hintOf('found_call_open', { call }))
     if (record === undefined && charge !== undefined)
-      problems.push(`was charged ${usd(charge.amount)} without a record`)
-    else if (record === undefined && hold === undefined && !isCancelled) problems.push('has no record')
-    if (record?.rule === OLD_RULE && charge !== undefined)
-      problems.push('was charged twice: before the ledger, and in it')
+      problems.push(hintOf('found_call_unrecorded', { call, amount: usd(charge.amount) }))
+    else if (record === undefined && hold === undefined && !isCancelled)
+      problems.push(hintOf('found_call_lost', { call }))
+    if (record?.rule === OLD_RULE && charge !== undefined) problems.push(hintOf('found_call_twice', { call }))
     if (record !== undefined && record.rule !== OLD_RULE) {
       const [cost, charged] = [record.cost, charge?.amount ?? 0n]
-      if (cost !== charged) problems.push(`cost ${usd(cost)} by its record, and ${usd(charged)} was charged`)
-      if (record.shortfall !== (shortfall?.amount ?? 0n)) problems.push('has another shortfall than was booked')
-      if (charge !== undefined && charge.debit !== record.account_id) problems.push('was charged to another account')
+      if (cost !== charged) problems.push(hintOf('found_call_cost', { call, cost: usd(cost), charged: usd(charged) }))
+      if (record.shortfall !== (shortfall?.amount ?? 0n)) problems.push(hintOf('found_call_shortfall', { call }))
+      if (charge !== undefined && charge.debit !== record.account_id)
+        problems.push(hintOf('found_call_account', { call }))
     }
     if (refund !== undefined && refund.amount > (charge?.amount ?? 0n))
-      problems.push('was refunded more than its charge')
-    if (refund !== undefined && refund.credit !== charge?.debit) problems.push('was refunded to another account')
-    return problems.map(text =>
-      createFinding({ check: 'call', owner, key: `${name}:${text}`, text: `${name} ${text}` }),
-    )
+      problems.push(hintOf('found_refund_amount', { call }))
+    if (refund !== undefined && refund.credit !== charge?.debit) problems.push(hintOf('found_refund_account', { call }))
+    return problems.map(hint => createFinding({ check: 'call', owner, key: hint.text, hint }))
   }
 }
 
@@ -210,8 +211,8 @@ function* checkCode(id: bigint): Steps<readonly AuditFinding[]> {
   const fits = transfer !== undefined && code !== undefined && transfer.credit === to && transfer.amount === code.amount
   if (fits || (transfer === undefined && to === null)) return []
   const owner = to ?? transfer?.credit
-  const text = `code ${id} was ${to === null ? 'not ' : ''}redeemed, and its transfer says otherwise`
-  return [createFinding({ check: 'code', owner, key: String(id), text })]
+  const hint = hintOf(to === null ? 'found_code_open' : 'found_code', { code: String(id) })
+  return [createFinding({ check: 'code', owner, key: String(id), hint })]
 }
 
 function addSuspects(suspects: SuspectMap, rows: readonly SuspectRow[]): void {

@@ -2,6 +2,7 @@
 // protect the ledger. The server writes definitions in its own words, so that the bodies of functions are compared, and
 // of all else the names and numbers.
 
+import { hintOf } from '../../base/hints.ts'
 import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
 import type { AuditFinding } from '../ledger-audit/findings.ts'
@@ -75,14 +76,15 @@ const readParts = postgresQuery<{ part: string; value: string }>(
 export function* postgresSchemaFindings(): Steps<readonly AuditFinding[]> {
   const actual: SchemaParts = new Map((yield* readParts.all()).map(({ part, value }) => [part, withoutComments(value)]))
   const findings: AuditFinding[] = []
-  const add = (key: string, text: string): void => void findings.push(createFinding({ check: 'schema', key, text }))
+  const add = (part: string, code: 'found_object_missing' | 'found_object_differs' | 'found_object_foreign'): void =>
+    void findings.push(createFinding({ check: 'schema', key: part, hint: hintOf(code, { object: part }) }))
   for (const [part, value] of readExpected()) {
     const found = actual.get(part)
-    if (found === undefined) add(part, `${part} is missing`)
-    else if (found !== value) add(part, `${part} differs from the one that Weir creates`)
+    if (found === undefined) add(part, 'found_object_missing')
+    else if (found !== value) add(part, 'found_object_differs')
   }
   for (const part of actual.keys()) {
-    if (part.startsWith('trigger ') && !readExpected().has(part)) add(part, `${part} was not created by Weir`)
+    if (part.startsWith('trigger ') && !readExpected().has(part)) add(part, 'found_object_foreign')
   }
   return findings
 }
