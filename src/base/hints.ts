@@ -59,6 +59,12 @@ export class Hint {
     return new Hint(code, all, () => `${subjectOf(place)} is not valid: ${write(values)}.`)
   }
 
+  static read(this: void, text: string): Hint | undefined {
+    if (!text.startsWith('{')) return undefined
+    const { code, values } = JSON.parse(text) as { readonly code: string; readonly values: Values }
+    return Object.hasOwn(sentences, code) ? Hint.of(code as keyof Sentences, values) : undefined
+  }
+
   /** The English sentence. */
   get text(): string {
     return this.#write()
@@ -83,6 +89,9 @@ export type FromHint<Result> = <Code extends keyof Sentences>(
 ) => Result
 
 export const hintOf = Hint.of as FromHint<Hint>
+
+/** A hint that was stored as JSON. Undefined: a sentence that an earlier version has stored, or a code of a later one. */
+export const readHint = Hint.read
 
 /** For sentences that only the command line shows. */
 export const forOperator = (text: string): Hint => hintOf('for_operator', { text })

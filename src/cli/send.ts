@@ -55,7 +55,7 @@ async function readJson(answer: Response): Promise<CommandFields> {
 
 /** The command line shows sentences, which answers also have as data. */
 const withoutHints = (name: string, value: unknown): unknown =>
-  /^(fault|problem|remedy|text|warning)Hints?$/.test(name) ? undefined : value
+  /[a-z]Hints?$/.test(name) ? undefined : value
 
 export const queryOf = (query: CommandFields): Record<string, string> =>
   Object.fromEntries(

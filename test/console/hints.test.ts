@@ -69,6 +69,20 @@ test('why a channel cannot be used', async () => {
   })
 })
 
+test('why a webhook could not be delivered', async () => {
+  using receiver = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('no', { status: 500 }) })
+  const wanted = { url: `${receiver.url}`, events: ['channel.down'] }
+  const { id } = (await site.harness.manage('POST', '/api/web/webhooks', wanted)) as { readonly id: string }
+  await visitor.visit(`/webhooks/${id}`, {
+    ...look,
+    async act(page) {
+      await page.getByRole('button', { name: '发送测试' }).click()
+      await page.getByText('响应状态为 500').first().waitFor()
+      expect(await page.getByText('the response has status').count()).toBe(0)
+    },
+  })
+})
+
 test('why a call would be refused', async () => {
   await visitor.visit(`/routes?tab=explain&model=nobody/x&key=${site.ids.key}`, {
     ...look,

@@ -88,6 +88,7 @@ describe('settings', () => {
     ['supportUrl', 'http://example.com'],
     ['supportUrl', 'https://user:secret@example.com'],
     ['supportUrl', 'mailto:'],
+    ['supportUrl', 'https://example.com/a\nb'],
     ['howToPay', { en: 'x'.repeat(2_001), zh: '' }],
     ['howToPay', { en: 'a\u0007b', zh: '' }],
     ['howToPay', { en: 'only one' }],

@@ -74,6 +74,8 @@ describe('a request for a webhook', () => {
       [{ url: '', events: ['balance.low'] }, 'url'],
       [{ url: 'http://example.com/', events: ['balance.low'] }, 'url'],
       [{ url: 'https://example.com:22/', events: ['balance.low'] }, 'url'],
+      [{ url: 'https://example.com/a\u0000b', events: ['balance.low'] }, 'url'],
+      [{ url: 'https://example.com/a\nb', events: ['balance.low'] }, 'url'],
       [{ url: `https://example.com/${'x'.repeat(2_000)}`, events: ['balance.low'] }, 'url'],
       [{ url: receiver.url, events: ['balance.low'], secret: '' }, 'secret'],
     ]

@@ -496,6 +496,9 @@ export type Hint = {
     | 'url_late'
     | 'url_unreachable'
     | 'url_stopped'
+    | 'url_status'
+    | 'url_redirect'
+    | 'webhook_secret_lost'
     | 'host_never'
     | 'host_private'
     | 'address_proxy_encoded'
@@ -2017,6 +2020,7 @@ export type WebhookDelivery = {
   readonly status: number | null
   readonly ms: number | null
   readonly error: string | null
+  readonly errorHint: Hint | null
   readonly next: string | null
 }
 
@@ -2030,6 +2034,7 @@ export type WebhookDeliveryInFull = {
   readonly status: number | null
   readonly ms: number | null
   readonly error: string | null
+  readonly errorHint: Hint | null
   readonly next: string | null
   readonly request: WebhookRequest
 }
@@ -3213,6 +3218,7 @@ export interface Operations {
       readonly status: number | null
       readonly ms: number
       readonly error: string | null
+      readonly errorHint: Hint | null
     }
   }
   'POST /api/web/webhooks/{webhook}/deliveries/{delivery}/send-again': {

@@ -13,6 +13,7 @@ import { useSearchState } from '../parts/search.ts'
 import { Empty, Query, useErrorText } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { DataTable } from '../parts/table.tsx'
+import { useHints } from '../parts/use-hints.ts'
 import type { Tone } from '../parts/values.tsx'
 import { Facts, Id, None, State, Time } from '../parts/values.tsx'
 import { webhooksWords } from '../words/en/webhooks.ts'
@@ -26,8 +27,15 @@ function DeliveryState({ state }: Pick<WebhookDelivery, 'state'>) {
   return <State tone={tones[state]}>{t(`delivery_${state === 'given up' ? 'given_up' : state}`)}</State>
 }
 
+/** Why a delivery failed, in the language of the viewer. */
+function useDeliveryError({ error, errorHint }: Pick<WebhookDelivery, 'error' | 'errorHint'>): string | null {
+  return useHints(errorHint !== null)?.write(errorHint) ?? error
+}
+
 /** The status, or why there is none. */
-function Answer({ of: { status, error } }: { readonly of: WebhookDelivery }) {
+function Answer({ of }: { readonly of: WebhookDelivery }) {
+  const { status } = of
+  const error = useDeliveryError(of)
   if (status === null && error === null) return <None />
   return (
     <span title={error ?? undefined} className={status !== null && status < 300 ? '' : 'text-bad'}>
@@ -89,6 +97,7 @@ function DeliveryPanel({ webhook, delivery, onClose }: PanelProps) {
   const may = useMay()
   const textOf = useEventText()
   const errorText = useErrorText()
+  const error = useDeliveryError(delivery)
   const params = { webhook: webhook.id, delivery: delivery.id }
   const sent = useRead('GET /api/web/webhooks/{webhook}/deliveries/{delivery}', { params })
   const again = useWrite('POST /api/web/webhooks/{webhook}/deliveries/{delivery}/send-again', 'webhooks')
@@ -109,7 +118,7 @@ function DeliveryPanel({ webhook, delivery, onClose }: PanelProps) {
                 { params },
                 {
                   onSuccess: () => say(t('sentAgain')),
-                  onError: error => say(errorText(error), { isBad: true }),
+                  onError: fault => say(errorText(fault), { isBad: true }),
                 },
               )
             }
@@ -129,7 +138,7 @@ function DeliveryPanel({ webhook, delivery, onClose }: PanelProps) {
             { name: t('attempts'), value: delivery.attempts },
             { name: t('tried'), value: <Time at={delivery.tried} /> },
             { name: t('answer'), value: delivery.status ?? <None /> },
-            { name: t('error'), value: delivery.error ?? <None /> },
+            { name: t('error'), value: error ?? <None /> },
             { name: t('took'), value: duration(delivery.ms) },
             { name: t('next'), value: <Time at={delivery.next} /> },
             { name: 'ID', value: <Id id={delivery.id} /> },

@@ -17,6 +17,7 @@ import { useSearchState } from '../parts/search.ts'
 import { Failure, Loading, useErrorText } from '../parts/states.tsx'
 import { Facts, Figures, Id, Time } from '../parts/values.tsx'
 import { webhooksWords } from '../words/en/webhooks.ts'
+import { loadHints } from '../words/hint-words.ts'
 import { useWords } from '../words/words.ts'
 import { Deliveries } from './webhook-deliveries.tsx'
 import type { WebhookFields } from './webhooks.tsx'
@@ -129,9 +130,10 @@ function Actions({ webhook }: { readonly webhook: Webhook }) {
   const params = { webhook: webhook.id }
   const isOwn = webhook.managedBy !== 'file'
   const failed = (error: unknown): void => say(textOf(error), { isBad: true })
-  const report = ({ delivered, status, ms, error }: Tested): void => {
-    if (delivered) say(t('tested', { status: status ?? '', ms: duration(ms) }))
-    else say(t('testFailed', { error: error ?? String(status ?? t('noAnswer')) }), { isBad: true })
+  const report = async ({ delivered, status, ms, error, errorHint }: Tested): Promise<void> => {
+    if (delivered) return say(t('tested', { status: status ?? '', ms: duration(ms) }))
+    const reason = (await loadHints())?.write(errorHint) ?? error ?? String(status ?? t('noAnswer'))
+    say(t('testFailed', { error: reason }), { isBad: true })
   }
   const setDisabled = (disabled: boolean): void =>
     update.mutate(

@@ -72,6 +72,8 @@ export function openWebhookClient(options: WebhookClientOptions = {}): WebhookCl
 
   return {
     checkUrl(text) {
+      // The URL parser leaves out line breaks, and encodes other control characters: a list would show another URL.
+      if (/[\p{Cc}\s]/u.test(text)) return hintOf('url_invalid')
       try {
         guard.checkHost(hostOf(readUrl(text)))
         return undefined

@@ -17,6 +17,7 @@ function isLogo(text: string): boolean {
 }
 
 function isSupportUrl(text: string): boolean {
+  if (/[\p{Cc}\s]/u.test(text)) return false
   const { protocol, host, username, password, pathname } = URL.parse(text) ?? {}
   if (protocol === 'mailto:') return /^[^@\s]+@[^@\s]+$/.test(pathname ?? '')
   return protocol === 'https:' && host !== '' && username === '' && password === ''

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal, refusal } from '../../base/errors.ts'
-import { hintOf } from '../../base/hints.ts'
+import { Hint as HintValue, hintOf, readHint } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
 import { AttemptCounter } from '../../identity/attempt-limits.ts'
@@ -22,6 +22,7 @@ import { InvalidWebhookUrl, insertWebhook, originOf, webhookOrigin } from '../we
 import { secretFrom } from './channel-schemas.ts'
 import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, managedBy, noContent, time, version } from './endpoint.ts'
+import { Hint } from './hint-schema.ts'
 import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Webhook = z
@@ -63,6 +64,9 @@ const Delivery = z
     status: z.number().nullable(),
     ms: z.number().nullable(),
     error: z.string().nullable(),
+    errorHint: Hint.nullable().meta({
+      description: 'The error as data; null also for one that an earlier version stored',
+    }),
     next: time.nullable(),
   })
   .meta({ id: 'WebhookDelivery' })
@@ -126,6 +130,9 @@ const showWebhook =
     created: timeText(createdMs),
   })
 
+const errorOf = (error: HintValue | string | null) =>
+  error instanceof HintValue ? { error: error.text, errorHint: error.data } : { error, errorHint: null }
+
 const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
   id: eventId(row.id),
   event: row.event,
@@ -135,7 +142,7 @@ const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
   tried: timeOrNull(row.triedMs),
   status: row.status,
   ms: row.tookMs,
-  error: row.error,
+  ...errorOf(row.error === null ? null : (readHint(row.error) ?? row.error)),
   next: row.dueMs === 0 ? timeText(row.madeMs) : timeOrNull(row.dueMs),
 })
 
@@ -361,6 +368,7 @@ function testEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         status: z.number().nullable(),
         ms: z.number(),
         error: z.string().nullable(),
+        errorHint: Hint.nullable(),
       }),
       async run({ params: { webhook: id }, actor, scope, by }) {
         if (actor !== operator) await tries.countOrRefuse(shareOf(actor))
@@ -369,8 +377,8 @@ function testEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           unknown: resourceUnknown,
         })
         const delivery = 'delivery' in made ? made.delivery : 0
-        const { tookMs, ...result } = requireFound(await webhooks.deliverer.deliverOnce(delivery))
-        return { body: { id: eventId(delivery), ...result, ms: tookMs } }
+        const { tookMs, error, ...result } = requireFound(await webhooks.deliverer.deliverOnce(delivery))
+        return { body: { id: eventId(delivery), ...result, ...errorOf(error), ms: tookMs } }
       },
     }),
     endpoint({

@@ -5,6 +5,8 @@
 // processes deliver, one of them has a webhook as its job until the webhook has no more due events, or refuses one.
 
 import { bounds } from '../../base/bounds.ts'
+import type { Hint } from '../../base/hints.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
@@ -34,7 +36,7 @@ export interface DeliveryResult {
   readonly status: number | null
   readonly tookMs: number
   /** The reason of a failure, for the owner of the webhook. */
-  readonly error: string | null
+  readonly error: Hint | null
 }
 
 const FIRST_PAUSE_MS = 10_000
@@ -137,14 +139,11 @@ export class WebhookDeliverer {
       const headers = { ...eventHeaders(delivery), [SIGNATURE_HEADER]: signWebhook(secret, body, dateMs()) }
       const status = await outside.post({ url: delivery.url, headers, body })
       const delivered = status >= 200 && status < 300
-      const redirect = status >= 300 && status < 400 ? 'the response is a redirect, which Weir does not follow' : null
-      const error = delivered ? null : (redirect ?? `the response has status ${status}`)
+      const isRedirect = status >= 300 && status < 400
+      const error = delivered ? null : isRedirect ? hintOf('url_redirect') : hintOf('url_status', { status })
       return { delivered, status, tookMs: tookMs(), error }
     } catch (fault) {
-      const error =
-        fault instanceof WebhookPostError
-          ? fault.message
-          : 'the secret of the webhook cannot be decrypted: create a new secret'
+      const error = fault instanceof WebhookPostError ? fault.hint : hintOf('webhook_secret_lost')
       return { delivered: false, status: null, tookMs: tookMs(), error }
     }
   }
@@ -160,7 +159,8 @@ export class WebhookDeliverer {
 
   async #record({ id, webhookId }: DueDelivery, result: DeliveryResult, dueMs: number | null): Promise<void> {
     const { writer, dateMs } = this.#parts
-    await writer.run('noteDelivery', { id, webhookId, ...result, triedMs: dateMs(), dueMs })
+    const error = result.error && JSON.stringify(result.error.data)
+    await writer.run('noteDelivery', { id, webhookId, ...result, error, triedMs: dateMs(), dueMs })
   }
 
   #logGivenUp({ id, webhookId, event }: DueDelivery): void {

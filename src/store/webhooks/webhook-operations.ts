@@ -75,6 +75,7 @@ export interface WebhookOperations {
       readonly triedMs: number
       readonly tookMs: number
       readonly status: number | null
+      /** A hint as JSON. */
       readonly error: string | null
       readonly dueMs: number | null
     }
