@@ -54,8 +54,7 @@ async function readJson(answer: Response): Promise<CommandFields> {
 }
 
 /** The command line shows sentences, which answers also have as data. */
-const withoutHints = (name: string, value: unknown): unknown =>
-  /[a-z]Hints?$/.test(name) ? undefined : value
+const withoutHints = (name: string, value: unknown): unknown => (/[a-z]Hints?$/.test(name) ? undefined : value)
 
 export const queryOf = (query: CommandFields): Record<string, string> =>
   Object.fromEntries(

@@ -66,7 +66,9 @@ describe('with a million keys', () => {
     const explain = db.query('EXPLAIN QUERY PLAN '.concat(findKeySql.sqlite))
     const plan = explain.all(new Uint8Array(32)) as { detail: string }[]
     db.close()
-    expect(plan.map(step => step.detail).filter(detail => detail.startsWith('SCAN'))).toEqual([])
+    // `d` is the list of different tags, which a search in an index has found.
+    const bad = plan.map(step => step.detail).filter(detail => /^SCAN (?!d$)|TEMP B-TREE/.test(detail))
+    expect(bad).toEqual([])
     expect(plan.some(step => step.detail.includes('digest=?'))).toBe(true)
   })
 

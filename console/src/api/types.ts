@@ -560,7 +560,6 @@ export type Hint = {
     | 'account_needed'
     | 'key_revoked'
     | 'key_of_playground'
-    | 'keys_max_revoke'
     | 'keys_max'
     | 'key_raced'
     | 'playground_budget'

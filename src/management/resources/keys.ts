@@ -173,7 +173,7 @@ const isPlayground = (): Refusal =>
   })
 const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'keys', {
-    hint: hintOf('keys_max_revoke', { max: bounds.keysOfAccountMax }),
+    hint: hintOf('keys_max', { max: bounds.keysOfAccountMax }),
   })
 
 export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => {

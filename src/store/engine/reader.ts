@@ -67,7 +67,8 @@ const callKeyColumns = {
   /** Tags that a channel must have; null: none. A key that a member created has those of all keys of the account. */
   requires: [
     `coalesce(k.requires, CASE WHEN k.self_made = 1 THEN
-       (SELECT string_agg(requires, ',') FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL) END)`,
+       (SELECT string_agg(d.requires, ',') FROM (SELECT DISTINCT requires FROM api_key
+         WHERE account_id = k.account_id AND requires IS NOT NULL) d) END)`,
     distinctList,
   ],
   /** Patterns of the model names that the key may use; null: all. */

@@ -1,0 +1,5 @@
+-- A call with a key that a member has created reads the fewest calls a minute, and the tags, of all keys of its account that
+-- an operator has limited. There may be many: the first is one row of an index now, and the second is read from the index
+-- alone. Earlier versions check that their own indexes exist (api_key_limited, api_key_tagged), so these stay.
+CREATE INDEX api_key_fewest ON api_key (account_id, qpm, id DESC) WHERE qpm IS NOT NULL;
+CREATE INDEX api_key_tags ON api_key (account_id, requires) WHERE requires IS NOT NULL;
