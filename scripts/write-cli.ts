@@ -24,7 +24,8 @@ Every command of \`weir\`, with its usage and what it does. This page is generat
 - Commands use the data folder \`WEIR_DATA\` and the other [settings](settings.md) of the environment. If a gateway runs on
   that folder, it carries out the command; otherwise the command opens the folder itself.
 - With a [service token](../guides/service-tokens.md) in \`WEIR_TOKEN\` and the address of a gateway in \`WEIR_URL\`, commands
-  work on that gateway instead. Commands that need the machine of the gateway refuse this.
+  work on that gateway instead. Commands that need the machine of the gateway refuse this; \`check\` and \`doctor\` always
+  examine this machine.
 - Commands that print an answer take \`--json\`: the answer of the endpoint to which the command sends its request
   ([management API](../guides/management-api.md)).
 - In a terminal, tables fit its width: long texts end with \`…\`, while ids, model names, amounts and times stay whole.

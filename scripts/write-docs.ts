@@ -107,7 +107,7 @@ function writeWhoPays(): string {
   return `# Who pays
 
 What a call is charged for, by how it ended. This page is generated from the table in \`src/billing/who-pays.ts\`
-(\`npm run docs\`). The record of a call has its \`outcome\`, the \`rule\` that decided, and \`usage_source\`: its tokens
+(\`npm run docs\`). The record of a call has its \`outcome\`, the \`rule\` that decided, and \`usageSource\`: its tokens
 were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
 
 - **Delivered content is charged**, with the reasoning for it, however the call ended, unless the upstream itself failed:

@@ -133,6 +133,11 @@ describe('with WEIR_TOKEN', () => {
     const tries: readonly (readonly [env: Record<string, string>, args: readonly string[], text: string])[] = [
       [{ WEIR_TOKEN: token, WEIR_URL: harness.url }, ['backup', join(home, 'copy')], 'only on the machine'],
       [{ WEIR_TOKEN: token, WEIR_URL: harness.url }, ['token'], 'only on the machine'],
+      [{ WEIR_TOKEN: token, WEIR_URL: harness.url }, ['restore', join(home, 'copy')], 'only on the machine'],
+      [{ WEIR_URL: harness.url }, ['restore', join(home, 'copy')], 'only on the machine'],
+      [{ WEIR_TOKEN: token }, ['migrate'], 'only on the machine'],
+      [{ WEIR_TOKEN: token }, ['migrate-to', 'sqlite'], 'only on the machine'],
+      [{ WEIR_TOKEN: token }, ['providers', 'update', '-', '--sha256', 'x'], 'only on the machine'],
       [{ WEIR_TOKEN: token }, ['keys', 'list'], 'Set WEIR_URL'],
       [{ WEIR_TOKEN: token, WEIR_URL: 'weir.example.com' }, ['keys', 'list'], 'invalid'],
       [{ WEIR_TOKEN: ' ', WEIR_URL: harness.url }, ['keys', 'create'], 'WEIR_TOKEN is missing or empty'],

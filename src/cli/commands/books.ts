@@ -8,7 +8,7 @@ import { Problem } from '../problem.ts'
 import { writtenSize } from '../progress.ts'
 import { getAll } from '../send.ts'
 import type { CliCommand } from './command.ts'
-import { defineCommand, defineOwnCommand, printLine } from './command.ts'
+import { defineCommand, defineMachineCommand, defineOwnCommand, printLine } from './command.ts'
 
 const BACKTEST_DAYS = 30
 
@@ -95,7 +95,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     progress: ({ folder }) => ({ label: 'copying and auditing', detail: () => writtenSize(String(folder)) }),
     isFailure: ({ findings }) => (findings as CommandFields[]).length > 0,
   }),
-  'restore': defineOwnCommand(
+  'restore': defineMachineCommand(
     {
       usage: 'restore <backup folder> [--despite-findings] [--progress]',
       description:

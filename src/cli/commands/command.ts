@@ -6,7 +6,7 @@ import type { ControlHandler } from '../../http/server/control-socket.ts'
 import type { CommandFields, ConnectOptions } from '../connect.ts'
 import { splitList } from '../input.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
-import { PartialFailure, UsageProblem } from '../problem.ts'
+import { PartialFailure, Problem, UsageProblem } from '../problem.ts'
 import type { ProgressStep } from '../progress.ts'
 import { openProgress } from '../progress.ts'
 import { withGateway } from '../remote.ts'
@@ -119,6 +119,17 @@ export const defineOwnCommand = (
   row: CommandArguments & Pick<CliCommand, 'description'>,
   run: (input: CommandFields) => void | Promise<void>,
 ): CliCommand => ({ ...row, run: async args => run(readArgs(row, args)) })
+
+/** Defines a command that changes data of this machine. It must not run where somebody means a gateway elsewhere. */
+export const defineMachineCommand: typeof defineOwnCommand = (row, run) =>
+  defineOwnCommand(row, input => {
+    if (process.env.WEIR_TOKEN?.trim() || process.env.WEIR_URL?.trim()) {
+      throw new Problem(
+        'This command works only on the machine of the gateway. Run it there, without WEIR_TOKEN and WEIR_URL.',
+      )
+    }
+    return run(input)
+  })
 
 /** Put before a negative amount, which parseArgs would otherwise read as an option. */
 const GUARD = '\u0000'

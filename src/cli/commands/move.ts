@@ -1,10 +1,10 @@
 // The command that moves all data between SQLite and PostgreSQL.
 
 import type { CliCommand } from './command.ts'
-import { defineOwnCommand, printLine } from './command.ts'
+import { defineMachineCommand, printLine } from './command.ts'
 
 export const moveRows: Readonly<Record<string, CliCommand>> = {
-  'migrate-to': defineOwnCommand(
+  'migrate-to': defineMachineCommand(
     {
       usage: 'migrate-to <postgres://… | postgres | sqlite> [<data folder>] [--check]',
       description:

@@ -3,10 +3,10 @@
 import { text } from '../input.ts'
 import { fieldLines, jsonText } from '../print.ts'
 import type { CliCommand } from './command.ts'
-import { defineOwnCommand, printLine } from './command.ts'
+import { defineMachineCommand, printLine } from './command.ts'
 
 export const providerRows: Readonly<Record<string, CliCommand>> = {
-  'providers update': defineOwnCommand(
+  'providers update': defineMachineCommand(
     {
       usage: 'providers update <file or -> --sha256 <checksum>',
       description:

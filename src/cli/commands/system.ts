@@ -5,12 +5,12 @@ import type { OutputOptions } from '../checks/findings.ts'
 import type { CommandFields } from '../connect.ts'
 import { fieldLines, jsonText } from '../print.ts'
 import type { CliCommand } from './command.ts'
-import { defineOwnCommand, printLine } from './command.ts'
+import { defineMachineCommand, defineOwnCommand, printLine } from './command.ts'
 
 const outputOf = ({ json }: CommandFields): OutputOptions => ({ json: json === true })
 
 export const systemRows: Readonly<Record<string, CliCommand>> = {
-  'migrate': defineOwnCommand(
+  'migrate': defineMachineCommand(
     {
       usage: 'migrate',
       description:
