@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     await jobs.ask(job, 'cancel') // nobody makes it
     await its.isOurs(job)
     await its.ask(job, 'cancel') // one does not ask oneself
-    expect([...(await its.asked())]).toEqual([])
+    expect([...(await its.takeWishes())]).toEqual([])
     for (const [wish, counts] of [
       ['events', 'events'],
       ['cancel', 'cancel'],
@@ -83,11 +83,74 @@ describe.skipIf(!hasPostgres)('jobs', () => {
       ['cancel', 'delete'],
     ] as const) {
       await jobs.ask(job, wish)
-      expect([...(await its.asked())]).toEqual([[job, counts]])
+      expect([...(await its.takeWishes())]).toEqual([[job, counts]])
     }
-    expect([...(await jobs.asked())]).toEqual([])
+    expect([...(await jobs.takeWishes())]).toEqual([])
     await fence(maker)
-    expect([await jobs.isOurs(job), [...(await jobs.asked())]]).toEqual([true, []])
+    expect([await jobs.isOurs(job), [...(await jobs.takeWishes())]]).toEqual([true, []])
+  })
+
+  test('the wish for events ends when it is taken, and that for the end of a response stays', async () => {
+    const [its, jobs] = [await begin(), await begin()]
+    const job = 'response 1/resp_1'
+    await its.isOurs(job)
+    for (const wish of ['events', 'events', 'cancel', 'delete'] as const) {
+      await jobs.ask(job, wish)
+      await jobs.ask(job, wish)
+      expect([...(await its.takeWishes())]).toEqual([[job, wish]])
+      expect([...(await its.takeWishes())]).toEqual(wish === 'events' ? [] : [[job, wish]])
+    }
+  })
+
+  test('no wish is lost that comes while others are taken', async () => {
+    const [maker, jobs] = [await join(), await begin()]
+    let meanwhile: () => Promise<unknown> = async () => {}
+    const its = new PostgresJobs(
+      {
+        transact: steps => pool.transact(steps),
+        async readPoint(steps) {
+          const found = await pool.readPoint(steps)
+          await meanwhile()
+          return found
+        },
+      },
+      () => maker,
+    )
+    for (const wish of ['cancel', 'delete'] as const) {
+      const [one, other] = ['response 1/followed', `response 1/${wish}`] as const
+      await its.isOurs(one)
+      await its.isOurs(other)
+      await jobs.ask(other, 'events')
+      meanwhile = () => Promise.all([jobs.ask(one, 'events'), jobs.ask(other, wish)])
+      const taken = new Map(await its.takeWishes())
+      meanwhile = async () => {}
+      for (const [job, found] of await its.takeWishes()) taken.set(job, found)
+      await its.giveBack(other)
+      expect(taken).toEqual(
+        new Map([
+          [one, 'events'],
+          [other, wish],
+        ]),
+      )
+    }
+  })
+
+  test('a wish that is there already is not written again', async () => {
+    const [its, jobs] = [await begin(), await begin()]
+    const job = 'response 1/resp_1'
+    const version = async (): Promise<string> =>
+      (await pool.readPoint(
+        postgresQuery<{ version: string }>('SELECT CAST(xmin AS TEXT) AS version FROM job_lease').get(),
+      ))!.version
+    await its.isOurs(job)
+    for (const wish of ['events', 'cancel', 'delete'] as const) {
+      const before = await version()
+      await jobs.ask(job, wish)
+      const asked = await version()
+      expect(asked).not.toBe(before)
+      await jobs.ask(job, wish)
+      expect(await version()).toBe(asked)
+    }
   })
 
   test('the jobs of a fenced process are free at once, and it does not take them back', async () => {

@@ -3,6 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
+import { bounds } from '../../src/base/bounds.ts'
+import { postgresQuery } from '../../src/store/engine/steps.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { pausedStream, plain } from '../../tools/fake-upstream/answers.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -20,6 +22,12 @@ const MODEL = 'openai/gpt-4o-mini'
 const MS_MAX = 300_000
 
 type Event = OpenAI.Responses.ResponseStreamEvent
+const isPiece = ({ type }: Event): boolean => type === 'response.output_text.delta'
+
+const readStored = postgresQuery<{ bytes: bigint; asked: string | null }>(
+  `SELECT r.bytes, l.asked FROM kept_response r JOIN job_lease l ON l.name = 'response ' || r.account_id || '/' || r.id
+   WHERE r.id = $1`,
+)
 
 describe.if(hasPostgres)('a background response that another gateway makes', () => {
   let upstream: FakeUpstream
@@ -53,9 +61,12 @@ describe.if(hasPostgres)('a background response that another gateway makes', () 
     return { opens: promise, open: resolve }
   }
 
-  /** Begins a response whose upstream stops after the first piece of text. */
-  async function beginStream(opens: Promise<void>): Promise<string> {
-    upstream.plan(pausedStream(['one ', 'two'], opens))
+  /** Begins a response whose upstream stops after the first piece of text. Each of several gates is before a piece. */
+  async function beginStream(
+    opens: Promise<void> | readonly Promise<void>[],
+    pieces: readonly string[] = ['one ', 'two'],
+  ): Promise<string> {
+    upstream.plan(pausedStream(pieces, opens))
     const events = await onMaker!.responses.create({ model: MODEL, input: 'Hi', background: true, stream: true })
     let id = ''
     for await (const event of events) {
@@ -89,6 +100,26 @@ describe.if(hasPostgres)('a background response that another gateway makes', () 
     return events
   }
 
+  /** Waits until the process that makes the response has so many pieces of its text. */
+  async function untilMade(id: string, count: number): Promise<void> {
+    let made = 0
+    for await (const event of await onMaker!.responses.retrieve(id, { stream: true })) {
+      if (isPiece(event) && ++made === count) return
+    }
+  }
+
+  /** Waits until nobody asks for the events of a response and nobody stores them. Returns what is stored. */
+  async function untilNothingIsWritten(id: string): Promise<bigint> {
+    const endMs = performance.now() + 20_000
+    for (let [before, same] = [-1n, 0]; ; await Bun.sleep(100)) {
+      const { bytes, asked } = (await pool.readPoint(readStored.get(id)))!
+      same = asked === null && bytes === before ? same + 1 : 0
+      if (same === 20) return bytes
+      if (performance.now() > endMs) throw new Error(`the response is written again and again, because of: ${asked}`)
+      before = bytes
+    }
+  }
+
   async function checkLedger(): Promise<void> {
     while ((await countOpenHolds(pool)) > 0) await Bun.sleep(50)
     expect(judgeBooks(await sharedBooksReader(pool)({ call: 0, seq: 0 }))).toEqual([])
@@ -108,6 +139,63 @@ describe.if(hasPostgres)('a background response that another gateway makes', () 
       const again: Event[] = []
       for await (const event of await onMaker!.responses.retrieve(id, { stream: true })) again.push(event)
       expect(again).toEqual(whole)
+      await checkLedger()
+    },
+    MS_MAX,
+  )
+
+  test(
+    'ends for those who follow it also if its events are too large to be stored',
+    async () => {
+      const { opens, open } = untilOpened()
+      // Each of the last events has the whole text: only without them does the response fit.
+      const pieces = Array.from({ length: 24 }, (_, at) => `${at} `.padEnd(bounds.storedResponseBytesMax / 80, 'x'))
+      const isHere = Promise.resolve()
+      const id = await beginStream([...pieces.slice(2).map(() => isHere), opens], pieces)
+      let count = 0
+      const events = await follow(id, event => {
+        if (isPiece(event) && ++count === pieces.length - 1) open()
+      })
+      expect(events.map(event => event.sequence_number)).toEqual(events.map((_, at) => at))
+      expect(events.filter(isPiece)).toHaveLength(pieces.length - 1)
+      expect(events.at(-2)).toMatchObject({ type: 'response.output_item.done', output_index: 0 })
+      const whole = await onOther!.responses.retrieve(id)
+      expect(whole.output_text).toBe(pieces.join(''))
+      expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { id, output: whole.output } })
+      // Those who come later get the text in one piece.
+      const later = await onOther!.responses.stream({ response_id: id }).finalResponse()
+      expect(later.output_text).toBe(whole.output_text)
+      expect((await follow(id)).filter(isPiece)).toHaveLength(1)
+      await checkLedger()
+    },
+    MS_MAX,
+  )
+
+  test(
+    'is stored for those who follow it, and not any more when they have left',
+    async () => {
+      const steps = Array.from({ length: 5 }, untilOpened)
+      const pieces = ['one ', 'two ', 'three ', 'four ', 'five']
+      const opens = steps.map(step => step.opens)
+      const id = await beginStream(opens, pieces)
+      let count = 0
+      for await (const event of await onOther!.responses.retrieve(id, { stream: true })) {
+        if (isPiece(event) && ++count === 2) break
+        if (isPiece(event)) steps[0]!.open()
+      }
+      await untilNothingIsWritten(id)
+      // A last wish may be left: it is fulfilled with the next piece, and then no further one is stored.
+      const bytes: bigint[] = []
+      for (const [at, step] of steps.slice(1, 3).entries()) {
+        step.open()
+        await untilMade(id, 3 + at)
+        bytes.push(await untilNothingIsWritten(id))
+      }
+      expect(bytes[1]).toBe(bytes[0]!)
+      for (const { open } of steps) open()
+      const whole = await follow(id)
+      expect(whole.map(event => event.sequence_number)).toEqual(whole.map((_, at) => at))
+      expect(whole.filter(isPiece)).toHaveLength(pieces.length)
       await checkLedger()
     },
     MS_MAX,

@@ -58,7 +58,7 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
     throw new Refusal('overloaded', 'too many background calls', { retryAfterMs: 5_000, hint })
   }
 
-  /** Stores the events, so that they can be streamed again. */
+  /** Stores the events, so that they can be streamed again. If they do not fit, others are made from the response. */
   async function storeEvents(run: BackgroundRun): Promise<void> {
     const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : await responses.get(run)
     if (stored?.body === undefined || run.events.count === 0) return
@@ -70,21 +70,44 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
   async function storeEventsSoFar(run: BackgroundRun): Promise<void> {
     const { storedCall, events } = run
     const { queuedResponse, input } = storedCall
-    const sinceMs = performance.now()
-    if (queuedResponse === undefined || events.count === run.countStored || sinceMs < run.storeAgainMs) return
-    run.storeAgainMs = Infinity
     const { count } = events
+    // The wish stays until there is something new.
+    if (queuedResponse === undefined || count === run.countStored || !runs.has(keyOf(run))) return
+    // Before anything is awaited: a wish that comes from now on is one for later events.
+    run.areEventsAsked = false
     const response = { ...queuedResponse, status: 'in_progress' }
-    const done = await responses
-      .change(run, 'in_progress', { input, output: [], response, events: events.text })
-      .catch(fault => log.warn('events could not be stored', { response: run.id, fault: describeFault(fault) }))
-    if (done === 'changed') run.countStored = count
-    // Those that do not fit are not tried again.
-    if (done !== 'too_large') run.storeAgainMs = performance.now() + pauseAfterMs(performance.now() - sinceMs)
+    try {
+      const done = await responses.change(run, 'in_progress', { input, output: [], response, events: events.text })
+      if (done === 'changed') run.countStored = count
+      if (done === 'too_large') run.doEventsFit = false
+    } catch (fault) {
+      run.areEventsAsked = true
+      log.warn('events could not be stored', { response: run.id, fault: describeFault(fault) })
+    }
+  }
+
+  const runsToStore = (): readonly BackgroundRun[] =>
+    [...runs.values()].filter(({ areEventsAsked, doEventsFit }) => areEventsAsked && doEventsFit)
+
+  let isStoring = false
+
+  /**
+   * Stores the events that others ask for, until nobody asks any more. The whole of them is encrypted each time, which
+   * blocks the thread: so one call follows the other, and the pause counts for all of them together.
+   */
+  async function storeAskedEvents(): Promise<void> {
+    if (isStoring) return
+    isStoring = true
+    for (let asked = runsToStore(); asked.length > 0; asked = runsToStore()) {
+      const sinceMs = performance.now()
+      for (const run of asked) await storeEventsSoFar(run)
+      await pause(pauseAfterMs(performance.now() - sinceMs))
+    }
+    isStoring = false
   }
 
   function fulfil(run: BackgroundRun, wish: ResponseWish): void {
-    void storeEventsSoFar(run)
+    if (wish === 'events') run.areEventsAsked = true
     if (wish === 'cancel') void run.cancel()
     if (wish === 'delete') void run.delete()
   }
@@ -97,11 +120,13 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
     isAsking = true
     for (; runs.size > 0; await pause()) {
       try {
-        const wishes = await jobs.asked()
+        const wishes = await jobs.takeWishes()
         for (const run of runs.values()) {
           const wish = wishes.get(jobOf(run))
           if (wish !== undefined) fulfil(run, wish)
         }
+        // It is not awaited: the wish to cancel a call must not wait for the events of others.
+        void storeAskedEvents()
       } catch (fault) {
         log.debug('what other processes ask for cannot be read', { fault: describeFault(fault) })
       }
@@ -198,9 +223,12 @@ export class BackgroundRun implements VaultId {
   readonly accountId: number
   readonly id: string
   readonly events: EventFrames
-  /** The number of events that were stored for callers at other processes, and when to store them again. */
+  /** Another process asks for events, and none were stored since. */
+  areEventsAsked = false
+  /** The number of events that were stored for callers at other processes. */
   countStored = 0
-  storeAgainMs = 0
+  /** False if they are too large to be stored. They only become more. */
+  doEventsFit = true
   /** Resolves when the call is over and stored. */
   readonly ended: Promise<void>
   readonly #end: () => void

@@ -17,6 +17,10 @@ export class EventFrames {
     this.#heartbeatMs = heartbeatMs
   }
 
+  get all(): readonly Buffer[] {
+    return this.#frames
+  }
+
   get count(): number {
     return this.#frames.length
   }
@@ -77,7 +81,7 @@ export class EventFrames {
 }
 
 /** Events without a number are sent to every listener. */
-function sequenceNumber(frame: Buffer): number {
+export function sequenceNumber(frame: Buffer): number {
   try {
     const { sequence_number: number } = JSON.parse(frameData(frame)!) as { sequence_number?: unknown }
     return typeof number === 'number' ? number : Number.POSITIVE_INFINITY

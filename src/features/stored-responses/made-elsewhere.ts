@@ -1,22 +1,27 @@
 // Responses that another process of the gateway makes: follows their events, and has them ended. That process is asked
-// through its lease of the response, and looks for what it is asked. The events that it stores then are read again and
-// again. If it dies, its lease ends, and the others have marked the response as failed.
+// through its lease of the response, and looks for what it is asked. It stores the events so far each time that it is
+// asked for them, so those who follow them ask and read again and again. If it dies, its lease ends, and the others have
+// marked the response as failed.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import { SseSplitter } from '../../http/sse.ts'
+import type { Json } from '../../protocols/request/json-type.ts'
 import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { Background } from './background.ts'
 import { EventFrames } from './event-frames.ts'
 import { pause, pauseAfterMs } from './pace.ts'
+import { restOfEvents } from './rest-of-events.ts'
 
 export interface MadeElsewhereParts {
   readonly background: Pick<Background, 'isElsewhere' | 'askElsewhere' | 'heartbeatMs'>
   readonly responses: Pick<ResponseStore, 'get'>
   /** All events of a response that is over. */
   eventsOf(stored: StoredResponse): string
+  /** Such a response as its caller gets it. */
+  responseOf(stored: StoredResponse): Json
   readonly log: Pick<Log, 'warn'>
 }
 
@@ -58,19 +63,28 @@ export class ResponsesMadeElsewhere {
   }
 
   async #read(owner: VaultId, frames: EventFrames): Promise<void> {
-    const { background, responses, eventsOf } = this.#parts
-    await background.askElsewhere(owner, 'events')
-    for (let isElsewhere = true; isElsewhere; ) {
+    const { background, responses } = this.#parts
+    for (;;) {
       const sinceMs = performance.now()
       // What is read after the response has ended is all of it.
-      isElsewhere = await background.isElsewhere(owner)
+      const isElsewhere = await background.isElsewhere(owner)
       const stored = await responses.get(owner)
       if (stored?.body === undefined) return
-      addNew(frames, isElsewhere ? (stored.body.events ?? '') : eventsOf(stored))
-      if (!isElsewhere) return
+      if (!isElsewhere) return this.#addRest(frames, stored)
+      addNew(frames, stored.body.events ?? '')
+      await background.askElsewhere(owner, 'events')
       await pause(pauseAfterMs(performance.now() - sinceMs))
       if (!frames.isRead) return void this.#followed.delete(nameOf(owner))
     }
+  }
+
+  /** Adds what is missing of a response that is over. */
+  #addRest(frames: EventFrames, stored: StoredResponse): void {
+    const { eventsOf, responseOf } = this.#parts
+    const isStored = Boolean(stored.body?.events)
+    if (isStored || frames.count === 0) return addNew(frames, eventsOf(stored))
+    // Some events were stored while the response was made, but all of them together did not fit or could not be stored.
+    for (const frame of restOfEvents(responseOf(stored), frames.all)) frames.add(frame)
   }
 
   /** All callers that wait for a response look for it together: one caller can send many requests. */

@@ -72,7 +72,11 @@ const responseIdOf = (path: string): string =>
 
 export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
   const { responses, background, previousResponses, upstreams } = parts
-  const elsewhere = new ResponsesMadeElsewhere({ ...parts, eventsOf: stored => eventsOf(stored, -1) })
+  const elsewhere = new ResponsesMadeElsewhere({
+    ...parts,
+    eventsOf: stored => eventsOf(stored, -1),
+    responseOf: stored => currentResponse(stored, undefined),
+  })
 
   async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
     const id = responseIdOf(path)

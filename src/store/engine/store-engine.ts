@@ -51,7 +51,7 @@ export type JobName =
 
 export type ResponseJob = `response ${number}/${string}`
 
-/** What other processes can ask the process that makes a response; each includes those before it. */
+/** What other processes can ask the process that makes a response. Each replaces those before it. */
 export type ResponseWish = 'events' | 'cancel' | 'delete'
 
 export interface Jobs {
@@ -61,10 +61,13 @@ export interface Jobs {
   isElsewhere(job: JobName): Promise<boolean>
   /** Other processes may take the job from now on. It must not be taken again before this has resolved. */
   giveBack(job: JobName): Promise<void>
-  /** Asks the other process that makes a response. Without effect if none does any more. */
+  /**
+   * Asks the other process that makes a response. Without effect if none does any more. Events are stored once for each
+   * time that they are asked for; the end of the response need not be asked for again.
+   */
   ask(job: ResponseJob, wish: ResponseWish): Promise<void>
-  /** What other processes ask of the responses that this process makes. */
-  asked(): Promise<ReadonlyMap<ResponseJob, ResponseWish>>
+  /** What other processes ask of the responses that this process makes. Each wish for events is returned once. */
+  takeWishes(): Promise<ReadonlyMap<ResponseJob, ResponseWish>>
 }
 
 /** The jobs of the only process, as on SQLite: it does them all, and asks nobody. */
@@ -73,7 +76,7 @@ export const jobsOfOnlyProcess: Jobs = {
   isElsewhere: async () => false,
   async giveBack() {},
   async ask() {},
-  asked: async () => new Map(),
+  takeWishes: async () => new Map(),
 }
 
 /** Parts of the configuration that processes keep in memory. */

@@ -22,12 +22,16 @@ const take = postgresQuery(
 )
 const giveBack = postgresQuery(`DELETE FROM job_lease WHERE name = $1 AND ${IS_OF_US}`)
 const findOther = postgresQuery(`SELECT 1 FROM job_lease WHERE name = $1 AND NOT (${IS_OF_US}) AND NOT ${IS_DEAD}`)
+/** What is asked already is not written again: those who follow a response ask again and again. */
 const ask = postgresQuery(
   `UPDATE job_lease SET asked = $4 WHERE name = $1 AND NOT (${IS_OF_US})
-   AND (asked IS NULL OR asked = 'events' OR $4 = 'delete')`,
+   AND asked IS DISTINCT FROM $4 AND (asked IS NULL OR asked = 'events' OR $4 = 'delete')`,
 )
 const findAsked = postgresQuery<{ name: ResponseJob; asked: ResponseWish }>(
   'SELECT name, asked FROM job_lease WHERE slot = $1 AND epoch = $2 AND asked IS NOT NULL',
+)
+const takeEvents = postgresQuery<{ name: ResponseJob }>(
+  `UPDATE job_lease SET asked = NULL WHERE slot = $1 AND epoch = $2 AND asked = 'events' RETURNING name`,
 )
 const giveBackAll = postgresQuery('DELETE FROM job_lease WHERE slot = $1 AND epoch = $2')
 
@@ -79,10 +83,18 @@ export class PostgresJobs implements Jobs {
     await this.#pool.transact(ask.run(...this.#valuesOf(job), wish))
   }
 
-  async asked(): Promise<ReadonlyMap<ResponseJob, ResponseWish>> {
+  /**
+   * A wish for events is removed before they are stored: one that comes later is another wish, for later events. What has
+   * been replaced by the wish to cancel or delete in the meantime stays.
+   */
+  async takeWishes(): Promise<ReadonlyMap<ResponseJob, ResponseWish>> {
     const { slot, epoch } = this.#owner()
     const rows = await this.#pool.readPoint(findAsked.all(slot, epoch))
-    return new Map(rows.map(({ name, asked }) => [name, asked]))
+    const ends = rows.filter(({ asked }) => asked !== 'events')
+    const wishes = new Map<ResponseJob, ResponseWish>(ends.map(({ name, asked }) => [name, asked]))
+    if (ends.length === rows.length) return wishes
+    for (const { name } of await this.#pool.transact(takeEvents.all(slot, epoch))) wishes.set(name, 'events')
+    return wishes
   }
 
   /** Gives all jobs back. */
