@@ -180,6 +180,22 @@ test('a background response with too many events is ended, and its content is ch
   expect(harness.openHolds()).toBe(0)
 })
 
+test.each(kinds)(
+  'a background response that is too large to be stored with its input is failed, on %s',
+  async (_, model) => {
+    const openai = await client()
+    const half = 'word '.repeat((0.6 * bounds.storedResponseBytesMax) / 5)
+    harness.upstream.plan(plain(half))
+    const { id } = await openai.responses.create({ model, input: half, background: true })
+    expect(await waitUntilOver(openai, id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'server_error', message: 'The response and its input are too large to be stored: at most 8 MiB.' },
+    })
+    await harness.idle()
+    expect([harness.records().at(-1), harness.openHolds()]).toMatchObject([{ outcome: 'completed' }, 0])
+  },
+)
+
 test('store: false with background, and the cancellation of a foreground response, are refused', async () => {
   const openai = await client()
   const model = models.chat

@@ -1,6 +1,7 @@
 // Stores a response when its call ends, in parallel with the settlement and before the caller gets the end. Where it
 // cannot be stored, the caller still gets the answer that was paid for; a loss is listed if the head is not sent yet.
 
+import { bounds } from '../../base/bounds.ts'
 import { errorRows } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
@@ -14,6 +15,8 @@ import type { Json } from '../../protocols/request/json-type.ts'
 import type { ResponseFacts } from '../../store/vault/vault-types.ts'
 import type { ResponseBody, ResponseStore } from '../../vault/responses.ts'
 
+const TOO_LARGE = `The response and its input are too large to be stored: at most ${bounds.storedResponseBytesMax / 1024 / 1024} MiB.`
+
 export interface SettleWithResponseParts {
   readonly responses: Pick<ResponseStore, 'put' | 'delete'>
   readonly log: Log
@@ -23,8 +26,16 @@ export interface SettleWithResponseParts {
 export function settleWithResponse(settle: Settle, { responses, log }: SettleWithResponseParts): Settle {
   async function put(facts: ResponseFacts, body: ResponseBody): Promise<boolean> {
     if ((await responses.put(facts, body)) === 'kept') return true
-    // The upstream still stores what is too large for the vault.
-    return facts.upstreamId !== null && (await responses.put(facts)) === 'kept'
+    // What is too large for the vault can still be read at the upstream, if it has the same id there.
+    return facts.upstreamId === facts.id && (await responses.put(facts)) === 'kept'
+  }
+
+  /** A background response is only ever read from the vault: whoever waits for it must learn that it is not there. */
+  async function putTooLarge(kept: StoredCall, facts: ResponseFacts): Promise<void> {
+    if (kept.queuedResponse === undefined) return
+    const response = buildEndedResponse(kept.queuedResponse, 'failed', TOO_LARGE)
+    const failed = { ...facts, status: 'failed', channel: null, upstreamId: null } as const
+    await responses.put(failed, { input: kept.input, output: [], response })
   }
 
   async function store(exchange: Exchange, kept: StoredCall, ending: CallEnding): Promise<ResponseFacts | undefined> {
@@ -32,7 +43,10 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
     if (facts === undefined || body === undefined || kept.isDeleted) return undefined
     try {
       exchange.storage.notStored = !(await put(facts, body))
-      if (exchange.storage.notStored) log.warn('a response is too large to be stored', { request: exchange.requestId })
+      if (exchange.storage.notStored) {
+        log.warn('a response is too large to be stored', { request: exchange.requestId })
+        await putTooLarge(kept, facts)
+      }
     } catch (fault) {
       exchange.storage.notStored = true
       log.error('a response could not be stored', { request: exchange.requestId, fault: describeFault(fault) })
