@@ -249,6 +249,44 @@ describe('the reader of events', () => {
     })
   })
 
+  describe('finds cited words whose part has no number, or a wrong one:', () => {
+    const code = { executableCode: { code: '1' } }
+    const [hello, paris] = [{ text: 'Hello world. ' }, { text: 'Paris is in France.' }]
+    const long = { text: 'x'.repeat(20_000) }
+    const rows: readonly (readonly [string, readonly object[], object, readonly (readonly unknown[])[]])[] = [
+      ['in the first part', [hello, paris], { endIndex: 5, text: 'Hello' }, [['Hello', 0, 5]]],
+      ['in the next part', [hello, paris], { startIndex: 0, endIndex: 5, text: 'Paris' }, [['Paris', 13, 18]]],
+      ['in a part of its own', [{ text: 'Hm.' }, code, paris], { endIndex: 5, text: 'Paris' }, [[], ['Paris', 0, 5]]],
+      ['beyond the kept text', [long, paris], { startIndex: 19_999, endIndex: 20_000, text: 'x' }, [['x']]],
+      ['nowhere', [hello, paris], { startIndex: 0, endIndex: 4, text: 'Rome' }, [['Rome', 0, 4]]],
+      ['nowhere in a part', [hello, paris], { partIndex: 1, endIndex: 4, text: 'Rome' }, [['Rome', 13, 17]]],
+      ['after a wrong number', [hello, paris], { partIndex: 1, endIndex: 5, text: 'Hello' }, [['Hello', 0, 5]]],
+    ]
+    const metadataOf = (segment: object): object => ({
+      groundingMetadata: {
+        groundingChunks: [{ web: { uri: 'https://x.example' } }],
+        groundingSupports: [{ segment, groundingChunkIndices: [0] }],
+      },
+    })
+    const citedIn = (answer: readonly object[]): unknown =>
+      firstParts(answer)!
+        .filter(part => part.kind === 'text')
+        .map(({ citations = [] }) =>
+          citations.flatMap(({ citedText, start, end }) => [citedText, start, end].filter(one => one !== undefined)),
+        )
+    test.each(rows)('%s', (_name, parts, segment, expected) => {
+      const metadata = metadataOf(segment)
+      expect(citedIn([chunk(parts, metadata)])).toEqual(expected)
+      expect(citedIn([chunk(parts), chunk([], { ...metadata, finishReason: 'STOP' })])).toEqual(expected)
+    })
+
+    test('beyond the kept text, as soon as the text ends', () => {
+      const metadata = metadataOf({ startIndex: 19_999, endIndex: 20_000, text: 'x' })
+      const chunks = [chunk([long], metadata), chunk([code]), chunk([paris], { finishReason: 'STOP' })]
+      expect(citedIn(chunks)).toEqual([['x'], []])
+    })
+  })
+
   test('reads log probabilities, images, and parts that only Google has', () => {
     const logprobsResult = {
       chosenCandidates: [{ token: 'x', logProbability: -1 }, { token: 'y' }],

@@ -16,9 +16,15 @@ export interface FoundSource {
   readonly url: string | undefined
   readonly title: string | undefined
   /** The place in one part. */
-  readonly segment?: { readonly part: number; readonly text: string | undefined; readonly range: ByteRange | undefined }
+  readonly segment?: Segment
   /** The place in all text of the answer. */
   readonly span?: ByteRange
+}
+
+interface Segment {
+  readonly part: number
+  readonly text: string | undefined
+  readonly range: ByteRange | undefined
 }
 
 interface ByteRange {
@@ -77,7 +83,7 @@ function readGrounding(grounding: Json, losses: Losses): FoundSource[] {
   return found.length > 0 ? found : withinLimit(sources, losses).map(source => nameOf(sourceOf(source)))
 }
 
-const readSegment = (segment: Json): NonNullable<FoundSource['segment']> => ({
+const readSegment = (segment: Json): Segment => ({
   part: readOffset(segment.partIndex) ?? 0,
   text: readText(segment.text),
   range: readRange(segment),
@@ -206,23 +212,34 @@ export interface PlacedSource {
 }
 
 /** Whether a source belongs to this text. One that names no place belongs to any text. */
-function takes({ starts, positions, offset, bytes }: CitedText, { segment, span }: FoundSource): boolean {
+function takes(cited: CitedText, { segment, span }: FoundSource): boolean {
+  const { offset, bytes } = cited
   if (span !== undefined) return span.start >= offset && span.start < offset + bytes
-  if (segment === undefined) return true
-  const { part, text, range } = segment
-  if (text === undefined || range === undefined) return starts.has(part)
-  const isAt = (start: number): boolean => positions.isAt(start + range.start, text)
-  // Some answers leave out the number. The cited words tell the text then.
-  const own = starts.get(part)
-  const isBeyond = own !== undefined && positions.toUnits(own + range.end) === undefined
-  if (own !== undefined && (isBeyond || isAt(own))) return true
-  return part === 0 && [...starts.values()].some(isAt)
+  if (segment === undefined || startByNumber(segment, cited) !== undefined) return true
+  return segment.part === 0 && startByWords(segment, cited) !== undefined
 }
 
-function citationOf(source: FoundSource, { starts, positions, offset }: CitedText): Citation {
+/** Where the part of this number begins. Undefined if it has other words than the cited ones. */
+function startByNumber({ part, text, range }: Segment, { starts, positions, bytes }: CitedText): number | undefined {
+  const start = starts.get(part)
+  if (start === undefined || text === undefined || range === undefined) return start
+  const end = start + range.end
+  // Words that the text has, but that are not kept, cannot be compared.
+  const isBeyond = end <= bytes && positions.toUnits(end) === undefined
+  return isBeyond || positions.isAt(start + range.start, text) ? start : undefined
+}
+
+/** Where a part with the cited words begins. Some answers leave out its number, which then counts as 0. */
+function startByWords({ text, range }: Segment, { starts, positions }: CitedText): number | undefined {
+  if (text === undefined || range === undefined) return undefined
+  return [...starts.values()].find(start => positions.isAt(start + range.start, text))
+}
+
+function citationOf(source: FoundSource, cited: CitedText): Citation {
+  const { positions, offset } = cited
   const { url, title, segment, span } = source
   const place = segment === undefined ? span : segment.range
-  const base = segment === undefined ? -offset : baseOf(segment, starts, positions)
+  const base = segment === undefined ? -offset : baseOf(segment, cited)
   const from = place === undefined ? undefined : positions.toUnits(base + place.start)
   const to = place === undefined ? undefined : positions.toUnits(base + place.end)
   const citedText = segment?.text
@@ -235,12 +252,5 @@ function citationOf(source: FoundSource, { starts, positions, offset }: CitedTex
 }
 
 /** Where the part begins from which a segment is counted. */
-function baseOf(
-  { part, text, range }: NonNullable<FoundSource['segment']>,
-  starts: CitedText['starts'],
-  positions: TextPositions,
-): number {
-  const own = starts.get(part)
-  if (own !== undefined || text === undefined || range === undefined) return own ?? 0
-  return [...starts.values()].find(start => positions.isAt(start + range.start, text)) ?? 0
-}
+const baseOf = (segment: Segment, cited: CitedText): number =>
+  startByNumber(segment, cited) ?? startByWords(segment, cited) ?? cited.starts.get(segment.part) ?? 0

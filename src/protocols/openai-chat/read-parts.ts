@@ -6,6 +6,7 @@ import type { FieldTable } from '../request/fields.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import { parseAddress } from '../request/references.ts'
 import { partFields } from './fields.ts'
 
 /** Shared by the readers of one request: the fields that the translation cannot carry. */
@@ -112,7 +113,7 @@ const mimeOf = (name: string | undefined): string => mimeTypes[name?.split('.').
 function readUrl(value: unknown, at: string): MediaSource {
   const url = requireText(value, at)
   if (/^data:/i.test(url)) return readInline(url, 'application/octet-stream', at)
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw invalid(at, 'must be an http or https URL, or a data URL')
+  if (!/^https?:\/\//i.test(url) || !parseAddress(url)) throw invalid(at, 'must be an http or https URL, or a data URL')
   return { at: 'url', url }
 }
 

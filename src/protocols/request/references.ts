@@ -87,7 +87,7 @@ const anything = (value: unknown): readonly string[] => {
 }
 
 /** Skills that the provider publishes have words as ids (`xlsx`, `openai-sheets`). Others have random ids. */
-const PUBLIC_SKILL = /^[a-z]{2,16}(?:-[a-z]{2,32})*$/
+const PUBLIC_SKILL = /^[a-z]{2,16}(?:-[a-z]{2,32}){0,15}$/
 const skills = (value: unknown): readonly string[] => texts(value).filter(id => !PUBLIC_SKILL.test(id))
 
 /** Public voices have plain names. SiliconFlow's ids of custom voices start with `speech:`. */
@@ -123,7 +123,7 @@ export const referenceFields: readonly ReferenceField[] = [
     where: 'an `id` in the object: `file.id`, `image_file.id`; the `id` of a part whose type is one of these',
     read: objectId,
   },
-  { kind: 'file', fields: ['file_uri'], where: 'Gemini `fileData`; see addresses below', read: texts },
+  { kind: 'file', fields: ['file_uri'], where: 'Gemini `fileData`; see URLs and media below', read: texts },
   {
     kind: 'container',
     fields: ['container', 'container_id'],
@@ -177,7 +177,7 @@ export const referenceFields: readonly ReferenceField[] = [
   {
     kind: 'response',
     fields: ['previous_response_id', 'previous_interaction_id'],
-    where: 'Responses and Ark (there it must be a response of the account: see responses.md)',
+    where: 'Responses and Ark (there it must be a response of the account: see stored responses)',
     read: texts,
   },
   {
@@ -354,16 +354,40 @@ const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
 
 /** No host of the Internet has a longer name. */
 const HOST_CHARS_MAX = 255
+const PORT_CHARS_MAX = ':65535'.length
 /** No server reads a longer URL. */
 const ADDRESS_CHARS_MAX = 65_536
+/** Finds the user information, host and port. Parsers accept any number of slashes, and drop tabs and line breaks. */
+const AUTHORITY = /^[^:]*:[\\/\t\r\n]*([^\\/?#]*)/
+const NOT_ASCII = /\P{ASCII}/u
+/** A part of a name that no name server can have: 63 characters are the limit, and in ASCII it is even longer. */
+const LONG_LABEL = /[^.:\u3002\uff0e\uff61]{64}/u
 
-function isClear(address: string, url: URL | null): url is URL {
-  if (url === null || address.length > ADDRESS_CHARS_MAX || UNCLEAR.test(address)) return false
-  return url.username === '' && url.password === '' && url.hostname.length <= HOST_CHARS_MAX
+/**
+ * Parses a URL of http or https. Undefined if it is too long, or if its host is: no server can have that name, but to
+ * parse it takes time that grows with the square of its length. Null if it is no URL.
+ */
+export function parseAddress(address: string): URL | null | undefined {
+  if (address.length > ADDRESS_CHARS_MAX) return undefined
+  const authority = AUTHORITY.exec(address)?.[1] ?? ''
+  const host = authority.slice(authority.lastIndexOf('@') + 1)
+  if (host.length > HOST_CHARS_MAX + PORT_CHARS_MAX || (NOT_ASCII.test(host) && LONG_LABEL.test(host))) return undefined
+  const url = URL.parse(address)
+  return url !== null && url.hostname.length > HOST_CHARS_MAX ? undefined : url
+}
+
+/** Whether all URL parsers read the same. */
+function isClear(address: string, url: URL | null | undefined): url is URL {
+  if (url === null || url === undefined || UNCLEAR.test(address)) return false
+  return url.username === '' && url.password === ''
 }
 
 /** The host in lower case, without the dot that may end it. */
-export const plainHost = ({ hostname }: URL): string => hostname.replace(/\.+$/, '').toLowerCase()
+export function plainHost({ hostname }: URL): string {
+  let end = hostname.length
+  while (hostname[end - 1] === '.') end--
+  return hostname.slice(0, end).toLowerCase()
+}
 
 const plainPath = ({ pathname }: URL): string => decodeLoosely(pathname)
 
@@ -376,9 +400,21 @@ function decodeLoosely(text: string): string {
   return plain
 }
 
+/** Characters that servers may drop from a name. */
+const DROPPED = /[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu
+/** A few characters at a time, because many accents in a row take time that grows with the square of their number. */
+const NORMALIZED_PIECE = /\P{ASCII}{1,32}/gu
+
+/** Writes an unclear URL in plain letters, as servers may read it, for finding names in it. */
+function plainLetters(address: string): string {
+  const visible = decodeLoosely(address).replaceAll(DROPPED, '')
+  const plain = visible.replaceAll(NORMALIZED_PIECE, piece => piece.normalize('NFKC'))
+  return plain.replaceAll('\u3002', '.').toLowerCase()
+}
+
 /** Returns the host of a public URL. Undefined: reading the URL may depend on the credential. */
 function publicHost(address: string): string | undefined {
-  const url = URL.parse(address)
+  const url = parseAddress(address)
   if (!isClear(address, url)) return undefined
   const host = plainHost(url)
   const isPrivate = CREDENTIALED_HOST.test(host) || STORED_FILE.test(plainPath(url))
@@ -386,19 +422,18 @@ function publicHost(address: string): string | undefined {
 }
 
 /** Whether a URL names something that only Google can read, with the credential of the call. */
-export function isStoredAtGoogle(address: string): boolean {
-  if (address.length > ADDRESS_CHARS_MAX) return true
-  const url = URL.parse(address)
-  if (url !== null && url.hostname.length <= HOST_CHARS_MAX && STORING_HOST.test(plainHost(url))) return true
+export const isStoredAtGoogle = (address: string): boolean => isOfGoogle(address, parseAddress(address))
+
+function isOfGoogle(address: string, url: URL | null | undefined): boolean {
+  // It cannot be public, and what an upstream makes of it is unknown.
+  if (url === undefined) return true
+  if (url !== null && STORING_HOST.test(plainHost(url))) return true
   if (isClear(address, url) && !address.includes('@')) return false
-  return STORING_NAME.test(decodeLoosely(address).normalize('NFKC').toLowerCase())
+  return STORING_NAME.test(plainLetters(address))
 }
 
 /** Returns the host of a URL whose path is one of an API for files. That host may know the file by the URL. */
-function fileHost(address: string): string | undefined {
-  const url = URL.parse(address)
-  return url !== null && FILE_OF_API.test(plainPath(url)) ? plainHost(url) : undefined
-}
+const fileHost = (url: URL): string | undefined => (FILE_OF_API.test(plainPath(url)) ? plainHost(url) : undefined)
 
 /** Tells whether a candidate counts as a reference. `reference.path` is valid only during the function call. */
 export type IsReference = (reference: Reference) => boolean
@@ -438,13 +473,20 @@ class Search {
   }
 
   object(holder: Json, under: string): void {
+    let isFile: boolean | undefined
     for (const name in holder) {
       const value = holder[name]
       const isEmpty = value === null || value === undefined || typeof value === 'boolean'
       if (isEmpty) continue
       if (this.#isOver) return
+      const field = readName(name)
       this.#path.push(name)
-      this.#field(readName(name), value, holder, under)
+      this.#field(field, value, holder, under)
+      if (field.plain === 'id' && typeof value === 'string' && value !== '') {
+        // Once for all spellings of `id`, because all fields of the object are read for it.
+        isFile ??= isFilePart(holder)
+        if (isFile) this.#add('file', value)
+      }
       this.#path.pop()
     }
   }
@@ -453,10 +495,7 @@ class Search {
   #field(name: FieldName, value: unknown, holder: Json, under: string): void {
     const { plain, row } = name
     if (row !== undefined) for (const id of row.read(value)) this.#add(row.kind, id, plain)
-    if (typeof value === 'string') {
-      this.#text(name, value, under)
-      if (plain === 'id' && value !== '' && isFilePart(holder)) this.#add('file', value)
-    }
+    if (typeof value === 'string') this.#text(name, value, under)
     if (typeof value !== 'object' || value === null) return
     const isCallerData =
       name.holdsCallerData ||
@@ -469,7 +508,7 @@ class Search {
 
   #list(list: readonly unknown[], name: FieldName, under: string): void {
     const areItems = name.plain === 'input' && under === ''
-    const holdsText = name.holdsAddress || name.holdsText
+    const holdsText = name.holdsAddress || name.holdsText || name.holdsMedia
     for (let at = 0; at < list.length; at++) {
       const one = list[at]
       if (typeof one === 'string') {
@@ -507,8 +546,9 @@ class Search {
 
   /** Adds a URL that the upstream may read with the credential of the call. All others are public, or unreadable. */
   #address(address: string): void {
-    if (isStoredAtGoogle(address)) return this.#push({ kind: 'file', id: address })
-    const host = fileHost(address)
+    const url = parseAddress(address)
+    if (isOfGoogle(address, url)) return this.#push({ kind: 'file', id: address })
+    const host = url ? fileHost(url) : undefined
     if (host !== undefined) this.#push({ kind: 'file', id: address, host })
   }
 
@@ -527,27 +567,29 @@ class Search {
   #item(item: Json): void {
     const ids = findValues(item, 'id').flatMap(id => (typeof id === 'string' && id !== '' ? [id] : []))
     if (ids.length === 0) return
-    const types = findValues(item, 'type').filter(type => type !== undefined && type !== null)
-    if (types.length === 0) types.push(findValues(item, 'role').length === 0 ? 'item_reference' : 'message')
-    const isOptional = !types.includes('item_reference')
-    if (isOptional && types.every(type => isWhole(type, item))) return
+    // Each type once, because all fields of the item are read for it. A hostile item has its type in 1,000 spellings.
+    const types = new Set(findValues(item, 'type').filter(type => type !== undefined && type !== null))
+    if (types.size === 0) types.add(findValues(item, 'role').length === 0 ? 'item_reference' : 'message')
+    const isOptional = !types.has('item_reference')
+    if (isOptional && [...types].every(type => isWhole(type, item))) return
     for (const id of ids) this.#within('id', () => this.#push({ kind: 'item', id, ...(isOptional && { isOptional }) }))
   }
 
   #add(kind: ReferenceKind, id: string, plain?: string): void {
     if (plain === 'fileuri') {
-      const isAddress = /^https?:/i.test(id)
       if (/^data:/i.test(id)) return
-      this.#push({ kind, id: isAddress ? id : startOf(id).trim() }, isAddress)
+      if (!/^https?:/i.test(id)) return this.#push({ kind, id: startOf(id).trim() })
+      const host = publicHost(id)
+      this.#push({ kind, id, ...(host !== undefined && { host }) })
     } else this.#push({ kind, id, ...(this.#path[0] === 'diagnostics' && { isOptional: true }) })
   }
 
-  #push({ kind, id: written, isOptional, host: known }: Omit<Reference, 'path'>, isAddress = false): void {
+  #push({ kind, id: written, isOptional, host }: Omit<Reference, 'path'>): void {
     if (this.#isOver || (kind === 'item' && GATEWAY_ITEM_ID.test(written))) return
     const id = written.slice(0, ID_CHARS_MAX)
-    const key = `${kind}:${isOptional === true}:${placeOfPath(this.#path)}:${id}`
+    // The same URL may count in one field only, and two URLs may differ only after the longest id. No host has a slash.
+    const key = `${kind}:${isOptional === true}:${placeOfPath(this.#path)}:${host ?? '/'}:${id}`
     if (this.#seen?.has(key)) return
-    const host = isAddress ? publicHost(id) : known
     const more = { ...(host !== undefined && { host }), ...(isOptional && { isOptional }) }
     if (!this.#keeps({ kind, id, path: this.#path, ...more })) return
     this.#seen ??= new Set()
