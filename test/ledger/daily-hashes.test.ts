@@ -1,15 +1,18 @@
 // The daily hashes of the ledger, on both databases: which transfers a day has, what is hashed, what a crash leaves, and that
 // the audit finds a transfer that was changed, removed or inserted in a closed day.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { textOfDay } from '../../console/src/parts/statement-days.ts'
+import { proveDays, textOfDay } from '../../console/src/parts/statement-days.ts'
 import { textId } from '../../src/base/ids.ts'
 import { DAY_MS, HOUR_MS } from '../../src/base/time.ts'
+import type { DayCloserParts } from '../../src/store/engine/day-closer.ts'
+import { DayCloser } from '../../src/store/engine/day-closer.ts'
 import { sqliteSnapshots } from '../../src/store/engine/sqlite-steps.ts'
 import type { Steps } from '../../src/store/engine/steps.ts'
-import { formatStatementLine } from '../../src/store/ledger/statement-text.ts'
+import { formatStatementLine, refText } from '../../src/store/ledger/statement-text.ts'
 import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
+import { AuditDays, NO_LIMITS } from '../../src/store/ledger-audit/days.ts'
 import type { AuditReport } from '../../src/store/ledger-audit/findings.ts'
 import { buildPostgresPasses } from '../../src/store/postgres/audit.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
@@ -23,6 +26,17 @@ import { hasPostgres, startPostgres, tellMissingPostgres } from '../support/post
 import { spoil } from './sample-books.ts'
 
 tellMissingPostgres()
+
+/** Notes how many lines of a statement each of the steps returns. */
+function* counted<T>(steps: Steps<T>, counts: number[]): Steps<T> {
+  let step = steps.next()
+  while (!step.done) {
+    const result: unknown = yield step.value
+    if (step.value.text.postgres.includes('made_ms')) counts.push((result as unknown[]).length)
+    step = steps.next(result)
+  }
+  return step.value
+}
 
 /** A database with accounts 77 and 78 and no transfers. */
 interface Side {
@@ -77,7 +91,7 @@ const engines = [
 const MONDAY = Date.UTC(2026, 2, 30)
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 
-describe.each(engines)('on %s', (_, open) => {
+describe.each(engines)('on %s', (name, open) => {
   let side: Side
   let nowMs: number
   beforeEach(async () => {
@@ -156,6 +170,98 @@ describe.each(engines)('on %s', (_, open) => {
     expect(await wrongDays()).toBe('')
   })
 
+  /** As the gateway has it: one for all sweeps. */
+  function openCloser(onStep: (step: string) => void = () => {}): DayCloser {
+    const queries = {
+      query(name: keyof typeof stepQueries, input: { accountId?: number }) {
+        onStep(`${name} ${input.accountId ?? ''}`.trim())
+        return side.run(stepQueries[name](input as never) as Steps<unknown>)
+      },
+    }
+    const writer = { run: (_: string, input: never) => side.run(closeDay(input)) }
+    return new DayCloser({ queries, writer, dateMs: () => nowMs } as unknown as DayCloserParts)
+  }
+
+  /** What the console says of the days of an account. */
+  async function provenDays(accountId = 77): Promise<object> {
+    await side.spoil(
+      `UPDATE account SET balance = (SELECT sum(CASE WHEN credit = ${accountId} THEN amount ELSE -amount END) FROM transfer
+       WHERE ${accountId} IN (debit, credit)) WHERE id = ${accountId}`,
+    )
+    const statement = await side.run(stepQueries.statement({ accountId, scope: null, limit: 100 }))
+    const shown = (await rows(accountId)).map(({ day, lastRef, ...row }) => ({
+      ...row,
+      day: dayOf(day * DAY_MS),
+      lastRef: refText(row.lastKind, lastRef),
+    }))
+    const lines = statement!.lines.map(formatStatementLine)
+    const account = textId('acc', accountId)
+    return await proveDays({ account, lines, isWhole: true, days: shown.toReversed() } as never)
+  }
+
+  const FAR = MONDAY + 1_000 * DAY_MS
+
+  test('a transfer that is dated in the future belongs to the day of the next one that is not', async () => {
+    await move(1, FAR)
+    await move(2, MONDAY)
+    await move(3, nowMs + 1)
+    await move(4, MONDAY + 5)
+    for (const at of [1, 2, 3]) await move(4 + at, FAR + at * DAY_MS)
+    await move(8, MONDAY + 2 * DAY_MS)
+    await move(9, FAR)
+    await close()
+    expect(await days()).toBe('2026-03-30 4, 2026-04-01 4')
+    // The next one is of the day that is open.
+    await move(10, nowMs)
+    await move(11, FAR)
+    await close()
+    expect(await days()).toBe('2026-03-30 4, 2026-04-01 4')
+    nowMs += DAY_MS + HOUR_MS
+    await close()
+    expect(await days()).toBe('2026-03-30 4, 2026-04-01 4, 2026-04-09 2')
+    expect(await wrongDays()).toBe('')
+    expect(await provenDays()).toEqual({ agree: ['2026-04-09', '2026-04-01', '2026-03-30'], differ: [] })
+  })
+
+  test('after a clock that has closed a day in the future, the log says once a day that later ones wait', async () => {
+    await move(1, MONDAY)
+    await move(2, FAR)
+    nowMs = FAR + 2 * DAY_MS
+    const closer = openCloser()
+    await closer.sweep()
+    expect(await days()).toBe(`2026-03-30 1, ${dayOf(FAR)} 1`)
+    nowMs = MONDAY + 10 * DAY_MS
+    await move(3, MONDAY + DAY_MS)
+    await move(4, MONDAY + DAY_MS, 78)
+    const message =
+      `account ${textId('acc', 77)} gets no daily hashes until ${dayOf(FAR)} is over, because a clock that was ahead has ` +
+      'closed that day'
+    await expect(closer.sweep()).rejects.toThrow(new Error(message))
+    expect([await days(), await days(78)]).toEqual([`2026-03-30 1, ${dayOf(FAR)} 1`, '2026-03-31 1'])
+    await closer.sweep()
+    nowMs += DAY_MS
+    await expect(closer.sweep()).rejects.toThrow(message)
+    nowMs = FAR + 3 * DAY_MS
+    await closer.sweep()
+    expect(await days()).toBe(`2026-03-30 1, ${dayOf(FAR)} 1, ${dayOf(FAR + DAY_MS)} 1`)
+    expect(await wrongDays()).toBe('')
+  })
+
+  test('it rests after each account, also where each has few transfers', async () => {
+    await move(1, MONDAY)
+    await move(2, MONDAY, 78)
+    await move(3, nowMs)
+    const steps: string[] = []
+    const closer = openCloser(step => void steps.push(step))
+    const sleep = spyOn(Bun, 'sleep').mockImplementation(async () => void steps.push('rest'))
+    await closer.sweep().finally(() => sleep.mockRestore())
+    expect(steps).toEqual([
+      ...['accountsWithOpenDays', 'rest', 'lastClosedDay 77', 'transfersAfter 77', 'rest'],
+      ...['lastClosedDay 78', 'transfersAfter 78', 'rest'],
+    ])
+    expect([await days(), await days(78)]).toEqual(['2026-03-30 1', '2026-03-30 1'])
+  })
+
   test('a day is closed an hour after its end, and no earlier', async () => {
     await move(1, MONDAY + DAY_MS - 1)
     nowMs = MONDAY + DAY_MS + HOUR_MS - 1
@@ -223,5 +329,82 @@ describe.each(engines)('on %s', (_, open) => {
     expect([await days(), await wrongDays()]).toEqual(['2026-03-30 3, 2026-03-31 1', ''])
     await side.spoil(sql)
     expect((await wrongDays()).split(',')).toContain('day:77:2026-03-30')
+  })
+
+  /** More than two slices of 500 lines. */
+  const LINES = 1_200
+  const moveMany = (): Promise<void> => {
+    const values = Array.from({ length: LINES }, () => `(${++refs}, 'gift', 2, 77, ${refs}, ${MONDAY})`)
+    return side.script(`INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES ${values.join()}`)
+  }
+
+  /** Its clock goes on by one with each slice. */
+  function openAuditDays(counts: number[] = []): AuditDays {
+    let slices = 0
+    return new AuditDays({
+      read: steps => side.run(counted(steps, counts)),
+      rest: async () => void slices++,
+      nowMs: () => slices,
+    })
+  }
+  const keysOf = (found: Awaited<ReturnType<AuditDays['check']>>): string => found.map(({ key }) => key).join()
+
+  test('a pass of the audit ends within its time, also in the middle of a day, and the next one goes on', async () => {
+    await moveMany()
+    await close({ transfersAtOnce: 500 })
+    await side.spoil(`UPDATE transfer SET amount = amount + 1 WHERE ref = ${LINES - 1}`)
+    const counts: number[] = []
+    const audit = openAuditDays(counts)
+    const limits = { transfersMax: Number.POSITIVE_INFINITY, msMax: 2 }
+    expect([keysOf(await audit.check(limits)), audit.isDone]).toEqual(['', false])
+    expect(counts.splice(0)).toEqual([500, 500])
+    expect([keysOf(await audit.check(limits)), audit.isDone]).toEqual(['day:77:2026-03-30', false])
+    expect(counts.splice(0)).toEqual([200])
+    // What is wrong is reported also while it is not checked to its end again.
+    expect(keysOf(await audit.check(limits))).toBe('day:77:2026-03-30')
+    await side.spoil(`UPDATE transfer SET amount = amount - 1 WHERE ref = ${LINES - 1}`)
+    for (let pass = 0; pass < 3 && !audit.isDone; pass++) await audit.check(limits)
+    expect([keysOf(await audit.check(limits)), audit.isDone]).toEqual(['', true])
+  })
+
+  test('a pass of the audit ends within its time where many days have few transfers', async () => {
+    for (let at = 0; at < 5; at++) await move(1 + at, MONDAY + at * DAY_MS)
+    await close()
+    for (const [limits, passes] of [
+      [{ transfersMax: 2, msMax: Number.POSITIVE_INFINITY }, 3],
+      [{ transfersMax: Number.POSITIVE_INFINITY, msMax: 2 }, 3],
+      [NO_LIMITS, 1],
+    ] as const) {
+      const audit = openAuditDays()
+      let count = 0
+      while (count < 9 && (count === 0 || !audit.isDone)) {
+        expect(keysOf(await audit.check(limits))).toBe('')
+        count++
+      }
+      expect(count).toBe(passes)
+    }
+    await side.spoil('UPDATE transfer SET amount = amount + 1 WHERE ref = 1')
+    const audit = openAuditDays()
+    for (const msMax of [1, 1, Number.POSITIVE_INFINITY]) {
+      const found = await audit.check({ ...NO_LIMITS, msMax })
+      expect(keysOf(found)).toStartWith('day:77:2026-03-30')
+    }
+  })
+
+  // On SQLite the audit has a thread of its own.
+  if (name === 'SQLite') return
+  test('an audit hashes in small pieces and rests after each, also at full speed', async () => {
+    await moveMany()
+    await close({ transfersAtOnce: 500 })
+    for (const rests of [true, false]) {
+      const counts: number[] = []
+      const slept: unknown[] = []
+      const sleep = spyOn(Bun, 'sleep').mockImplementation(async ms => void slept.push(ms))
+      const passes = buildPostgresPasses({ read: steps => side.run(counted(steps, counts)) }, { lagMs: 0, rests })
+      const { findings } = await passes.pass().finally(() => sleep.mockRestore())
+      expect(findings.filter(({ check }) => check === 'day')).toEqual([])
+      expect(counts).toEqual([500, 500, 200])
+      expect(slept.filter(ms => Number(ms) > 0).length).toBeGreaterThanOrEqual(3)
+    }
   })
 })

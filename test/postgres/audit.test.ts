@@ -143,6 +143,23 @@ describe.skipIf(!hasPostgres)('the audit on PostgreSQL', () => {
     })
   })
 
+  test('what a later version has migrated is not taken for damage, and all else is checked', async () => {
+    const later = `CREATE OR REPLACE FUNCTION cancel_hold(the_call BIGINT) RETURNS VOID LANGUAGE plpgsql AS 'BEGIN END';
+      CREATE TRIGGER more AFTER INSERT ON transfer FOR EACH ROW EXECUTE FUNCTION raise_version();
+      INSERT INTO schema_migration VALUES (9999, '9999-more.sql', 0)`
+    await pool.runScript(later)
+    const audit = new PostgresAudit(pool, 0)
+    expect((await audit.pass()).findings).toEqual([])
+    // Without the look-ups that need indexes this would not be found.
+    await spoil(`UPDATE record SET cost = cost - 1 WHERE call_id = ${calls.plain}`)
+    expect(failedChecks(await auditAll())).toEqual([`call ${alice}`])
+    await pool.runScript('DELETE FROM schema_migration WHERE version = 9999')
+    expect((await audit.pass()).findings.map(({ text }) => text)).toEqual([
+      'function cancel_hold differs from the one that Weir creates',
+      'trigger more was not created by Weir',
+    ])
+  })
+
   describe('an incremental audit', () => {
     let audit: PostgresAudit
     beforeEach(async () => {

@@ -55,6 +55,8 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
     'operator_part',
     'settled_log',
     'process',
+    'api_key_fewest',
+    'api_key_tags',
     'hold_owner',
     'budget_counts_holds',
     'job_lease',

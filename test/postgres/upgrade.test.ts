@@ -6,8 +6,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
+import type { MigrationWaits } from '../../src/store/postgres/connect.ts'
+import { openDatabase } from '../../src/store/postgres/connect.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
-import { createSchema, readSchemaMigrations } from '../../src/store/postgres/schema.ts'
+import type { SchemaInfo } from '../../src/store/postgres/schema.ts'
+import { createSchema, createSchemaSteps, readSchemaMigrations } from '../../src/store/postgres/schema.ts'
 import { ROOT } from '../crash/gateway-child.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { TestPostgres } from '../support/postgres.ts'
@@ -173,19 +176,26 @@ describe.if(hasPostgres)('a database of the first version', () => {
     }
   })
 
-  test('still does what gateways of that version ask for', async () => {
-    // Its process lives on, and has prepared the statement before the tables change.
+  const hold = {
+    ...{ kind: 'call', account_id: ACCOUNT, key_id: KEY_ID, amount: '1000', wants: '0', draft: {} },
+    ...{ key_version: 2, revision: 4 },
+  }
+  type Batch = (calls: readonly number[], jobs: object) => Promise<unknown>
+
+  /** A gateway of that version, which lives on. */
+  async function openOldGateway(): Promise<Batch> {
     await pool.runScript('UPDATE process SET expires_ms = database_ms() + 600000')
     const old = server.openAgain(server.lastDatabase, { connections: 1 })
-    const batch = async (calls: readonly number[], jobs: object): Promise<unknown> => {
+    return async (calls, jobs) => {
       const values = [1, 1, `{${calls.join()}}`, `{${ACCOUNT}}`, JSON.stringify(jobs), '{}', '{}', null]
       const row = await old.transact(postgresQuery<{ told: string }>(FIRST_BATCH).get(...values))
       return JSON.parse(row!.told)
     }
-    const hold = {
-      ...{ kind: 'call', account_id: ACCOUNT, key_id: KEY_ID, amount: '1000', wants: '0', draft: {} },
-      ...{ key_version: 2, revision: 4 },
-    }
+  }
+
+  test('still does what gateways of that version ask for', async () => {
+    // It has prepared the statement before the tables change.
+    const batch = await openOldGateway()
     const [one, two] = [SECOND_OPEN + 128, SECOND_OPEN + 256]
     expect(await batch([one], { holds: [{ ...hold, call_id: one }] })).toEqual([])
     await migrate()
@@ -208,5 +218,113 @@ describe.if(hasPostgres)('a database of the first version', () => {
     expect(await read(`SELECT balance, held FROM account WHERE id = ${ACCOUNT}`)).toEqual([
       { balance: BALANCE - 1_500n, held: 47_100n + 1_500n + 1_000n },
     ])
+  })
+
+  describe('that is in use', () => {
+    /** A transaction that others have begun. */
+    async function begin(sql: string): Promise<{ run(more: string): Promise<void>; end(): Promise<void> }> {
+      const other = server.openAgain(server.lastDatabase, { connections: 1 })
+      await other.runScript('BEGIN')
+      await other.runScript(sql)
+      return { run: more => other.runScript(more), end: () => other.runScript('COMMIT') }
+    }
+    const openBackup = (): ReturnType<typeof begin> => begin('LOCK TABLE record IN ACCESS SHARE MODE')
+
+    const waiting = (condition: string): Promise<readonly unknown[]> =>
+      read(
+        `SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+         WHERE NOT l.granted AND ${condition}`,
+      )
+    async function untilWaiting(condition: string, count: number): Promise<void> {
+      while ((await waiting(condition)).length < count) await Bun.sleep(10)
+    }
+    const FOR_TABLE = "l.locktype = 'relation'"
+
+    /** Starts a migration whose pauses last until `goOn` is called. */
+    class Migration {
+      readonly said: string[] = []
+      readonly done: Promise<SchemaInfo>
+      readonly #isPaused = Promise.withResolvers<void>()
+      readonly #goesOn = Promise.withResolvers<void>()
+
+      constructor(waits: Partial<MigrationWaits> = {}) {
+        this.done = openDatabase(server.addressOf(server.lastDatabase), 0, {
+          say: line => void this.said.push(line),
+          pause: () => {
+            this.#isPaused.resolve()
+            return this.#goesOn.promise
+          },
+          ...waits,
+        })
+        // A test that fails has not waited for it.
+        this.done.catch(() => {})
+      }
+
+      get paused(): Promise<void> {
+        return Promise.race([this.#isPaused.promise, this.done.then(() => {})])
+      }
+
+      goOn(): void {
+        this.#goesOn.resolve()
+      }
+    }
+    const names = laterMigrations.map(({ name }) => name)
+
+    test('is migrated when a backup has ended, and calls go on until then', async () => {
+      const batch = await openOldGateway()
+      const backup = await openBackup()
+      const migration = new Migration()
+      await Promise.race([untilWaiting(FOR_TABLE, 1), migration.paused])
+      // It waits behind the migration. Its own limit is longer than that of the migration.
+      const [one, two] = [SECOND_OPEN + 128, SECOND_OPEN + 256]
+      expect(await batch([one], { holds: [{ ...hold, call_id: one }] })).toEqual([])
+      await migration.paused
+      expect(migration.said).toEqual([
+        expect.stringMatching(
+          /^The tables of Weir cannot be changed yet: others use the table record \(weir, process \d+ of PostgreSQL, for \d+ s: LOCK TABLE record IN ACCESS SHARE MODE\)\. It is tried again in 4 s; gateways go on meanwhile\.$/,
+        ),
+      ])
+      expect(await waiting(FOR_TABLE)).toEqual([])
+      expect(await batch([two], { holds: [{ ...hold, call_id: two }] })).toEqual([])
+      await backup.end()
+      migration.goOn()
+      expect((await migration.done).made).toEqual(names)
+      expect(await batch([one], { settles: [{ row_of_record: { ...settled, call_id: one, cost: '1' } }] })).toEqual([])
+    })
+
+    test('is migrated after a batch that has locked accounts, and not in another order', async () => {
+      const batch = await begin(`UPDATE account SET held = held WHERE id = ${ACCOUNT}`)
+      const migration = new Migration({ pause: async () => {} })
+      await untilWaiting(FOR_TABLE, 1)
+      // It need not wait at all. If it had to, one of both would be ended because of a deadlock.
+      await batch.run("SET LOCAL lock_timeout = '100ms'; INSERT INTO record SELECT * FROM record WHERE false")
+      await batch.end()
+      expect((await migration.done).made).toEqual(names)
+    })
+
+    test('is left as it is, and the operator learns why, when others use it for too long', async () => {
+      const backup = await openBackup()
+      const { done } = new Migration({ msMax: 0 })
+      await expect(done).rejects.toThrow(
+        /^The tables of Weir could not be changed, and nothing was: others use the table record \(weir, process \d+ .*\)\. Try it again later\.$/,
+      )
+      await backup.end()
+      expect(await read('SELECT version FROM schema_migration WHERE version > 11')).toEqual([])
+    })
+
+    test('is migrated by one of several processes, and the others do not even try meanwhile', async () => {
+      const backup = await openBackup()
+      const migrations = Array.from({ length: 4 }, () => new Migration())
+      await Promise.race(migrations.map(({ paused }) => paused))
+      await untilWaiting("l.locktype = 'advisory'", 3)
+      expect(await waiting(FOR_TABLE)).toEqual([])
+      expect(migrations.flatMap(({ said }) => said)).toHaveLength(1)
+      // A process of the first version can start. It takes the lock of those that migrate, and finds nothing to do.
+      expect((await pool.transact(createSchemaSteps(firstMigrations))).made).toEqual([])
+      await backup.end()
+      for (const migration of migrations) migration.goOn()
+      const made = await Promise.all(migrations.map(async ({ done }) => (await done).made))
+      expect(made.toSorted((a, b) => a.length - b.length)).toEqual([[], [], [], names])
+    })
   })
 })

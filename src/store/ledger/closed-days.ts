@@ -20,9 +20,15 @@ const transfersAfter = query<RawTransfer>({
     UNION ALL
     SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE ${IN_TRANSFER_TAIL} AND debit = ?1 AND seq > ?2
     UNION ALL ${RECEIVED} ORDER BY seq LIMIT ?3`,
+  // Each part has an order that only its index gives, and a limit. Else PostgreSQL would sort all later transfers of the
+  // account, or read those of all accounts, for each slice.
   postgres: `
-    SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE debit = ?1 AND seq > ?2
-    UNION ALL ${RECEIVED} ORDER BY seq LIMIT ?3`,
+    (SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE (debit, seq) > (?1, ?2) AND (debit, seq) < (CAST(?1 AS BIGINT) + 1, 0)
+      ORDER BY debit, seq LIMIT ?3)
+    UNION ALL
+    (SELECT ${STATEMENT_COLUMNS} FROM transfer WHERE (credit, seq) > (?1, ?2) AND (credit, seq) < (CAST(?1 AS BIGINT) + 1, 0)
+      AND kind <> 'charge' ORDER BY credit, seq LIMIT ?3)
+    ORDER BY seq LIMIT ?3`,
 })
 const findDay = query<{ day: bigint; balance: bigint; last_kind: string; last_ref: bigint; hash: Uint8Array }>(
   `SELECT day, balance, last_kind, last_ref, hash FROM daily_hash WHERE account_id = ?1 AND day < ?2

@@ -95,7 +95,7 @@ export function buildPostgresPasses(
     structureFindings: () => read(postgresSchemaFindings()),
     buildCursor: () => new XidCursor(sliceRows),
   }
-  return new AuditPasses(database, options)
+  return new AuditPasses(database, { ...options, servesCalls: true })
 }
 
 export class PostgresAudit implements LedgerAuditSource {

@@ -1,20 +1,52 @@
 // Connects to the database at the start and checks that Weir can use it. Each problem is one sentence for the operator.
+//
+// Where tables must be changed while others use them, a start tries it for two seconds, lets the gateways work for some
+// more, and tries again. Only one process at a time does so: the tries of many would follow each other without a gap.
 
+import { escapeControls } from '../../base/text/safe-text.ts'
 import { StoreError } from '../engine/database.ts'
 import { postgresQuery } from '../engine/steps.ts'
+import { SCHEMA_LOCK } from './advisory-locks.ts'
 import { sqlStateOf } from './faults.ts'
 import type { PostgresAddress } from './pools.ts'
 import { DeadlineError, PostgresPool } from './pools.ts'
-import type { SchemaInfo, SchemaInspection } from './schema.ts'
-import { createSchema, inspectSchema } from './schema.ts'
+import type { SchemaInfo, SchemaInspection, TableLock } from './schema.ts'
+import { createSchema, inspectSchema, readSchemaMigrations } from './schema.ts'
 
 const VERSION_MIN = 15
 /** A database that is started together with Weir needs some time. */
 const WAIT_MS = 30_000
 const RETRY_MS = 500
 const CONNECT_MS_MAX = 10_000
-/** A migration may write all rows of a large table. */
+/** A migration may write all rows of a large table, or wait for a backup that reads it. */
 const MIGRATE_MS_MAX = 3_600_000
+/**
+ * How long a migration waits for tables. A batch of calls that waits behind it fails after 3 seconds. It must be more than
+ * one second: then PostgreSQL looks for deadlocks, and ends an automatic vacuum that is in the way.
+ */
+const LOCK_MS = 2_000
+/** The pauses between tries. Each is twice as long as the one before. */
+const PAUSE_MS = 4_000
+const PAUSE_MS_MAX = 32_000
+/** As much of a query as tells what it is. */
+const QUERY_CHARS_MAX = 100
+/** A start that waits for another process says so after this time. */
+const TURN_MS = 10_000
+
+/** How a start waits for tables that others use. Tests change it. */
+export interface MigrationWaits {
+  /** Gets a sentence for the operator. */
+  say(line: string): void
+  pause(ms: number): Promise<void>
+  /** After this time it gives up. */
+  readonly msMax: number
+}
+
+const defaultWaits: MigrationWaits = {
+  say: line => void process.stderr.write(`weir: ${line}\n`),
+  pause: ms => Bun.sleep(ms),
+  msMax: MIGRATE_MS_MAX,
+}
 
 export interface ServerRow {
   readonly version: bigint
@@ -34,14 +66,89 @@ const findRights = postgresQuery<{ creates: bigint }>(
   `SELECT CAST(CAST(has_schema_privilege('public', 'CREATE') AS INT) AS BIGINT) AS creates`,
 )
 
+/**
+ * The lock of the process that tries to migrate, which it keeps between its tries, until its connection is closed. It is
+ * another one than that of a try: starts of versions that have nothing to migrate need not wait.
+ */
+const takeTurn = postgresQuery(`SELECT pg_advisory_lock(-${SCHEMA_LOCK})`)
+
+/** Only the name of its user is known where Weir may not see more of it. */
+interface LockHolder {
+  readonly pid: bigint
+  readonly program: string
+  readonly seconds: bigint | null
+  readonly query: string
+}
+
+/** The oldest transaction that is in the way of a lock of a table: nearly always the one to wait for. */
+const findHolder = postgresQuery<LockHolder>(
+  `SELECT CAST(a.pid AS BIGINT) AS pid, coalesce(nullif(a.application_name, ''), a.usename, '') AS program,
+     CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) AS seconds, coalesce(a.query, '') AS query
+   FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND EXISTS (
+     SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.granted AND l.locktype = 'relation' AND l.relation = to_regclass($1)
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       -- Whoever only reads is in the way of the stronger lock only.
+       AND ($2 = 'ACCESS EXCLUSIVE' OR l.mode NOT IN ('AccessShareLock', 'RowShareLock')))
+   ORDER BY a.xact_start NULLS LAST LIMIT 1`,
+)
+
 /** Connects, checks the server and brings the schema up to date. */
-export async function openDatabase(address: PostgresAddress, waitMs = WAIT_MS): Promise<SchemaInfo> {
+export async function openDatabase(
+  address: PostgresAddress,
+  waitMs = WAIT_MS,
+  waits: Partial<MigrationWaits> = {},
+): Promise<SchemaInfo> {
   checkServer(await withPool(address, CONNECT_MS_MAX, pool => untilAnswered(pool, address, waitMs)))
   const info = await withPool(address, MIGRATE_MS_MAX, pool =>
-    createSchema(pool).catch(fault => refuseMigration(fault)),
+    untilMigrated(pool, { ...defaultWaits, ...waits }).catch(fault => refuseMigration(fault)),
   )
   refuseMoving(info)
   return info
+}
+
+/** The pool has one connection, so that all of its statements are of the same session. */
+async function untilMigrated(pool: PostgresPool, { say, pause, msMax }: MigrationWaits): Promise<SchemaInfo> {
+  const endMs = performance.now() + msMax
+  const { missing } = await pool.readPoint(inspectSchema())
+  for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
+    let waitsFor: TableLock | undefined
+    try {
+      if (missing.length > 0) await waitForTurn(pool, say)
+      const limits = { lockMs: LOCK_MS, onLock: (lock?: TableLock) => void (waitsFor = lock) }
+      return await createSchema(pool, readSchemaMigrations(), limits)
+    } catch (fault) {
+      if (!['55P03', '40P01'].includes(sqlStateOf(fault) ?? '')) throw fault
+      const why = await describeHolder(pool, waitsFor)
+      if (performance.now() + pauseMs >= endMs) {
+        throw new StoreError(`The tables of Weir could not be changed, and nothing was: ${why}. Try it again later.`)
+      }
+      const nextText = `It is tried again in ${Math.round(pauseMs / 1_000)} s; gateways go on meanwhile.`
+      say(`The tables of Weir cannot be changed yet: ${why}. ${nextText}`)
+      await pause(pauseMs)
+    }
+  }
+}
+
+async function waitForTurn(pool: PostgresPool, say: MigrationWaits['say']): Promise<void> {
+  const isLate = (): void => say('Another process is changing the tables of Weir. This one waits for it.')
+  const timer = setTimeout(isLate, TURN_MS)
+  try {
+    await pool.readPoint(takeTurn.get())
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Why a try to migrate has failed, for the operator. */
+async function describeHolder(pool: PostgresPool, lock: TableLock | undefined): Promise<string> {
+  if (lock === undefined) return 'others use them'
+  const inUse = `others use the table ${lock.table}`
+  const holder = await pool.readPoint(findHolder.get(lock.table, lock.mode)).catch(() => undefined)
+  if (holder === undefined) return inUse
+  const { pid, program, seconds, query } = holder
+  const text = escapeControls(query.replace(/\s+/g, ' ').trim()).slice(0, QUERY_CHARS_MAX)
+  const time = seconds === null ? '' : `, for ${seconds} s`
+  return `${inUse} (${escapeControls(program)}, process ${pid} of PostgreSQL${time}: ${text})`
 }
 
 /** Connects and checks the server and the schema as a start does, and changes nothing. */

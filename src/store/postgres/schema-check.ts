@@ -1,13 +1,16 @@
 // Compares the schema of a database with what the migrations create. A missing trigger, index or check would no longer
 // protect the ledger. The server writes definitions in its own words, so that the bodies of functions are compared, and
 // of all else the names and numbers.
+//
+// During a rolling deploy, processes of the earlier version audit a database that a later version has migrated. What they
+// would find different may be right: then they compare nothing, and leave it to processes of the later version.
 
 import { hintOf } from '../../base/hints.ts'
 import type { Steps } from '../engine/steps.ts'
 import { postgresQuery } from '../engine/steps.ts'
 import type { AuditFinding } from '../ledger-audit/findings.ts'
 import { createFinding } from '../ledger-audit/findings.ts'
-import { readSchemaMigrations } from './schema.ts'
+import { readDoneVersions, readSchemaMigrations } from './schema.ts'
 
 /** What should be there, or is: `trigger name`, `function name` … and something to compare. */
 type SchemaParts = Map<string, string>
@@ -45,9 +48,21 @@ function addConstraints(parts: SchemaParts, table: string, sql: string): void {
   }
 }
 
-let expected: SchemaParts | undefined
+interface KnownSchema {
+  readonly versions: ReadonlySet<number>
+  readonly parts: SchemaParts
+}
 
-const readExpected = (): SchemaParts => (expected ??= partsOfScripts(readSchemaMigrations().map(({ sql }) => sql)))
+let known: KnownSchema | undefined
+
+function readKnown(): KnownSchema {
+  if (known === undefined) {
+    const migrations = readSchemaMigrations()
+    const versions = new Set(migrations.map(({ version }) => version))
+    known = { versions, parts: partsOfScripts(migrations.map(({ sql }) => sql)) }
+  }
+  return known
+}
 
 const NAME = (relation: string): string =>
   `CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || ${relation}`
@@ -74,17 +89,19 @@ const readParts = postgresQuery<{ part: string; value: string }>(
 
 /** What is missing or differs, and triggers that no migration has created. */
 export function* postgresSchemaFindings(): Steps<readonly AuditFinding[]> {
+  const { versions, parts: expected } = readKnown()
+  if (!(yield* readDoneVersions()).isSubsetOf(versions)) return []
   const actual: SchemaParts = new Map((yield* readParts.all()).map(({ part, value }) => [part, withoutComments(value)]))
   const findings: AuditFinding[] = []
   const add = (part: string, code: 'found_object_missing' | 'found_object_differs' | 'found_object_foreign'): void =>
     void findings.push(createFinding({ check: 'schema', key: part, hint: hintOf(code, { object: part }) }))
-  for (const [part, value] of readExpected()) {
+  for (const [part, value] of expected) {
     const found = actual.get(part)
     if (found === undefined) add(part, 'found_object_missing')
     else if (found !== value) add(part, 'found_object_differs')
   }
   for (const part of actual.keys()) {
-    if (part.startsWith('trigger ') && !readExpected().has(part)) add(part, 'found_object_foreign')
+    if (part.startsWith('trigger ') && !expected.has(part)) add(part, 'found_object_foreign')
   }
   return findings
 }

@@ -2,6 +2,10 @@
 // them do it, and the others find it done. All migrations run in one transaction, so that a start that fails has changed
 // nothing.
 //
+// Gateways work meanwhile. Whoever waits for a table that a migration waits for, waits too: behind a backup that reads the
+// table, all calls would wait. So a migration locks what it changes before it changes anything, and gives up after a short
+// time; connect.ts tries again later.
+//
 // Processes of two versions of Weir can use a database at the same time, for a rolling deploy: a migration adds what the
 // new version needs, and what the old one needs is removed by a later version. Where that is not possible, MIN_VERSION is
 // raised to the number of the migration: processes that do not know it do not start any more.
@@ -51,6 +55,18 @@ export interface SchemaInspection {
   readonly missing: readonly SchemaMigration[]
 }
 
+export interface LockLimits {
+  /** The longest time that a migration waits for tables, for all of them together. */
+  readonly lockMs: number
+  /** Called before it waits for a table; with undefined when it has what it knows to need. */
+  onLock(lock: TableLock | undefined): void
+}
+
+export interface TableLock {
+  readonly table: string
+  readonly mode: 'SHARE ROW EXCLUSIVE' | 'ACCESS EXCLUSIVE'
+}
+
 interface InfoRow extends Pick<SchemaInfo, 'mark' | 'state'> {
   readonly min_version: bigint
 }
@@ -66,20 +82,84 @@ const findInfo = postgresQuery<InfoRow>('SELECT mark, state, min_version FROM sc
 const findDone = postgresQuery<{ version: bigint }>('SELECT version FROM schema_migration')
 const noteDone = postgresQuery('INSERT INTO schema_migration VALUES ($1, $2, database_ms())')
 const raiseMin = postgresQuery('UPDATE schema_info SET min_version = $1 WHERE min_version < $1')
+// Not a view: LOCK would lock its tables, too.
+const findTable = postgresQuery<{ name: string }>(
+  "SELECT CAST(oid::regclass AS TEXT) AS name FROM pg_class WHERE oid = to_regclass($1) AND relkind IN ('r', 'p')",
+)
+const limitLocks = postgresQuery("SELECT set_config('lock_timeout', $1, true)")
 
 /** Throws a StoreError where the database is not one of this Weir. */
-export const createSchema = (pool: PostgresPool, migrations = readSchemaMigrations()): Promise<SchemaInfo> =>
-  pool.transact(createSchemaSteps(migrations))
+export const createSchema = (
+  pool: PostgresPool,
+  migrations = readSchemaMigrations(),
+  limits?: LockLimits,
+): Promise<SchemaInfo> =>
+  pool.transact(
+    (function* () {
+      const { state, missing } = yield* inspectSchema(migrations)
+      // Most starts find nothing to do. They need not wait for a process of a later version that migrates.
+      if (state === 'ready' && missing.length === 0) return yield* readInfo([])
+      return yield* createSchemaSteps(migrations, limits)
+    })(),
+  )
 
-/** The same as a part of a transaction. */
-export function* createSchemaSteps(migrations = readSchemaMigrations()): Steps<SchemaInfo> {
+/** The same as a part of a transaction. Without limits it waits for each table as long as others use it. */
+export function* createSchemaSteps(migrations = readSchemaMigrations(), limits?: LockLimits): Steps<SchemaInfo> {
   yield* lock.get()
-  const { missing } = yield* inspectSchema(migrations)
-  for (const { sql } of missing) yield { text: { sqlite: '', postgres: sql }, values: [], want: 'changes' }
+  const { state, missing } = yield* inspectSchema(migrations)
+  const lockMs = limits?.lockMs ?? 0
+  const endMs = performance.now() + lockMs
+  /** Lets each of the statements that follow wait for the rest of the time. Zero would mean that it waits for ever. */
+  const limit = function* (leastMs: number): Steps<void> {
+    const restMs = Math.ceil(Math.max(leastMs, endMs - performance.now()))
+    if (limits !== undefined) yield* limitLocks.get(`${restMs}ms`)
+  }
+  // An empty database has no tables to wait for.
+  for (const [table, mode] of state === undefined ? [] : lockedTables(missing)) {
+    const found = yield* findTable.get(table)
+    if (found === undefined) continue
+    yield* limit(1)
+    limits?.onLock({ table, mode })
+    yield* runText(`LOCK TABLE ${found.name} IN ${mode} MODE`)
+  }
+  limits?.onLock(undefined)
+  for (const { sql } of missing) {
+    // Some statements lock further tables. They come late where others have taken long, and need some time all the same.
+    yield* limit(lockMs / 4)
+    yield* runText(sql)
+  }
   for (const { version, name } of missing) yield* noteDone.run(version, name)
+  return yield* readInfo(missing)
+}
+
+function* runText(sql: string): Steps<void> {
+  yield { text: { sqlite: '', postgres: sql }, values: [], want: 'changes' }
+}
+
+const ALTERED = /^ALTER TABLE (?:IF EXISTS )?([\w.]+)/gm
+const ADDED_TO = /^CREATE (?:OR REPLACE )?(?:UNIQUE )?(?:INDEX|TRIGGER)\b[^;]*? ON ([\w.]+)|\bREFERENCES ([\w.]+)/gm
+
+/** The tables that migrations must have for themselves, and how. Some of these are created only by them. */
+function lockedTables(missing: readonly SchemaMigration[]): ReadonlyMap<string, TableLock['mode']> {
+  const tables = new Map<string, TableLock['mode']>()
+  if (missing.length === 0) return tables
+  // Batches of calls write to accounts before they write to records: in another order they and a migration would wait for
+  // each other.
+  tables.set('account', 'SHARE ROW EXCLUSIVE')
+  for (const { sql } of missing) for (const [, table] of sql.matchAll(ALTERED)) tables.set(table!, 'ACCESS EXCLUSIVE')
+  for (const { sql } of missing) {
+    for (const [, on, referred] of sql.matchAll(ADDED_TO)) {
+      const table = (on ?? referred)!
+      if (!tables.has(table)) tables.set(table, 'SHARE ROW EXCLUSIVE')
+    }
+  }
+  return tables
+}
+
+function* readInfo(made: readonly SchemaMigration[]): Steps<SchemaInfo> {
   yield* raiseMin.run(MIN_VERSION)
   const { mark, state } = (yield* findInfo.get())!
-  return { mark, state, made: missing.map(({ name }) => name) }
+  return { mark, state, made: made.map(({ name }) => name) }
 }
 
 /** Only reads. Throws a StoreError where the database is not one of this Weir. */
@@ -93,8 +173,13 @@ export function* inspectSchema(migrations = readSchemaMigrations()): Steps<Schem
   if (infoTable === null) return { state: undefined, missing: migrations }
   const info = (yield* findInfo.get())!
   checkVersion(info, migrations)
-  const done = new Set((yield* findDone.all()).map(({ version }) => Number(version)))
+  const done = yield* readDoneVersions()
   return { state: info.state, missing: migrations.filter(({ version }) => !done.has(version)) }
+}
+
+/** The versions of all migrations that were made, also those of later versions of Weir. */
+export function* readDoneVersions(): Steps<ReadonlySet<number>> {
+  return new Set((yield* findDone.all()).map(({ version }) => Number(version)))
 }
 
 function checkVersion({ min_version }: InfoRow, migrations: readonly SchemaMigration[]): void {
