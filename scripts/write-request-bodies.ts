@@ -94,14 +94,16 @@ ${rows.join('\n')}
   ${bounds.bodyReadsAtOnceMax} pieces.
 - **A compressed body** may become ${sizeText(bounds.decodedBytesMin)}, or ${bounds.decodedRatioMax} times its size if that is more, but
   never more than ${sizeText(bounds.bodyBytesMax)}. Prompts compress to about a tenth, very monotonous ones to a fiftieth. It is
-  decompressed outside the thread that serves calls.
+  decompressed outside the thread that serves calls. One that becomes larger than ${sizeText(bounds.promptBytesMax)} waits for a thread of its own,
+  which rests as the second one below; small ones do not wait for it. One that waits longer than ${bounds.bodyWorkerMsMax / 1_000} s gets 503.
 - **A body above ${sizeText(bounds.smallBodyBytesMax)}** is checked and parsed in a thread of its own, one at a time, account after
   account: JSON, references, forms, and the duration of audio in them. The remaining work in the main thread is estimated,
   and the account's next large body waits nine times as long. So one account gets at most a tenth of the main thread for
   its large bodies, and all together a third. A body that waits longer than ${bounds.bodyWorkerMsMax / 1_000} s gets 503.
-- **A body above ${sizeText(bounds.promptBytesMax)}** has another such thread, which runs only while the core is idle (Linux: \`SCHED_IDLE\`), so that
-  other calls do not wait for it on a machine with one core. One account gets a twentieth of the main thread for these,
-  all together a sixth.
+- **A body above ${sizeText(bounds.promptBytesMax)}, or with very many values,** has another such thread, so that long prompts do not wait for
+  it. That thread has a low priority and rests three times as long as it has worked; eight times on a machine with one
+  core, where other calls are slower meanwhile. One account gets a twentieth of the main thread for these, all together a
+  sixth.
 - **A message of a [WebSocket](../guides/websocket.md#bounds)** has the bounds of a caller's body, but for compression, time
   and pieces: it cannot be compressed, and it is in the budget when it has arrived whole.
 - **A body that is refused unread** is discarded as it arrives. Its connection is closed 10 to 30 seconds after the answer,

@@ -36,14 +36,6 @@ export class Deadlines {
     deadline.node = undefined
   }
 
-  /** Waits for `work`, or rejects with the error of `late` when the time is over. The work itself continues. */
-  within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const deadline = this.after(ms, () => reject(late()))
-    work.then(resolve, reject)
-    return promise.finally(() => deadline.cancel())
-  }
-
   /** Fires all deadlines that are due. Tests with a clock of their own call it directly. */
   fireDue(): void {
     const nowMs = this.#nowMs()

@@ -14,7 +14,9 @@ test('a value may be a hint, a number, or a list of words', () => {
   expect(write({ code: 'invalid', values: { ...body, name: 'account', must } })).toBe(
     '“account”无效：须为编号，例如 acc_1。',
   )
-  expect(write({ code: 'keys_max', values: { max: 10_000 } })).toBe('一个账户最多可有 10,000 个密钥（包括已吊销的）。管理员可以创建更多。')
+  expect(write({ code: 'keys_max', values: { max: 10_000 } })).toBe(
+    '一个账户最多可有 10,000 个密钥（包括已吊销的）。管理员可以创建更多。',
+  )
   expect(write({ code: 'call_unread', values: { kind: 'images', reads: 'text, audio' } })).toBe(
     '此模型不支持图片，只支持文本、音频。',
   )

@@ -4,20 +4,18 @@ import { expect, test } from 'bun:test'
 import type { SlotCooldown } from './fair-queue.ts'
 import { FairQueue } from './fair-queue.ts'
 
-const notCancelled = (): void => {}
-
 /** Adds jobs that the test ends, and lists the jobs in the order in which they started. */
 function startJobs(queue: FairQueue) {
   const started: string[] = []
   const ends = new Map<string, () => void>()
-  const add = (owner: string, name: string, cooldown?: SlotCooldown): Promise<string> =>
+  const add = (owner: string, name: string, cooldown?: SlotCooldown, signals?: AbortSignal[]): Promise<string> =>
     queue.run(owner, {
-      throwIfCancelled: notCancelled,
       run: () => {
         started.push(name)
         return new Promise<string>(resolve => ends.set(name, () => resolve(name)))
       },
       ...(cooldown && { cooldownAfter: () => cooldown }),
+      ...(signals && { signals }),
     })
   const end = async (name: string): Promise<void> => {
     ends.get(name)!()
@@ -45,21 +43,82 @@ test('an owner uses no more than its slots, and other owners use the rest', asyn
   expect(started.at(-1)).toBe('a1')
 })
 
-test('a failed or cancelled job releases its slot', async () => {
+test('a failed job releases its slot', async () => {
   const queue = new FairQueue(1, 1)
-  const fails = queue.run('a', { throwIfCancelled: notCancelled, run: () => Promise.reject(new Error('it fails')) })
-  const cancelled = queue.run('a', {
-    throwIfCancelled: () => {
-      throw new Error('gone')
+  const fails = queue.run('a', { run: () => Promise.reject(new Error('it fails')) })
+  const throws = queue.run('a', {
+    run: () => {
+      throw new Error('it throws')
     },
-    run: () => Promise.resolve('never'),
   })
-  expect(await Promise.allSettled([fails, cancelled])).toEqual([
+  expect(await Promise.allSettled([fails, throws])).toEqual([
     { status: 'rejected', reason: new Error('it fails') },
-    { status: 'rejected', reason: new Error('gone') },
+    { status: 'rejected', reason: new Error('it throws') },
   ])
-  expect(await queue.run('a', { throwIfCancelled: notCancelled, run: () => Promise.resolve('done') })).toBe('done')
+  expect(await queue.run('a', { run: () => Promise.resolve('done') })).toBe('done')
   expect(queue.waiting).toBe(0)
+})
+
+/** A signal that counts its listeners. */
+function countedSignal() {
+  const controller = new AbortController()
+  const { signal } = controller
+  let listeners = 0
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)]
+  signal.addEventListener = (...parts: Parameters<typeof add>) => {
+    listeners++
+    add(...parts)
+  }
+  signal.removeEventListener = (...parts: Parameters<typeof remove>) => {
+    listeners--
+    remove(...parts)
+  }
+  return { signal, abort: (fault: Error) => controller.abort(fault), listeners: () => listeners }
+}
+
+const reasonOf = (job: Promise<unknown>): Promise<unknown> =>
+  job.then(
+    () => 'done',
+    fault => fault,
+  )
+
+test('a signal removes its jobs at once while they wait, and the jobs of others keep their turns', async () => {
+  const queue = new FairQueue(1, 1)
+  const { started, add, end } = startJobs(queue)
+  const [left, other] = [countedSignal(), countedSignal()]
+  void add('a', 'a0')
+  const leaving = ['b0', 'b1', 'c0'].map(name => reasonOf(add(name[0]!, name, undefined, [other.signal, left.signal])))
+  for (const name of ['a1', 'c1', 'd0']) void add(name[0]!, name)
+  const gone = new Error('gone')
+  left.abort(gone)
+  expect(queue.waiting).toBe(3)
+  expect(await Promise.all(leaving)).toEqual([gone, gone, gone])
+  for (const name of ['a0', 'c1', 'a1', 'd0']) await end(name)
+  expect(started).toEqual(['a0', 'c1', 'a1', 'd0'])
+  expect([left.listeners(), other.listeners()]).toEqual([0, 0])
+})
+
+test('a job whose signal was aborted before does not start', async () => {
+  const { started, add } = startJobs(new FairQueue(1, 1))
+  const gone = new Error('gone')
+  expect(await reasonOf(add('a', 'a0', undefined, [AbortSignal.abort(gone)]))).toBe(gone)
+  void add('a', 'a1')
+  expect(started).toEqual(['a1'])
+})
+
+test('a signal does not affect a job that runs: it keeps its slot, and its owner waits after it', async () => {
+  const { started, add, end } = startJobs(new FairQueue(1, 1))
+  const left = countedSignal()
+  const running = add('a', 'a0', { ownerMs: 60, totalMs: 0 }, [left.signal])
+  void add('a', 'a1')
+  void add('b', 'b0')
+  expect(left.listeners()).toBe(0)
+  left.abort(new Error('gone'))
+  await Bun.sleep(0)
+  expect(started).toEqual(['a0'])
+  await end('a0')
+  expect(await running).toBe('a0')
+  expect(started).toEqual(['a0', 'b0'])
 })
 
 test('after an expensive job its owner waits, and others do not', async () => {

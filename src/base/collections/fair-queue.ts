@@ -12,7 +12,7 @@ export class FairQueue {
   readonly #slotsPerOwner: number
   readonly #running = new Map<string, number>()
   /** Jobs by owner. The owner whose turn is next comes first. */
-  readonly #waiting = new Map<string, StartJob[]>()
+  readonly #waiting = new Map<string, Set<StartJob>>()
   #taken = 0
 
   constructor(slots: number, slotsPerOwner: number) {
@@ -22,16 +22,27 @@ export class FairQueue {
 
   get waiting(): number {
     let count = 0
-    for (const jobs of this.#waiting.values()) count += jobs.length
+    for (const jobs of this.#waiting.values()) count += jobs.size
     return count
   }
 
-  /** Runs the job when it is the owner's turn, unless the job was cancelled by then. */
+  /** Runs the job when it is the owner's turn, unless one of its signals removes it before. */
   run<T>(owner: string, job: FairQueueJob<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const { signals = [] } = job
+    const leaveIfAborted = (): void => {
+      const signal = signals.find(({ aborted }) => aborted)
+      if (signal === undefined) return
+      this.#remove(owner, start)
+      stopListening()
+      reject(signal.reason)
+    }
+    const stopListening = (): void => {
+      for (const signal of signals) signal.removeEventListener('abort', leaveIfAborted)
+    }
     const start = async (): Promise<SlotCooldown | undefined> => {
+      stopListening()
       try {
-        job.throwIfCancelled()
         const result = await job.run()
         resolve(result)
         return job.cooldownAfter?.(result)
@@ -40,11 +51,23 @@ export class FairQueue {
         return undefined
       }
     }
-    const jobs = this.#waiting.get(owner)
-    if (jobs === undefined) this.#waiting.set(owner, [start])
-    else jobs.push(start)
+    for (const signal of signals) signal.addEventListener('abort', leaveIfAborted)
+    this.#add(owner, start)
+    leaveIfAborted()
     this.#startReady()
     return promise
+  }
+
+  #add(owner: string, start: StartJob): void {
+    const jobs = this.#waiting.get(owner)
+    if (jobs === undefined) this.#waiting.set(owner, new Set([start]))
+    else jobs.add(start)
+  }
+
+  #remove(owner: string, start: StartJob): void {
+    const jobs = this.#waiting.get(owner)
+    jobs?.delete(start)
+    if (jobs?.size === 0) this.#waiting.delete(owner)
   }
 
   #startReady(): void {
@@ -52,9 +75,10 @@ export class FairQueue {
       const owner = this.#nextOwner()
       if (owner === undefined) return
       const jobs = this.#waiting.get(owner)!
-      const start = jobs.shift()!
+      const start = jobs.values().next().value!
+      jobs.delete(start)
       this.#waiting.delete(owner)
-      if (jobs.length > 0) this.#waiting.set(owner, jobs)
+      if (jobs.size > 0) this.#waiting.set(owner, jobs)
       this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
       this.#taken++
       void start().then(rest => {
@@ -90,7 +114,10 @@ type StartJob = () => Promise<SlotCooldown | undefined>
 
 export interface FairQueueJob<T> {
   run(): Promise<T>
-  /** Throws if nobody waits for the result any more. */
-  throwIfCancelled(): void
+  /**
+   * When one of them is aborted while the job waits, the job leaves the queue at once and is rejected with the reason.
+   * A job that runs is not affected: it occupies its slot until it ends, and its cooldown applies.
+   */
+  readonly signals?: readonly AbortSignal[]
   cooldownAfter?(result: T): SlotCooldown
 }

@@ -1,39 +1,44 @@
-// Lowers the priority of the calling worker thread, so that the thread that serves calls comes first if there are fewer
-// cores than threads. A system that does not allow it changes nothing but speed.
+// Makes a worker thread modest: a low priority and short time slices, so that the thread that serves calls comes first if
+// there are fewer cores than threads. A system that does not allow it changes nothing but speed.
+//
+// No thread has the policy that runs it only while the core is idle (SCHED_IDLE). The threads of the collector and of the
+// compiler, which all threads of the process share, are started by whichever thread needs them first, and inherit its
+// policy. On a busy machine the thread that serves calls then waits for them, for seconds.
 
 import { dlopen, ptr } from 'bun:ffi'
-import { readlinkSync } from 'node:fs'
-import { getPriority, setPriority } from 'node:os'
+import { getPriority } from 'node:os'
 
 const NICE_INCREMENT = 10
 /** The highest nice value of the system. */
 const NICE_MAX = 19
+/** By default a thread finishes a slice of some milliseconds before a thread that has work again, whatever their nice values. */
+const SLICE_NS = 100_000n
+
+const THIS_THREAD = 0
+/** The number of the system call sched_setattr. */
+const SCHED_SETATTR: Readonly<Record<string, number>> = { x64: 314, arm64: 274 }
+/** Of the first version of `struct sched_attr`. */
+const ATTRIBUTES_BYTES = 48
 
 /** The thread gets about a tenth of a core that another thread wants for itself. */
 export function lowerPriority(): void {
+  const number = SCHED_SETATTR[process.arch]
+  if (process.platform !== 'linux' || number === undefined) return
   try {
-    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    setPriority(thread, Math.min(NICE_MAX, getPriority(thread) + NICE_INCREMENT))
+    const attributes = new DataView(new ArrayBuffer(ATTRIBUTES_BYTES))
+    attributes.setUint32(0, ATTRIBUTES_BYTES, true)
+    attributes.setInt32(16, Math.min(NICE_MAX, getPriority(THIS_THREAD) + NICE_INCREMENT), true)
+    // Linux before 6.12 ignores it.
+    attributes.setBigUint64(24, SLICE_NS, true)
+    const libc = dlopen('libc.so.6', { syscall: { args: ['int', 'int', 'ptr', 'int'], returns: 'int' } })
+    libc.symbols.syscall(number, THIS_THREAD, ptr(attributes), 0)
   } catch {
-    // Not possible on this system.
+    // Another C library.
   }
 }
 
-const SCHED_IDLE = 5
-const THIS_THREAD = 0
-
-/**
- * The thread runs only while no other thread wants the core. A high nice value is not enough for that: Linux lets a
- * thread finish its time slice of some milliseconds before a thread that has work again, whatever their nice values.
- */
-export function runOnlyWhenIdle(): void {
-  lowerPriority()
-  if (process.platform !== 'linux') return
-  try {
-    const libc = dlopen('libc.so.6', { sched_setscheduler: { args: ['int', 'int', 'ptr'], returns: 'int' } })
-    const parameters = new Int32Array(1)
-    libc.symbols.sched_setscheduler(THIS_THREAD, SCHED_IDLE, ptr(parameters))
-  } catch {
-    // Another C library. The thread keeps its nice value.
-  }
+/** How much time of a core the calling thread has used so far, in milliseconds. */
+export function usedCoreMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
 }

@@ -1,11 +1,14 @@
 // Decompresses request bodies, account after account and within a size. A body that becomes larger than a prompt is
-// decompressed by a thread of its own, which runs only while the core is idle.
+// decompressed by a thread of its own, which rests some times as long as it has worked, because other calls are slower
+// meanwhile if there is one core. It has a queue of its own, so that small bodies do not wait for large ones.
 
 import { bounds } from '../../base/bounds.ts'
+import type { FairQueueJob } from '../../base/collections/fair-queue.ts'
 import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
+import { WORK_RESTS, waitForBodyThread } from '../../base/threads/body-wait.ts'
 import { Thread } from '../../base/threads/thread.ts'
 import type { DecodeMethods } from './decode-thread.ts'
 import type { DecodeFailure, Encoding } from './encodings.ts'
@@ -25,7 +28,9 @@ const IDLE_MS = 60_000
 
 export class BodyDecoder {
   readonly #deadlines: Deadlines
-  readonly #queue = new FairQueue(bounds.decodingsMax, bounds.decodingsOfAccountMax)
+  /** Bodies that wait for being decompressed up to the size of a prompt; and those that have become larger. */
+  readonly #prompts = new FairQueue(bounds.decodingsMax, bounds.decodingsOfAccountMax)
+  readonly #large = new FairQueue(1, 1)
   readonly #thread: Thread<DecodeMethods>
 
   /** `onFault` is called when the thread has died. The next body starts another one. */
@@ -42,12 +47,8 @@ export class BodyDecoder {
 
   async decode(body: EncodedBody): Promise<Uint8Array> {
     const decodedMax = decodedBytesMax(body.bytes.length, body.bytesMax)
-    const decoding = this.#queue.run(body.owner, {
-      throwIfCancelled: () => body.throwIfGone(),
-      run: () => this.#decode(body, decodedMax),
-    })
-    const timeout = (): Refusal => new Refusal('overloaded', 'decoding')
-    const decoded = await this.#deadlines.within(bounds.bodyWorkerMsMax, decoding, timeout)
+    const waiter = { what: 'compressed bodies', throwIfGone: () => body.throwIfGone() }
+    const decoded = await waitForBodyThread(this.#deadlines, waiter, signal => this.#decode(body, decodedMax, signal))
     if (decoded === 'too_large') throw tooLarge('while decoding', decodedMax)
     if (decoded === 'invalid') throw new Refusal('encoding_invalid', 'while decoding')
     return decoded
@@ -57,11 +58,24 @@ export class BodyDecoder {
     this.#thread.stop(stopped())
   }
 
-  async #decode({ encoding, bytes }: EncodedBody, decodedMax: number): Promise<Uint8Array | DecodeFailure> {
+  async #decode(body: EncodedBody, decodedMax: number, signal: AbortSignal): Promise<Uint8Array | DecodeFailure> {
+    const { encoding, bytes } = body
+    const inTurn = <T>(queue: FairQueue, run: () => Promise<T>, rest?: Pick<FairQueueJob<T>, 'cooldownAfter'>) =>
+      queue.run(body.owner, {
+        ...rest,
+        signals: [signal],
+        run: () => {
+          body.throwIfGone()
+          return run()
+        },
+      })
     const promptMax = Math.min(decodedMax, bounds.promptBytesMax)
-    const prompt = await decode(encoding, bytes, promptMax)
+    const prompt = await inTurn(this.#prompts, () => decode(encoding, bytes, promptMax))
     if (prompt !== 'too_large' || promptMax === decodedMax) return prompt
-    return await this.#thread.run('decode', { encoding, bytes, decodedMax })
+    const large = await inTurn(this.#large, () => this.#thread.run('decode', { encoding, bytes, decodedMax }), {
+      cooldownAfter: ({ workMs }) => ({ ownerMs: WORK_RESTS * workMs, totalMs: WORK_RESTS * workMs }),
+    })
+    return large.decoded
   }
 }
 

@@ -1,13 +1,18 @@
-// The worker thread that decompresses bodies which become large. It runs only while the core is idle, so that other
-// calls do not wait for it.
+// The worker thread that decompresses bodies which become large.
 
-import { runOnlyWhenIdle } from '../../base/threads/priority.ts'
+import { lowerPriority, usedCoreMs } from '../../base/threads/priority.ts'
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import type { DecodeFailure, Encoding } from './encodings.ts'
 import { decodeAtOnce } from './encodings.ts'
 
 export interface DecodeMethods {
-  decode(request: DecodeRequest): Uint8Array | DecodeFailure
+  decode(request: DecodeRequest): DecodedBody
+}
+
+/** The body, and how long a core was used for it. */
+export interface DecodedBody {
+  readonly decoded: Uint8Array | DecodeFailure
+  readonly workMs: number
 }
 
 interface DecodeRequest {
@@ -16,9 +21,15 @@ interface DecodeRequest {
   readonly decodedMax: number
 }
 
-runOnlyWhenIdle()
+lowerPriority()
 
 serveThread<DecodeMethods>(
-  () => ({ decode: ({ encoding, bytes, decodedMax }) => decodeAtOnce(encoding, bytes, decodedMax) }),
-  output => (typeof output === 'string' ? [] : [output.buffer as ArrayBuffer]),
+  () => ({
+    decode({ encoding, bytes, decodedMax }) {
+      const sinceMs = usedCoreMs()
+      const decoded = decodeAtOnce(encoding, bytes, decodedMax)
+      return { decoded, workMs: usedCoreMs() - sinceMs }
+    },
+  }),
+  ({ decoded }) => (typeof decoded === 'string' ? [] : [decoded.buffer as ArrayBuffer]),
 )

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto'
 import type { ScanCounts } from '../../base/text/json-bytes.ts'
-import { lowerPriority, runOnlyWhenIdle } from '../../base/threads/priority.ts'
+import { lowerPriority, usedCoreMs } from '../../base/threads/priority.ts'
 import { serveThread } from '../../base/threads/serve-thread.ts'
 import { measureAllMedia } from '../media/measure.ts'
 import type { ParsedBody } from './json-body.ts'
@@ -12,11 +12,12 @@ import { parseForm } from './large-form.ts'
 import { estimateServingMs } from './serving-cost.ts'
 
 export interface LargeBodyMethods {
-  read(request: LargeBodyRequest): LargeBody
+  read(request: LargeBodyRequest): ReadBody
 }
 
 export interface LargeBodySetup {
-  readonly runsWhenIdle: boolean
+  /** Otherwise a body with very many values is returned unread. */
+  readonly readsDense: boolean
 }
 
 /** The memory of `bytes` is transferred in both directions. */
@@ -35,6 +36,12 @@ export interface LargeBody {
   readonly form?: ParsedForm | undefined
   /** The SHA-256 of the body in hex. Absent if the body is dense. */
   readonly hash?: string
+}
+
+/** A body, and how long a core was used for it. */
+export interface ReadBody {
+  readonly body: LargeBody
+  readonly workMs: number
 }
 
 /** A conversation of 2 MiB stays below; 200,000 empty messages take ten times as long. */
@@ -69,10 +76,15 @@ const withMedia = (found: ParsedBody): ParsedBody =>
   'json' in found ? { ...found, media: measureAllMedia(found.json) } : found
 
 serveThread<LargeBodyMethods, LargeBodySetup>(
-  ({ runsWhenIdle }) => {
-    if (runsWhenIdle) runOnlyWhenIdle()
-    else lowerPriority()
-    return { read: runsWhenIdle ? read : readSparse }
+  ({ readsDense }) => {
+    lowerPriority()
+    const readBody = readsDense ? read : readSparse
+    return {
+      read(request) {
+        const sinceMs = usedCoreMs()
+        return { body: readBody(request), workMs: usedCoreMs() - sinceMs }
+      },
+    }
   },
-  ({ bytes }) => [bytes.buffer as ArrayBuffer],
+  ({ body }) => [body.bytes.buffer as ArrayBuffer],
 )

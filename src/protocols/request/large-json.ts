@@ -2,10 +2,9 @@
 // takes time that depends on the number of values. This time is estimated and charged to the account that sent the
 // body, so that large bodies get only a share of that thread.
 //
-// There are two workers. Long prompts are small enough for the first one, which gets a tenth of a busy core. JSON.parse
-// can take a quarter of a second for a body of 32 MiB, and would delay all other calls of a gateway with one core. So
-// bodies of some megabytes, and bodies with very many values, are read by the second worker, which runs only while the
-// core is idle.
+// There are two workers, with a low priority. JSON.parse can take a quarter of a second for a body of 32 MiB; on a
+// gateway with one core, other calls are slower meanwhile. So bodies of some megabytes, and bodies with very many values,
+// are read by the second worker, which rests some times as long as it has worked. Long prompts do not wait for them.
 //
 // A worker starts when it is needed and ends when it is idle.
 
@@ -15,12 +14,13 @@ import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { ScanCounts } from '../../base/text/json-bytes.ts'
+import { WORK_RESTS, waitForBodyThread } from '../../base/threads/body-wait.ts'
 import { Thread } from '../../base/threads/thread.ts'
 import { viewOf } from '../../http/client/http-client.ts'
 import type { ParsedBody } from './json-body.ts'
 import { cacheParsedBody } from './json-body.ts'
 import { cacheForm } from './large-form.ts'
-import type { LargeBody, LargeBodyMethods, LargeBodySetup } from './large-json-thread.ts'
+import type { LargeBody, LargeBodyMethods, LargeBodySetup, ReadBody } from './large-json-thread.ts'
 import { estimateServingMs } from './serving-cost.ts'
 
 const hashes = new WeakMap<Uint8Array, string>()
@@ -46,12 +46,24 @@ const IDLE_MS = 60_000
 interface Rests {
   readonly account: number
   readonly total: number
+  /** How many times as long as the worker has worked everybody waits. */
+  readonly work: number
 }
 
 /** One account gets at most a tenth of the serving thread for long prompts, all accounts together a third. */
-const PROMPT_RESTS: Rests = { account: 9, total: 2 }
+const PROMPT_RESTS: Rests = { account: 9, total: 2, work: 0 }
 /** For bodies of some megabytes: a twentieth, and together a sixth. */
-const HUGE_RESTS: Rests = { account: 19, total: 5 }
+export const HUGE_RESTS: Rests = { account: 19, total: 5, work: WORK_RESTS }
+
+/** A body that waits to be read. */
+interface WaitingBody {
+  readonly body: Buffer
+  readonly owner: LargeBodyOwner
+  /** The content type of a form. Undefined for JSON. */
+  readonly formType: string | undefined
+  /** Aborted when nobody waits for the body any more. */
+  readonly signal: AbortSignal
+}
 
 export class LargeBodyReader {
   readonly #deadlines: Deadlines
@@ -60,18 +72,18 @@ export class LargeBodyReader {
 
   constructor({ deadlines, onFault }: LargeBodyReaderParts) {
     this.#deadlines = deadlines
-    this.#prompts = new BodyWorker(PROMPT_RESTS, { runsWhenIdle: false }, onFault)
-    this.#huge = new BodyWorker(HUGE_RESTS, { runsWhenIdle: true }, onFault)
+    this.#prompts = new BodyWorker(PROMPT_RESTS, { readsDense: false }, onFault)
+    this.#huge = new BodyWorker(HUGE_RESTS, { readsDense: true }, onFault)
   }
 
   /**
    * Returns the same bytes, with their parsed form cached. `body` is unusable afterwards: its memory is transferred.
    */
   async read(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
-    const reply = this.#readInTurn(body, owner, formType)
-    const timeout = (): Refusal =>
-      new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
-    const { bytes, found, form, hash } = await this.#deadlines.within(bounds.bodyWorkerMsMax, reply, timeout)
+    const waiter = { what: 'large bodies', throwIfGone: () => owner.throwIfGone() }
+    const { bytes, found, form, hash } = await waitForBodyThread(this.#deadlines, waiter, signal =>
+      this.#readInTurn({ body, owner, formType, signal }),
+    )
     const parsedBody = viewOf(bytes)
     if (found !== undefined) cacheParsedBody(parsedBody, found)
     if (form !== undefined) cacheForm(parsedBody, form)
@@ -84,10 +96,10 @@ export class LargeBodyReader {
     this.#huge.close()
   }
 
-  async #readInTurn(body: Buffer, owner: LargeBodyOwner, formType: string | undefined): Promise<LargeBody> {
-    if (body.length > bounds.promptBytesMax) return await this.#huge.read(body, owner, formType)
-    const prompt = await this.#prompts.read(body, owner, formType)
-    return prompt.isDense ? await this.#huge.read(viewOf(prompt.bytes), owner, formType) : prompt
+  async #readInTurn(waiting: WaitingBody): Promise<LargeBody> {
+    if (waiting.body.length > bounds.promptBytesMax) return await this.#huge.read(waiting)
+    const prompt = await this.#prompts.read(waiting)
+    return prompt.isDense ? await this.#huge.read({ ...waiting, body: viewOf(prompt.bytes) }) : prompt
   }
 }
 
@@ -109,20 +121,24 @@ class BodyWorker {
     this.#thread = new Thread({ url, setup: () => setup, idleMs: IDLE_MS, onFailure: onDeath, onDeath })
   }
 
-  read(body: Buffer, owner: LargeBodyOwner, formType: string | undefined): Promise<LargeBody> {
+  async read({ body, owner, formType, signal }: WaitingBody): Promise<LargeBody> {
     const size = body.length
-    return this.#queue.run(owner.name, {
-      throwIfCancelled: () => owner.throwIfGone(),
-      run: () => this.#ask(body, formType),
-      cooldownAfter: ({ found }) => restAfter(estimateServingMs(countsOf(found), size), this.#rests),
+    const read = await this.#queue.run(owner.name, {
+      signals: [signal],
+      run: () => {
+        owner.throwIfGone()
+        return this.#ask(body, formType)
+      },
+      cooldownAfter: done => restAfter(done, size, this.#rests),
     })
+    return read.body
   }
 
   close(): void {
     this.#thread.stop(stopped())
   }
 
-  #ask(body: Buffer, formType: string | undefined): Promise<LargeBody> {
+  #ask(body: Buffer, formType: string | undefined): Promise<ReadBody> {
     // The memory is transferred to the worker. If the body fills most of its buffer, the whole buffer is transferred.
     const ownsBuffer = body.byteLength * 2 >= body.buffer.byteLength
     const bytes = ownsBuffer ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
@@ -137,7 +153,8 @@ const noCounts: ScanCounts = { values: 0, containers: 0, names: 0, fields: 0 }
 const countsOf = (found: ParsedBody | undefined): Readonly<ScanCounts> =>
   found !== undefined && 'counts' in found ? found.counts : noCounts
 
-const restAfter = (costMs: number, { account, total }: Rests): SlotCooldown => ({
-  ownerMs: account * costMs,
-  totalMs: total * costMs,
-})
+export function restAfter({ body, workMs }: ReadBody, size: number, { account, total, work }: Rests): SlotCooldown {
+  const servingMs = estimateServingMs(countsOf(body.found), size)
+  const workRestMs = work * workMs
+  return { ownerMs: account * servingMs + workRestMs, totalMs: total * servingMs + workRestMs }
+}
