@@ -3,6 +3,7 @@
 
 import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { until } from '../../../test/support/gateway.ts'
 import { HeldThreads } from '../../../test/support/held-threads.ts'
@@ -84,6 +85,26 @@ test('all very large bodies wait some times as long as a thread has worked on th
   expect(slow).toEqual({ ownerMs: 19 + 100 * WORK_RESTS, totalMs: 5 + 100 * WORK_RESTS })
   expect(WORK_RESTS).toBe(availableParallelism() > 1 ? 3 : 8)
 })
+
+/** The scheduling policies of all threads of this process. The name of a thread, in parentheses, may contain spaces. */
+const policies = (): readonly number[] =>
+  readdirSync('/proc/self/task').flatMap(thread => {
+    try {
+      const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
+      return [Number(stat.slice(stat.lastIndexOf(') ') + 2).split(' ')[38])]
+    } catch {
+      return [] // it has just ended
+    }
+  })
+
+// Threads of the collector and the compiler inherit the policy of the thread that starts them, and all threads wait for them.
+test.if(process.platform === 'linux')(
+  'no thread may starve: all have the usual policy after a large body',
+  async () => {
+    expect(await codeOf(reader.read(bodyOf(2 * bounds.promptBytesMax), owner))).toBe('read')
+    expect(new Set(policies())).toEqual(new Set([0]))
+  },
+)
 
 test('a thread says how long it has worked on a body', async () => {
   const url = new URL('./large-json-thread.ts', import.meta.url)
