@@ -1,8 +1,8 @@
 // npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if
 // anything failed.
 //
-// Three processes at once, each with one folder of tests after the other, and the checks beside them. Two of them begin with
-// the folders whose tests mostly wait for processes that they start and kill; the third begins at the opposite end of the list.
+// Two processes at once, each with one folder of tests after the other, and the checks beside them. One process begins with
+// the folders whose tests mostly wait for processes that they start and kill; the other begins at the opposite end of the list.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,8 +14,8 @@ const root = join(import.meta.dir, '..')
 
 /** Folders of tests that start processes of their own, and a long one. */
 const early: readonly string[] = ['crash', 'ledger', 'front', 'forwarding', 'cli', 'secrets', 'rules']
-/** The longest other folders. The third process begins with the last of them, so that only short ones are left at the end. */
-const long: readonly string[] = ['routing', 'management', 'shared', 'postgres', 'dialects', 'console']
+/** The longest other folders. The second process begins with the last of them, so that only short ones are left at the end. */
+const long: readonly string[] = ['routing', 'management', 'shared', 'console', 'postgres', 'dialects']
 
 const tests = [...new Bun.Glob('**/*.test.ts').scanSync(join(root, 'test'))]
 const others = [...new Set(tests.map(path => path.split('/')[0]!))].filter(
@@ -92,14 +92,9 @@ async function runAll(): Promise<Ran[]> {
   const alone = [...folders, './tools', './src', './console/src'].map((folder): Group => ({ paths: [folder] }))
   const left = missingPostgres === undefined ? [onPostgres, ...alone] : alone
   if (missingPostgres !== undefined) console.warn(`NOT TESTED with gateways on PostgreSQL: ${missingPostgres}.`)
-  const [isChecked, ...all] = await Promise.all([
-    check(),
-    runEach(() => left.shift()),
-    runEach(() => left.shift()),
-    runEach(() => left.pop()),
-  ])
+  const [isChecked, ...both] = await Promise.all([check(), runEach(() => left.shift()), runEach(() => left.pop())])
   checked = isChecked
-  return all.flat()
+  return both.flat()
 }
 
 const paths = process.argv.slice(2)
