@@ -4,7 +4,7 @@
 // only reads them: that ratio is what bytes cost on a machine that sends, receives and measures all by itself. The
 // gateway may add a fifth to it. Ends non-zero where it adds more.
 //
-//   bin/weir-bun scripts/proof/bodies.ts [--seconds 2] [--rounds 3] [--only text] [--most 1.2]
+//   bin/weir-bun scripts/proof/bodies.ts [--seconds 8] [--rounds 3] [--only text] [--most 1.2]
 //
 // Whoever attacks has keys without credit, each of an account of its own, or no key at all, and is another process.
 // On a machine that does other things the ratio is theirs as well; what each bad request took of the thread that serves
@@ -32,7 +32,8 @@ const { values } = parseArgs({
     keys: { type: 'string' },
   },
 })
-const seconds = Number(values.seconds ?? '2')
+/** Long enough for the rests of the threads that read large bodies. */
+const seconds = Number(values.seconds ?? '8')
 const rounds = Number(values.rounds ?? '3')
 const most = Number(values.most ?? '1.2')
 
