@@ -78,13 +78,19 @@ export async function withGateway<T>(
   return await withConnection(options, run)
 }
 
+const machineOnly = (): Problem =>
+  new Problem('This command works only on the machine of the gateway. Run it there, without WEIR_TOKEN and WEIR_URL.')
+
+/** For commands that change data of this machine: they must not run where somebody means a gateway elsewhere. */
+export function refuseRemote(): void {
+  if (isRemote() || process.env.WEIR_URL?.trim()) throw machineOnly()
+}
+
 const MANAGEMENT = '/api/web/'
 
 function buildRemoteHandler({ url, token }: RemoteGateway): ControlHandler {
   return async ({ method, path, query = {}, body }) => {
-    if (!path.startsWith(MANAGEMENT)) {
-      throw new Problem('This command works only on the machine of the gateway. Run it there, without WEIR_TOKEN.')
-    }
+    if (!path.startsWith(MANAGEMENT)) throw machineOnly()
     // Ids of channels contain characters that have a meaning in a URL.
     const encoded = path.split('/').map(encodeURIComponent).join('/')
     const search = new URLSearchParams(query).toString()

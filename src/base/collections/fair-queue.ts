@@ -26,22 +26,17 @@ export class FairQueue {
     return count
   }
 
-  /** Runs the job when it is the owner's turn, unless one of its signals removes it before. */
+  /** Runs the job when it is the owner's turn, unless its signal removes it before. */
   run<T>(owner: string, job: FairQueueJob<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const { signals = [] } = job
-    const leaveIfAborted = (): void => {
-      const signal = signals.find(({ aborted }) => aborted)
-      if (signal === undefined) return
+    const { signal } = job
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    const leave = (): void => {
       this.#remove(owner, start)
-      stopListening()
-      reject(signal.reason)
-    }
-    const stopListening = (): void => {
-      for (const signal of signals) signal.removeEventListener('abort', leaveIfAborted)
+      reject(signal!.reason)
     }
     const start = async (): Promise<SlotCooldown | undefined> => {
-      stopListening()
+      signal?.removeEventListener('abort', leave)
       try {
         const result = await job.run()
         resolve(result)
@@ -51,9 +46,8 @@ export class FairQueue {
         return undefined
       }
     }
-    for (const signal of signals) signal.addEventListener('abort', leaveIfAborted)
+    signal?.addEventListener('abort', leave, { once: true })
     this.#add(owner, start)
-    leaveIfAborted()
     this.#startReady()
     return promise
   }
@@ -115,9 +109,9 @@ type StartJob = () => Promise<SlotCooldown | undefined>
 export interface FairQueueJob<T> {
   run(): Promise<T>
   /**
-   * When one of them is aborted while the job waits, the job leaves the queue at once and is rejected with the reason.
-   * A job that runs is not affected: it occupies its slot until it ends, and its cooldown applies.
+   * When it is aborted while the job waits, the job leaves the queue at once and is rejected with the reason. A job that
+   * runs is not affected: it occupies its slot until it ends, and its cooldown applies.
    */
-  readonly signals?: readonly AbortSignal[]
+  readonly signal?: AbortSignal | undefined
   cooldownAfter?(result: T): SlotCooldown
 }

@@ -14,8 +14,8 @@ export interface BodyWaiter {
 }
 
 /**
- * How many times as long as a thread has worked on large bodies it rests. If it has no core for itself, other calls are
- * slower while it works, however low its priority: so it works a ninth of the time at most.
+ * How many times as long as a thread has worked on large bodies it rests: it works a quarter of the time at most. On a
+ * machine with one core, other calls are slower while it works, however low its priority: so it works a ninth of the time.
  */
 export const WORK_RESTS = availableParallelism() > 1 ? 3 : 8
 

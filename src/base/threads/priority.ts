@@ -6,7 +6,8 @@
 // policy. On a busy machine the thread that serves calls then waits for them, for seconds.
 
 import { dlopen, ptr } from 'bun:ffi'
-import { getPriority } from 'node:os'
+import { readlinkSync } from 'node:fs'
+import { getPriority, setPriority } from 'node:os'
 
 const NICE_INCREMENT = 10
 /** The highest nice value of the system. */
@@ -22,12 +23,23 @@ const ATTRIBUTES_BYTES = 48
 
 /** The thread gets about a tenth of a core that another thread wants for itself. */
 export function lowerPriority(): void {
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    const nice = Math.min(NICE_MAX, getPriority(thread) + NICE_INCREMENT)
+    setPriority(thread, nice)
+    shortenSlices(nice)
+  } catch {
+    // Not possible on this system.
+  }
+}
+
+function shortenSlices(nice: number): void {
   const number = SCHED_SETATTR[process.arch]
-  if (process.platform !== 'linux' || number === undefined) return
+  if (number === undefined) return
   try {
     const attributes = new DataView(new ArrayBuffer(ATTRIBUTES_BYTES))
     attributes.setUint32(0, ATTRIBUTES_BYTES, true)
-    attributes.setInt32(16, Math.min(NICE_MAX, getPriority(THIS_THREAD) + NICE_INCREMENT), true)
+    attributes.setInt32(16, nice, true)
     // Linux before 6.12 ignores it.
     attributes.setBigUint64(24, SLICE_NS, true)
     const libc = dlopen('libc.so.6', { syscall: { args: ['int', 'int', 'ptr', 'int'], returns: 'int' } })

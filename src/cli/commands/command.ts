@@ -6,10 +6,10 @@ import type { ControlHandler } from '../../http/server/control-socket.ts'
 import type { CommandFields, ConnectOptions } from '../connect.ts'
 import { splitList } from '../input.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
-import { PartialFailure, Problem, UsageProblem } from '../problem.ts'
+import { PartialFailure, UsageProblem } from '../problem.ts'
 import type { ProgressStep } from '../progress.ts'
 import { openProgress } from '../progress.ts'
-import { withGateway } from '../remote.ts'
+import { refuseRemote, withGateway } from '../remote.ts'
 import type { Send } from '../send.ts'
 import { buildSend } from '../send.ts'
 
@@ -120,14 +120,10 @@ export const defineOwnCommand = (
   run: (input: CommandFields) => void | Promise<void>,
 ): CliCommand => ({ ...row, run: async args => run(readArgs(row, args)) })
 
-/** Defines a command that changes data of this machine. It must not run where somebody means a gateway elsewhere. */
+/** Defines a command that changes data of this machine. */
 export const defineMachineCommand: typeof defineOwnCommand = (row, run) =>
   defineOwnCommand(row, input => {
-    if (process.env.WEIR_TOKEN?.trim() || process.env.WEIR_URL?.trim()) {
-      throw new Problem(
-        'This command works only on the machine of the gateway. Run it there, without WEIR_TOKEN and WEIR_URL.',
-      )
-    }
+    refuseRemote()
     return run(input)
   })
 

@@ -1,10 +1,12 @@
 // Serves requests about stored responses: retrieve, stream again, list input items, cancel, delete, and compact a
 // conversation. A response is visible only to its own account.
 
+import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { Log } from '../../base/log.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
+import { SseSplitter } from '../../http/sse.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
 import { replayEvents } from '../../protocols/openai-responses/event-replay.ts'
@@ -24,9 +26,11 @@ import { checkModelName } from '../../routing/model-name.ts'
 import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { Background, BackgroundRun } from './background.ts'
 import type { ConversationCompaction } from './compaction.ts'
+import { sequenceNumber } from './event-frames.ts'
 import { ResponsesMadeElsewhere } from './made-elsewhere.ts'
 import type { PreviousResponses } from './previous-response.ts'
 import { unknownResponse } from './previous-response.ts'
+import { restOfEvents } from './rest-of-events.ts'
 import { callerResponse } from './store-response.ts'
 import type { StoredResponseQuery, StoringUpstreams } from './upstream-responses.ts'
 
@@ -209,25 +213,14 @@ function currentResponse({ body, status }: StoredResponse, run: BackgroundRun | 
 
 function eventsOf(stored: StoredResponse, after: number): string {
   const response = currentResponse(stored, undefined)
-  let events = stored.body?.events
+  const events = stored.body?.events
   if (events === undefined || events === '') return replayEvents(response, after)
+  const isComplete = isOver(callerResponse(stored.body!))
+  if (isComplete && after < 0) return events
+  const known = new SseSplitter(bounds.answerBytesMax).push(Buffer.from(events))
   // Its process has died after it had stored these events for others: the last one is missing.
-  if (!isOver(callerResponse(stored.body!))) events += replayEvents(response, lastNumber(events))
-  if (after < 0) return events
-  const later = events.split('\n\n').filter(event => sequenceNumber(event) > after)
-  return later.map(event => `${event}\n\n`).join('')
-}
-
-const lastNumber = (events: string): number =>
-  Math.max(...events.split('\n\n').map(sequenceNumber).filter(Number.isFinite))
-
-function sequenceNumber(event: string): number {
-  const data = /^data: (.*)$/m.exec(event)?.[1]
-  try {
-    return data === undefined ? -1 : ((JSON.parse(data) as { sequence_number?: number }).sequence_number ?? Infinity)
-  } catch {
-    return Infinity // the marker at the end of the stream has no number
-  }
+  const frames = isComplete ? known : [...known, ...restOfEvents(response, known)]
+  return Buffer.concat(frames.filter(frame => sequenceNumber(frame) > after)).toString()
 }
 
 function queryOf(ask: StoredResponseRequest, names: readonly string[]): URLSearchParams {

@@ -1,6 +1,6 @@
 // Decompresses request bodies, account after account and within a size. A body that becomes larger than a prompt is
-// decompressed by a thread of its own, which rests some times as long as it has worked, because other calls are slower
-// meanwhile if there is one core. It has a queue of its own, so that small bodies do not wait for large ones.
+// decompressed by a thread of its own, which rests several times as long as it has worked, because on one core other calls
+// are slower meanwhile. It has a queue of its own, so that small bodies do not wait for large ones.
 
 import { bounds } from '../../base/bounds.ts'
 import type { FairQueueJob } from '../../base/collections/fair-queue.ts'
@@ -63,7 +63,7 @@ export class BodyDecoder {
     const inTurn = <T>(queue: FairQueue, run: () => Promise<T>, rest?: Pick<FairQueueJob<T>, 'cooldownAfter'>) =>
       queue.run(body.owner, {
         ...rest,
-        signals: [signal],
+        signal,
         run: () => {
           body.throwIfGone()
           return run()

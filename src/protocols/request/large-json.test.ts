@@ -77,7 +77,7 @@ test('very large and dense bodies have a worker of their own, for which long pro
   expect(await Promise.all([huge, dense])).toEqual(['read', 'read'])
 })
 
-test('all very large bodies wait some times as long as a thread has worked on the last one, and its account longer', () => {
+test('all very large bodies wait several times as long as a thread has worked on the last one, and its account longer', () => {
   const counts = { values: 10_000, containers: 0, names: 0, fields: 0 }
   const body = { bytes: new Uint8Array(), found: { json: {}, counts } } as never
   const [quick, slow] = [0, 100].map(workMs => restAfter({ body, workMs }, 0, HUGE_RESTS))

@@ -4,7 +4,7 @@
 //
 // There are two workers, with a low priority. JSON.parse can take a quarter of a second for a body of 32 MiB; on a
 // gateway with one core, other calls are slower meanwhile. So bodies of some megabytes, and bodies with very many values,
-// are read by the second worker, which rests some times as long as it has worked. Long prompts do not wait for them.
+// are read by the second worker, which rests several times as long as it has worked. Long prompts do not wait for them.
 //
 // A worker starts when it is needed and ends when it is idle.
 
@@ -124,7 +124,7 @@ class BodyWorker {
   async read({ body, owner, formType, signal }: WaitingBody): Promise<LargeBody> {
     const size = body.length
     const read = await this.#queue.run(owner.name, {
-      signals: [signal],
+      signal,
       run: () => {
         owner.throwIfGone()
         return this.#ask(body, formType)
