@@ -127,7 +127,7 @@ describe('What the service does', () => {
 
   rule('What the service does 3', async () => {
     const own = await harness.key({ credit: '1' })
-    const count = harness.records().length
+    const count = harness.recordCount()
     const told = await chat({ authorization: `Bearer ${own}` })
     expect(told.stage('Breakdown')).toMatch(/^fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+$/)
     const [record] = harness.records().slice(count)

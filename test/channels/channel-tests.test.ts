@@ -32,7 +32,7 @@ describe('a channel test', () => {
       { baseUrl, speaks: { [dialect]: paths } },
       { headers: { 'x-team': 'a' } },
     )
-    const before = setup.harness.records().length
+    const before = setup.harness.recordCount()
     const result = await testChannel(id)
     const model = `try-${dialect}/echo`
     expect(result.body).toMatchObject({ ok: true, status: 200, verdict: 'answered', dialect, model })
@@ -118,8 +118,8 @@ describe('the model list of an upstream', () => {
     const adopted = await adopt([{ id: 'lorem', price: { input: '3', output: '4' } }, { id: 'slow' }])
     expect([adopted.status, adopted.body.models]).toEqual([200, 3])
     expect((await callModel(setup, 'adopts/lorem')).status).toBe(200)
-    expect(setup.harness.records().at(-1)).toMatchObject({ provider: 'adopts', model: 'lorem', outcome: 'completed' })
-    expect(Number(setup.harness.records().at(-1)!.cost)).toBeGreaterThan(0)
+    expect(setup.harness.lastRecord()).toMatchObject({ provider: 'adopts', model: 'lorem', outcome: 'completed' })
+    expect(Number(setup.harness.lastRecord()!.cost)).toBeGreaterThan(0)
     expect((await callModel(setup, 'adopts/slow')).status).toBe(503)
     const model = await setup.ask('GET', 'web/models/adopts/lorem')
     expect(model.body).toMatchObject({ available: true, price: { rates: { input: '3.00', output: '4.00' } } })

@@ -108,7 +108,7 @@ describe.each([...dialects])('overrides in %s', dialect => {
     expect(lastBody()).toBe(filled)
     const overridden = response.headers.get('x-weir-overrides')!.split(', ').sort()
     expect(overridden).toEqual([set, fill, remove].sort())
-    const why = JSON.parse(setup.harness.records().at(-1)!.why as string) as { overrides: string[] }
+    const why = JSON.parse(setup.harness.lastRecord()!.why as string) as { overrides: string[] }
     expect(why.overrides.toSorted()).toEqual(overridden)
   })
 

@@ -29,7 +29,7 @@ test('stored channels and providers survive restarts, and are marked as unusable
   await defineProvider(first, 'brook')
   const [id] = idsOf(await first.ask('POST', 'web/channels', { provider: 'brook', credentials: [canary], weight: 4 }))
   expect((await callModel(first, 'brook/echo')).status).toBe(200)
-  const price = first.harness.records().at(-1)!.price_version
+  const price = first.harness.lastRecord()!.price_version
   await first.stop()
 
   // The provider points at the port of an upstream that has stopped. The channel is moved to the new upstream.
@@ -42,7 +42,7 @@ test('stored channels and providers survive restarts, and are marked as unusable
   })
   expect(moved.body).toMatchObject({ state: 'enabled' })
   expect((await callModel(second, 'brook/echo')).status).toBe(200)
-  expect(second.harness.records().at(-1)!.price_version).toBe(price)
+  expect(second.harness.lastRecord()!.price_version).toBe(price)
   await second.stop()
 
   const damaged = openDatabase(join(folder, 'weir.db'))

@@ -23,7 +23,7 @@ describe('a channel', () => {
     expect(id).toMatch(/^brook#ch_[0-9a-z]{11}$/)
     expect((await callModel(setup, 'brook/echo')).status).toBe(200)
     expect(lastKey()).toBe(`Bearer ${canary}`)
-    expect(setup.harness.records().at(-1)).toMatchObject({ channel: id, provider: 'brook', outcome: 'completed' })
+    expect(setup.harness.lastRecord()).toMatchObject({ channel: id, provider: 'brook', outcome: 'completed' })
     expect((await setup.ask('DELETE', channelPath(id!))).status).toBe(204)
     expect((await callModel(setup, 'brook/echo')).status).toBe(503)
     expect((await setup.ask('GET', channelPath(id!))).status).toBe(404)

@@ -71,7 +71,7 @@ test('new models and prices are used from the next start on, by this version onl
       harness.upstream.plan(plain('hi', { usage }))
       const { status } = await chat(harness, key, { model, messages: hello, max_tokens: 10 })
       await harness.idle()
-      results.push(status === 200 ? harness.records().at(-1)!.cost : status)
+      results.push(status === 200 ? harness.lastRecord()!.cost : status)
     }
     await harness.stop()
     return results

@@ -89,7 +89,7 @@ describe('a count', () => {
     rawRequest(harness.url, ask('POST', path, { ...bearer(key), ...more }, JSON.stringify(json)))
 
   test('P23: states its accuracy, costs nothing, leaves no record and needs no output cap', async () => {
-    const [before, { balance }] = [harness.records().length, await harness.balance(key)]
+    const [before, { balance }] = [harness.recordCount(), await harness.balance(key)]
     const counted = await post('/v1/messages/count_tokens?beta=true', body)
     expect(counted.status).toBe(200)
     expect(counted.header('x-weir-count')).toMatch(/^estimated; factor=1\.00; band=0\.30$/)
@@ -97,7 +97,7 @@ describe('a count', () => {
     expect(counted.header('x-ratelimit-limit-requests')).toBe('10000')
     const own = await post('/v1/messages/count_tokens', { ...body, model: 'lake-anthropic/echo' })
     expect(own.header('x-weir-count')).toBe('provider')
-    expect(harness.records().length).toBe(before)
+    expect(harness.recordCount()).toBe(before)
     expect(await harness.balance(key)).toMatchObject({ balance })
     expect(harness.openHolds()).toBe(0)
   })

@@ -26,7 +26,7 @@ const spent = async (): Promise<bigint> => {
   await harness.idle()
   return 10_000_000_000n - nanosOf((await harness.balance(key)).balance)
 }
-const lastRecord = () => harness.records().at(-1)!
+const lastRecord = () => harness.lastRecord()!
 
 const sdks = [
   ['7.x', OpenAI],

@@ -94,7 +94,7 @@ async function ask(
   await harness.idle()
   const bodies = stream ? eventsOfBody(caller, answer.body).filter(data => data.startsWith('{')) : [String(answer.body)]
   const answers = bodies.map(body => JSON.parse(body) as Json)
-  return { answers, cited: citedIn[caller](answers), losses: String(harness.records().at(-1)!.loss ?? '') }
+  return { answers, cited: citedIn[caller](answers), losses: String(harness.lastRecord()!.loss ?? '') }
 }
 
 const others = (upstream: Dialect): readonly Dialect[] => dialects.filter(dialect => dialect !== upstream)

@@ -46,7 +46,7 @@ async function planned(wire: string, uses = 1): Promise<string> {
 
 async function lastRecord(status = 200): Promise<Record<string, unknown>> {
   await harness.idle()
-  const record = harness.records().at(-1)!
+  const record = harness.lastRecord()!
   expect(record).toMatchObject({ outcome: 'out_of_funds', status, shortfall: 0 })
   return record
 }

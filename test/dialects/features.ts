@@ -230,7 +230,7 @@ async function abort({ session, upstream, harness }: FeatureContext): Promise<vo
   await (await received).closed
   await harness.idle()
   await until(() => harness.openHolds() === 0, 'no hold is open')
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left' })
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left' })
 }
 
 /** By their names in the matrix. */

@@ -52,7 +52,7 @@ async function ask(caller: Dialect, testAnswer: TestAnswer, stream: boolean, slo
   resolve()
   await answer.whole()
   await harness.idle()
-  const record = harness.records().at(-1)!
+  const record = harness.lastRecord()!
   const isStream = stream && answer.status === 200
   const reason = isStream
     ? reasonInStream(caller, eventsOfBody(caller, answer.body))
@@ -310,7 +310,7 @@ describe('an upstream that fails inside a 200', () => {
     for (const event of [piece, last]) expect(String(answer.body)).toContain(`data: ${JSON.stringify(event)}\n\n`)
     expect(String(answer.body)).toEndWith('data: [DONE]\n\n')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', rule: 'upstream_broke_off', cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', rule: 'upstream_broke_off', cost: 0 })
   })
 })
 

@@ -206,7 +206,7 @@ describe('a native request after a turn of another upstream', () => {
       expect(back.status).toBe(200)
       expect(back.losses.filter(code => code !== 'thinking')).toEqual(['reasoning_state'])
       await harness.idle()
-      expect(String(harness.records().at(-1)!.loss)).toContain('reasoning_state')
+      expect(String(harness.lastRecord()!.loss)).toContain('reasoning_state')
       const refused = await turns(caller, first, caller, { headers: strict })
       expect(refused.back.status).toBe(400)
       expect(JSON.stringify(refused.back.json)).toContain('reasoning_state')

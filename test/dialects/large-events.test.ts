@@ -216,7 +216,7 @@ test.each(Object.entries(shapes))('%s passes unchanged', async (_, [dialect, eve
   const unnamed = (words: string): string => words.replace(/resp_\w+/g, '')
   expect(unnamed(withoutComments(text)) === unnamed(body)).toBe(true)
   await harness.idle()
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'completed' })
 })
 
 test('twenty large answers at once, more than the memory holds, all arrive', async () => {

@@ -30,7 +30,7 @@ test('a loss is reported in a header and in the record, for streams as well', as
     expect([answer.status, answer.headers.get('x-weir-loss')]).toEqual([200, 'x_new, seed, logit_bias'])
     await answer.text()
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ loss: 'x_new,seed,logit_bias', status: 200 })
+    expect(harness.lastRecord()).toMatchObject({ loss: 'x_new,seed,logit_bias', status: 200 })
   }
 })
 
@@ -46,7 +46,7 @@ async function expectRefused(answer: Response, requests: number): Promise<void> 
   expect(answer.headers.get('x-pipeline-adapter')).toMatch(/^fail \(\d+ms\)$/)
   expect(harness.upstream.requests.length).toBe(requests)
   await harness.idle()
-  expect([harness.openHolds(), harness.records().at(-1)]).toMatchObject([0, { cost: 0, error: 'translation_loses' }])
+  expect([harness.openHolds(), harness.lastRecord()]).toMatchObject([0, { cost: 0, error: 'translation_loses' }])
 }
 
 test('a call with strict translation is refused with the lost fields, and is neither sent nor charged', async () => {

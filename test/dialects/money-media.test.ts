@@ -76,7 +76,7 @@ const rows: readonly Row[] = [
 async function lastCharge(): Promise<{ readonly rule: unknown; readonly output: number; readonly paid: number }> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-  const row = harness.records().at(-1)!
+  const row = harness.lastRecord()!
   expect(row.usage_source).toBe('estimated')
   const paid = Number(row.cost) - Number(row.input_tokens) * 1_000
   return { rule: row.rule, output: Number(row.output_tokens), paid }
@@ -255,7 +255,7 @@ test.each(audioRequests)(
     await received
     caller.leave()
     await harness.idle()
-    const { rule, input_tokens: input, usage_source: source } = harness.records().at(-1)!
+    const { rule, input_tokens: input, usage_source: source } = harness.lastRecord()!
     expect([rule, source]).toEqual(['left_waiting', 'estimated'])
     expect(input).toBeWithin(1_000, 1_100)
   },
@@ -288,7 +288,7 @@ test.each([
     const answer = await send(harness, key, requestIn('openai-chat', { model: modelOf('openai-chat') }))
     expect([answer.status, await answer.text()]).toEqual([200, JSON.stringify(cut(usage))])
     await harness.idle()
-    const row = harness.records().at(-1)!
+    const row = harness.lastRecord()!
     expect(row).toMatchObject({ rule: 'refused_answered', usage_source: source, output_tokens: output })
     expect(Number(row.cost)).toBe(Number(row.input_tokens) * 1_000 + output * TEXT)
   },

@@ -92,7 +92,7 @@ test.each(dialects)('%s: the record has the end user, the tags and the price ver
     const request = requestIn(dialect, { model: modelOf(upstream), more })
     expect((await send(harness, key, request, { 'x-weir-tags': 'mill' })).status).toBe(200)
     await harness.idle()
-    const record = harness.records().at(-1)!
+    const record = harness.lastRecord()!
     expect(record).toMatchObject({ dialect, end_user: user, provider: `up-${upstream}`, model: 'echo', cost: 180_000 })
     expect(record.price_version).toBeGreaterThan(0)
     expect(JSON.parse(record.tags as string) as object).toEqual({ ...tags, mill: '' })

@@ -30,7 +30,7 @@ afterAll(() => harness.stop())
 async function settledRecord(): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 /** A million tokens cost one dollar (input), two dollars (output) and half a dollar (cached). */

@@ -173,7 +173,7 @@ test.each(rows)('charges %s (%s)', async (_name, dialect, model, more, answer, c
   const reply = await send(harness, key, requestIn(dialect, { model, more }))
   expect([reply.status, await reply.text()]).toEqual([200, expect.any(String)])
   await harness.idle()
-  expect(harness.records().at(-1)!.cost).toBe(cost)
+  expect(harness.lastRecord()!.cost).toBe(cost)
 })
 
 test('tool calls in a stream are charged if its usage is missing', async () => {
@@ -189,7 +189,7 @@ test('tool calls in a stream are charged if its usage is missing', async () => {
   const reply = await send(harness, key, requestIn('openai-responses', { model: GPT, more, stream: true }))
   await reply.text()
   await harness.idle()
-  const row = harness.records().at(-1)!
+  const row = harness.lastRecord()!
   expect(row.usage_source).toBe('estimated')
   expect(row.cost as number).toBeGreaterThanOrEqual(3 * 2_500_000)
   expect(row.cost as number).toBeLessThan(4 * 2_500_000)

@@ -92,7 +92,7 @@ async function costOf(dialect: Dialect, more: object, stream = false): Promise<u
   const response = await send(harness, key, requestIn(dialect, { model, more, stream }))
   expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
   await harness.idle()
-  return harness.records().at(-1)!.cost
+  return harness.lastRecord()!.cost
 }
 
 describe.each(Object.keys(models) as Searching[])('a call of %s', dialect => {

@@ -86,7 +86,7 @@ describe.each(dialects)('a native call of %s', dialect => {
     expect(sentBody).toBe(body('echo', stream))
     expect(answerText.replace(/: X-Pipeline-Breakdown [^\n]*\n\n/, '')).toBe(answer)
     await harness.idle()
-    const record = harness.records().at(-1)
+    const record = harness.lastRecord()
     expect(record).toMatchObject({
       came_hash: shortHash(body(named, stream)),
       went_hash: shortHash(sentBody),
@@ -120,15 +120,15 @@ describe('the record has the hash of the request', () => {
     const { id } = await post(JSON.stringify({ model: named, input: 'one' }))
     const body = JSON.stringify({ model: named, input: 'two', previous_response_id: id })
     await post(body)
-    const record = harness.records().at(-1)
+    const record = harness.lastRecord()
     expect(record).toMatchObject({ came_hash: shortHash(body), status: 200 })
   })
 
   test('of a call that was not sent upstream', async () => {
     const body = JSON.stringify({ model: 'nobody/knows', input: 'one' })
-    const before = harness.records().length
+    const before = harness.recordCount()
     await post(body)
-    await until(() => harness.records().length > before, 'the call is recorded') // the answer does not wait for the record of a refused call
+    await until(() => harness.recordCount() > before, 'the call is recorded') // the answer does not wait for the record of a refused call
     expect(harness.records().slice(before)).toMatchObject([{ came_hash: shortHash(body), went_hash: null }])
   })
 })

@@ -31,7 +31,7 @@ describe.each(clients.map(client => [client.name, client] as const))('%s', (_nam
       expect(words.join('')).toStartWith(reply.text)
       expect(reply.text.length).toBeWithin(400, words.join('').length - 400)
       expect(reply.finish).toBe('other')
-      const record = harness.records().at(-1)!
+      const record = harness.lastRecord()!
       expect(record).toMatchObject({ outcome: 'out_of_funds', error: 'balance_too_low', status: 200, shortfall: 0 })
       const { balance, held } = await harness.balance(key)
       expect(Number(held)).toBe(0)
@@ -56,7 +56,7 @@ describe('a model that reasons unseen until the money ends', () => {
     const response = await chat(reasoning, key, { model: modelOf('openai-chat'), messages: hello, stream })
     expect([response.status, await response.text()]).toEqual([402, expect.stringContaining('insufficient_balance')])
     await reasoning.idle()
-    const record = reasoning.records().at(-1)!
+    const record = reasoning.lastRecord()!
     expect(record).toMatchObject({ rule: 'out_of_funds_waiting', usage_source: 'estimated', status: 402, shortfall: 0 })
     const { balance, held } = await reasoning.balance(key)
     expect([Number(held), Number(balance) >= 0, Number(balance) < 0.0002]).toEqual([0, true, true])

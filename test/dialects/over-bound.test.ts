@@ -78,7 +78,7 @@ const nested = chunk(`data: {"type":"response.output_text.delta","x":${deep(LEVE
 const lastRecord = async (): Promise<Record<string, unknown>> => {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
@@ -147,7 +147,7 @@ describe('a plain answer that is collected', () => {
       expect(caller.text).toMatch(/"length"|"max_tokens"|"max_output_tokens"|"MAX_TOKENS"/)
       await patient.idle()
       expect(patient.openHolds()).toBe(0)
-      const record = patient.records().at(-1)!
+      const record = patient.lastRecord()!
       const cut = { outcome: 'over_bound', rule: 'over_bound_answered', error: 'answer_too_large', status: 200 }
       expect(record).toMatchObject({ ...cut, usage_source: 'estimated', output_tokens: 100 })
       expect(record.cost).toBe(Number(record.input_tokens) * 1_000 + 100 * 2_000)

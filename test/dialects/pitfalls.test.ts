@@ -48,7 +48,7 @@ describe.each(pairs)('%s on %s', (from, upstream) => {
     const options = { model: modelOf(upstream, 'slow'), turns: [session.user('Hello')], signal: abortController.signal }
     await session.ask('stream', { ...options, onContent: () => abortController.abort() }).catch(() => {})
     await harness.idle()
-    const { outcome, usage_source: source, output_tokens: output, cost } = harness.records().at(-1)!
+    const { outcome, usage_source: source, output_tokens: output, cost } = harness.lastRecord()!
     expect(outcome).toBe('client_left')
     // On a slow machine the model seems to think for a while, so the gateway reads on until the usage is reported.
     expect(source).toBeOneOf(['estimated', 'reported'])

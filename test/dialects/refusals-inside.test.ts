@@ -105,7 +105,7 @@ describe.each(Object.entries(rows))('inside a 200, %s', (_, { upstream, error, s
     expect(answered.status === 529 ? 503 : answered.status).toBe(status)
     if (status === 503) expect(answered.headers.get('retry-after')).not.toBeNull()
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ cost: 0 })
   })
 
   test('as the body has its own status', async () => {

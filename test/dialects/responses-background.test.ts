@@ -137,7 +137,7 @@ test.each([true, false])(
     expect(await openai.responses.cancel(id)).toMatchObject({ status: 'cancelled' })
     expect((await openai.responses.retrieve(id)).status).toBe('cancelled')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', status: 499 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', status: 499 })
     expect(harness.openHolds()).toBe(0)
     expect((await harness.balance(key)).held).toBe('0.00')
     never.resolve()
@@ -176,7 +176,7 @@ test('a background response with too many events is ended, and its content is ch
     .then(({ value }) => (value as { response: { id: string } }).response.id)
   expect(await waitUntilOver(openai, id)).toMatchObject({ status: 'failed' })
   await harness.idle()
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
   expect(harness.openHolds()).toBe(0)
 })
 
@@ -192,7 +192,7 @@ test.each(kinds)(
       error: { code: 'server_error', message: 'The response and its input are too large to be stored: at most 8 MiB.' },
     })
     await harness.idle()
-    expect([harness.records().at(-1), harness.openHolds()]).toMatchObject([{ outcome: 'completed' }, 0])
+    expect([harness.lastRecord(), harness.openHolds()]).toMatchObject([{ outcome: 'completed' }, 0])
   },
 )
 

@@ -220,7 +220,7 @@ test('a caller that disconnects is charged for the history that the upstream has
     if (event.type === 'response.output_text.delta') break
   }
   await harness.idle()
-  const { outcome, input_tokens } = harness.records().at(-1)!
+  const { outcome, input_tokens } = harness.lastRecord()!
   expect(outcome).toBe('client_left')
   expect(input_tokens).toBeGreaterThan(1_010)
   never.resolve()

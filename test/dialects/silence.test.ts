@@ -86,7 +86,7 @@ describe.each(pairs)('a stream of %s on %s after a silence', (callerDialect, ups
     const text = await ask(late(streamed(['Hel', 'lo'])))
     expect(textOfCompleted(eventsOfBody(callerDialect, text))).toBe('Hello')
     expect(text.startsWith(firstBeats[callerDialect] ?? ': \n\n')).toBe(true)
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
 
   test('in its middle is complete, with heartbeats between its events', async () => {
@@ -99,13 +99,13 @@ describe.each(pairs)('a stream of %s on %s after a silence', (callerDialect, ups
     await caller.whole()
     expect(textOfCompleted(eventsOfBody(callerDialect, caller.text))).toBe('Hello')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
 
   test('has an error event if the upstream fails before content', async () => {
     const parsed = readError(errorOfFailed(eventsOfBody(callerDialect, await ask(late(fail(500))))), 502)
     expect(parsed.message).toContain('No upstream gave a usable answer.')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
   })
 
   test('has an error event if the upstream refuses the request', async () => {
@@ -114,13 +114,13 @@ describe.each(pairs)('a stream of %s on %s after a silence', (callerDialect, ups
       await ask(late(fail(400, { error: { message: 'Too long.', type: 'x' } }))),
     )
     expect(readError(errorOfFailed(events), 400).message).toContain('Too long.')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'refused', cost: 0 })
   })
 
   test('has an error event if the upstream fails in the middle', async () => {
     const events = eventsOfBody(callerDialect, await ask(late(slowly(errorMidStream(['Hel', 'lo'], error)))))
     expect(readError(errorOfFailed(events), 502).message).not.toBe('')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed' })
   })
 })
 

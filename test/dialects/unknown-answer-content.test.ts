@@ -199,7 +199,7 @@ describe.each(Object.entries(blocked))('Gemini: %s', (_, json) => {
     const streamed = await ask(caller, 'gemini', true)
     expect([streamed.status, streamed.text]).toEqual([200, expect.any(String)])
     expect(streamed.text).not.toContain('"error":{')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed' })
     if (caller === 'openai-chat') {
       expect(plain.text).toContain('"finish_reason":"content_filter"')
       expect(streamed.text).toContain('"finish_reason":"content_filter"')

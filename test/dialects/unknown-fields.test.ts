@@ -298,7 +298,7 @@ describe('at a gateway', () => {
     harness.upstream.plan(stream ? streamedJson(input as Json[]) : plainJson(input as Json))
     const answer = await rawRequest(harness.url, requestOf(caller, key, { model: modelOf(upstream), stream }))
     await harness.idle()
-    return { answer, body: String(answer.body), losses: String(harness.records().at(-1)!.loss ?? '').split(',') }
+    return { answer, body: String(answer.body), losses: String(harness.lastRecord()!.loss ?? '').split(',') }
   }
 
   /** Fields that vendors add to the chat dialect: each is carried, irrelevant, or reported as lost. */

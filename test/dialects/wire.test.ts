@@ -79,7 +79,7 @@ describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
       const change = (text: string): string => text.trimEnd() + rest
       expect(await textOf(callerDialect, upstream, streamWith(['Hel', 'lo'], { change }))).toBe('Hello')
     }
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed' })
   })
 
   test('that is cut in its last event is failed', async () => {
@@ -89,7 +89,7 @@ describe.each(pairs)('a stream of %s on %s', (callerDialect, upstream) => {
       await ask(callerDialect, upstream, streamWith(['Hel', 'lo', 'THERE'], { change })),
     )!
     rawCallers[callerDialect].failed(eventsOfBody(callerDialect, body!))
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed' })
   })
 
   test('may contain a byte order mark, comments, other fields and empty events', async () => {
@@ -110,5 +110,5 @@ test.each(callers.map(one => [one]))('a Gemini stream of one event is delivered 
     const one = script(streamHead, chunk(`data: ${json}${rest}`), end)
     expect([rest, await textOf(callerDialect, 'gemini', one)]).toEqual([rest, 'Hello'])
   }
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', output_tokens: 2 })
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', output_tokens: 2 })
 })

@@ -34,7 +34,7 @@ const secrets = [upstreamKey, ...dialects.map(dialect => `sk-${dialect}`)]
 describe('a dry call', () => {
   test('sends nothing upstream, holds and records nothing, and counts as one request', async () => {
     const key = await harness.key({ qpm: 4, credit: '1' })
-    const before = [harness.records().length, harness.upstream.requests.length]
+    const before = [harness.recordCount(), harness.upstream.requests.length]
     for (const more of [{}, { stream: true }]) {
       const explained = await explain(harness, key, chatOf(more))
       expect([explained.status, explained.json.wouldAnswer]).toEqual([200, null])
@@ -42,7 +42,7 @@ describe('a dry call', () => {
       expect(explained.headers.get('x-weir-explained')).toBe('dry')
     }
     await harness.idle()
-    expect([harness.records().length, harness.upstream.requests.length]).toEqual(before)
+    expect([harness.recordCount(), harness.upstream.requests.length]).toEqual(before)
     expect(harness.openHolds()).toBe(0)
     expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
     // Two of the four calls of this minute are left.
@@ -106,7 +106,7 @@ describe.each(callers.flatMap(speaker => dialects.map(upstream => [speaker, upst
           expect(request.headers.get(name)).toBe(value.replace('[secret]', `sk-${upstream}`))
         }
         await harness.idle()
-        const record = harness.records().at(-1)!
+        const record = harness.lastRecord()!
         expect(picked).toMatchObject({ model: modelOf(upstream), channel: record.channel, reason: 'policy' })
         expect(explained.json.hold!.usd).toBe(usd(record.held as number))
         expect(explained.json.prices).toMatchObject([{ model: modelOf(upstream), version: record.price_version }])

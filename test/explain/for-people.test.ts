@@ -28,7 +28,7 @@ const explanationOf = ({ body }: Told): Explanation => body as unknown as Explan
 
 test('gets the explanation that the key itself would get; staff also sees the routing', async () => {
   const { json } = await explainWithKey(site.harness, site.key, call)
-  const before = [site.harness.records().length, site.harness.upstream.requests.length]
+  const before = [site.harness.recordCount(), site.harness.upstream.requests.length]
   for (const actor of ['developer', 'manager', 'tokenDeveloper'] as const) {
     const told = await ask(actor)
     const { requestId: _, limits, ...asked } = explanationOf(told) as Explanation & { requestId: string }
@@ -45,7 +45,7 @@ test('gets the explanation that the key itself would get; staff also sees the ro
     expect(told.text).not.toContain(upstreamKey)
   }
   await site.harness.idle()
-  expect([site.harness.records().length, site.harness.upstream.requests.length]).toEqual(before)
+  expect([site.harness.recordCount(), site.harness.upstream.requests.length]).toEqual(before)
   expect(site.harness.openHolds()).toBe(0)
 })
 

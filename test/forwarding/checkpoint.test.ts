@@ -70,6 +70,6 @@ test('a crash charges what was delivered at the last checkpoint, and writes the 
   ends.resolve()
   await caller.until(({ text }) => text.includes('[DONE]'), 'the end has arrived')
   await harness.idle()
-  expect(harness.records()).toHaveLength(1)
+  expect(harness.recordCount()).toBe(1)
   expect(harness.records()[0]).toMatchObject({ outcome: 'completed', usage_source: 'reported' })
 })

@@ -44,7 +44,7 @@ describe('a caller that leaves when the model has finished', () => {
     left.resolve()
     await harness.idle()
     stoppedMs = undefined
-    expect(harness.records().at(-1)).toMatchObject({
+    expect(harness.lastRecord()).toMatchObject({
       usage_source: 'reported',
       output_tokens: 50_000,
       cost: 9 * 150 + 50_000 * 600,
@@ -60,7 +60,7 @@ describe('a caller that leaves when the model has finished', () => {
     caller.leave()
     await (await received).closed
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
     expect(harness.openHolds()).toBe(0)
   })
 })
@@ -143,8 +143,8 @@ describe('when the ledger does not answer', () => {
     await untilReady(503)
     unlock()
     await until(() => harness.openHolds() === 0, 'the hold is released')
-    await until(() => harness.records().at(-1)?.status === 500, 'the record has the status of the answer')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'gateway_fault', rule: 'gateway_fault', cost: 0 })
+    await until(() => harness.lastRecord()?.status === 500, 'the record has the status of the answer')
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'gateway_fault', rule: 'gateway_fault', cost: 0 })
     expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
     await untilReady(200)
   })
@@ -161,7 +161,7 @@ describe('when the ledger does not answer', () => {
     expect((await caller.whole()).text).toContain('settle_failed')
     unlock()
     await until(() => harness.openHolds() === 0, 'the call is settled')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', cost: 7 * 150 + 5 * 600 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', cost: 7 * 150 + 5 * 600 })
     expect(await harness.balance(key)).toMatchObject({ balance: '0.99999595', held: '0.00' })
   })
 })
@@ -215,5 +215,5 @@ test('a stream of several choices without its last event counts as complete only
   harness.upstream.plan(script(head(200, SSE), chunk(role() + piece('one') + finish()), end))
   const caller = await openCall(harness, key, { stream: true, n: 2 }).whole()
   expect(caller.text).toContain('upstream_failed')
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+  expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
 })

@@ -78,7 +78,7 @@ describe('two channels', () => {
   describe.each(forms)('%s', (_form, stream) => {
     test.each(failures)('the second channel answers after %s', async (_name, failure) => {
       const before = harness.upstream.requests.length
-      const records = harness.records().length
+      const records = harness.recordCount()
       harness.upstream.plan(failure, answer('Hello'))
       const caller = await openCall(harness, key, { stream }).whole()
       expect(caller.status).toBe(200)
@@ -113,7 +113,7 @@ describe('two channels', () => {
       expect(errorOf(caller.body)).toEqual(upstreamError)
       expect(keysSince(harness, before)).toEqual(['first-key'])
       await harness.idle()
-      expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', status, attempts: 1, cost: 0 })
+      expect(harness.lastRecord()).toMatchObject({ outcome: 'refused', status, attempts: 1, cost: 0 })
       expect(harness.openHolds()).toBe(0)
       // The header stops SDKs from sending again what they would retry on their own.
       expect(caller.header('x-should-retry')).toBe(status === 409 ? 'false' : undefined)
@@ -127,7 +127,7 @@ describe('two channels', () => {
       expect(caller.header('x-should-retry')).toBe('false')
       expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
       await harness.idle()
-      expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', attempts: 2, cost: 0 })
+      expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', attempts: 2, cost: 0 })
       expect(harness.openHolds()).toBe(0)
     })
 
@@ -169,7 +169,7 @@ describe('two channels', () => {
       expect(eventsOf(caller.body)).toHaveLength(4)
       expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
       await harness.idle()
-      expect(harness.records().at(-1)).toMatchObject({ attempts: 2, usage_source: 'estimated', output_tokens: 1 })
+      expect(harness.lastRecord()).toMatchObject({ attempts: 2, usage_source: 'estimated', output_tokens: 1 })
     },
   )
 
@@ -178,7 +178,7 @@ describe('two channels', () => {
     const caller = await openCall(harness, key, { stream: true }).whole()
     expect([502, 504]).toContain(caller.status)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 2, cost: 0, usage_source: 'none' })
+    expect(harness.lastRecord()).toMatchObject({ attempts: 2, cost: 0, usage_source: 'none' })
   })
 
   const plain = { role: 'assistant', content: 'in one piece' }
@@ -231,7 +231,7 @@ describe('two channels', () => {
     expect(keysSince(harness, before)).toEqual(['first-key'])
     await harness.idle()
     const ending = name === 'silence' ? { outcome: 'over_bound' } : { outcome: 'upstream_failed', cost: 0 }
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 1, ...ending })
+    expect(harness.lastRecord()).toMatchObject({ attempts: 1, ...ending })
   })
 
   test('each attempt is sent once, also on a reused socket', async () => {
@@ -252,7 +252,7 @@ describe('two channels', () => {
     await request.closed
     await harness.idle()
     expect(keysSince(harness, before)).toEqual(['first-key'])
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left' })
   })
 })
 
@@ -273,14 +273,14 @@ describe('five channels', () => {
     expect(caller.header('x-should-retry')).toBe('false')
     expect(keysSince(harness, before)).toEqual(['k1', 'k2', 'k3'])
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, cost: 0, channel: channel('k3') })
+    expect(harness.lastRecord()).toMatchObject({ attempts: 3, cost: 0, channel: channel('k3') })
   })
 
   test('the third attempt may still answer', async () => {
     harness.upstream.plan(fail(500), fail(429), answer('Hello'))
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, outcome: 'completed', channel: channel('k3') })
+    expect(harness.lastRecord()).toMatchObject({ attempts: 3, outcome: 'completed', channel: channel('k3') })
   })
 
   test('with a single channel, retries are left to the SDK', async () => {

@@ -268,7 +268,7 @@ describe('a record', () => {
     const body = bodyOf({ user: 'u-7', metadata: { team: 'search', run: '7' } })
     const response = await chat(harness, funded.keys.rich, body, { 'X-Weir-Tags': 'team=ads, beta' })
     expect(response.status).toBe(200)
-    const record = harness.records().at(-1)!
+    const record = harness.lastRecord()!
     expect(record).toMatchObject({ end_user: 'u-7', tags: '{"team":"ads","beta":"","run":"7"}' })
     expect(harness.upstream.requests.at(-1)!.body.toString()).toBe(body.replace('openai/', ''))
   })
@@ -276,8 +276,8 @@ describe('a record', () => {
   test('is written although the header of tags is malformed', async () => {
     const response = await chat(harness, funded.keys.rich, small, { 'X-Weir-Tags': '=;=,,,===' })
     expect(response.status).toBe(200)
-    expect(JSON.parse((harness.records().at(-1)!.tags as string | null) ?? '{}')).toEqual({})
-    expect(harness.records().at(-1)).toMatchObject({ end_user: null })
+    expect(JSON.parse((harness.lastRecord()!.tags as string | null) ?? '{}')).toEqual({})
+    expect(harness.lastRecord()).toMatchObject({ end_user: null })
   })
 
   /** The record of a streamed call whose caller leaves after the first content, so that no usage is reported. */
@@ -287,7 +287,7 @@ describe('a record', () => {
     await caller.until(({ text }) => text.includes('Hello'), 'the first word is there')
     caller.leave()
     await harness.idle()
-    return harness.records().at(-1)!
+    return harness.lastRecord()!
   }
 
   test('estimates an image as an image, and not as the text of its encoding', async () => {

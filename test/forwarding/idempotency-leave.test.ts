@@ -118,7 +118,7 @@ describe('a caller with an idempotency key that leaves', () => {
       expect(stallHarness.gateway.activeCalls).toBe(1)
       skewMs = bounds.betweenChunksMsMax // the socket was full for as long as it may be
       await stallHarness.idle()
-      expect(stallHarness.records().at(-1)).toMatchObject({
+      expect(stallHarness.lastRecord()).toMatchObject({
         outcome: 'completed',
         usage_source: 'reported',
         output_tokens: 5,
@@ -203,7 +203,7 @@ describe('when clocks move', () => {
     expect(replayed.headers.get('x-weir-replayed')).toBe(idOf(first))
     expect(replayed.headers.get('x-pipeline-route')).toMatch(/^pass/) // the hold detects the claim, and the hold comes after routing
     expect(ownHarness.upstream.requests.length).toBe(before)
-    expect(ownHarness.records().at(-1)).toMatchObject({ outcome: 'replayed', cost: 0, held: 0 })
+    expect(ownHarness.lastRecord()).toMatchObject({ outcome: 'replayed', cost: 0, held: 0 })
     expect(ownHarness.openHolds()).toBe(0)
   })
 })

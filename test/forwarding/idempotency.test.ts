@@ -34,7 +34,7 @@ beforeEach(() => {
 
 const send = (more: object = {}, as = name, by = key) => askOne({ harness, key: by, name: as }, more)
 const open = (more: object = {}) => openOne({ harness, key, name }, more)
-const lastRecord = (): Record<string, unknown> => harness.records().at(-1)!
+const lastRecord = (): Record<string, unknown> => harness.lastRecord()!
 
 /** The SDK's promises have a type of their own. */
 const faultOf = async (work: PromiseLike<unknown>): Promise<unknown> =>
@@ -157,7 +157,7 @@ describe('an idempotency key is refused', () => {
     const received = harness.upstream.nextRequest()
     const first = send()
     await received
-    const before = harness.records().length
+    const before = harness.recordCount()
     const second = await send()
     expect(second.status).toBe(409)
     expect(errorOf(await second.text()).code).toBe('idempotency_running')
@@ -169,8 +169,8 @@ describe('an idempotency key is refused', () => {
       headers: { 'Idempotency-Key': name },
     })
     expect(await faultOf(sending)).toBeInstanceOf(OpenAI.ConflictError)
-    await until(() => harness.records().length > before + 1, 'both are recorded')
-    expect(harness.records().length).toBe(before + 2)
+    await until(() => harness.recordCount() > before + 1, 'both are recorded')
+    expect(harness.recordCount()).toBe(before + 2)
     opens.resolve()
     expect((await first).status).toBe(200)
     expect((await send()).headers.get('x-weir-replayed')).toBe(idOf(await first))

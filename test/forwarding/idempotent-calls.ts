@@ -41,14 +41,14 @@ export const recordOnly: Effects = { upstream: 0, charges: 0, records: 1 }
 /** Runs the function and checks how many upstream requests, charges and records it made. */
 export async function expectEffects(harness: Harness, spent: Effects, run: () => Promise<unknown>): Promise<void> {
   const charges = (): number => harness.records().filter(({ cost }) => Number(cost) > 0).length
-  const [upstream, charged, records] = [harness.upstream.requests.length, charges(), harness.records().length]
+  const [upstream, charged, records] = [harness.upstream.requests.length, charges(), harness.recordCount()]
   await run()
   await harness.idle()
   // The record of a refusal is written later.
-  await until(() => harness.records().length - records >= spent.records, 'all calls are recorded')
+  await until(() => harness.recordCount() - records >= spent.records, 'all calls are recorded')
   expect({
     upstream: harness.upstream.requests.length - upstream,
     charges: charges() - charged,
-    records: harness.records().length - records,
+    records: harness.recordCount() - records,
   }).toEqual(spent)
 }

@@ -60,7 +60,7 @@ async function settled(): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
   expect((await harness.balance(key)).held).toBe('0.00')
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 /** When another request is answered, the gateway has noticed what happened on its sockets before. */
@@ -127,7 +127,7 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
       await standstill(await received)
       jumpMs += bounds.betweenChunksMsMax // its socket was full for as long as it may be
       await stallHarness.idle()
-      expect(stallHarness.records().at(-1)).toMatchObject(exactly(7, 5))
+      expect(stallHarness.lastRecord()).toMatchObject(exactly(7, 5))
       caller.leave()
     } finally {
       await stallHarness.stop()

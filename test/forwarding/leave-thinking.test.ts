@@ -99,7 +99,7 @@ const contentOf = (caller: Caller): Promise<void> =>
 async function lastRecord(): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 /** Sends other requests: when they are answered, the gateway has processed what came before them. */

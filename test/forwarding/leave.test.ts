@@ -28,7 +28,7 @@ async function settled(): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
   expect((await harness.balance(key)).held).toBe('0.00')
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 /**
@@ -144,12 +144,12 @@ describe('a stream that is left', () => {
   test('between its usage and its last event is charged once', async () => {
     const text = role() + piece('x') + finish() + usageOnly(9, 4)
     harness.upstream.plan(script(streamHead, chunk(text), gate(blocked.promise), chunk(done), end))
-    const before = harness.records().length
+    const before = harness.recordCount()
     const caller = openCall(harness, key, { stream: true })
     await caller.until(read => read.text.includes('"stop"'), 'the finish has arrived')
     caller.leave()
     expect(await settled()).toMatchObject({ usage_source: 'reported', cost: 9 * 150 + 4 * 600 })
-    expect(harness.records().length).toBe(before + 1)
+    expect(harness.recordCount()).toBe(before + 1)
   })
 })
 
@@ -176,15 +176,15 @@ describe('two hundred callers that leave at once', () => {
         socket.on('error', () => {})
         socket.on('close', () => resolve())
       })
-    const before = harness.records().length
+    const before = harness.recordCount()
     await Promise.all(Array.from({ length: 200 }, leave))
     harness.upstream.planModel('gpt-4o-mini', undefined)
     // A later call: when it is answered, all of those before it have been processed.
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     await harness.idle()
     await until(() => harness.openHolds() === 0, 'no hold is open')
-    await until(() => harness.records().length - before >= 201, 'every call is recorded') // without a hold, a bit later
-    expect(harness.records().length - before).toBe(201)
+    await until(() => harness.recordCount() - before >= 201, 'every call is recorded') // without a hold, a bit later
+    expect(harness.recordCount() - before).toBe(201)
     expect((await harness.balance(key)).held).toBe('0.00')
     expect(harness.logs.filter(line => line.includes('"level":"error"'))).toEqual([])
   })

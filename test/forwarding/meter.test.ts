@@ -27,7 +27,7 @@ type Expected = readonly [input: number, cached: number, output: number, source:
 async function lastRecord(): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 function reading(record: Record<string, unknown>): Expected {

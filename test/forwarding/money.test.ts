@@ -55,7 +55,7 @@ describe('a call costs its usage times its price', () => {
       expect((await openCall(harness, key, { stream }).whole()).status).toBe(200)
       expect(await balanceOf(key)).toEqual({ balance: 100_000_000_000n - cost, held: 0n })
       const { input, output, cached = 0 } = usage as { input: number; output: number; cached?: number }
-      expect(harness.records().at(-1)).toMatchObject({
+      expect(harness.lastRecord()).toMatchObject({
         provider: 'openai',
         model: 'gpt-4o-mini',
         channel: channelId('openai', upstreamKey),
@@ -77,7 +77,7 @@ describe('a call costs its usage times its price', () => {
     harness.upstream.plan(answer('Hello', { usage: { input: 10, output: 0 } }))
     expect((await openCall(harness, key, { stream }).whole()).status).toBe(200)
     const cost = 10 * 150 + 2 * 600 // five bytes
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated', output_tokens: 2, cost })
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated', output_tokens: 2, cost })
     expect((await balanceOf(key)).balance).toBe(100_000_000_000n - BigInt(cost))
   })
 
@@ -86,7 +86,7 @@ describe('a call costs its usage times its price', () => {
     harness.upstream.plan(answer('x', { usage: { input: 10_000_000, output: 10_000_000 } }))
     expect((await openCall(harness, key, { max_tokens: 10 }).whole()).status).toBe(200)
     expect(await balanceOf(key)).toEqual({ balance: 0n, held: 0n })
-    expect(harness.records().at(-1)).toMatchObject({ cost: 100_000_000 })
+    expect(harness.lastRecord()).toMatchObject({ cost: 100_000_000 })
   })
 })
 
@@ -105,8 +105,8 @@ describe('a hold', () => {
     }
     expect(harness.upstream.requests.length).toBe(before)
     expect(await balanceOf(key)).toEqual({ balance: 10_000n, held: 0n })
-    await until(() => harness.records().at(-1)?.status === 402, 'the refusal is recorded')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0, attempts: 0 })
+    await until(() => harness.lastRecord()?.status === 402, 'the refusal is recorded')
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'refused', cost: 0, attempts: 0 })
   })
 
   test('is durable before the upstream receives the first byte', async () => {
@@ -200,13 +200,13 @@ describe('parallel calls against one balance', () => {
   test('the ledger is consistent whatever the calls cost', async () => {
     const key = await harness.key({ credit: '0.05', qpm: 100_000 })
     harness.upstream.planModel('gpt-4o-mini', answer('x', { usage: { input: 900, output: 700 } }))
-    const before = harness.records().length
+    const before = harness.recordCount()
     const request = { model, messages: hello, max_tokens: 1_000 }
     const calls = Array.from({ length: 150 }, (_, at) => chat(harness, key, { ...request, stream: at % 2 === 0 }))
     for (const response of await Promise.all(calls)) await response.text()
     harness.upstream.planModel('gpt-4o-mini', undefined)
     await harness.idle()
-    await until(() => harness.records().length === before + 150, 'every call is recorded')
+    await until(() => harness.recordCount() === before + 150, 'every call is recorded')
     const spent = harness
       .records()
       .slice(before)

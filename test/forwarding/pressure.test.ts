@@ -55,7 +55,7 @@ describe('a caller that stops reading', () => {
     expect(caller.text.replace(/: X-Pipeline[^\n]*\n\n/, '').length).toBe(expected)
     expect(caller.text).toEndWith(done)
     await harness.idle()
-    expect(harness.records()).toHaveLength(2)
+    expect(harness.recordCount()).toBe(2)
     expect(harness.records()[0]).toMatchObject({ outcome: 'completed', cost: 3 * 150 + 4 * 600 })
   })
 
@@ -71,7 +71,7 @@ describe('a caller that stops reading', () => {
     await request.closed
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
   })
 })
 
@@ -144,7 +144,7 @@ describe('a caller that makes no progress', () => {
     expect(caller.text).toContain('upstream_too_slow')
     expect(caller.text).toEndWith(done)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
   })
 
   test('is not confused with a caller whose upstream writes slowly', async () => {
@@ -169,7 +169,7 @@ describe('a caller that makes no progress', () => {
     await caller.whole()
     expect(caller.text).toEndWith(done)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed' })
   })
 })
 

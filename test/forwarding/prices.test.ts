@@ -38,7 +38,7 @@ async function priceOfCall(harness: Harness, key: string): Promise<readonly unkn
   harness.upstream.plan(plain('hi', { usage }))
   expect((await openCall(harness, key, {}).whole()).status).toBe(200)
   await harness.idle()
-  const { price_version: version, cost, lines } = harness.records().at(-1)!
+  const { price_version: version, cost, lines } = harness.lastRecord()!
   return [version, cost, JSON.parse(lines as string)]
 }
 
@@ -87,7 +87,7 @@ test('a call keeps the price that it started with', async () => {
     await harness.weir('prices set', { model, price })
     changed.resolve()
     await caller.whole()
-    expect(harness.records().at(-1)).toMatchObject({ cost: 7 * 150 + 5 * 600 })
+    expect(harness.lastRecord()).toMatchObject({ cost: 7 * 150 + 5 * 600 })
   } finally {
     await harness.stop()
   }
@@ -119,7 +119,7 @@ test('a price for a pattern is that of every model without one of its own, also 
       harness.upstream.plan(plain('hi', { usage }))
       expect((await ask(harness, name)).status).toBe(200)
       await harness.idle()
-      return harness.records().at(-1)!.cost
+      return harness.lastRecord()!.cost
     }
     const cost = (input: number, output: number): number => 7 * input * 1_000 + 5 * output * 1_000
     expect((await ask(first, 'openai/gpt-99')).status).toBe(404)

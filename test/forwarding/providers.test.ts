@@ -99,10 +99,10 @@ test('a fraction of a nano-dollar is rounded up, once for the whole bill', async
   otherUpstream.plan(answer('x', { usage: { input: 1_000, output: 1_000 } }))
   await openCall(harness, poorKey, { model: 'newcomer/small' }).whole()
   // 1.5 + 2.5 nano-dollars are 4 and not 2 + 3.
-  expect(harness.records().at(-1)).toMatchObject({ cost: 4 })
+  expect(harness.lastRecord()).toMatchObject({ cost: 4 })
   otherUpstream.plan(answer('x', { usage: { input: 1, output: 1 } }))
   await openCall(harness, poorKey, { model: 'newcomer/small' }).whole()
-  expect(harness.records().at(-1)).toMatchObject({ cost: 1 })
+  expect(harness.lastRecord()).toMatchObject({ cost: 1 })
   expect((await harness.balance(poorKey)).balance).toBe('0.999999995')
 })
 
@@ -115,7 +115,7 @@ describe('a free provider', () => {
     expect((await received).path).toBe('/moved/chat/completions')
     expect((await received).headers.has('authorization')).toBe(false)
     expect(await harness.balance(penniless)).toMatchObject({ balance: '0.00', held: '0.00' })
-    expect(harness.records().at(-1)).toMatchObject({ cost: 0, input_tokens: 2, output_tokens: 2, outcome: 'completed' })
+    expect(harness.lastRecord()).toMatchObject({ cost: 0, input_tokens: 2, output_tokens: 2, outcome: 'completed' })
     expect(harness.openHolds()).toBe(0)
   })
 })
@@ -131,14 +131,14 @@ describe('a call is refused for', () => {
 
   test.each(rows)('%s: %s is a %i %s', async (_name, model, status, code) => {
     const before = [otherUpstream.requests.length, harness.upstream.requests.length]
-    const records = harness.records().length
+    const records = harness.recordCount()
     const caller = await openCall(harness, key, { model }).whole()
     expect([caller.status, errorOf(caller.body).code]).toEqual([status, code])
     expect(caller.header('x-pipeline-route')).toMatch(/^fail \(\d+ms\)$/)
     expect(caller.header('x-pipeline-adapter')).toBeUndefined()
     expect([otherUpstream.requests.length, harness.upstream.requests.length]).toEqual(before)
-    await until(() => harness.records().length > records, 'the refusal is recorded')
-    expect(harness.records().at(-1)).toMatchObject({ cost: 0, outcome: 'refused', status })
+    await until(() => harness.recordCount() > records, 'the refusal is recorded')
+    expect(harness.lastRecord()).toMatchObject({ cost: 0, outcome: 'refused', status })
     if (code === 'no_channel') {
       expect(caller.header('retry-after')).toBe('1') // SDKs wait for that time before they show the error
       expect(errorOf(caller.body).message).toContain('no enabled channel of dormant')
@@ -156,7 +156,7 @@ test('a later file replaces a provider that is shipped', async () => {
     const received = otherUpstream.nextRequest()
     expect((await openCall(ownHarness, await ownHarness.key(), {}).whole()).status).toBe(200)
     expect((await received).path).toBe('/replaced/chat/completions')
-    expect(ownHarness.records().at(-1)).toMatchObject({ cost: 4_000 })
+    expect(ownHarness.lastRecord()).toMatchObject({ cost: 4_000 })
   } finally {
     await ownHarness.stop()
     rmSync(join(folder, 'openai.json'))

@@ -34,10 +34,10 @@ const tools = [{ type: 'function' as const, function: clock }]
 
 /** Counts the requests that reached the upstream and the calls that the SDK made while the function ran. */
 async function counted(run: () => Promise<unknown>): Promise<{ upstream: number; calls: number }> {
-  const before = [harness.upstream.requests.length, harness.records().length] as const
+  const before = [harness.upstream.requests.length, harness.recordCount()] as const
   await run()
-  await until(() => harness.records().length > before[1], 'the call is recorded')
-  return { upstream: harness.upstream.requests.length - before[0], calls: harness.records().length - before[1] }
+  await until(() => harness.recordCount() > before[1], 'the call is recorded')
+  return { upstream: harness.upstream.requests.length - before[0], calls: harness.recordCount() - before[1] }
 }
 
 describe.each(sdks)('openai %s', (version, Sdk) => {
@@ -133,7 +133,7 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
     await (await received).closed
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', status: 499 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', status: 499 })
   })
 
   test('reads an error inside a stream', async () => {

@@ -43,7 +43,7 @@ const chunkWithEnd = (content: string): string =>
 
 /** The provider bills a piece that was withheld. The caller pays for it as far as money was reserved, and not more. */
 function expectAllReserved(rule: string): void {
-  const record = harness.records().at(-1)! as Record<string, number>
+  const record = harness.lastRecord()! as Record<string, number>
   expect(record).toMatchObject({ rule, shortfall: 0 })
   // The hold covers the bytes of the input, which are more than its tokens.
   const reserved = (record.held! - 200 * IN) / OUT
@@ -82,7 +82,7 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     expect(caller.text).toEndWith('data: [DONE]\n\n')
     expect(caller.text).not.toContain('weir_stop')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', cost: 9 * IN + 9 * OUT, shortfall: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', cost: 9 * IN + 9 * OUT, shortfall: 0 })
     expect(await harness.balance(key)).toMatchObject({ held: '0.00' })
   })
 
@@ -109,7 +109,7 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     expect(last).toMatchObject({ weir_stop: 'balance_too_low', choices: [{ finish_reason: 'length' }] })
     const { usage } = events.at(-1)
     await harness.idle()
-    const record = harness.records().at(-1)!
+    const record = harness.lastRecord()!
     expect(record).toMatchObject({ outcome: 'out_of_funds', rule: 'out_of_funds', status: 200, shortfall: 0 })
     expect(record).toMatchObject({ output_tokens: usage.completion_tokens, usage_source: 'estimated' })
     const { balance } = await harness.balance(key)
@@ -147,7 +147,7 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     expect(text).toContain('"weir_stop":"balance_too_low"')
     await harness.idle()
     expectAllReserved('out_of_funds')
-    expect(harness.records().at(-1)).toMatchObject({ input_tokens: 9, reasoning_tokens: 50 })
+    expect(harness.lastRecord()).toMatchObject({ input_tokens: 9, reasoning_tokens: 50 })
   })
 
   test('pays for the input, also if the upstream reports that only at the end', async () => {
@@ -157,7 +157,7 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     await (await chat(harness, key, body)).text()
     await harness.idle()
     const input = Math.ceil(body.length / 4)
-    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', input_tokens: input })
+    expect(harness.lastRecord()).toMatchObject({ rule: 'out_of_funds', input_tokens: input })
     expectAllReserved('out_of_funds')
   })
 
@@ -171,7 +171,7 @@ describe('a stream whose highest cost is more than a twentieth of the funds', ()
     await harness.idle()
     const [base, tile, tiles] = [2_833, 5_667, 8] // the largest image
     const input = base + tile * tiles + Math.ceil(body.length / 4)
-    expect(harness.records().at(-1)).toMatchObject({ rule: 'out_of_funds', input_tokens: input, shortfall: 0 })
+    expect(harness.lastRecord()).toMatchObject({ rule: 'out_of_funds', input_tokens: input, shortfall: 0 })
   })
 
   test('is ended by a budget as well, with its own code', async () => {
@@ -212,7 +212,7 @@ describe.each([true, false])('the funds do not cover the beginning of the answer
     expect([response.status, text]).toEqual([402, expect.stringContaining('insufficient_balance')])
     expect(text).not.toContain('wordword')
     await harness.idle()
-    const record = harness.records().at(-1)!
+    const record = harness.lastRecord()!
     expect(record).toMatchObject({ status: 402 })
     expect(record.input_tokens as number).toBeWithin(1, Math.ceil(body.length / 4) + 1)
     expectAllReserved('out_of_funds_withheld')
@@ -230,7 +230,7 @@ describe.each([true, false])('the funds do not cover the beginning of the answer
     const response = await chat(harness, key, bodyOf({ stream }))
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Hello, river')])
     await harness.idle()
-    const record = harness.records().at(-1)!
+    const record = harness.lastRecord()!
     const cost = 9 * IN + 20_000 * OUT
     expect(record).toMatchObject({ outcome: 'completed', cost, shortfall: 0 })
     expect(record.held as number).toBeWithin(cost, cost + 1)
@@ -267,7 +267,7 @@ describe('a plain call', () => {
     open()
     await (await answered).text()
     await harness.idle()
-    const { first_ms, duration_ms } = harness.records().at(-1)! as Record<string, number>
+    const { first_ms, duration_ms } = harness.lastRecord()! as Record<string, number>
     expect(duration_ms! - first_ms!).toBeGreaterThanOrEqual(99)
   })
 
@@ -286,7 +286,7 @@ describe('a plain call', () => {
       usage: { prompt_tokens: 7, completion_tokens: 5 },
     })
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 0, cost: 7 * IN + 5 * OUT })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', streamed: 0, cost: 7 * IN + 5 * OUT })
   })
 
   test('is sent as it is where its answer may have sound or a tool of the provider', async () => {
@@ -320,7 +320,7 @@ describe('a plain call', () => {
     expect(json).toMatchObject({ choices: [{ finish_reason: 'length' }] })
     expect(json.choices[0]!.message.content).toStartWith('w0 w1 w2 ')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'out_of_funds', status: 200, shortfall: 0, streamed: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'out_of_funds', status: 200, shortfall: 0, streamed: 0 })
   })
 
   test('can be repeated with its idempotency key and costs nothing then, also if it was cut', async () => {
@@ -330,7 +330,7 @@ describe('a plain call', () => {
     const [first, second] = [await (await send()).text(), await (await send()).text()]
     expect(second).toBe(first)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'replayed', cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'replayed', cost: 0 })
   })
 })
 

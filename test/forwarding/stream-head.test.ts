@@ -155,7 +155,7 @@ describe('after a silence', () => {
     expect(caller.text).toContain('Hello,')
     await harness.idle()
     const channel = channelId('openai', 'second-key')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', attempts: 2, channel })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', attempts: 2, channel })
   })
 
   test('a failure is an error event, and the stream ends with its terminal event', async () => {
@@ -169,7 +169,7 @@ describe('after a silence', () => {
     expect(errorOf(error!)).toMatchObject({ type: 'server_error', code: 'upstream_unusable' })
     expect(last).toBe('[DONE]')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0, attempts: 2 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', cost: 0, attempts: 2 })
     expect(harness.openHolds()).toBe(0)
   })
 

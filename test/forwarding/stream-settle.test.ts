@@ -161,7 +161,7 @@ test('a stream whose terminal frame arrives in pieces waits for its settlement t
     harness.upstream.plan(sends(role() + piece('x') + finish() + usageOnly(1, 1) + done, 1))
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ text }) => {
-      if (text.includes('[DON')) expect(harness.records()).toHaveLength(1)
+      if (text.includes('[DON')) expect(harness.recordCount()).toBe(1)
       return text.endsWith(done)
     }, 'the last word is here')
     caller.leave()

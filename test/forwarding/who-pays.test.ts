@@ -212,7 +212,7 @@ const rows: readonly Row[] = [
 
 /** Checks the only call of the harness: its balance and its record agree. */
 async function expectCharged(harness: Harness, key: string, expected: object): Promise<void> {
-  await until(() => harness.records().length === 1, 'the call is recorded')
+  await until(() => harness.recordCount() === 1, 'the call is recorded')
   const [record] = harness.records()
   expect(record).toMatchObject(expected)
   expect(harness.openHolds()).toBe(0)

@@ -192,13 +192,13 @@ describe('a body that does not arrive completely', () => {
 
   test('ends the call if its caller left: nothing is charged, and it is not counted as an error of the gateway', async () => {
     const { hostname, port } = new URL(harness.url)
-    const [before, logged] = [harness.records().length, harness.logs.length]
+    const [before, logged] = [harness.recordCount(), harness.logs.length]
     const socket = net.connect(Number(port), hostname)
     socket.write(Buffer.concat([head({ 'content-length': '1000' }), Buffer.from('{"model"')]))
     await until(() => harness.gateway.activeCalls === 1, 'the call is active')
     socket.destroy()
     await harness.idle()
-    expect(harness.records().length).toBe(before)
+    expect(harness.recordCount()).toBe(before)
     expect(await harness.balance(key)).toMatchObject({ balance: startBalance, held: '0.00' })
     expect(harness.logs.slice(logged).filter(line => line.includes('"error"'))).toEqual([])
   })

@@ -278,7 +278,7 @@ describe('running calls', () => {
     await caller.whole()
     expect(caller.text).toContain('invalid_api_key')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered', status: 401 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered', status: 401 })
     expect(harness.openHolds()).toBe(0)
   }
 

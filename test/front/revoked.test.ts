@@ -36,8 +36,8 @@ describe('when a key is revoked, its calls', () => {
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
     await closed
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered', status: 401 })
-    expect(harness.records().at(-1)!.cost).toBeGreaterThan(0)
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered', status: 401 })
+    expect(harness.lastRecord()!.cost).toBeGreaterThan(0)
     expect(harness.openHolds()).toBe(0)
   })
 
@@ -51,7 +51,7 @@ describe('when a key is revoked, its calls', () => {
     await caller.whole()
     expect(caller.status).toBe(401)
     await harness.idle()
-    const record = harness.records().at(-1)!
+    const record = harness.lastRecord()!
     expect(record).toMatchObject({ outcome: 'revoked', rule: 'revoked_waiting', status: 401, output_tokens: 0 })
     expect(record).toMatchObject({ usage_source: 'estimated', lines: JSON.stringify([['input', 21, '0.15']]) })
     expect([record.input_tokens, record.cost]).toEqual([21, 21 * 150])

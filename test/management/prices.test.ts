@@ -22,7 +22,7 @@ const OTHER = 'openai/gpt-4o'
 async function call(key: string, model = MODEL): Promise<bigint> {
   const answer = await chat(harness, key, { model, messages: hello })
   await answer.text()
-  return harness.records().at(-1)!.cost as bigint
+  return harness.lastRecord()!.cost as bigint
 }
 
 const hourAgo = new Date(Date.now() - 3_600_000).toISOString()

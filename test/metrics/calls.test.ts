@@ -64,7 +64,7 @@ test('a plain answer counts one request, its duration, its tokens and its cost',
   expect(increase('weir_tokens_total', { ...labels, kind: 'output' })).toBe(7)
   expect(increase('weir_calls_total', { outcome: 'completed' })).toBe(1)
   expect(increase('weir_attempts_total', { verdict: 'answered' })).toBe(1)
-  const charged = harness.records().at(-1)!
+  const charged = harness.lastRecord()!
   const { data } = await harness.weir('statement', { account: key })
   const [{ amount }] = data as [{ amount: string }]
   expect(charged.outcome).toBe('completed')
@@ -252,7 +252,7 @@ test('a usage report that adds up as a vendor documents it is billed as it is, a
     expect((await call()).status).toBe(200)
   })
   expect(await increaseOf).toBe(0)
-  const row = harness.records().at(-1)!
+  const row = harness.lastRecord()!
   expect(row).toMatchObject({ usage_source: 'reported', input_tokens: 5_200, cache_read_tokens: 1_000 })
   // 200 and 4,000 at $0.15, 1,000 at $0.075, 50 at $0.60 per million.
   expect(row.cost).toBe(4_200 * 150 + 1_000 * 75 + 50 * 600)

@@ -120,7 +120,7 @@ describe('at overload level 3', () => {
     stream.leave()
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', status: 200 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', status: 200 })
   })
 
   test.each([

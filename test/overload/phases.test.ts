@@ -66,7 +66,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     db.close()
     await nothingStays()
     expect(harness.upstream.requests.length).toBe(upstreamRequests)
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', cost: 0, attempts: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', cost: 0, attempts: 0 })
   })
 
   test('while its upstream is being connected to leaves nothing behind', async () => {
@@ -77,7 +77,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     caller.leave()
     await closed
     await nothingStays()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', cost: 0 })
   })
 
   test('while it waits for the first content leaves nothing behind', async () => {
@@ -88,7 +88,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     caller.leave()
     await request.closed
     await nothingStays()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
   })
 
   test('while it waits in the queue of a channel leaves nothing behind', async () => {

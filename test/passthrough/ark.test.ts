@@ -111,7 +111,7 @@ describe('images', () => {
     const sequential = { sequential_image_generation: 'auto', sequential_image_generation_options: options }
     const { status, spent } = await call(path, { model: 'pond/draw', prompt: 'A river', ...sequential })
     expect([status, spent]).toEqual([200, 60_000_000n])
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'reported', dialect: 'ark-images' })
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'reported', dialect: 'ark-images' })
   })
 
   test('are billed by the number in the answer if nothing is reported', async () => {

@@ -127,7 +127,7 @@ describe('audio', () => {
     more.resolve()
     expect((await caller.whole()).text).toBe(sound)
     expect(harness.openHolds()).toBe(0)
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
   })
 
   test('that breaks off does not end properly, and is free', async () => {
@@ -141,7 +141,7 @@ describe('audio', () => {
     expect([caller.isWhole, caller.text]).toEqual([false, sound.slice(0, -1_024)])
     await harness.idle()
     expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+    expect(harness.lastRecord()).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
   })
 
   test.each([
@@ -194,7 +194,7 @@ describe('the balance', () => {
     const { balance } = await harness.balance(key)
     const input = BigInt(Math.ceil(body.length / 4))
     expect(10_000_000_000n - nanosOf(balance)).toBe(input * 5_000n + 2n * 408n * 40_000n)
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated', output_tokens: 816 })
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated', output_tokens: 816 })
   })
 })
 

@@ -99,7 +99,7 @@ test.each(rows)('the output tokens of %s are estimated', async (_what, path, fie
   const answer = await fetch(harness.url + path, { method: 'POST', headers, body })
   expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true])
   await harness.idle()
-  const row = harness.records().at(-1)!
+  const row = harness.lastRecord()!
   expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
   expect(Number(row.cost)).toBe(Math.ceil(body.length / 4) * 1_000 + worth)
 })
@@ -144,7 +144,7 @@ async function recordOfLeft(path: string, request: Request, event: object): Prom
   caller.leave()
   await harness.idle()
   never.resolve()
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 test('the audio of a transcription that its caller leaves is charged as audio, and the prompt as text', async () => {
@@ -164,7 +164,7 @@ test.each([
   const init = { method: 'POST', headers, body: transcript(false) }
   expect((await fetch(`${harness.url}/v1/audio/transcriptions`, init)).status).toBe(200)
   await harness.idle()
-  const row = harness.records().at(-1)!
+  const row = harness.lastRecord()!
   expect(row).toMatchObject({ outcome: 'completed', usage_source: 'estimated' })
   expect(Number(row.cost)).toBe(HEARD_TOKENS * HEARD + (prompt.length / 4) * TEXT + 10 * WRITTEN)
 })

@@ -75,15 +75,15 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(second.data[0]!.embedding).toEqual([...vector])
     expect(await spent()).toBe(30_000n)
     const record = { dialect: 'openai-embeddings', usage_source: 'reported', input_tokens: 500 }
-    expect(harness.records().at(-1)).toMatchObject(record)
+    expect(harness.lastRecord()).toMatchObject(record)
   })
 
   test('P35: is charged by a count for embeddings without usage', async () => {
     const { client, spent } = await funded(Sdk)
     harness.upstream.plan(says(embedded(base64)))
     await client.embeddings.create({ model: 'openai/text-embedding-3-small', input: 'Hello' })
-    const sentBytes = harness.records().at(-1)!.input_tokens as number
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated', output_tokens: 0 })
+    const sentBytes = harness.lastRecord()!.input_tokens as number
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated', output_tokens: 0 })
     expect(sentBytes).toBeGreaterThan(10)
     expect(await spent()).toBe(BigInt(sentBytes) * 20n)
   })
@@ -142,9 +142,9 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const response = await client.audio.speech.create(request)
     expect(response.headers.get('content-type')).toBe('audio/mpeg')
     expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(sound))).toBe(true)
-    const { input_tokens: input } = harness.records().at(-1)! as { input_tokens: number }
+    const { input_tokens: input } = harness.lastRecord()! as { input_tokens: number }
     const record = { usage_source: 'estimated', output_tokens: 18, outcome: 'completed' }
-    expect(harness.records().at(-1)).toMatchObject(record)
+    expect(harness.lastRecord()).toMatchObject(record)
     expect(await spent()).toBe(BigInt(input) * 600n + 18n * 12_000n)
   })
 
@@ -177,14 +177,14 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     harness.upstream.plan(says({ text: 'Hello', usage: { type: 'duration', seconds: 12 } }))
     const { text } = await client.audio.transcriptions.create({ model: 'openai/whisper-1', file: file() })
     expect(text).toBe('Hello')
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'reported' })
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'reported' })
     expect(await spent()).toBe(12n * 100_000n)
     harness.upstream.plan(saysText('1\n00:00:00,000 --> 00:00:01,000\nHello\n', 'text/plain'))
     const request = { model: 'openai/whisper-1', file: file(), response_format: 'srt' } as const
     const srt = await client.audio.transcriptions.create(request)
     expect(srt as unknown as string).toContain('-->')
     // As long as the audio is, and not only up to its last word.
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated' })
+    expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated' })
     expect(await spent()).toBe(14n * 100_000n)
     // Two seconds, as its frames say, or as long as it takes to speak the returned words; audio of unknown length is as
     // long as its bytes can be.
@@ -197,7 +197,7 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
       const before = await spent()
       harness.upstream.plan(saysText(text, 'text/plain'))
       await client.audio.transcriptions.create({ ...request, file: sound(), response_format: 'text' })
-      expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated' })
+      expect(harness.lastRecord()).toMatchObject({ usage_source: 'estimated' })
       expect((await spent()) - before).toBe(seconds * 100_000n)
     }
   })

@@ -71,7 +71,7 @@ describe('a name without a provider', () => {
     harness.upstream.planModel('gpt-5', undefined)
     expect([routeOf(answer), answer.headers.get('x-weir-attempts')]).toEqual(['openrouter→openai/gpt-5', '2'])
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ provider: 'openrouter', model: 'openai/gpt-5', asked: 'gpt-5' })
+    expect(harness.lastRecord()).toMatchObject({ provider: 'openrouter', model: 'openai/gpt-5', asked: 'gpt-5' })
   })
 
   test('is for every dialect and for other calls', async () => {
@@ -231,7 +231,7 @@ describe('a rule about a model holds, whatever the model is called', () => {
     const priced = async (model: string): Promise<unknown> => {
       expect((await ask(key, model)).status).toBe(200)
       await harness.idle()
-      const { cost, input_tokens, output_tokens, price_version } = harness.records().at(-1)!
+      const { cost, input_tokens, output_tokens, price_version } = harness.lastRecord()!
       return { cost, input_tokens, output_tokens, price_version }
     }
     expect(await priced('gpt-5')).toEqual(await priced('openai/gpt-5'))

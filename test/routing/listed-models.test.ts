@@ -54,7 +54,7 @@ async function costOf(harness: Harness, aggregator: FakeUpstream, key: string, m
   if (answer.status === 503) return ((await answer.json()) as { error: { message: string } }).error.message
   if (answer.status !== 200) return answer.status
   await harness.idle()
-  return harness.records().at(-1)!.cost
+  return harness.lastRecord()!.cost
 }
 
 const row = (id: string, prompt: string, completion: string, more: Record<string, string> = {}): ListedRow => ({

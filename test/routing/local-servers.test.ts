@@ -105,7 +105,7 @@ test.each([
   expect([answer.status, routeOf(answer)]).toEqual([200, expect.stringContaining(`${provider}→tiny-river`)])
   expect(server.requests.at(-1)!.path).toBe('/v1/chat/completions')
   await harness.idle()
-  expect(harness.records().at(-1)).toMatchObject({ provider, model: 'tiny-river', cost: 0, asked: 'tiny-river' })
+  expect(harness.lastRecord()).toMatchObject({ provider, model: 'tiny-river', cost: 0, asked: 'tiny-river' })
   expect(server.requests.every(({ headers }) => headers.get('authorization') === undefined)).toBe(true)
 })
 
@@ -281,7 +281,7 @@ test('a configured server is not looked for elsewhere, its models are listed, an
   await harness.weir('prices set', { model: 'ollama/*', price: JSON.stringify({ input: '1', output: '2' }) })
   expect((await ask(harness, 'tiny-river')).status).toBe(200)
   await harness.idle()
-  expect(Number(harness.records().at(-1)!.cost)).toBeGreaterThan(0)
+  expect(Number(harness.lastRecord()!.cost)).toBeGreaterThan(0)
   await own.stop()
   nowUnreachable(await ask(harness, 'tiny-river'))
   expect(await listed(harness)).toContain('tiny-river') // it is the operator's, also while it is down

@@ -26,7 +26,7 @@ const start = async (options: TwoUpstreamsOptions = {}): Promise<void> => {
 
 async function lastRecord(): Promise<Record<string, unknown>> {
   await upstreams.idle()
-  return upstreams.records().at(-1)!
+  return upstreams.lastRecord()!
 }
 
 const model = (outputTokensMax: number, output: string): object => ({
@@ -167,7 +167,7 @@ describe('a call that pauses before its next attempt', () => {
     const drained = upstreams.gateway.drain()
     expect((await caller.whole()).status).toBe(503)
     await drained
-    expect(upstreams.records().at(-1)).toMatchObject({ outcome: 'drained', cost: 0, attempts: 1 })
+    expect(upstreams.lastRecord()).toMatchObject({ outcome: 'drained', cost: 0, attempts: 1 })
     expect(upstreams.openHolds()).toBe(0)
   })
 })

@@ -21,7 +21,7 @@ const routeOf = (response: Response): string =>
 
 async function lastRecord(): Promise<Record<string, unknown>> {
   await upstreams.idle()
-  return upstreams.records().at(-1)!
+  return upstreams.lastRecord()!
 }
 
 test('an alias is its model by another name', async () => {

@@ -237,12 +237,12 @@ describe('what a connection remembers', () => {
   test('can be prepared without generating anything, and without a charge', async () => {
     const key = await harness.key()
     const client = await connect(harness, key)
-    const [before, asked] = [harness.records().length, harness.upstream.requests.length]
+    const [before, asked] = [harness.recordCount(), harness.upstream.requests.length]
     const events = await client.ask({ input: [{ role: 'user', content: 'read me' }], store: false, generate: false })
     expect(typesOf(events)).toEqual(['response.created', 'response.completed'])
     const { id, output, usage, status } = responseOf(events)
     expect([output, status, (usage as Wire).total_tokens]).toEqual([[], 'completed', 0])
-    expect([harness.records().length, harness.upstream.requests.length]).toEqual([before, asked])
+    expect([harness.recordCount(), harness.upstream.requests.length]).toEqual([before, asked])
     expect(await harness.balance(key)).toMatchObject({ balance: '100.00', held: '0.00' })
     await client.ask({ input: [], store: false, previous_response_id: id })
     expect(lastBody().input).toEqual([{ role: 'user', content: 'read me' }])

@@ -27,7 +27,7 @@ async function settled(key: string): Promise<Record<string, unknown>> {
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
   expect((await harness.balance(key)).held).toBe('0.00')
-  return harness.records().at(-1)!
+  return harness.lastRecord()!
 }
 
 /** A response that has begun and does not end. */
@@ -43,7 +43,7 @@ const nanosOf = (usd: string): number => Math.round(Number(usd) * USD_NANOS)
 test('each message is one call with one record, and the costs are exact', async () => {
   const key = await harness.key({ credit: '1' })
   const client = await connect(harness, key)
-  const before = harness.records().length
+  const before = harness.recordCount()
   for (const input of ['one', 'two', 'three']) await client.ask({ input })
   await settled(key)
   const records = harness.records().slice(before)
@@ -59,9 +59,9 @@ test('the last event waits until the charge is written', async () => {
   const key = await harness.key({ credit: '1' })
   const client = await connect(harness, key)
   for (let at = 0; at < 10; at++) {
-    const count = harness.records().length
+    const count = harness.recordCount()
     await client.ask({ input: 'x' })
-    expect(harness.records().length).toBe(count + 1)
+    expect(harness.recordCount()).toBe(count + 1)
   }
   client.leave()
 })
@@ -109,20 +109,20 @@ describe('a client that leaves', () => {
     const key = await harness.key({ credit: '1' })
     const client = await connect(harness, key)
     const asked = harness.upstream.requests.length
-    const before = harness.records().length
+    const before = harness.recordCount()
     await begin(client)
     client.create({ input: 'never run' })
     client.create({ input: 'never run' })
     client.leave()
     await settled(key)
-    expect(harness.records().length).toBe(before + 1)
+    expect(harness.recordCount()).toBe(before + 1)
     expect(harness.upstream.requests.length).toBe(asked + 1)
   })
 
   test('in several streams at once pays for each, once', async () => {
     const key = await harness.key({ credit: '1' })
     const client = await connect(harness, key)
-    const before = harness.records().length
+    const before = harness.recordCount()
     harness.upstream.plan(...Array.from({ length: 4 }, () => pausedStream(['four', 'more'], never)))
     for (const id of ['a', 'b', 'c', 'd']) client.create({ input: 'hello', stream_id: id })
     await client.until(() => textOf(client.events) === 'four'.repeat(4), 'all have begun')
@@ -322,7 +322,7 @@ describe('a client that does not read', () => {
       client.stopReading()
       await standstill(await received)
       skewMs = bounds.betweenChunksMsMax
-      await until(() => hasty.records().length === 1, 'the call is settled')
+      await until(() => hasty.recordCount() === 1, 'the call is settled')
       expect(hasty.records()[0]).toMatchObject({ outcome: 'client_left' })
       expect(hasty.openHolds()).toBe(0)
       client.readOn()

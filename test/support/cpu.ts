@@ -8,7 +8,6 @@ const MICROS_PER_MS = 1_000
 const TRIES_MAX = 10
 
 async function cpuMsOf(work: () => unknown): Promise<number> {
-  Bun.gc(true)
   const before = process.cpuUsage()
   await work()
   const { user, system } = process.cpuUsage(before)
@@ -22,6 +21,7 @@ async function cpuMsOf(work: () => unknown): Promise<number> {
 export async function expectCheap(cpuMsMax: number, work: () => unknown): Promise<void> {
   let leastMs = Number.POSITIVE_INFINITY
   for (let tries = 0; tries < TRIES_MAX && leastMs >= cpuMsMax; tries++) {
+    if (tries > 0) Bun.gc(true) // a collection costs more than most of the work that is measured
     leastMs = Math.min(leastMs, await cpuMsOf(work))
   }
   expect(leastMs).toBeLessThan(cpuMsMax)

@@ -33,6 +33,9 @@ export interface Harness extends Operator {
   balance(key: string): Promise<{ balance: string; held: string }>
   /** Rows of the record table, oldest first, read by a separate connection; `attempts` is the number of attempts. */
   records(): Record<string, unknown>[]
+  /** The newest of `records()`, without reading the others: a test file may have made thousands. */
+  lastRecord(): Record<string, unknown> | undefined
+  recordCount(): number
   openHolds(): number
   /** Waits until no call is active; fails after `HUNG_MS`. */
   idle(): Promise<void>
@@ -78,13 +81,21 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const cheap = { passwordCost: cheapHash, parseProvider: parseOnce }
   const world = { ...logging, ...calm, ...cheap, pause: shortly, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
+  let isRunning = true
+  let kept: Database | undefined
+  /** The connection stays open while the gateway runs: each new one reads the whole schema. */
   const read = <T>(query: (db: Database) => T): T => {
-    const db = openDatabase(join(folder, 'weir.db'), { readonly: true })
+    const db = kept ?? openDatabase(join(folder, 'weir.db'), { readonly: true })
+    if (isRunning) kept = db
     try {
       return query(db)
     } finally {
-      db.close()
+      if (!isRunning) db.close()
     }
+  }
+  const readRecords = (order: string): Record<string, unknown>[] => {
+    const rows = read(db => db.query(`SELECT * FROM record ORDER BY ${order}`).all() as Record<string, unknown>[])
+    return rows.map(row => ({ ...row, attempts: JSON.parse((row.attempts as string | null) ?? '[]').length }))
   }
   const operator = operatorOf(() => gateway.manage)
   return {
@@ -101,15 +112,17 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     async balance(key) {
       return (await operator.weir('balance', { account: key })) as { balance: string; held: string }
     },
-    records() {
-      const rows = read(db => db.query('SELECT * FROM record ORDER BY call_id').all() as Record<string, unknown>[])
-      return rows.map(row => ({ ...row, attempts: JSON.parse((row.attempts as string | null) ?? '[]').length }))
-    },
+    records: () => readRecords('call_id'),
+    lastRecord: () => readRecords('call_id DESC LIMIT 1')[0],
+    recordCount: () => read(db => (db.query('SELECT count(*) AS n FROM record').get() as { n: number }).n),
     openHolds: () => read(db => (db.query('SELECT count(*) AS n FROM hold').get() as { n: number }).n),
     async idle() {
       await until(() => gateway.activeCalls === 0, 'no call is under way')
     },
     async stop() {
+      isRunning = false
+      kept?.close()
+      kept = undefined
       await gateway.drain()
       await upstream.stop()
       if (options.folder !== undefined) return
