@@ -601,13 +601,27 @@ describe('a URL that Google reads with the credential of the call is a reference
   test('a URL of a file at the host of the channel is a reference, too', async () => {
     const before = sent()
     const { hostname } = new URL(harness.upstream.url)
-    for (const url of [`http://${hostname}/v1/files/file-1`, `http://${hostname}:9/v1/files/file-1/content`]) {
+    const urls = [
+      `http://${hostname}/v1/files/file-1`,
+      `http://${hostname}:9/v1/files/file-1/content`,
+      `http://someone:secret@${hostname}/v1/files/file-1`,
+      // Parsers find different hosts in these.
+      `http://x.example\\@${hostname}/v1/files/file-1`,
+      `http://x.example\\\n@${hostname}/v1/files/file-1`,
+      `http://${hostname}@someone@x.example/v1/files/file-1`,
+      `http://${hostname}\u0000@x.example/v1/files/file-1`,
+      `http://[x@${hostname}/v1/files/file-1`,
+    ]
+    for (const url of urls) {
       const body = bodyOf('chat', part({ type: 'image_url', image_url: { url } }))
-      expect((await post(await harness.key(), '/v1/chat/completions', body)).status).toBe(404)
+      expect([url, (await post(await harness.key(), '/v1/chat/completions', body)).status]).toEqual([url, 404])
     }
     expect(sent()).toBe(before)
-    const picture = part({ type: 'image_url', image_url: { url: `http://${hostname}:9/pictures/cat.png` } })
-    expect((await post(await harness.key(), '/v1/chat/completions', bodyOf('chat', picture))).status).toBe(200)
+    const elsewhere = [`http://${hostname}:9/pictures/cat.png`, 'https://someone:secret@x.example/a b/files/cat']
+    for (const url of elsewhere) {
+      const body = bodyOf('chat', part({ type: 'image_url', image_url: { url } }))
+      expect([url, (await post(await harness.key(), '/v1/chat/completions', body)).status]).toEqual([url, 200])
+    }
   })
 })
 

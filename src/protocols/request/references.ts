@@ -432,8 +432,14 @@ function isOfGoogle(address: string, url: URL | null | undefined): boolean {
   return STORING_NAME.test(plainLetters(address))
 }
 
-/** Returns the host of a URL whose path is one of an API for files. That host may know the file by the URL. */
-const fileHost = (url: URL): string | undefined => (FILE_OF_API.test(plainPath(url)) ? plainHost(url) : undefined)
+/** What parsers that do not know backslashes as slashes read as user information, host and port. */
+const STRICT_AUTHORITY = /^[^:]*:[\\/\s]*([^/?#]*)/
+
+/** Whether all URL parsers find the same host: they differ in backslashes, invisible characters and several @. */
+function hasClearHost(address: string): boolean {
+  const authority = STRICT_AUTHORITY.exec(address)?.[1] ?? ''
+  return !UNCLEAR.test(authority) && authority.indexOf('@') === authority.lastIndexOf('@')
+}
 
 /** Tells whether a candidate counts as a reference. `reference.path` is valid only during the function call. */
 export type IsReference = (reference: Reference) => boolean
@@ -548,8 +554,9 @@ class Search {
   #address(address: string): void {
     const url = parseAddress(address)
     if (isOfGoogle(address, url)) return this.#push({ kind: 'file', id: address })
-    const host = url ? fileHost(url) : undefined
-    if (host !== undefined) this.#push({ kind: 'file', id: address, host })
+    // The host of an API for files may know the file by its URL. A host that is unclear may be any upstream's.
+    if (!FILE_OF_API.test(url ? plainPath(url) : decodeLoosely(address))) return
+    this.#push({ kind: 'file', id: address, ...(url && hasClearHost(address) && { host: plainHost(url) }) })
   }
 
   #filesIn(text: string): void {
