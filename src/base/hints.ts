@@ -105,9 +105,12 @@ export const hintOfValue = (place: Place, must: Must): Hint => Hint.ofValue(plac
 /** An error with a sentence for the person whose input is wrong. */
 export class HintedError extends Error {
   readonly hint: Hint
+  /** The field of the request that is wrong, if it is one. */
+  readonly field: string | undefined
 
-  constructor(hint: Hint) {
+  constructor(hint: Hint, field?: string) {
     super(hint.text)
     this.hint = hint
+    this.field = field
   }
 }

@@ -33,7 +33,7 @@ export function checkAliases(rows: readonly RouteRow[]): void {
   const seen = new Set<string>()
   for (const row of rows) {
     checkRow(row)
-    if (seen.has(row.name)) throw new HintedError(hintOf('route_twice', { name: row.name }))
+    if (seen.has(row.name)) throw new HintedError(hintOf('route_twice', { name: row.name }), 'name')
     seen.add(row.name)
   }
   const table = new RouteTable(rows)
@@ -41,7 +41,10 @@ export function checkAliases(rows: readonly RouteRow[]): void {
     const { problems, members } = table.expand(name)
     if (problems.length > 0) throw new HintedError(problems[0]!)
     if (members.length > bounds.routeMembersMax) {
-      throw new HintedError(hintOf('route_members_max', { name, count: members.length, max: bounds.routeMembersMax }))
+      throw new HintedError(
+        hintOf('route_members_max', { name, count: members.length, max: bounds.routeMembersMax }),
+        'members',
+      )
     }
   }
 }
@@ -64,23 +67,23 @@ const VISIBLE = /^[\x21-\x7e]+$/
 
 function checkRow({ name, policy, members }: RouteRow): void {
   checkText(name, 'route_name_text')
-  if (starsIn(name) > 1) throw new HintedError(hintOf('route_name_stars', { name }))
+  if (starsIn(name) > 1) throw new HintedError(hintOf('route_name_stars', { name }), 'name')
   if (!policyNames.includes(policy)) {
-    throw new HintedError(hintOf('route_policy', { name, policies: policyNames.join(', ') }))
+    throw new HintedError(hintOf('route_policy', { name, policies: policyNames.join(', ') }), 'policy')
   }
-  if (!Array.isArray(members) || members.length === 0) throw new HintedError(hintOf('route_empty', { name }))
+  if (!Array.isArray(members) || members.length === 0) throw new HintedError(hintOf('route_empty', { name }), 'members')
   const sums = new Map<number, number>()
   for (const { model, priority, weight } of members as readonly MemberRow[]) {
     checkText(model, 'route_model_text', name)
-    if (starsIn(model) > 1) throw new HintedError(hintOf('route_model_stars', { model, name }))
-    if (starsIn(model) > starsIn(name)) throw new HintedError(hintOf('route_model_star', { model, name }))
-    if (!Number.isSafeInteger(priority)) throw new HintedError(hintOf('route_priority', { model, name }))
-    if (!(weight >= 0 && weight < Infinity)) throw new HintedError(hintOf('route_weight', { model, name }))
+    if (starsIn(model) > 1) throw new HintedError(hintOf('route_model_stars', { model, name }), 'members')
+    if (starsIn(model) > starsIn(name)) throw new HintedError(hintOf('route_model_star', { model, name }), 'members')
+    if (!Number.isSafeInteger(priority)) throw new HintedError(hintOf('route_priority', { model, name }), 'members')
+    if (!(weight >= 0 && weight < Infinity)) throw new HintedError(hintOf('route_weight', { model, name }), 'members')
     sums.set(priority, (sums.get(priority) ?? 0) + weight)
   }
   for (const [priority, sum] of sums) {
-    if (!(sum > 0)) throw new HintedError(hintOf('route_weights_zero', { name, priority }))
-    if (sum === Infinity) throw new HintedError(hintOf('route_weights_large', { name, priority }))
+    if (!(sum > 0)) throw new HintedError(hintOf('route_weights_zero', { name, priority }), 'members')
+    if (sum === Infinity) throw new HintedError(hintOf('route_weights_large', { name, priority }), 'members')
   }
 }
 
@@ -88,7 +91,8 @@ const starsIn = (text: string): number => text.split('*').length - 1
 
 function checkText(text: string, code: 'route_name_text' | 'route_model_text', name = ''): void {
   if (typeof text === 'string' && text.length <= bounds.modelNameCharsMax && VISIBLE.test(text)) return
-  throw new HintedError(hintOf(code, { name, max: bounds.modelNameCharsMax }))
+  const field = code === 'route_name_text' ? 'name' : 'members'
+  throw new HintedError(hintOf(code, { name, max: bounds.modelNameCharsMax }), field)
 }
 
 /** The text that `*` matches in the name. Undefined when the name does not match the pattern. */

@@ -30,8 +30,9 @@ export function openStoredChannel(
   const { provider } = source
   const { id } = stored
   const { address, trust } = channelAddress(stored.baseUrl, source, parts)
-  if (stored.credentialLost) throw new UnusableChannel(hintOf('channel_credential_lost'))
-  if (stored.credential === null && !provider.keyless) throw new UnusableChannel(hintOf('channel_no_credential'))
+  if (stored.credentialLost) throw new UnusableChannel(hintOf('channel_credential_lost'), 'credential')
+  if (stored.credential === null && !provider.keyless)
+    throw new UnusableChannel(hintOf('channel_no_credential'), 'credential')
   if (stored.credential !== null && stored.origin !== address.origin) {
     throw new UnusableChannel(hintOf('channel_other_origin', { before: stored.origin ?? 'null', now: address.origin }))
   }
@@ -41,10 +42,10 @@ export function openStoredChannel(
   const signingParts = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
   const sign = stored.credential === null ? withoutSigning(provider.sign) : provider.sign
   if (stored.credential !== null && !isSendable(stored.credential)) {
-    throw new UnusableChannel(hintOf('channel_credential_text', { max: bounds.credentialCharsMax }))
+    throw new UnusableChannel(hintOf('channel_credential_text', { max: bounds.credentialCharsMax }), 'credential')
   }
   const opened = openKey(stored.credential ?? new Secret(''), sign, signingParts)
-  if (opened === undefined) throw new UnusableChannel(hintOf('channel_credential_form'))
+  if (opened === undefined) throw new UnusableChannel(hintOf('channel_credential_form'), 'credential')
   const times = parseTimes(stored)
   const { connectMs, tlsMs } = { ...provider.times, ...times }
   const overrides = compileOverrides(stored.headers, stored.parameters)
@@ -68,7 +69,7 @@ export function channelAddress(
   return orFail(() => {
     const located = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
     if (located === undefined)
-      throw new UnusableChannel(hintOf('channel_address_unknown', { provider: source.provider.name }))
+      throw new UnusableChannel(hintOf('channel_address_unknown', { provider: source.provider.name }), 'baseUrl')
     buildNetworkPath(located.address, { trust: located.trust, privateHosts: parts.privateHosts })
     return located
   })
@@ -91,7 +92,8 @@ function orFail<T>(read: () => T): T {
   try {
     return read()
   } catch (fault) {
-    if (fault instanceof InvalidAddress) throw new UnusableChannel(hintOf('channel_base_url', { problem: fault.hint }))
+    if (fault instanceof InvalidAddress)
+      throw new UnusableChannel(hintOf('channel_base_url', { problem: fault.hint }), 'baseUrl')
     if (!(fault instanceof ProviderFileError)) throw fault
     throw new UnusableChannel(hintOf('definition_invalid', { problem: fault.message }))
   }

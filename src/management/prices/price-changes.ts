@@ -18,10 +18,10 @@ import type { ManagementParts } from '../management-parts.ts'
 /** A price or a model name is invalid; the message says why. */
 export class BadPrice extends HintedError {
   /** The path of the field of the price that is wrong. */
-  readonly field: string
+  override readonly field: string
 
   constructor(problem: Hint, field = 'price') {
-    super(problem)
+    super(problem, field)
     this.field = field
   }
 }

@@ -70,7 +70,8 @@ function checked(limit: Omit<LimitRow, 'id'>): Omit<LimitRow, 'id'> {
     checkLimit(limit)
     return limit
   } catch (fault) {
-    throw refusal('field_invalid', (fault as HintedError).hint)
+    const { hint, field } = fault as HintedError
+    throw refusal('field_invalid', hint, field)
   }
 }
 

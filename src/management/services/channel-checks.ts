@@ -10,23 +10,23 @@ import type { ChannelParameters, ChannelSettings, FieldChanges } from '../../sto
 import type { Provider } from '../../upstreams/provider.ts'
 import { parseChannelTimeouts } from '../../upstreams/timeouts.ts'
 
-const refuse = (hint: Hint): never => {
-  throw refusal('field_invalid', hint)
+const refuse = (field: keyof ChannelSettings, hint: Hint): never => {
+  throw refusal('field_invalid', hint, field)
 }
 
 export function checkSetting(setting: Partial<ChannelSettings>, provider: Provider): void {
   if (setting.name !== undefined) checkName(setting.name)
   if ((setting.baseUrl?.length ?? 0) > bounds.baseUrlCharsMax)
-    refuse(hintOf('channel_base_url_length', { max: bounds.baseUrlCharsMax }))
+    refuse('baseUrl', hintOf('channel_base_url_length', { max: bounds.baseUrlCharsMax }))
   if (setting.headers !== undefined) checkHeaders(setting.headers)
   if (setting.parameters !== undefined) checkParameters(setting.parameters, provider)
   if (setting.times !== undefined)
-    parseChannelTimeouts(setting.times, problem => refuse(hintOf('channel_times', { problem })))
+    parseChannelTimeouts(setting.times, problem => refuse('times', hintOf('channel_times', { problem })))
 }
 
 export function checkName(name: string): void {
   const isValid = name.trim() === name && name.length > 0 && name.length <= bounds.channelNameCharsMax
-  if (!isValid || /\p{Cc}/u.test(name)) refuse(hintOf('channel_name', { max: bounds.channelNameCharsMax }))
+  if (!isValid || /\p{Cc}/u.test(name)) refuse('name', hintOf('channel_name', { max: bounds.channelNameCharsMax }))
 }
 
 /** Headers that the gateway sets itself: they describe the connection and the body. */
@@ -56,13 +56,14 @@ export const looksLikeCredential = (name: string): boolean => SECRET.test(name)
 function checkHeaders(headers: Readonly<Record<string, string>>): void {
   const names = Object.keys(headers)
   const lowerCaseNames = new Set(names.map(name => name.toLowerCase()))
-  if (names.length > bounds.channelHeadersMax) refuse(hintOf('channel_headers_max', { max: bounds.channelHeadersMax }))
-  if (lowerCaseNames.size < names.length) refuse(hintOf('channel_header_twice'))
+  if (names.length > bounds.channelHeadersMax)
+    refuse('headers', hintOf('channel_headers_max', { max: bounds.channelHeadersMax }))
+  if (lowerCaseNames.size < names.length) refuse('headers', hintOf('channel_header_twice'))
   for (const name of names) {
-    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) refuse(hintOf('channel_header_name'))
-    if (GATEWAY_HEADERS.has(name.toLowerCase())) refuse(hintOf('channel_header_ours', { name }))
-    if (looksLikeCredential(name)) refuse(hintOf('channel_header_secret', { name }))
-    if (!isHeaderValue(headers[name]!)) refuse(hintOf('channel_header_value', { name }))
+    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) refuse('headers', hintOf('channel_header_name'))
+    if (GATEWAY_HEADERS.has(name.toLowerCase())) refuse('headers', hintOf('channel_header_ours', { name }))
+    if (looksLikeCredential(name)) refuse('headers', hintOf('channel_header_secret', { name }))
+    if (!isHeaderValue(headers[name]!)) refuse('headers', hintOf('channel_header_value', { name }))
   }
 }
 
@@ -72,9 +73,9 @@ const isHeaderValue = (value: string): boolean =>
 
 function checkParameters(parameters: ChannelParameters, provider: Provider): void {
   for (const [dialect, changes] of Object.entries(parameters)) {
-    if (!overridableDialects.includes(dialect)) refuse(hintOf('channel_dialect', { dialect }))
+    if (!overridableDialects.includes(dialect)) refuse('parameters', hintOf('channel_dialect', { dialect }))
     if (provider.speaks[dialect] === undefined)
-      refuse(hintOf('channel_not_spoken', { provider: provider.name, dialect }))
+      refuse('parameters', hintOf('channel_not_spoken', { provider: provider.name, dialect }))
     checkChanges(dialect, changes)
   }
 }
@@ -82,18 +83,19 @@ function checkParameters(parameters: ChannelParameters, provider: Provider): voi
 function checkChanges(dialect: string, changes: FieldChanges): void {
   const paths = [...Object.keys(changes.set ?? {}), ...Object.keys(changes.default ?? {}), ...(changes.remove ?? [])]
   if (paths.length > bounds.channelFieldsMax)
-    refuse(hintOf('channel_fields_max', { dialect, max: bounds.channelFieldsMax }))
-  if (JSON.stringify(changes).length > bounds.channelFieldsBytesMax) refuse(hintOf('channel_fields_large', { dialect }))
-  if (new Set(paths).size < paths.length) refuse(hintOf('channel_field_twice', { dialect }))
+    refuse('parameters', hintOf('channel_fields_max', { dialect, max: bounds.channelFieldsMax }))
+  if (JSON.stringify(changes).length > bounds.channelFieldsBytesMax)
+    refuse('parameters', hintOf('channel_fields_large', { dialect }))
+  if (new Set(paths).size < paths.length) refuse('parameters', hintOf('channel_field_twice', { dialect }))
   for (const path of paths) {
     if (!/^[A-Za-z][A-Za-z0-9_]{0,63}(\.[A-Za-z][A-Za-z0-9_]{0,63})?$/.test(path)) {
-      refuse(hintOf('channel_field_name', { dialect }))
+      refuse('parameters', hintOf('channel_field_name', { dialect }))
     }
     if (isFixedField(dialect, path)) {
-      refuse(hintOf('channel_field_fixed', { dialect, field: path }))
+      refuse('parameters', hintOf('channel_field_fixed', { dialect, field: path }))
     }
   }
   const outer = paths.filter(path => path.includes('.')).map(path => path.split('.')[0]!)
   const both = outer.find(name => paths.includes(name))
-  if (both !== undefined) refuse(hintOf('channel_field_in_part', { dialect, field: both }))
+  if (both !== undefined) refuse('parameters', hintOf('channel_field_in_part', { dialect, field: both }))
 }

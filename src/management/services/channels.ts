@@ -52,11 +52,11 @@ export async function createChannels(parts: ManagementParts, by: Author, wanted:
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
   if (credentials.length === 0 && !provider.keyless)
-    throw refusal('field_invalid', hintOf('credential_needed', { provider: provider.name }))
+    throw refusal('field_invalid', hintOf('credential_needed', { provider: provider.name }), 'credentials')
   if (credentials.length > bounds.channelsAtOnceMax)
-    throw refusal('field_invalid', hintOf('credentials_max', { max: bounds.channelsAtOnceMax }))
+    throw refusal('field_invalid', hintOf('credentials_max', { max: bounds.channelsAtOnceMax }), 'credentials')
   if (credentials.some((credential, at) => credentials.findIndex(other => other.isSameAs(credential)) < at)) {
-    throw refusal('field_invalid', hintOf('credential_twice'))
+    throw refusal('field_invalid', hintOf('credential_twice'), 'credentials')
   }
   const keys: readonly (Secret | undefined)[] = credentials.length === 0 ? [undefined] : credentials
   const channels = keys.map((credential, at): ChannelInsert => {
@@ -64,7 +64,7 @@ export async function createChannels(parts: ManagementParts, by: Author, wanted:
     const fingerprint = credential === undefined ? 'open' : fingerprintOf(providerId, credential)
     const channelName = name === undefined ? fingerprint : keys.length === 1 ? name : `${name} ${at + 1}`
     const full = { ...noSetting, ...setting, name: channelName }
-    const bound = bindCredential(parts, { id, provider, setting: full, credential })
+    const bound = bindCredential(parts, { id, provider, setting: full, credential, field: 'credentials' })
     return { channel: id, provider: providerId, ...rule, setting: full, ...bound }
   })
   const warnings = sameCredential(parts, channels)
@@ -79,13 +79,15 @@ interface ChannelBinding {
   readonly provider: Provider
   readonly setting: ChannelSettings
   readonly credential: Secret | undefined
+  /** The field of the request that has the credential. */
+  readonly field: 'credential' | 'credentials'
 }
 
 /**
  * Returns the origin of the channel and its credential, encrypted for that origin. Throws if the channel could not be
  * used with these settings.
  */
-function bindCredential(parts: ManagementParts, { id, provider, setting, credential }: ChannelBinding) {
+function bindCredential(parts: ManagementParts, { id, provider, setting, credential, field }: ChannelBinding) {
   checkSetting(setting, provider)
   const catalogue = parts.catalogue()
   try {
@@ -95,13 +97,14 @@ function bindCredential(parts: ManagementParts, { id, provider, setting, credent
     catalogue.checkChannel({ id, provider: provider.id, ...setting, origin, credential, fingerprint })
     return { origin, credential: { sealed: parts.rules.sealCredential(id, credential), fingerprint } }
   } catch (fault) {
-    throw fault instanceof UnusableChannel ? refusal('field_invalid', fault.hint) : fault
+    if (!(fault instanceof UnusableChannel)) throw fault
+    throw refusal('field_invalid', fault.hint, fault.field === 'credential' ? field : fault.field)
   }
 }
 
 function providerOf(parts: ManagementParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
-  if (provider === undefined) throw refusal('field_invalid', hintOf('provider_unknown', { provider: id }))
+  if (provider === undefined) throw refusal('field_invalid', hintOf('provider_unknown', { provider: id }), 'provider')
   if (provider.builtIn) throw refusal('state_unfit', hintOf('provider_built_in'))
   return provider
 }
@@ -136,7 +139,7 @@ function changeOf(parts: ManagementParts, row: StoredChannel | undefined, wanted
   const provider = providerOf(parts, row.provider)
   const { name, baseUrl, headers, parameters, times } = row
   const full = { name, baseUrl, headers, parameters, times, ...setting }
-  const bound = bindCredential(parts, { id: channel, provider, setting: full, credential })
+  const bound = bindCredential(parts, { id: channel, provider, setting: full, credential, field: 'credential' })
   return { ...change, ...(setting && { setting }), ...bound }
 }
 
@@ -200,7 +203,7 @@ function throwUnlessDone(result: Result): void {
   if (result.done === 'stale') throw refusal('version_stale', hintOf('channel_stale'))
   if (result.done === 'unknown')
     throw refusal('resource_unknown', hintOf('channel_unknown', { channel: channel ?? '' }))
-  if (result.done === 'name_taken') throw refusal('name_taken', hintOf('channel_name_taken'))
+  if (result.done === 'name_taken') throw refusal('name_taken', hintOf('channel_name_taken'), 'name')
   if (result.done === 'too_many') throw refusal('state_unfit', hintOf('channels_max'))
 }
 

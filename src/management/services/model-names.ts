@@ -16,10 +16,11 @@ export async function setRoute(parts: ManagementParts, by: Author, row: RouteRow
   const { routes } = await readRules(parts)
   if (row.name.includes(',') || row.name === 'then' || /=\d+$/.test(row.name)) {
     // Otherwise the command line could not write the name as a member.
-    throw refusal('field_invalid', hintOf('route_name'))
+    throw refusal('field_invalid', hintOf('route_name'), 'name')
   }
   const duplicate = row.members.find(({ model }, at) => row.members.findIndex(other => other.model === model) < at)
-  if (duplicate !== undefined) throw refusal('field_invalid', hintOf('route_member_twice', { model: duplicate.model }))
+  if (duplicate !== undefined)
+    throw refusal('field_invalid', hintOf('route_member_twice', { model: duplicate.model }), 'members')
   const warning = checkRoute(
     parts,
     row,
@@ -40,11 +41,12 @@ function checkRoute(parts: ManagementParts, row: RouteRow, others: readonly Rout
   try {
     checkAliases(all)
   } catch (fault) {
-    throw refusal('field_invalid', (fault as HintedError).hint)
+    const { hint, field } = fault as HintedError
+    throw refusal('field_invalid', hint, field)
   }
   const names = compileAliases(all)
   const problem = memberProblem(row, names, catalogue)
-  if (problem !== undefined) throw refusal('field_invalid', problem)
+  if (problem !== undefined) throw refusal('field_invalid', problem, 'members')
   const providers = providersOf(row.name, names)
   const patterns = row.members.map(({ model }) => model).filter(model => model.includes('*'))
   if ([...providers].some(id => catalogue.channelsOf(id).length > 0)) return nameWarning(patterns, parts).warning
@@ -53,7 +55,7 @@ function checkRoute(parts: ManagementParts, row: RouteRow, others: readonly Rout
     .filter(({ providerId }) => providers.has(providerId))
     .map(({ id }) => id)
   if (disabled.length === 0) return hintOf('warn_no_channel_yet')
-  throw refusal('field_invalid', hintOf('route_disabled', { channels: disabled.join(', ') }))
+  throw refusal('field_invalid', hintOf('route_disabled', { channels: disabled.join(', ') }), 'members')
 }
 
 export async function removeRoute(parts: ManagementParts, by: Author, name: string): Promise<Hint | undefined> {

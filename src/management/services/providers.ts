@@ -24,7 +24,7 @@ export async function setProvider(parts: ManagementParts, by: Author, { id, defi
   const { providers } = await readRules(parts)
   const { provider, origin } = readDefinition(parts, definition)
   if (provider.id !== id)
-    throw refusal('field_invalid', hintOf('provider_id_differs', { found: provider.id, asked: id }))
+    throw refusal('field_invalid', hintOf('provider_id_differs', { found: provider.id, asked: id }), 'definition')
   const others = providers.filter(other => other.id !== id)
   return await withPrices(parts, by, {
     definitions: [...others, { id, definition }],
@@ -40,13 +40,13 @@ export async function setProvider(parts: ManagementParts, by: Author, { id, defi
 
 function readDefinition(parts: ManagementParts, definition: string): ReadDefinition {
   if (Buffer.byteLength(definition) > bounds.providerBytesMax) {
-    throw refusal('field_invalid', hintOf('definition_size', { max: bounds.providerBytesMax / 1024 }))
+    throw refusal('field_invalid', hintOf('definition_size', { max: bounds.providerBytesMax / 1024 }), 'definition')
   }
   try {
     return parts.catalogue().readDefinition(definition)
   } catch (fault) {
     if (!(fault instanceof ProviderFileError)) throw fault
-    throw refusal('field_invalid', hintOf('definition_invalid', { problem: fault.message }))
+    throw refusal('field_invalid', hintOf('definition_invalid', { problem: fault.message }), 'definition')
   }
 }
 
@@ -142,7 +142,7 @@ export async function adoptModels(parts: ManagementParts, by: Author, { id, mode
   if (text === undefined) throw refusal('resource_unknown', hintOf('provider_unknown', { provider: id }))
   const definition = JSON.parse(text) as { models?: readonly { readonly id?: unknown }[] }
   const fresh = new Set(models.map(model => model.id))
-  if (fresh.size < models.length) throw refusal('field_invalid', hintOf('model_twice'))
+  if (fresh.size < models.length) throw refusal('field_invalid', hintOf('model_twice'), 'models')
   const others = (definition.models ?? []).filter(model => !fresh.has(String(model.id)))
   const isNew = !parts.rules.current.providers.some(row => row.id === id)
   const changed = JSON.stringify({ ...definition, models: [...others, ...models] })

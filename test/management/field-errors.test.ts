@@ -1,0 +1,71 @@
+// A value of a field that is refused after its form was checked: the error names the field, so that the console can show
+// the message there.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { ChannelSetup } from '../channels/channel-setup.ts'
+import { channelPath, defineProvider, definitionOf, idsOf, startChannelSetup } from '../channels/channel-setup.ts'
+
+let setup: ChannelSetup
+let channel: string
+beforeAll(async () => {
+  setup = await startChannelSetup()
+  await defineProvider(setup, 'pond')
+  const created = await setup.ask('POST', 'web/channels', { provider: 'pond', credentials: ['sk-1'], name: 'first' })
+  await setup.ask('POST', 'web/channels', { provider: 'pond', credentials: ['sk-2'], name: 'second' })
+  channel = idsOf(created)[0]!
+})
+afterAll(() => setup.stop())
+
+const long = 'x'.repeat(10_000)
+const channelOf = (more: object) =>
+  ['POST', 'web/channels', { provider: 'pond', credentials: ['sk-3'], ...more }] as const
+const change = (body: object) => ['PATCH', channelPath(channel), body] as const
+const route = (name: string, ...models: readonly object[]) =>
+  [
+    'PUT',
+    `web/routes/${encodeURIComponent(name)}`,
+    { members: models.map(one => ({ model: 'pond/echo', ...one })) },
+  ] as const
+const provider = (definition: object) => ['POST', 'web/providers', { definition }] as const
+
+type Request = readonly [method: string, path: string, body: object]
+const rows: readonly (readonly [field: string, () => Request])[] = [
+  ['provider', () => channelOf({ provider: 'nowhere' })],
+  ['credentials', () => channelOf({ credentials: [] })],
+  ['credentials', () => channelOf({ credentials: ['sk-3', 'sk-3'] })],
+  ['credentials', () => channelOf({ credentials: ['two words\u0000'] })],
+  ['name', () => channelOf({ name: ' blank before' })],
+  ['name', () => channelOf({ name: 'second' })],
+  ['baseUrl', () => channelOf({ baseUrl: 'ftp://x.example' })],
+  ['baseUrl', () => channelOf({ baseUrl: 'http://10.0.0.1' })],
+  ['headers', () => channelOf({ headers: { host: 'x' } })],
+  ['headers', () => channelOf({ headers: { a: 'line\nbreak' } })],
+  ['parameters', () => channelOf({ parameters: { 'openai-chat': { set: { model: 'x' } } } })],
+  ['parameters', () => channelOf({ parameters: { gemini: { set: { x: 1 } } } })],
+  ['times', () => channelOf({ times: { connect: '-1s' } })],
+  ['credential', () => change({ credential: 'two words\u0000' })],
+  ['name', () => change({ name: 'second' })],
+  ['name', () => change({ name: 'a\u0007b' })],
+  ['headers', () => change({ headers: { authorization: 'x' } })],
+  ['members', () => route('m', { model: 'nowhere/echo' })],
+  ['members', () => route('m', { model: 'pond/nothing' })],
+  ['members', () => route('m', {}, {})],
+  ['members', () => route('m', { model: 'pond/*' })],
+  ['members', () => route('m', { weight: 0 })],
+  ['name', () => route('a,b', {})],
+  ['name', () => route('*x*', {})],
+  ['span', () => ['POST', 'web/limits', { resource: 'requests', amount: 1 }]],
+  ['span', () => ['POST', 'web/limits', { resource: 'concurrency', span: 'day', amount: 1 }]],
+  ['definition', () => provider({ id: 'lake' })],
+  ['definition', () => provider(definitionOf('lake', 'https://x.example', { name: long.repeat(30) }))],
+]
+
+test.each(rows)('the error names %s', async (field, requestOf) => {
+  const [method, path, body] = requestOf()
+  const { status, error } = await setup.ask(method as 'POST', path, body)
+  expect([body, status, String(error.param).split('.')[0]]).toEqual([
+    body,
+    error.code === 'name_taken' ? 409 : 400,
+    field,
+  ])
+})
