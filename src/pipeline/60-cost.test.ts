@@ -139,6 +139,15 @@ test('a call that found no route, or is free, costs nothing', () => {
   }
 })
 
+test('images of the input that are not reported are estimated at their own rate', () => {
+  const imagePrice = parsePrice({ input: '5', inputImage: '10', output: '40' }, fail)
+  const { exchange } = exchangeOf({ price: { ...priced, price: imagePrice } })
+  Object.assign(exchange, { call: { inputBytes: 8_400, imageInputBytes: 8_000 } })
+  const { usage, lines } = cost(exchange, completed)
+  expect(usage).toMatchObject({ input: 100, inputImage: 2_000 })
+  expect(lines).toContainEqual({ what: 'inputImage', count: 2_000, rate: 10_000_000_000n } as never)
+})
+
 test('returned text counts as seconds of speech, however short the file claims to be', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const audioCall = (seconds: number, secondsMax = seconds): object => ({

@@ -117,26 +117,31 @@ export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
   const { candidate } = attempt
   // What is billed per unit is not billed in tokens as well.
   if (candidate?.price !== undefined && hasFee(candidate.price.price, call?.units)) return noUsage
-  const { input, audio } = estimateInput(exchange)
+  const { input, audio, image } = estimateInput(exchange)
   const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
   if (hold === undefined || candidate === undefined) {
-    return { input, ...audioInput(audio), ...limitTokens(written, Infinity) }
+    return { input, ...mediaInput(audio, image), ...limitTokens(written, Infinity) }
   }
   const most = candidate.size.inputTokensMax
   const audioTokens = Math.min(audio, most)
+  const imageTokens = Math.min(image, most - audioTokens)
   return {
-    input: Math.min(hold.inputTokens ?? input, most - audioTokens),
-    ...audioInput(audioTokens),
+    input: Math.min(hold.inputTokens ?? input, most - audioTokens - imageTokens),
+    ...mediaInput(audioTokens, imageTokens),
     ...limitTokens(written, outputLimit(exchange, candidate)),
   }
 }
 
-/** Audio has a rate of its own. */
-const audioInput = (tokens: number): Pick<Usage, 'inputAudio'> => (tokens > 0 ? { inputAudio: tokens } : {})
+/** Audio and images may have rates of their own. */
+const mediaInput = (audio: number, image: number): Pick<Usage, 'inputAudio' | 'inputImage'> => ({
+  ...(audio > 0 && { inputAudio: audio }),
+  ...(image > 0 && { inputImage: image }),
+})
 
 interface EstimatedInput {
   readonly input: number
   readonly audio: number
+  readonly image: number
 }
 
 /**
@@ -144,9 +149,10 @@ interface EstimatedInput {
  * this estimate is charged. A medium without a rule counts as some text.
  */
 function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInput {
-  const { inputBytes = 0, media, secondTextBytes, units: { seconds = 0 } = {} } = call ?? {}
+  const { inputBytes = 0, imageInputBytes = 0, media, secondTextBytes, units: { seconds = 0 } = {} } = call ?? {}
   const transcribed = secondTextBytes === undefined ? 0 : seconds * TRANSCRIBED_TOKENS_PER_SECOND
-  const unlisted = { input: estimateTokens(inputBytes) - transcribed, audio: transcribed }
+  const image = estimateTokens(imageInputBytes)
+  const unlisted = { input: estimateTokens(inputBytes) - transcribed - image, audio: transcribed, image }
   if (media === undefined) return unlisted
   const rules = (candidate?.model.traits ?? candidate?.provider.traits)?.mediaTokens
   if (rules === undefined) return unlisted
@@ -154,7 +160,7 @@ function estimateInput({ call, attempt: { candidate } }: Exchange): EstimatedInp
   const audio = mediaTokensMax(sound, rules)
   const all = mediaTokensMax(media.items, rules)
   if (audio === undefined || all === undefined) return unlisted
-  return { input: estimateTokens(media.textBytes) + all - audio, audio }
+  return { input: estimateTokens(media.textBytes) + all - audio, audio, image: 0 }
 }
 
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>

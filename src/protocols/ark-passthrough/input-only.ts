@@ -46,11 +46,14 @@ export const multimodalEmbeddings: Protocol = {
   ),
 }
 
-function measureInput(input: readonly unknown[], { bodyBytes }: Call): Pick<Call, 'textOnly' | 'inputBytes'> {
+type Measured = Pick<Call, 'textOnly' | 'inputBytes' | 'imageInputBytes'>
+
+/** Video frames are billed like images. */
+function measureInput(input: readonly unknown[], { bodyBytes }: Call): Measured {
   const mediaParts = input.filter(part => !isObject(part) || part.type !== 'text').length
-  return mediaParts === 0
-    ? { textOnly: true, inputBytes: bodyBytes }
-    : { textOnly: false, inputBytes: mediaParts * MEDIA_PART_BYTES }
+  if (mediaParts === 0) return { textOnly: true, inputBytes: bodyBytes }
+  const imageInputBytes = mediaParts * MEDIA_PART_BYTES
+  return { textOnly: false, inputBytes: imageInputBytes, imageInputBytes }
 }
 
 /** Counts tokens. Its calls cost nothing. */

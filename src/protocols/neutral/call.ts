@@ -27,6 +27,8 @@ export interface Call {
   readonly media?: ListedMedia
   /** For an estimate of the input: the size of the body, with each image or file counted as some text. */
   readonly inputBytes: number
+  /** What part of `inputBytes` stands for images, which may have a rate of their own. */
+  readonly imageInputBytes?: number
   /** How many searches the provider may run while it answers. */
   readonly searchesMax: number
   /** Paid services of the provider that the request uses besides the model. */

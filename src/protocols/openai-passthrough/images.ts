@@ -15,6 +15,7 @@ import {
 } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
 import { readOptional, refuseFields } from '../request/checks.ts'
+import { MEDIA_PART_BYTES } from '../request/input-size.ts'
 import type { Json } from '../request/json-type.ts'
 import { addUsage, isImage, readInputOutputUsage } from '../usage/passthrough-usage.ts'
 
@@ -93,7 +94,8 @@ export const imageEdits: Protocol = {
       ...addImageUnits(call, options),
       stream: readFormFlag(json, 'stream'),
       textOnly: false,
-      inputBytes: textBytes + files.length * 4_000,
+      inputBytes: textBytes + files.length * MEDIA_PART_BYTES,
+      imageInputBytes: files.length * MEDIA_PART_BYTES,
       inputTokensMax: textBytes + Math.max(1, files.length) * INPUT_IMAGE_TOKENS_MAX,
     }
   },
