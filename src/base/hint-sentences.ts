@@ -173,6 +173,7 @@ const management = {
   invitations_max: 'There are too many open invitations. Revoke some first.',
   credit_too_low: 'The debt and the holds of the account exceed this credit limit.',
   rights_too_wide: 'Only admins may allow an account more models than it has now.',
+  budget_too_wide: 'Only admins may raise or remove a budget of a postpaid account.',
   expires_past: '"expires" must be in the future.',
   code_ended: 'The code has been redeemed or voided already.',
   code_unknown: 'Unknown code. A code looks like wr-XXXX-XXXX-XXXX-XXXX.',

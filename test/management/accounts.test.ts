@@ -185,7 +185,7 @@ describe('a budget', () => {
       const lower = await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': '"1"' })
       expect([lower.body.cap, lower.body.left, lower.headers.get('etag')]).toEqual(['0.00', '0.00', '"2"'])
       expect(await works(key.key)).toBe(402)
-      expect((await ask('DELETE', `${path}/day`)).status).toBe(204)
+      expect((await owner('DELETE', `${path}/day`)).status).toBe(204)
       expect(await works(key.key)).toBe(200)
       expect((await ask('DELETE', `${path}/day`)).status).toBe(404)
       expect((await ask('PUT', `${path}/day`, { cap: '1' }, { 'if-match': '"2"' })).status).toBe(412)
@@ -195,6 +195,34 @@ describe('a budget', () => {
         expect([cap, (await ask('PUT', `${path}/day`, { cap })).error.param]).toEqual([cap, 'cap'])
       }
     }
+  })
+
+  test('of a postpaid account can only be narrowed by its manager, because nothing else limits its debt', async () => {
+    const postpaid = await make({ name: 'Owing', kind: 'postpaid' })
+    const prepaid = await make({ name: 'Paying' })
+    const members = [postpaid, prepaid].map(id => ({ account: id, role: 'manager' as const }))
+    const { ask } = await addPerson(harness, owner, { members })
+    const pathOf = (id: string): string => `web/accounts/${id}/budgets/month`
+    for (const id of [postpaid, prepaid]) await owner('PUT', pathOf(id), { cap: '500' })
+    const capOf = async (id: string): Promise<unknown> =>
+      ((await owner('GET', `web/accounts/${id}/budgets`)).body.data as { cap: string }[])[0]?.cap
+
+    const refused = [
+      await ask('DELETE', pathOf(postpaid)),
+      await ask('PUT', pathOf(postpaid), { cap: '500.000000001' }),
+      await ask('PUT', pathOf(postpaid), { cap: '1000000' }, { 'if-match': '"1"' }),
+    ]
+    expect(refusals(refused)).toEqual(refused.map(() => [403, 'role_too_low']))
+    expect(refused[0]!.error.message).toContain('Only admins may raise or remove a budget of a postpaid account.')
+    expect(await capOf(postpaid)).toBe('500.00')
+    for (const cap of ['500', '400']) expect((await ask('PUT', pathOf(postpaid), { cap })).status).toBe(200)
+    expect((await ask('PUT', pathOf(postpaid), { cap: '401' })).status).toBe(403)
+    expect((await ask('PUT', `web/accounts/${postpaid}/budgets/day`, { cap: '5' })).status).toBe(200)
+
+    expect((await ask('PUT', pathOf(prepaid), { cap: '600' })).status).toBe(200)
+    expect((await ask('DELETE', pathOf(prepaid))).status).toBe(204)
+    expect((await owner('PUT', pathOf(postpaid), { cap: '600' })).status).toBe(200)
+    expect((await owner('DELETE', pathOf(postpaid))).status).toBe(204)
   })
 
   test('whose period is over is shown as unspent', async () => {

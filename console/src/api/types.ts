@@ -545,6 +545,7 @@ export type Hint = {
     | 'invitations_max'
     | 'credit_too_low'
     | 'rights_too_wide'
+    | 'budget_too_wide'
     | 'expires_past'
     | 'code_ended'
     | 'code_unknown'

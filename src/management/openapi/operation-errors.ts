@@ -39,6 +39,8 @@ export const operationErrors: Readonly<Record<string, readonly ErrorCode[]>> = {
   postServiceTokenRotate: ['role_too_low', 'state_unfit'],
   deleteServiceToken: ['role_too_low'],
 
+  setAccountBudget: ['role_too_low'],
+  deleteAccountBudget: ['role_too_low'],
   createAccountTopUp: ofPosting,
   createAccountGift: ofPosting,
   createAccountAdjustment: ofPosting,

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { hintOf } from '../../base/hints.ts'
 import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull } from '../../base/time.ts'
@@ -27,6 +28,9 @@ export const Budget = z
     version,
   })
   .meta({ id: 'Budget' })
+
+const budgetTooWide = (): Refusal =>
+  new Refusal('role_too_low', 'budget', { param: 'cap', hint: hintOf('budget_too_wide') })
 
 type Owner = 'key' | 'account'
 type BudgetRequest = Pick<ManagementRequest<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
@@ -74,7 +78,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
       method: 'PUT',
       path: `${path}/{span}`,
       who: { account: 'manager' },
-      summary: `Set a budget of ${ownerNames[of]}. Money that is already spent in the period counts.`,
+      summary: `Set a budget of ${ownerNames[of]}. Spending counts from when it is first set; a new cap keeps what was spent.`,
       params: one,
       changes,
       body: z.strictObject({ cap: boundUsd }),
@@ -93,6 +97,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
         requireDone(await writer.run('setBudget', { ...budgetId, cap }, by), {
           scope_unknown: resourceUnknown,
           none: removed,
+          budget_wider: budgetTooWide,
         })
         const budget = requireFound((await read(ask)).find(row => row.span === wanted))
         return { body: shownBudget(budget, dateMs()), version: budget.version }
@@ -112,7 +117,7 @@ function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner
         await read(ask)
         const budgetId = { scopeId: idIn(params), scope, span: spanIn(params) }
         const result = await writer.run('setBudget', { ...budgetId, cap: null }, by)
-        requireDone(result, { scope_unknown: resourceUnknown, none: resourceUnknown })
+        requireDone(result, { scope_unknown: resourceUnknown, none: resourceUnknown, budget_wider: budgetTooWide })
         return {}
       },
     }),

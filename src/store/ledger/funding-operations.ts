@@ -43,6 +43,10 @@ export interface FundingOperations {
     result: { done: 'set' | 'account_unknown' | 'balance_too_low' | 'tier_unknown' | 'rights_wider' }
   }
   setBudget: {
+    /**
+     * An actor with a scope can only narrow the budgets of a postpaid account: nothing else limits what it owes to the
+     * operator.
+     */
     input: ScopedInput & {
       /** The id of a key or of an account. */
       readonly scopeId: number
@@ -51,7 +55,7 @@ export interface FundingOperations {
       /** Only change a budget that exists; do not create one. */
       readonly isThere?: boolean
     }
-    result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' }
+    result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' | 'budget_wider' }
   }
 }
 
@@ -106,11 +110,12 @@ function isWithin(change: AccountChange, row: StoredRow<AccountColumns>): boolea
   return allows === null || (!isUnlimited && newAllows.every(pattern => covers(allows, pattern)))
 }
 
-const findOwner = query<{ account_id: bigint }>(
-  `SELECT account_id FROM api_key WHERE id = ?1
-   UNION ALL SELECT id FROM account WHERE id = ?1 AND kind <> 'operator'`,
+/** `kind` is that of an account; a key has none. */
+const findOwner = query<{ account_id: bigint; kind: AccountKind | null }>(
+  `SELECT account_id, CAST(NULL AS TEXT) AS kind FROM api_key WHERE id = ?1
+   UNION ALL SELECT id, kind FROM account WHERE id = ?1 AND kind <> 'operator'`,
 )
-const findBudget = query('SELECT 1 FROM budget WHERE scope_id = ?1 AND span = ?2')
+const findBudget = query<{ cap: bigint }>('SELECT cap FROM budget WHERE scope_id = ?1 AND span = ?2')
 const deleteBudget = query('DELETE FROM budget WHERE scope_id = ?1 AND span = ?2')
 const sumHeld = query<{ held: bigint }>(
   'SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) AS held FROM hold WHERE key_id = ?1 OR account_id = ?1',
@@ -144,7 +149,10 @@ export const fundingOperations: StepsOf<FundingOperations> = {
   *setBudget({ scopeId, scope, span, cap, isThere }, { nowMs, budgets }) {
     const owner = yield* findOwner.get(scopeId)
     if (owner === undefined || !(yield* isInScope(scope, Number(owner.account_id)))) return { done: 'scope_unknown' }
-    if ((cap === null || isThere) && (yield* findBudget.get(scopeId, span)) === undefined) return { done: 'none' }
+    const before = yield* findBudget.get(scopeId, span)
+    if ((cap === null || isThere) && before === undefined) return { done: 'none' }
+    const isWider = before !== undefined && (cap === null || readAmount(cap) > before.cap)
+    if (scope && owner.kind === 'postpaid' && isWider) return { done: 'budget_wider' }
     if (cap === null) {
       yield* deleteBudget.run(scopeId, span)
       budgets.reload()

@@ -137,6 +137,7 @@ export const hints: Readonly<Record<HintCode, string>> = {
   invitations_max: '未使用的邀请过多。请先撤销一些。',
   credit_too_low: '账户的欠款和冻结金额超过了此信用额度。',
   rights_too_wide: '只有管理员可以让账户使用比现在更多的模型。',
+  budget_too_wide: '只有管理员可以提高或删除后付费账户的预算。',
   expires_past: '“expires”须为将来的时间。',
   code_ended: '此兑换码已兑换或已作废。',
   code_unknown: '兑换码不存在。兑换码的形式为 wr-XXXX-XXXX-XXXX-XXXX。',
