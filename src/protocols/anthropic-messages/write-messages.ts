@@ -11,11 +11,11 @@ import type {
   ResultPart,
   TextPart,
 } from '../neutral/conversation.ts'
+import { UniqueNames } from '../neutral/unique-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
 import { parseArguments } from './arguments.ts'
-import { UniqueNames } from './unique-names.ts'
 import { writeMedia } from './write-media.ts'
 import type { AnthropicToolNames } from './write-tools.ts'
 import { writeCacheControl } from './write-tools.ts'

@@ -7,13 +7,12 @@ import type {
   FunctionTool,
   SearchTool,
   Tool,
-  ToolChoice,
 } from '../neutral/conversation.ts'
 import type { TranslationNotes } from '../neutral/translation-notes.ts'
+import { UniqueNames } from '../neutral/unique-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
 import { toSupportedSchema } from './schema.ts'
-import { UniqueNames } from './unique-names.ts'
 
 const NAME_CHARS_MAX = 128
 const SCHEMA_TOOL_NAME = 'json_answer'
@@ -80,7 +79,8 @@ export function writeTools(
 ): WrittenAnthropicTools {
   const { names, schema, called } = options
   const { toolChoice } = conversation
-  const allowed = conversation.tools.filter(tool => isAllowed(tool, toolChoice))
+  const allowedNames = toolChoice?.names && new Set(toolChoice.names)
+  const allowed = conversation.tools.filter(tool => allowedNames === undefined || isNamed(tool, allowedNames))
   const tools = allowed.flatMap(tool => writeTool(tool, target, names))
   if (schema !== undefined) {
     const name = names.reserve(SCHEMA_TOOL_NAME)
@@ -105,10 +105,8 @@ export function isToolForced({ toolChoice, tools }: Conversation, { traits }: Co
   return toolChoice?.mode === 'required' && traits.forcedTool !== false && tools.length > 0
 }
 
-function isAllowed(tool: Tool, choice: ToolChoice | undefined): boolean {
-  if (choice?.names === undefined) return true
-  return (tool.kind === 'function' || tool.kind === 'custom') && choice.names.includes(tool.name)
-}
+const isNamed = (tool: Tool, names: ReadonlySet<string>): boolean =>
+  (tool.kind === 'function' || tool.kind === 'custom') && names.has(tool.name)
 
 function writeChoice(
   conversation: Conversation,

@@ -2,6 +2,7 @@
 // is replaced, and the reader of the answer puts the caller's name back.
 
 import type { Tool } from '../neutral/conversation.ts'
+import { UniqueNames } from '../neutral/unique-names.ts'
 
 const VALID_NAME = /^[A-Za-z_][\w.:-]{0,127}$/
 const NAME_CHARS_MAX = 128
@@ -9,13 +10,11 @@ const NAME_CHARS_MAX = 128
 export class GeminiToolNames {
   readonly #written = new Map<string, string>()
   readonly #renamed: Map<string, string>
-  readonly #taken: Set<string>
-  /** How many tools have asked for a cleaned name. */
-  readonly #uses = new Map<string, number>()
+  readonly #uniqueNames = new UniqueNames(NAME_CHARS_MAX)
 
   constructor(tools: readonly Tool[], renamed: Map<string, string>) {
     this.#renamed = renamed
-    this.#taken = new Set(renamed.keys())
+    for (const name of renamed.keys()) this.#uniqueNames.add(name)
     const names = tools.flatMap(tool => (tool.kind === 'function' || tool.kind === 'custom' ? [tool.name] : []))
     // Valid names come first, so that no replaced name takes one of them.
     for (const name of names) if (VALID_NAME.test(name)) this.write(name)
@@ -27,7 +26,7 @@ export class GeminiToolNames {
     if (existing !== undefined) return existing
     const written = VALID_NAME.test(name) ? name : this.reserve(name)
     this.#written.set(name, written)
-    this.#taken.add(written)
+    this.#uniqueNames.add(written)
     if (written !== name) this.#renamed.set(written, name)
     return written
   }
@@ -38,11 +37,6 @@ export class GeminiToolNames {
       .replace(/[^\w.:-]/g, '_')
       .replace(/^(?![A-Za-z_])/, '_')
       .slice(0, NAME_CHARS_MAX)
-    let number = this.#uses.get(clean) ?? 1
-    let name = clean
-    while (this.#taken.has(name)) name = `${clean.slice(0, NAME_CHARS_MAX - 8)}_${++number}`
-    this.#uses.set(clean, number)
-    this.#taken.add(name)
-    return name
+    return this.#uniqueNames.take(clean)
   }
 }

@@ -9,9 +9,9 @@ const emptySchema: Json = { type: 'object', properties: {} }
 export function writeTools({ tools, toolChoice }: Conversation, writing: ResponsesWriteContext): Json {
   if (tools.length === 0) return {}
   const { flavour, target } = writing
-  const allowedNames = flavour.hasAllowedTools ? undefined : toolChoice?.names
+  const allowedNames = flavour.hasAllowedTools ? undefined : toolChoice?.names && new Set(toolChoice.names)
   const offered =
-    allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.includes(tool.name))
+    allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.has(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
   if (written.length === 0) return {}
   const choice = toolChoice && writeChoice(toolChoice, tools, writing)
