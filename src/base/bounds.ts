@@ -84,6 +84,12 @@ export const bounds = {
   dnsStaleMsMax: 600_000,
   dnsEntriesMax: 1_000,
   dnsLookupMsMax: 10_000,
+  /** A name of a caller: the first wait for a name server, which doubles, and how often each server is asked. */
+  dnsTryMsMax: 2_500,
+  dnsTriesMax: 2,
+  /** Lookups under way, until they have really ended: in all, and of names that callers of one account chose. */
+  dnsLookupsMax: 256,
+  dnsLookupsOfAccountMax: 32,
   /** How long a call waits for a new lookup of a known name, and the pause after a lookup that failed. */
   dnsRefreshMsMax: 1_000,
   dnsRetryMsMin: 5_000,
@@ -215,9 +221,9 @@ export const bounds = {
   /** An answer that is stored under its idempotency key; larger answers are not stored. */
   idempotentAnswerBytesMax: 4 * 1024 * 1024,
   idempotentAnswerMsMax: 24 * 3_600_000,
-  /** Calls that continue after their caller disconnected, so that the caller can ask for the answer again. */
-  callerGoneCallsMax: 64,
-  callerGoneCallsOfAccountMax: 16,
+  /** Calls that continue after their caller disconnected, for an answer that is asked for again, or for its report. */
+  callerGoneCallsMax: 256,
+  callerGoneCallsOfAccountMax: 64,
   callerGoneMsMax: 30_000,
   /** A request or answer body that is stored for the account of its key. */
   storedBodyBytesMax: 1024 * 1024,

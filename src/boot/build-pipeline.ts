@@ -169,7 +169,13 @@ export function buildCalls(parts: CallParts) {
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
   const { reservations } = parts
   const replyParts = { settle, reservations, log, silence: silenceTimes, deadlines, disconnects, stallMs }
-  const background = buildBackground({ responses: vault.responses, jobs, log, heartbeatMs: silenceTimes.heartbeatMs })
+  const background = buildBackground({
+    responses: vault.responses,
+    jobs,
+    disconnects,
+    log,
+    heartbeatMs: silenceTimes.heartbeatMs,
+  })
   const pipeline: PipelineParts = {
     stages,
     replies: buildReplies(replyParts),

@@ -28,7 +28,7 @@ import { withCandidates } from './30-route.ts'
 import { draftOf } from './80-record.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
-import { CONTEXT_TOKENS_UNKNOWN } from './route/call-size.ts'
+import { isInputUnbounded } from './route/call-size.ts'
 import type { LargeAnswers } from './settle/large-answers.ts'
 import { LAST_TOKENS_MIN, outputTokensOf, sizedFor, sliceTokens } from './settle/reservation.ts'
 
@@ -142,9 +142,10 @@ function slicesOf({ permit, candidates }: Route, call: Call, { protocol }: Excha
 }
 
 /** Whether a stop ends the answer and its bill, and the cost of the input is known before the end. */
-function canBeStopped({ upstreamProtocol, provider, model, size }: Candidate, { textOnly }: Call): boolean {
+function canBeStopped(candidate: Candidate, call: Call): boolean {
+  const { upstreamProtocol, provider, model } = candidate
   if (model.billsWhenLeft ?? provider.can.billsWhenLeft) return false
-  if (!textOnly && size.inputTokensMax >= (model.contextTokens ?? CONTEXT_TOKENS_UNKNOWN)) return false
+  if (isInputUnbounded(candidate, call)) return false
   return upstreamProtocol.codec !== undefined && provider.speaks[upstreamProtocol.name]?.stream !== undefined
 }
 

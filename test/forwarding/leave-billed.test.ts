@@ -38,7 +38,8 @@ beforeAll(async () => {
       { id: 'shallow', ...bytes, billsWhenLeft: false },
     ],
   }
-  writeFileSync(join(folder, 'lake.json'), JSON.stringify(lake))
+  const brook = { ...lake, id: 'brook', name: 'Brook', can: {}, models: [{ id: 'bed', ...bytes }] }
+  for (const provider of [lake, brook]) writeFileSync(join(folder, `${provider.id}.json`), JSON.stringify(provider))
   harness = await startHasty({
     world: { clock },
     env: { WEIR_PROVIDERS: folder, LAKE_KEY: 'sk-1,sk-2' },
@@ -133,6 +134,36 @@ describe('a call whose caller left goes on, and costs what was reported', () => 
       await stallHarness.stop()
     }
   })
+})
+
+/** What a provider counts in it is not known before its report. */
+const pdf = `data:application/pdf;base64,${Buffer.from(`%PDF-1.4\n${'x'.repeat(3_000)}`).toString('base64')}`
+const file = { type: 'file', file: { filename: 'a.pdf', file_data: pdf } }
+const withFile = { messages: [{ role: 'user', content: [{ type: 'text', text: 'Sum it up' }, file] }] }
+
+test('a call with a file goes on to the report of its input at every model', async () => {
+  const opens = Promise.withResolvers<void>()
+  const rest = finish() + usageOnly(20_000, 5) + done
+  harness.upstream.plan(script(streamHead, chunk(role() + piece('All of it')), gate(opens.promise), chunk(rest), end))
+  const caller = open({ model: 'brook/bed', stream: true, ...withFile })
+  await caller.until(({ text }) => text.includes('All of it'), 'the answer has been read')
+  caller.leave()
+  await caller.closed
+  await noticed()
+  expect(harness.gateway.activeCalls).toBe(1)
+  opens.resolve()
+  expect(await settled()).toMatchObject(exactly(20_000, 5))
+})
+
+test('a call whose input was reported before its content does not go on', async () => {
+  const early = usageOnly(20_000, 1)
+  harness.upstream.plan(script(streamHead, chunk(early + role() + piece('Hel')), gate(new Promise(() => {}))))
+  const received = harness.upstream.nextRequest()
+  const caller = open({ model: 'brook/bed', stream: true, ...withFile })
+  await caller.until(({ text }) => text.includes('Hel'), 'content has arrived')
+  caller.leave()
+  await (await received).closed
+  expect(await settled()).toMatchObject({ outcome: 'client_left', input_tokens: 20_000 })
 })
 
 describe('a call whose caller left does not go on', () => {

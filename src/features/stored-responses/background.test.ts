@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange, StopReason } from '../../pipeline/exchange.ts'
-import { newCallParts } from '../../pipeline/exchange.ts'
+import { callerLeft, newCallParts } from '../../pipeline/exchange.ts'
 import { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import { protocols } from '../../protocols/protocols.ts'
 import type { ResponseJob, ResponseWish } from '../../store/engine/store-engine.ts'
@@ -37,6 +37,7 @@ function processWith(change: Change) {
   const background = buildBackground({
     log: buildLog('error', () => {}),
     heartbeatMs: 10_000,
+    disconnects: { onCancel: ({ lifetime }) => lifetime.stop.stop(callerLeft) },
     jobs: {
       ...jobsOfOnlyProcess,
       async takeWishes() {

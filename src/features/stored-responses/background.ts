@@ -12,7 +12,7 @@ import { SSE_TYPE } from '../../http/server/event-stream.ts'
 import { frameData, SseSplitter } from '../../http/sse.ts'
 import { ResponseIdRewrite } from '../../pipeline/attempt/response-id.ts'
 import type { Exchange, StopReason } from '../../pipeline/exchange.ts'
-import { callerLeft } from '../../pipeline/exchange.ts'
+import type { Disconnects } from '../../pipeline/lifetime/disconnects.ts'
 import { replyHeaders } from '../../pipeline/reply/reply-headers.ts'
 import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
@@ -29,6 +29,7 @@ import { responseFacts } from './store-response.ts'
 export interface BackgroundParts {
   readonly responses: Pick<ResponseStore, 'get' | 'put' | 'change'>
   readonly jobs: Jobs
+  readonly disconnects: Pick<Disconnects, 'onCancel'>
   readonly log: Log
   readonly heartbeatMs: number
 }
@@ -45,7 +46,7 @@ export interface Background {
   readonly heartbeatMs: number
 }
 
-export function buildBackground({ responses, jobs, log, heartbeatMs }: BackgroundParts): Background {
+export function buildBackground({ responses, jobs, disconnects, log, heartbeatMs }: BackgroundParts): Background {
   const runs = new Map<string, BackgroundRun>()
   const keyOf = ({ accountId, id }: VaultId) => `${accountId}/${id}` as const
   // The response has failed when its process is dead.
@@ -60,7 +61,8 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
 
   /** Stores the events, so that they can be streamed again. If they do not fit, others are made from the response. */
   async function storeEvents(run: BackgroundRun): Promise<void> {
-    const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : await responses.get(run)
+    const { isDeleted, isUnpaid } = run.exchange.storage.storedCall!
+    const stored = isDeleted || isUnpaid ? undefined : await responses.get(run)
     if (stored?.body === undefined || run.events.count === 0) return
     const { body, expiresMs: _expiresMs, ...facts } = stored
     await responses.put(facts, { ...body, events: run.events.text })
@@ -162,7 +164,7 @@ export function buildBackground({ responses, jobs, log, heartbeatMs }: Backgroun
         channel: null,
         upstreamId: null,
       } as const
-      const run = new BackgroundRun(exchange, { ...facts, heartbeatMs })
+      const run = new BackgroundRun(exchange, { ...facts, heartbeatMs, disconnects })
       runs.set(keyOf(run), run)
       try {
         if (!(await jobs.isOurs(jobOf(run)))) throw new Refusal('storage_away', 'a background response')
@@ -216,6 +218,7 @@ const tooManyEvents: StopReason = {
 
 interface RunParts extends VaultId {
   readonly heartbeatMs: number
+  readonly disconnects: Pick<Disconnects, 'onCancel'>
 }
 
 export class BackgroundRun implements VaultId {
@@ -232,9 +235,11 @@ export class BackgroundRun implements VaultId {
   /** Resolves when the call is over and stored. */
   readonly ended: Promise<void>
   readonly #end: () => void
+  readonly #disconnects: Pick<Disconnects, 'onCancel'>
 
-  constructor(exchange: Exchange, { accountId, id, heartbeatMs }: RunParts) {
+  constructor(exchange: Exchange, { accountId, id, heartbeatMs, disconnects }: RunParts) {
     this.exchange = exchange
+    this.#disconnects = disconnects
     this.accountId = accountId
     this.id = id
     this.events = new EventFrames(heartbeatMs)
@@ -247,11 +252,10 @@ export class BackgroundRun implements VaultId {
     return this.exchange.storage.storedCall!
   }
 
-  /** Settles the call as if its caller had disconnected. */
+  /** Settles the call as if its caller had disconnected. It may have become complete by then. */
   async cancel(): Promise<void> {
-    const { stop } = this.exchange.lifetime
-    if (stop.reason === undefined) this.storedCall.isCancelled = true
-    stop.stop(callerLeft)
+    if (this.exchange.lifetime.stop.reason === undefined) this.storedCall.isCancelled = true
+    this.#disconnects.onCancel(this.exchange)
     await this.ended
   }
 

@@ -66,6 +66,16 @@ test('a response whose call cannot be settled is not answered and not stored', a
   expect(rows.size).toBe(0)
 })
 
+test('a background response whose call cannot be settled has failed, without its answer', async () => {
+  const call = new StoredCall([{ type: 'message' }], undefined)
+  call.queuedResponse = { id: 'resp_1', status: 'queued', output: [] }
+  const { run, rows } = settlerWith({ settle: () => Promise.reject(new Error('the disk')) })
+  await expect(run(exchangeOf(call), completed)).rejects.toThrow('the disk')
+  expect(callerResponse(rows.get('resp_1')!)).toMatchObject({ id: 'resp_1', status: 'failed', output: [] })
+  expect(JSON.stringify(rows.get('resp_1'))).not.toContain('msg_1')
+  expect(call.isUnpaid).toBe(true)
+})
+
 test.each([
   ['is too large to be stored', async () => 'too_large' as const],
   ['cannot be written', () => Promise.reject(new Error('the disk'))],

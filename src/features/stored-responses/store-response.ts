@@ -31,9 +31,9 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
   }
 
   /** A background response is only ever read from the vault: whoever waits for it must learn that it is not there. */
-  async function putTooLarge(kept: StoredCall, facts: ResponseFacts): Promise<void> {
+  async function putFailed(kept: StoredCall, facts: ResponseFacts, reason: string): Promise<void> {
     if (kept.queuedResponse === undefined) return
-    const response = buildEndedResponse(kept.queuedResponse, 'failed', TOO_LARGE)
+    const response = buildEndedResponse(kept.queuedResponse, 'failed', reason)
     const failed = { ...facts, status: 'failed', channel: null, upstreamId: null } as const
     await responses.put(failed, { input: kept.input, output: [], response })
   }
@@ -45,7 +45,7 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
       exchange.storage.notStored = !(await put(facts, body))
       if (exchange.storage.notStored) {
         log.warn('a response is too large to be stored', { request: exchange.requestId })
-        await putTooLarge(kept, facts)
+        await putFailed(kept, facts, TOO_LARGE)
       }
     } catch (fault) {
       exchange.storage.notStored = true
@@ -54,14 +54,27 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
     return facts
   }
 
+  async function takeBack(kept: StoredCall, facts: ResponseFacts): Promise<void> {
+    try {
+      if (kept.queuedResponse === undefined) await responses.delete(facts)
+      else await putFailed(kept, facts, errorRows.gateway_fault.message)
+    } catch (fault) {
+      log.error('a response that is not paid for could not be taken back', {
+        response: facts.id,
+        fault: describeFault(fault),
+      })
+    }
+  }
+
   async function settleAndStore(exchange: Exchange, kept: StoredCall, ending: CallEnding): Promise<void> {
     const storing = store(exchange, kept, ending)
     try {
       await settle(exchange, ending)
     } catch (fault) {
       // The caller gets an error instead of the answer, so the answer must not be retrievable either.
+      kept.isUnpaid = true
       const facts = await storing
-      if (facts !== undefined && kept.queuedResponse === undefined) await responses.delete(facts).catch(() => {})
+      if (facts !== undefined) await takeBack(kept, facts)
       throw fault
     }
     await storing

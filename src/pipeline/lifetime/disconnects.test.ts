@@ -20,6 +20,10 @@ interface CallSetup {
   readonly silentMs?: number
   /** Whether usage was reported with the last content. */
   readonly reported?: boolean
+  /** What the body does not bound, and what the model may read. */
+  readonly input?: 'file' | 'tools'
+  /** Whether the input was reported before any content. */
+  readonly inputReported?: boolean
   /** `billsWhenLeft` of the provider, and of the model. */
   readonly bills?: readonly [boolean, boolean?]
   readonly accountId?: number
@@ -34,13 +38,17 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
   const candidate = {
     provider: { can: { billsWhenLeft: bills[0] }, traits: {} },
     model: { billsWhenLeft: bills[1], traits },
-    upstreamProtocol: { codec: {} },
+    upstreamProtocol: { codec: {}, name: 'openai-responses' },
     price: setup.priced ? {} : undefined,
+    size: { inputTokensMax: setup.input === undefined ? 10 : 131_072 },
   }
+  const call = { dialect: 'openai-responses', searchesMax: 0, textOnly: false, serverTools: setup.input === 'tools' }
+  const early = { usage: { input: 5, output: 1 }, outputBytes: 4 }
   const reported = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
   const state = { permit, options: claimed ? { claim } : {}, ...(held && { hold: {} }) }
-  const meter = { ...newMeter(), forwarded, ...(setup.reported && reported) }
+  const meter = { ...newMeter(), forwarded, ...(setup.inputReported && early), ...(setup.reported && reported) }
   const exchange = {
+    call,
     lifetime: { stop, callerGone },
     attempt: { candidate, meter },
     timings: { nowMs: () => setup.silentMs ?? 0 },
@@ -51,7 +59,7 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
 
 const newDisconnects = (): Disconnects => new Disconnects(new Deadlines(() => performance.now()))
 
-test('a call with a hold runs on only with an idempotency key, or if it is billed anyway, or if the model may reason without showing it', () => {
+test('a call with a hold runs on only with an idempotency key, or if it is billed anyway, or if only its report tells its cost', () => {
   const rows = [
     [{ held: true }, callerLeft, undefined],
     [{ claimed: true, held: false }, callerLeft, undefined],
@@ -70,6 +78,14 @@ test('a call with a hold runs on only with an idempotency key, or if it is bille
     [{ held: true, priced: false, thinks: 'effort' }, callerLeft, undefined],
     [{ held: true, priced: true, thinks: 'none' }, callerLeft, undefined],
     [{ held: true, priced: true, thinks: 'effort', bills: [false, false] }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'none', input: 'file' }, undefined, callerLeft],
+    [{ held: true, priced: true, thinks: 'none', input: 'file', inputReported: true }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'none', input: 'file', reported: true }, callerLeft, undefined],
+    [{ held: true, priced: false, thinks: 'none', input: 'file' }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'none', input: 'tools' }, undefined, callerLeft],
+    // Each use of a tool reads the context again.
+    [{ held: true, priced: true, thinks: 'none', input: 'tools', inputReported: true }, undefined, callerLeft],
+    [{ held: true, priced: true, thinks: 'none', input: 'tools', reported: true }, callerLeft, undefined],
   ] as const
   for (const [setup, stopped, callerGone] of rows) {
     const call = callOf(setup)
@@ -106,4 +122,21 @@ test('one account has no more than its share of the calls that run on without th
   disconnects.onDisconnect(other.exchange)
   expect(other.stop.reason).toBeUndefined()
   for (const { exchange } of [...calls, other]) disconnects.onCallOver(exchange)
+})
+
+test('a background call that is cancelled runs on to its report if its answer has begun', () => {
+  const disconnects = newDisconnects()
+  const setup = { held: true, priced: true, thinks: 'none', input: 'file' } as const
+  const [silent, begun, reported] = [callOf(setup), callOf(setup), callOf({ ...setup, reported: true })]
+  begun.exchange.attempt.meter.content = true
+  for (const { exchange } of [silent, begun, reported]) {
+    exchange.lifetime.detached = true
+    disconnects.onDisconnect(exchange)
+    expect(exchange.lifetime.stop.reason).toBeUndefined()
+    for (let times = 0; times < 2; times++) disconnects.onCancel(exchange)
+  }
+  expect([silent, begun, reported].map(({ stop }) => stop.reason)).toEqual([callerLeft, undefined, callerLeft])
+  // Those who follow its events get the rest.
+  expect(begun.callerGone.reason).toBeUndefined()
+  disconnects.onCallOver(begun.exchange)
 })

@@ -1,7 +1,7 @@
 // Handles callers that disconnect. Normally the call is stopped. It runs on to its end, within bounds, in three cases:
 // it has an idempotency key, so that the caller can come back for the answer; the upstream bills the whole answer
-// anyway, so that the final report is the right price; or the model may have reasoned unseen, which only that report
-// tells.
+// anyway, so that the final report is the right price; or only that report tells what the call costs, because the model
+// may have reasoned unseen or has read what the gateway cannot measure.
 
 import { bounds } from '../../base/bounds.ts'
 import { AccountShares } from '../../base/collections/account-shares.ts'
@@ -23,12 +23,30 @@ export class Disconnects {
 
   /** May be called more than once. */
   onDisconnect(exchange: Exchange): void {
-    const { stop, callerGone } = exchange.lifetime
-    if (exchange.lifetime.detached || exchange.lifetime.callerGoneDeadline !== undefined) return
-    exchange.lifetime.callerGoneMs ??= exchange.timings.nowMs()
-    if (!mayRunOn(exchange) || !this.#slots.take(accountOf(exchange))) return stop.stop(callerLeft)
-    exchange.lifetime.callerGoneDeadline = this.#deadlines.after(bounds.callerGoneMsMax, () => stop.stop(callerLeft))
-    callerGone.stop(callerLeft)
+    const { lifetime } = exchange
+    if (lifetime.detached || lifetime.callerGoneDeadline !== undefined) return
+    if (this.#endOrRunOn(exchange, mayRunOn(exchange)) === 'runs on') lifetime.callerGone.stop(callerLeft)
+  }
+
+  /**
+   * A background call is cancelled. One whose answer has begun may have been read by those who follow its events, so it
+   * runs on like a call whose caller disconnected. May be called more than once.
+   */
+  onCancel(exchange: Exchange): void {
+    if (exchange.lifetime.callerGoneDeadline !== undefined) return
+    this.#endOrRunOn(exchange, exchange.attempt.meter.content && mayRunOn(exchange))
+  }
+
+  #endOrRunOn(exchange: Exchange, isWanted: boolean): 'ends' | 'runs on' {
+    const { lifetime } = exchange
+    const end = (): void => lifetime.stop.stop(callerLeft)
+    lifetime.callerGoneMs ??= exchange.timings.nowMs()
+    if (!isWanted || !this.#slots.take(accountOf(exchange))) {
+      end()
+      return 'ends'
+    }
+    lifetime.callerGoneDeadline = this.#deadlines.after(bounds.callerGoneMsMax, end)
+    return 'runs on'
   }
 
   /** The call is over. */

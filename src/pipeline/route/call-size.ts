@@ -46,6 +46,10 @@ export function sizeOf(call: Call, model: Model, can: Capped): CallSize {
 
 const thoughtMax = (own = THOUGHT_TOKENS_MAX): number => Math.min(own, THOUGHT_TOKENS_MAX)
 
+/** Whether nothing but the context of the model bounds the input: files, tools of the provider, stored turns. */
+export const isInputUnbounded = ({ model, size }: Pick<Candidate, 'model' | 'size'>, { textOnly }: Call): boolean =>
+  !textOnly && size.inputTokensMax >= (model.contextTokens ?? CONTEXT_TOKENS_UNKNOWN)
+
 function inputMax({ textOnly, bodyBytes, media }: Call, { contextTokens, traits }: Model): number {
   if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
   const mediaMax = media && traits?.mediaTokens && mediaTokensMax(media.items, traits.mediaTokens)

@@ -3,11 +3,12 @@
 
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.ts'
-import { outputTokens } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { estimateTokens } from '../../billing/price.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
 import type { Attempt, CallEnding, Exchange, Hold } from '../exchange.ts'
 import { outputLimit, runsTools } from '../exchange.ts'
+import { isInputUnbounded } from '../route/call-size.ts'
 import type { UsageMeter } from './usage-meter.ts'
 import { silentMs } from './usage-meter.ts'
 
@@ -38,7 +39,20 @@ function showsReasoning(
 export function awaitsReport(exchange: Exchange): boolean {
   const { usage, content, outputBytes, reportedBytes } = exchange.attempt.meter
   const isReported = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
-  return !isReported && (seemsToReason(exchange) || runsToolsUnseen(exchange))
+  return !isReported && (seemsToReason(exchange) || readsUnknownInput(exchange))
+}
+
+/**
+ * Whether only a report can tell what the input costs. A caller that has read the answer could otherwise leave before
+ * the report, and pay for a small part of its files, or of what tools of the provider have read.
+ */
+function readsUnknownInput(exchange: Exchange): boolean {
+  const { attempt, call } = exchange
+  const { candidate, meter } = attempt
+  if (candidate?.price === undefined || call === undefined) return false
+  // The context is read again after each use of a tool, so that no report but the last one counts.
+  if (runsTools(exchange)) return true
+  return isInputUnbounded(candidate, call) && (meter.usage === undefined || inputTokens(meter.usage) === 0)
 }
 
 /** A model of unknown behaviour that never paused has not reasoned unseen. */

@@ -15,6 +15,8 @@ export class StoredCall {
   isCancelled = false
   /** The response was deleted. */
   isDeleted = false
+  /** The call could not be settled, so that its answer must not be retrievable. */
+  isUnpaid = false
 
   constructor(input: readonly Json[], previousId: string | undefined) {
     this.input = input
