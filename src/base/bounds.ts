@@ -221,6 +221,9 @@ export const bounds = {
   /** An answer that is stored under its idempotency key; larger answers are not stored. */
   idempotentAnswerBytesMax: 4 * 1024 * 1024,
   idempotentAnswerMsMax: 24 * 3_600_000,
+  /** Such answers of one account, and of all, that one process stores in a day. */
+  idempotentAnswersOfAccountBytesMax: 512 * 1024 * 1024,
+  idempotentAnswersBytesMax: 8 * 1024 * 1024 * 1024,
   /** Calls that continue after their caller disconnected, for an answer that is asked for again, or for its report. */
   callerGoneCallsMax: 256,
   callerGoneCallsOfAccountMax: 64,

@@ -58,6 +58,7 @@ import { ChannelPicker } from '../pipeline/route/channel-picker.ts'
 import { buildConversationId } from '../pipeline/route/conversation-key.ts'
 import { ReferenceCheck, settleWithReferences } from '../pipeline/route/references.ts'
 import { Targets } from '../pipeline/route/targets.ts'
+import { AnswerQuota } from '../pipeline/settle/answer-quota.ts'
 import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
 import type { LargeAnswers } from '../pipeline/settle/large-answers.ts'
 import type { Reservations } from '../pipeline/settle/reservation.ts'
@@ -111,7 +112,7 @@ export function buildCalls(parts: CallParts) {
   const compaction = buildCompaction(seal)
   const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
-  const bodyStorage = buildBodyStorage({ seal, bodies: store.bodies })
+  const bodyStorage = buildBodyStorage({ seal, answerQuota: new AnswerQuota(nowMs), bodies: store.bodies })
   const deduct = buildDeduct(ledger)
   const settling = buildSettler({
     deduct,

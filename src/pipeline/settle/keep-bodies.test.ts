@@ -11,20 +11,33 @@ import { readClaim } from '../lifetime/idempotency.ts'
 import { BodyRecorder } from './body-recorder.ts'
 import { buildBodyStorage } from './keep-bodies.ts'
 
+/** An account that may store no more answers. */
+const FULL = 9
+
 const bodyStorage = buildBodyStorage({
   seal: new Seal(buildSecretRing('x'.repeat(40))),
+  answerQuota: { take: accountId => accountId !== FULL },
   bodies: { store() {}, countDropped() {} },
 })
 const requestWithKey = (path: string) => ({ path, query: () => null, header: () => 'once' })
 
-function keyAfter(outcome: Outcome, call: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {
-  const { stream, content, bytes = 5, claimed = true } = call
+interface TestCall {
+  readonly stream: boolean
+  readonly content: boolean
+  readonly bytes?: number
+  readonly claimed?: boolean
+  readonly accountId?: number
+}
+
+function keyAfter(outcome: Outcome, call: TestCall) {
+  const { stream, content, bytes = 5, claimed = true, accountId = 1 } = call
   const recorder = new BodyRecorder({ bytes: new Uint8Array(), truncated: false }, 10)
   recorder.take(new Uint8Array(bytes))
   const claim = claimed ? { claim: readClaim(requestWithKey('/a'), Buffer.from('{}')) } : undefined
   const exchange = {
     callId: 7,
     call: { stream },
+    permit: { caller: { accountId } },
     attempt: { meter: { content } },
     options: { recorder, ...claim },
   } as unknown as Exchange
@@ -53,6 +66,12 @@ test.each(outcomes)(
     expect(keyAfter(outcome, { stream: true, content: true })).toBe(stream as never)
   },
 )
+
+test('the key of an answer for which its account has no room is stored without the answer', () => {
+  const call = { stream: false, content: true }
+  expect(keyAfter('completed', { ...call, accountId: FULL })).toBe('stored without its answer')
+  expect(keyAfter('refused', { ...call, accountId: FULL })).toBe('release')
+})
 
 test('the key of a too long answer is stored without the answer; a call without a key stores nothing', () => {
   expect(keyAfter('completed', { stream: false, content: true, bytes: 11 })).toBe('stored without its answer')

@@ -9,6 +9,7 @@ import type { BodyPart } from '../../store/records/bodies-messages.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
 import type { Claim } from '../lifetime/idempotency.ts'
 import { sealAnswer } from '../lifetime/idempotency.ts'
+import type { AnswerQuota } from './answer-quota.ts'
 import { BodyRecorder } from './body-recorder.ts'
 
 export interface CallBodyStorage {
@@ -20,22 +21,24 @@ export interface CallBodyStorage {
 
 export interface CallBodyStorageParts {
   readonly seal: Seal
+  readonly answerQuota: Pick<AnswerQuota, 'take'>
   readonly bodies: Pick<BodyStorage, 'store' | 'countDropped'>
 }
 
 const nothing: SettleExtras = {}
 const release: SettleExtras = { idempotency: 'release' }
-const answerTooLarge: SettleExtras = { idempotency: { sealed: null } }
+const notStored: SettleExtras = { idempotency: { sealed: null } }
 
-export function buildBodyStorage({ seal, bodies }: CallBodyStorageParts): CallBodyStorage {
+export function buildBodyStorage({ seal, answerQuota, bodies }: CallBodyStorageParts): CallBodyStorage {
   return {
     idempotencyEnd(exchange, ending) {
       const { callId } = exchange
       const { claim, recorder } = exchange.options
       if (claim === undefined) return nothing
       if (recorder === undefined || !wasAnswered(exchange, ending)) return release
-      if (recorder.overflowed) return answerTooLarge
-      const { contentType, answer } = recorder
+      const { contentType, answer, overflowed } = recorder
+      const { accountId } = exchange.permit!.caller
+      if (overflowed || !answerQuota.take(accountId, answer.length)) return notStored
       return { idempotency: { sealed: sealAnswer(seal, callId, { status: 200, contentType, body: answer }) } }
     },
     storeBodies({ callId, permit, hold, options: { recorder } }, { outcome }) {
