@@ -49,6 +49,8 @@ export const bounds = {
   anonymousJsonValuesMax: 256,
   /** A request head. Bun is started with a higher limit, so that the gateway refuses, in the caller's dialect. */
   headBytesMax: 32 * 1024,
+  /** Parts of a header that is a list. A stranger may send thousands of commas. */
+  headerPartsMax: 1_000,
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
   /** Lists and objects among these values, and different field names: both are expensive to build. */

@@ -1,6 +1,7 @@
 // Pages that are created once and requested often. Each has a strong ETag, and a client that has it already gets a 304.
 
 import { createHash } from 'node:crypto'
+import { bounds } from '../../base/bounds.ts'
 
 export interface CachedPage {
   readonly body: string
@@ -36,6 +37,8 @@ export function replyWithPage(page: CachedPage, ifNoneMatch: string | undefined)
 
 /** Compares weakly, as If-None-Match does. */
 export const matchesEtag = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.split(',').some(entry => entry.trim() === '*' || strong(entry.trim()) === strong(etag))
+  ifNoneMatch
+    .split(',', bounds.headerPartsMax)
+    .some(entry => entry.trim() === '*' || strong(entry.trim()) === strong(etag))
 
 const strong = (etag: string): string => etag.replace(/^W\//, '')

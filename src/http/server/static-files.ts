@@ -3,6 +3,7 @@
 
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { bounds } from '../../base/bounds.ts'
 
 export interface StaticFiles {
   /** Changes with any file. */
@@ -85,7 +86,7 @@ export function replyWithFile(
 }
 
 const acceptsEncoding = (header: string | undefined, name: string): boolean =>
-  (header ?? '').split(',').some(entry => {
+  (header ?? '').split(',', bounds.headerPartsMax).some(entry => {
     const [coding, quality] = entry.toLowerCase().replaceAll(' ', '').split(';q=')
     return coding === name && Number(quality ?? 1) > 0
   })

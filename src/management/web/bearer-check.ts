@@ -33,7 +33,7 @@ export type CheckBearer = (request: BearerRequest) => Promise<Actor>
 
 /** The text of a bearer token; undefined if there is none. */
 function bearerOf(authorization: string | undefined): string | undefined {
-  const [scheme, token] = (authorization ?? '').split(' ')
+  const [scheme, token] = (authorization ?? '').split(' ', 2)
   return scheme?.toLowerCase() === 'bearer' && token ? token : undefined
 }
 

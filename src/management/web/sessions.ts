@@ -14,6 +14,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import type { ReadHeader } from './same-site.ts'
 
 const COOKIE = 'weir_refresh'
+const SESSION_COOKIE = new RegExp(`(?:^|;)\\s*${COOKIE}=`)
 const AGENT_CHARS_MAX = 200
 
 /** The client of a request: its address and headers. */
@@ -115,11 +116,10 @@ export function buildSessions(parts: ManagementParts) {
 }
 
 /** Whether a Cookie header has the cookie of a session. */
-export const hasSessionCookie = (header: string | undefined): boolean =>
-  (header ?? '').split(';').some(pair => pair.trim().startsWith(`${COOKIE}=`))
+export const hasSessionCookie = (header: string | undefined): boolean => SESSION_COOKIE.test(header ?? '')
 
 function cookieOf({ header }: ClientInfo): string | undefined {
-  for (const pair of (header('cookie') ?? '').split(';')) {
+  for (const pair of (header('cookie') ?? '').split(';', bounds.headerPartsMax)) {
     const [name, value = ''] = pair.trim().split('=')
     if (name === COOKIE && isOpaqueToken(value)) return value
   }
