@@ -366,6 +366,8 @@ export const bounds = {
   metricModelsMax: 200,
   /** Queries that wait or run at the same time, and how long one may take. */
   queriesMax: 200,
+  queriesOfPersonMax: 16,
+  queriesOfStaffMax: 200,
   queryMsMax: 8_000,
   /** Requests at the same time of one person, and of one member of the staff; and changes of others in a minute. */
   personRequestsMax: 16,

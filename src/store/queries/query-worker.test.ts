@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bounds } from '../../base/bounds.ts'
 import { Writer } from '../engine/writer.ts'
 import { QueryWorker } from './query-worker.ts'
 
@@ -37,6 +38,27 @@ test('a failing query is rejected, and other queries are not', async () => {
   const right = tier('pro')
   await expect(wrong).rejects.toThrow()
   expect(await right).toMatchObject({ name: 'pro' })
+})
+
+const tierFor = (actorId: number, name = 'pro') => worker.query('tier', { name, scope: { actorId, rank: 1 } } as never)
+
+test('people take turns, and the staff has room of its own', async () => {
+  const order: string[] = []
+  const asked = (who: string, query: Promise<unknown>): Promise<unknown> => query.then(() => order.push(who))
+  const first = Array.from({ length: bounds.queriesOfPersonMax }, () => asked('first', tierFor(1)))
+  const all = [...first, asked('second', tierFor(2)), asked('staff', tier('pro')), asked('second', tierFor(2))]
+  await Promise.all(all)
+  // The first query was sent before the others came.
+  expect(order.slice(0, 6)).toEqual(['first', 'first', 'second', 'staff', 'first', 'second'])
+
+  const people = Math.ceil(bounds.queriesMax / bounds.queriesOfPersonMax) + 1
+  const flood = Array.from({ length: people * bounds.queriesOfPersonMax * 2 }, (_, at) => tierFor(1 + (at % people)))
+  const [ofStaff] = [tier('pro')]
+  const ended = await Promise.allSettled(flood)
+  expect(await ofStaff).toMatchObject({ name: 'pro' })
+  const refused = ended.filter(({ status }) => status === 'rejected')
+  expect(refused).toHaveLength(flood.length - bounds.queriesMax - 1)
+  expect(refused[0]).toMatchObject({ reason: { code: 'overloaded' } })
 })
 
 test('waiting queries are rejected when the worker closes, and the next query is answered', async () => {

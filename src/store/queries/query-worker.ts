@@ -1,14 +1,19 @@
 // Sends queries to the query thread, one after the other. The thread is started by the first query. A query that takes
 // too long is ended together with its thread, and the next query starts a new thread.
+//
+// People take turns, and the staff of the site counts as one more person with room of its own: a member who sends many
+// queries delays each other person by one query.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Thread } from '../../base/threads/thread.ts'
+import type { Scope } from './paging.ts'
 import type { QueryInput, QueryName, QueryResult } from './queries.ts'
 import type { QueryThreadMethods } from './query-thread.ts'
 
 interface PendingQuery {
   readonly name: QueryName
+  readonly owner: string
   /** JSON. */
   readonly input: string
   resolve(result: unknown): void
@@ -23,7 +28,8 @@ const QUEUE_WAIT_FACTOR = 2
 export class QueryWorker {
   readonly #thread: Thread<QueryThreadMethods, string>
   readonly #msMax: number
-  readonly #queue: PendingQuery[] = []
+  /** The queries that wait, by who asks. Who has waited longest for a turn comes first. */
+  readonly #waiting = new Map<string, PendingQuery[]>()
   #isBusy = false
 
   constructor(path: string, { msMax }: { readonly msMax: number } = { msMax: bounds.queryMsMax }) {
@@ -37,32 +43,49 @@ export class QueryWorker {
   }
 
   query<Name extends QueryName>(name: Name, input: QueryInput<Name>): Promise<QueryResult<Name>> {
-    if (this.#queue.length >= bounds.queriesMax) return Promise.reject(overloaded())
+    const owner = ownerOf(input)
+    if (!this.#hasRoom(owner)) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
       const query: PendingQuery = {
         name,
+        owner,
         input: JSON.stringify(input),
         reject,
         resolve: resolve as PendingQuery['resolve'],
         timer: setTimeout(() => this.#refuseWaiting(query), QUEUE_WAIT_FACTOR * this.#msMax),
       }
-      this.#queue.push(query)
+      const own = this.#waiting.get(owner)
+      if (own === undefined) this.#waiting.set(owner, [query])
+      else own.push(query)
       this.#sendNext()
     })
   }
 
+  #hasRoom(owner: string): boolean {
+    const ofStaff = this.#waiting.get(STAFF)?.length ?? 0
+    if (owner === STAFF) return ofStaff < bounds.queriesOfStaffMax
+    let ofMembers = -ofStaff
+    for (const { length } of this.#waiting.values()) ofMembers += length
+    return ofMembers < bounds.queriesMax && (this.#waiting.get(owner)?.length ?? 0) < bounds.queriesOfPersonMax
+  }
+
   close(): void {
     const closed = unavailable('closed')
-    for (const { timer, reject } of this.#queue.splice(0)) {
+    for (const { timer, reject } of [...this.#waiting.values()].flat()) {
       clearTimeout(timer)
       reject(closed)
     }
+    this.#waiting.clear()
     this.#thread.stop(closed)
   }
 
   #sendNext(): void {
     if (this.#isBusy) return
-    const query = this.#queue.shift()
+    const [next] = this.#waiting
+    if (next === undefined) return
+    const [owner, [query, ...others]] = next
+    this.#waiting.delete(owner)
+    if (others.length > 0) this.#waiting.set(owner, others)
     if (query === undefined) return
     this.#isBusy = true
     const { name, input, timer, resolve, reject } = query
@@ -83,10 +106,19 @@ export class QueryWorker {
 
   /** Refuses a query that has waited in the queue for too long. */
   #refuseWaiting(query: PendingQuery): void {
-    const index = this.#queue.indexOf(query)
-    if (index >= 0) this.#queue.splice(index, 1)
+    const others = this.#waiting.get(query.owner)?.filter(other => other !== query) ?? []
+    if (others.length > 0) this.#waiting.set(query.owner, others)
+    else this.#waiting.delete(query.owner)
     query.reject(overloaded())
   }
+}
+
+const STAFF = 'staff'
+
+/** Queries of members have a scope; those of the staff, and of the gateway itself, have none. */
+function ownerOf(input: unknown): string {
+  const scope = (input as { readonly scope?: Scope | null } | null)?.scope
+  return scope ? String(scope.actorId) : STAFF
 }
 
 const overloaded = (): Refusal => new Refusal('overloaded', 'too many queries are waiting', { retryAfterMs: 1_000 })
