@@ -113,10 +113,14 @@ were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
 - **Delivered content is charged**, with the reasoning for it, however the call ended, unless the upstream itself failed:
   its connection broke, it reported a failure, or its answer is unreadable. A bound of the gateway (an answer that is too
   large, too deeply nested, silent for too long or too slow as a whole) is not a failure of the upstream.
-- **An error without output is free**, with two exceptions: a call that lets the provider run tools and that a bound of
-  the gateway ends before content arrived pays for its input and its time (\`over_bound_tools\`, \`too_long_tools\`),
-  because the model may have sent text to a tool server of the caller. If the upstream itself fails, such a call is free
-  as well.
+- **An empty answer is charged as reported**, in every dialect: the model reasoned up to its token limit, wrote an invalid
+  tool call, or was stopped by a filter, and the provider bills it. No other channel is tried, which would cost the same
+  again. Without a report it is free.
+- **An error without output is free**, with one exception: a call that lets the provider run tools pays for its input and
+  its time, because the model may have sent text to a tool server of the caller. This applies if a bound of the gateway
+  ends the call (\`over_bound_tools\`, \`too_long_tools\`), and if the upstream refuses or fails more than a second after
+  the request was sent (\`refused_tools\`, \`upstream_failed_tools\`). A sooner error is free, and so is an error of a call
+  whose only tool is the provider's search: no server of the caller takes part in a search.
 - **Reasoning that the model does not show** is known only from the provider's report at the end. If a caller leaves, the
   gateway reads on to that report. If it cannot, the time without visible output is charged at the model's greatest known
   speed ([ledger](../how-it-works/ledger.md#reasoning-that-nobody-sees)).

@@ -63,8 +63,10 @@ Gemini get it without asking, in \`finishMessage\` of the last event.
 - **A tool call that the caller does not get** is a loss, and the answer does not look complete: if no other call is left, it
   ends as *other*. Some vendors give the reason \`tool_calls\` without any call; then the text is the answer (*stop*), and the
   reason is listed as a loss.
-- **An answer without content** that ended *malformed* or *other* is not an answer: another channel is tried, and if none is
-  left the caller gets a 502.
+- **An answer without content** is passed on if the upstream reports usage for it, also if it ended *malformed* or *other*: the
+  provider bills it, and another attempt would cost the same again. The caller gets an empty answer with the reason of the
+  table below ([who pays](who-pays.md)). Without usage, *malformed* and *other* are failures of the upstream: another channel
+  is tried, and if none is left the caller gets a 502.
 - **An upstream that fails in the middle** has failed, although its status was 200. Before content, another channel is tried,
   or the caller gets a 502. After content, a caller of another dialect gets an error event, and a caller of the same dialect
   gets the bytes as they came. The outcome is \`upstream_failed\` ([who pays](who-pays.md)). The same applies to

@@ -56,11 +56,14 @@ const rows: readonly Row[] = [
   ['refused', '-', 'refused', 'none', 'none'],
   ['refused', '>', 'refused', 'none', 'none'],
   ['refused', '<', 'refused', 'none', 'none'],
+  ['refused', '>?', 'refused', 'none', 'none'],
+  ['refused', '>t?', 'refused_tools', 'reported + reasoning', 'input + reasoning'],
   ['refused', '<!', 'refused_answered', 'reported', 'estimated'],
   ['refused', '<!?', 'refused_answered', 'reported + reasoning', 'estimated + reasoning'],
   ['upstream_failed', '-', 'upstream_failed', 'none', 'none'],
   ['upstream_failed', '>', 'upstream_failed', 'none', 'none'],
-  ['upstream_failed', '>t?', 'upstream_failed', 'none', 'none'],
+  ['upstream_failed', '>?', 'upstream_failed', 'none', 'none'],
+  ['upstream_failed', '>t?', 'upstream_failed_tools', 'reported + reasoning', 'input + reasoning'],
   ['upstream_failed', '<', 'upstream_broke_off', 'reported', 'none'],
   ['upstream_failed', '<?', 'upstream_broke_off', 'reported', 'none'],
   ['upstream_failed', '<t', 'upstream_broke_off_tools', 'reported', 'estimated'],
@@ -114,6 +117,13 @@ test.each(rows)('%s at %s: rule %s charges %s with a usage report and %s without
   const [outcome, progress, rule, withReport, withoutReport] = row
   expect(decideCharge(finishedCall(outcome, progress, reported))).toEqual(expected(rule, withReport))
   expect(decideCharge(finishedCall(outcome, progress, undefined))).toEqual(expected(rule, withoutReport))
+})
+
+test('without a report or a wait, no tool has run before an upstream refused or failed', () => {
+  for (const outcome of ['refused', 'upstream_failed'] as const) {
+    expect(decideCharge(finishedCall(outcome, '>t', undefined))).toEqual(expected(outcome, 'none'))
+    expect(decideCharge(finishedCall(outcome, '>t', reported))).toEqual(expected(`${outcome}_tools`, 'reported'))
+  }
 })
 
 test('a completed answer is charged as reported, or estimated under a rule of its own', () => {

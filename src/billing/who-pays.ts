@@ -74,6 +74,11 @@ const conditions = {
     text: 'after content arrived, if the request lets the provider run tools',
     holds: call => call.hasContent && call.hasProviderTools,
   },
+  toolsWorked: {
+    text: 'after a report or a wait that shows work, if the request lets the provider run tools',
+    holds: call =>
+      call.isForwarded && call.hasProviderTools && (call.reported !== undefined || call.estimateHidden(0) > 0),
+  },
   slowAnswered: {
     text: 'after content arrived, if the caller had kept the upstream waiting',
     holds: call => call.hasContent && call.wasReaderSlow === true,
@@ -249,15 +254,16 @@ const rows = [
     'The upstream blamed the request in the middle of its answer. The delivered part is charged.',
     'Yes, by its request (text that a filter blocks, a malformed tool call); the caller pays for what it received.',
   ],
-  ['refused', 'refused', 'always', 'nothing', 'A refusal is not an answer.', 'Yes, but the caller gets nothing.'],
   [
-    'upstream_failed',
-    'upstream_failed',
-    'unanswered',
-    'nothing',
-    'A failed call without output is free, also if the provider bills it.',
-    'Hardly, and the caller gets nothing.',
+    'refused_tools',
+    'refused',
+    'toolsWorked',
+    'reported_or_waited',
+    'The caller may have wanted only what the model wrote to the tools.',
+    'Yes, with a tool server whose result makes the upstream refuse; the caller pays for the input and for the time. A ' +
+      'refusal within a second is free: the upstream has only checked the request.',
   ],
+  ['refused', 'refused', 'always', 'nothing', 'A refusal is not an answer.', 'Yes, but the caller gets nothing.'],
   [
     'upstream_broke_off_tools',
     'upstream_failed',
@@ -265,6 +271,23 @@ const rows = [
     'reported_or_bound',
     'A tool server of the caller can make an upstream fail, so this is charged as if the caller had left.',
     'Yes, with a tool server of its own; the caller pays for what it received.',
+  ],
+  [
+    'upstream_failed_tools',
+    'upstream_failed',
+    'toolsWorked',
+    'reported_or_waited',
+    'The caller may have wanted only what the model wrote to the tools.',
+    'Yes, with a tool server that makes the upstream fail; the caller pays for the input and for the time. No other ' +
+      'channel is tried, which would run the tools again.',
+  ],
+  [
+    'upstream_failed',
+    'upstream_failed',
+    'unanswered',
+    'nothing',
+    'A failed call without output is free, also if the provider bills it.',
+    'Hardly, and the caller gets nothing.',
   ],
   [
     'upstream_broke_off_slow',

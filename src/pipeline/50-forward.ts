@@ -15,7 +15,6 @@ import { releaseConversation } from './attempt/translation.ts'
 import type { Exchange, Hold } from './exchange.ts'
 import { newAttempt, runsTools } from './exchange.ts'
 import type { ChannelPicker, NextPick, PickedChannel } from './route/channel-picker.ts'
-import { outcomeOf } from './settle/ending.ts'
 import { newMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
 import { routeNote } from './timings.ts'
@@ -102,11 +101,11 @@ export function buildForward(parts: ForwardParts): Forward {
       } catch (fault) {
         const failed = fault instanceof AttemptFailed ? fault : undefined
         const isSent = exchange.attempt.meter.forwarded
-        const isCut = failed !== undefined && outcomeOf(failed.refusal) === 'over_bound' && runsTools(exchange)
-        if (!isCut) discardMeter(exchange, failed)
+        if (failed?.mayHaveRunTools) exchange.lifetime.stop.throwIfStopped()
+        else discardMeter(exchange, failed)
         if (failed === undefined) throw fault
         parts.onAttemptFailed(picked.targetChannel.id, failed.message)
-        if (isCut) throw failed.refusal // another attempt would run the tools a second time
+        if (failed.mayHaveRunTools) throw failed.refusal
         const isFinal = failed.verdict === 'caller_at_fault'
         if (isFinal && isSent) throw failed.refusal
         if (!isFinal || last === undefined) last = failed

@@ -19,8 +19,8 @@ import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from 
 /** Tests elsewhere make crashes, replays, a silent ledger, tasks and empty accounts happen. */
 const taskRules = ['task_reported', 'task_unreported', 'task_ended', 'task_lost']
 const faultRules = ['gateway_fault', 'gateway_fault_delivered']
-/** Covered in every dialect by test/dialects/over-bound.test.ts. */
-const toolRules = ['over_bound_tools', 'upstream_broke_off_tools']
+/** Covered in every dialect by over-bound.test.ts and tool-failures.test.ts in test/dialects. */
+const toolRules = ['over_bound_tools', 'upstream_broke_off_tools', 'refused_tools', 'upstream_failed_tools']
 const boundRules = ['over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
 const fundsRules = ['out_of_funds', 'out_of_funds_waiting', 'out_of_funds_withheld']
 const elsewhere = [...boundRules, ...faultRules, ...fundsRules, 'replayed', ...taskRules, ...Object.values(crashRules)]

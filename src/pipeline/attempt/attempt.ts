@@ -4,6 +4,7 @@ import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
 import type { SendRequest } from '../../http/client/request.ts'
+import { runsAtProvider } from '../../protocols/request/services.ts'
 import type { UpstreamLimit } from '../../routing/upstream-limits/headers.ts'
 import { readUpstreamLimits } from '../../routing/upstream-limits/headers.ts'
 import type { Channel } from '../../upstreams/channel.ts'
@@ -13,8 +14,10 @@ import { adapt } from '../40-adapt.ts'
 import type { Candidate, Exchange } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
+import { outcomeOf } from '../settle/ending.ts'
 import { isReasoningOff } from '../settle/hidden-reasoning.ts'
 import type { Reservations } from '../settle/reservation.ts'
+import { silentMs } from '../settle/usage-meter.ts'
 import type { Timings } from '../timings.ts'
 import { DeferredHash, hashBody } from './body-hash.ts'
 import type { OpenedResponse } from './open-response.ts'
@@ -65,9 +68,11 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange.attempt
+  let sentMs = Number.POSITIVE_INFINITY
   const onSend = (): void => {
     meter.forwarded = true
-    meter.lastOutputMs = timings.nowMs()
+    sentMs = timings.nowMs()
+    meter.lastOutputMs = sentMs
   }
   const adapting = adaptCall(parts, context, adaptSinceMs)
   const { request, translation, embeddings } = adapting instanceof Promise ? await adapting : adapting
@@ -93,19 +98,51 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     return opened
   } catch (fault) {
     watch.abort()
-    if (fault instanceof AttemptFailed) throw fault
-    if (watch.isLate) {
-      throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id, timeoutOutcome(exchange)))
-    }
-    if (isAnswerTooLarge(fault)) throw new AttemptFailed('broken', fault)
-    const detail = `${channel.id}: ${describeFault(fault)}`
-    const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
-    failed.didNoWork = !meter.forwarded
+    const failed = failureOf(fault, context, watch)
+    if (mayHaveRunTools(exchange, failed, sentMs)) [failed.mayHaveRunTools, failed.didNoWork] = [true, false]
     throw failed
   } finally {
     timings.add('fwd', adaptSinceMs)
   }
 }
+
+function failureOf(fault: unknown, { exchange, channel }: AttemptContext, watch: Watchdog): AttemptFailed {
+  if (fault instanceof AttemptFailed) return fault
+  if (watch.isLate) {
+    return new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id, timeoutOutcome(exchange)))
+  }
+  if (isAnswerTooLarge(fault)) return new AttemptFailed('broken', fault)
+  const detail = `${channel.id}: ${describeFault(fault)}`
+  const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
+  failed.didNoWork = !exchange.attempt.meter.forwarded
+  return failed
+}
+
+/** An upstream that refuses sooner has only checked the request. So short a silence is not charged either. */
+const QUICK_MS = 1_000
+
+/**
+ * A tool server of the caller may receive all that the caller wanted from the model, and then make the upstream refuse
+ * or fail. Any error after some time may come from it, whatever its status: a huge result of a tool exceeds a rate limit,
+ * and an upstream repeats the 401 of a tool.
+ */
+function mayHaveRunTools(exchange: Exchange, { refusal }: AttemptFailed, sentMs: number): boolean {
+  const { meter } = exchange.attempt
+  if (!meter.forwarded || !runsTools(exchange)) return false
+  if (outcomeOf(refusal) === 'over_bound') return true
+  if (!namesTools(exchange)) return false
+  const nowMs = exchange.timings.nowMs()
+  // A report ends the silence of the meter.
+  const reportedMs = meter.usage === undefined ? 0 : nowMs - sentMs
+  return meter.outputBytes > 0 || silentMs(meter, nowMs) > 0 || reportedMs > QUICK_MS
+}
+
+/**
+ * Whether the provider runs a tool that is not its own search. Agents offer the search with every call, and no server of
+ * the caller takes part in it: such a call must not lose its other channels when an upstream fails.
+ */
+const namesTools = ({ call, attempt: { candidate } }: Exchange): boolean =>
+  candidate?.upstreamProtocol.name === call?.dialect && call?.services?.some(runsAtProvider) === true
 
 /**
  * A tool may have received all that the caller wanted to send it and never answer, so such a call is billed, and no other

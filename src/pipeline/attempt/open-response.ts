@@ -63,6 +63,8 @@ export class AttemptFailed extends Error {
   readonly refusal: Refusal
   /** The upstream refused or never received the request, so that a second attempt repeats no work. */
   didNoWork = false
+  /** The provider's tools may have run, so the attempt is billed, and none follows: it would run them again. */
+  mayHaveRunTools = false
   /** The upstream says that it is overloaded. */
   overloaded = false
 
@@ -265,8 +267,9 @@ function wholeAnswer({ exchange, hold }: ResponseOpening, { json: read, body, co
   if (translation === undefined)
     return { kind: 'plain', contentType, body: responseIdRewrite?.rewriteAnswer(read) ?? body }
   const json = read ?? (JSON.parse(body.toString('utf8')) as unknown)
-  if (hold.call.stream) return { kind: 'plain', contentType: SSE_TYPE, body: streamWhole(translation, json) }
-  return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json) }
+  const isBilled = attempt.meter.usage !== undefined
+  if (hold.call.stream) return { kind: 'plain', contentType: SSE_TYPE, body: streamWhole(translation, json, isBilled) }
+  return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json, isBilled) }
 }
 
 async function openStream(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
@@ -284,19 +287,23 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
         watch,
       })
   const first: ReadFrame[] = []
+  let [opened, badEnd] = [false, false]
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.lifetime.memory?.keep(bytes)
     const piece = await reader.next()
-    let opened = false
     for (const frame of reader.take(piece)) {
       first.push(frame)
       bytes += frame.bytes.length
       checkFrame(frame, opening)
       const { kind } = frame.reading
-      if (!opened) checkBeginning(frame, opening)
+      if (!opened) badEnd ||= endsBadly(frame, opening)
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
-    if (opened) {
+    // The usage may follow the reason why the answer ended.
+    const isUnbilled = badEnd && isUnbilledEmpty(exchange)
+    const isOver = piece.value === undefined || first.at(-1)?.reading.kind === 'terminal'
+    if (isUnbilled && isOver) throw unusable(opening, 'an empty answer')
+    if (opened && !isUnbilled) {
       // If not even the beginning is covered, the caller gets a refusal and no answer.
       const covering = opening.reservations.cover(exchange)
       if (covering !== undefined) await covering
@@ -336,12 +343,22 @@ function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOp
   if (kind === 'garbage') throw unusable(opening, 'status 200 with something that is not an event of its dialect')
 }
 
-/** Throws where the answer ends badly before any content: nothing was delivered, so another channel may be tried. */
-function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame, opening: ResponseOpening): void {
-  if (outputBytes > 0) return
+/**
+ * Whether a translated answer ends for a bad reason before any content. Throws where the upstream failed: nothing was
+ * delivered, so another channel may be tried.
+ */
+function endsBadly({ reading: { outputBytes, failed, badEnd = false } }: ReadFrame, opening: ResponseOpening): boolean {
+  if (outputBytes > 0) return false
   if (failed !== undefined) throw unusable(opening, `failed before any content: ${failed.slice(0, 200)}`)
-  if (badEnd && opening.exchange.attempt.translation !== undefined) throw unusable(opening, 'an empty answer')
+  return badEnd && opening.exchange.attempt.translation !== undefined
 }
+
+/**
+ * With a usage report, an answer without content is what the model made of the request: its upstream bills it, and so
+ * would the next. Without one, another channel may be tried.
+ */
+const isUnbilledEmpty = ({ attempt: { meter } }: Exchange): boolean =>
+  meter.outputBytes === 0 && meter.usage === undefined
 
 function unusable({ incoming, channel }: ResponseOpening, detail: string): AttemptFailed {
   incoming.discard()
