@@ -12,6 +12,7 @@ import type { EmbeddingsCodec } from './neutral/embeddings.ts'
 import type { Losses } from './neutral/losses.ts'
 import type { ReasoningState } from './neutral/reasoning-state.ts'
 import type { TranslationNotes } from './neutral/translation-notes.ts'
+import type { ChatField } from './openai-chat/optional-fields.ts'
 import type { Json } from './request/json-type.ts'
 
 /**
@@ -125,6 +126,8 @@ export interface ConversationTarget {
   readonly cap: number | undefined
   readonly capField: CallTarget['capField']
   readonly askUsage: boolean
+  /** The optional parts of chat requests that the provider accepts. Absent: the default. */
+  readonly chatFields?: readonly ChatField[]
   /** Identifies the credential and the model. Only reasoning state of the same origin is sent to the upstream. */
   readonly origin: string
   /** Media that were fetched from the URLs of the conversation, for dialects that must send them inline. */

@@ -45,6 +45,16 @@ const closed = (properties: JsonSchema, required: readonly string[] = []): JsonS
 const path = { type: 'string', pattern: DIALECT_PATH.source }
 const signingMethod = { type: 'string', minLength: 1 }
 
+/** As in src/protocols/openai-chat/optional-fields.ts. */
+export const CHAT_FIELDS = [
+  'custom_tools',
+  'prompt_cache_breakpoint',
+  'prompt_cache_key',
+  'refusal',
+  'user',
+  'verbosity',
+] as const
+
 export const capabilityFields = {
   streamUsage: flag('It reports the usage at the end of a stream.'),
   outputCap: { type: 'string', enum: ['max_tokens', 'max_completion_tokens'] },
@@ -53,6 +63,10 @@ export const capabilityFields = {
   keepsThreads: flag('It stores threads of messages.'),
   labelsSessions: flag('`session_id` is a label that the caller chooses, and names nothing that it stores.'),
   billsWhenLeft: flag('It continues and bills an answer after the connection is closed.'),
+  chatFields: {
+    ...listOf({ type: 'string', enum: CHAT_FIELDS }, 'Optional parts of chat requests that it accepts.'),
+    uniqueItems: true,
+  },
 }
 
 export const localServerFields = {

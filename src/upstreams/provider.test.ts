@@ -214,6 +214,7 @@ test('a file with only the required fields is read with the documented defaults'
     billsWhenLeft: false,
     keepsThreads: false,
     labelsSessions: false,
+    chatFields: ['user'],
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },

@@ -12,6 +12,7 @@ import type { ModelListFields } from './model-list.ts'
 import { readModelListFields } from './model-list.ts'
 import {
   ANSWER_FIELD,
+  CHAT_FIELDS,
   capabilityFields,
   DIALECT_PATH,
   localServerFields,
@@ -49,7 +50,14 @@ export interface Capabilities {
    * caller, within bounds, to get the reported usage. Default false.
    */
   readonly billsWhenLeft: boolean
+  /**
+   * The optional parts of chat requests that it accepts. Translated requests have no others, because many upstreams
+   * refuse fields that they do not know. Default `user`, which almost all accept.
+   */
+  readonly chatFields: readonly ChatField[]
 }
+
+type ChatField = (typeof CHAT_FIELDS)[number]
 
 export interface Model {
   readonly id: string
@@ -279,7 +287,16 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     keepsThreads: flag('keepsThreads', false),
     labelsSessions: flag('labelsSessions', false),
     billsWhenLeft: flag('billsWhenLeft', false),
+    chatFields: parseChatFields(can.chatFields ?? ['user'], fail),
   }
+}
+
+function parseChatFields(value: unknown, fail: Fail): readonly ChatField[] {
+  const isList =
+    Array.isArray(value) &&
+    new Set(value).size === value.length &&
+    value.every(field => CHAT_FIELDS.includes(field as ChatField))
+  return isList ? (value as ChatField[]) : fail(`"can.chatFields" must be a list of ${CHAT_FIELDS.join(', ')}`)
 }
 
 /** One signing method for all dialects, or one for each. */

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CHAT_FIELDS } from '../../src/upstreams/provider-schema.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
@@ -61,6 +62,8 @@ export async function startDialects(options: DialectsOptions = {}): Promise<Harn
       baseUrlEnv: `UP_${name}_URL`,
       speaks: { [dialect]: dialectPaths[dialect].paths },
       sign: 'bearer',
+      // Like OpenAI, which has all optional parts of its dialect.
+      can: { chatFields: CHAT_FIELDS },
       models: options.models ?? models,
     }
     writeFileSync(join(folder, `${provider.id}.json`), JSON.stringify(provider))

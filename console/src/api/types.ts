@@ -1446,6 +1446,14 @@ export type ProviderDefinition = {
     readonly keepsThreads?: boolean
     readonly labelsSessions?: boolean
     readonly billsWhenLeft?: boolean
+    readonly chatFields?: readonly (
+      | 'custom_tools'
+      | 'prompt_cache_breakpoint'
+      | 'prompt_cache_key'
+      | 'refusal'
+      | 'user'
+      | 'verbosity'
+    )[]
   }
   readonly traits?: ModelTraits
   readonly times?: {
@@ -1494,6 +1502,14 @@ export type ProviderDefinitionChange = {
     readonly keepsThreads?: boolean
     readonly labelsSessions?: boolean
     readonly billsWhenLeft?: boolean
+    readonly chatFields?: readonly (
+      | 'custom_tools'
+      | 'prompt_cache_breakpoint'
+      | 'prompt_cache_key'
+      | 'refusal'
+      | 'user'
+      | 'verbosity'
+    )[]
   } | null
   readonly traits?: ModelTraits | null
   readonly times?: {

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Usage } from '../../base/money/usage.ts'
-import type { Answer, AnswerEvent, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
+import type { Answer, AnswerChoice, AnswerEvent, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
 import { AnswerCollector, toEvents } from '../../protocols/neutral/answer-collector.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Conversation, ConversationPart, NativePart } from '../../protocols/neutral/conversation.ts'
@@ -121,6 +121,7 @@ export function writeTranslated(
       cap: capFor(hold, candidate),
       capField: provider.can.outputCap,
       askUsage: provider.can.streamUsage,
+      chatFields: provider.can.chatFields,
       origin: source.origin,
       media,
       notes: source.notes,
@@ -161,6 +162,7 @@ export function releaseConversation(exchange: Exchange): void {
   const { translation } = exchange.attempt
   if (translation === undefined) return
   exchange.conversation = undefined
+  exchange.lifetime.media?.close()
   releaseRequest(translation.ask)
 }
 
@@ -169,16 +171,26 @@ function releaseRequest(ask: AnswerTarget): void {
   ask.json = emptyJson
 }
 
-export function translateWhole(translation: Translation, json: unknown): Buffer {
-  return Buffer.from(translation.callerCodec.writeWholeAnswer(readWhole(translation, json), translation.ask))
+/** `isBilled`: the upstream reported its usage. */
+export function translateWhole(translation: Translation, json: unknown, isBilled: boolean): Buffer {
+  return Buffer.from(translation.callerCodec.writeWholeAnswer(readWhole(translation, json, isBilled), translation.ask))
 }
 
-function readWhole({ upstreamCodec, source }: Translation, json: unknown): Answer {
+/**
+ * Throws where an answer without content is a failure of the upstream. If the upstream reported usage, the model itself
+ * ended like that and was paid for: another attempt would cost the same again. The caller gets an empty answer that does
+ * not look complete.
+ */
+function readWhole({ upstreamCodec, source }: Translation, json: unknown, isBilled: boolean): Answer {
   const answer = upstreamCodec.readWholeAnswer(json, source)
-  const isEmpty = answer.choices.every(({ parts, finish }) => parts.length === 0 && badFinishes.has(finish))
-  if (isEmpty) throw new Refusal('upstream_unusable', 'an empty answer')
-  return answer
+  const isFailed = ({ parts, finish }: AnswerChoice): boolean =>
+    parts.length === 0 && (isBilled ? finish === 'failed' : badFinishes.has(finish))
+  const choices = isBilled && answer.choices.length === 0 ? [noContent] : answer.choices
+  if (choices.every(isFailed)) throw new Refusal('upstream_unusable', 'an empty answer')
+  return choices === answer.choices ? answer : { ...answer, choices }
 }
+
+const noContent: AnswerChoice = { parts: [], finish: 'other' }
 
 /** Translates the events of an upstream's stream into the caller's dialect. */
 export class StreamTranslator implements FrameConverter, EarlyEnd {
@@ -289,11 +301,11 @@ class NativeStream implements FrameConverter, EarlyEnd {
   }
 }
 
-/** Writes a whole answer as the stream that the caller asked for. */
-export function streamWhole(translation: Translation, json: unknown): Buffer {
+/** Writes a whole answer as the stream that the caller asked for. `isBilled` as above. */
+export function streamWhole(translation: Translation, json: unknown, isBilled: boolean): Buffer {
   const writer = translation.callerCodec.openEventWriter(translation.ask)
   let text = ''
-  for (const event of toEvents(readWhole(translation, json))) text += writer.write(event)
+  for (const event of toEvents(readWhole(translation, json, isBilled))) text += writer.write(event)
   return Buffer.from(text + writer.end())
 }
 

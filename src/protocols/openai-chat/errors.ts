@@ -1,6 +1,7 @@
 // Writes errors as the OpenAI SDKs expect them: {"error":{message,type,param,code}}. The SDKs choose the exception by
 // the HTTP status.
 
+import { OVERFLOW_CODE } from '../../base/context-overflow.ts'
 import type { ErrorCode, ErrorKind, ErrorReply } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
@@ -37,6 +38,11 @@ const codes: Partial<Record<ErrorCode, string>> = {
   socket_streams_too_many: 'websocket_stream_limit_reached',
 }
 
+function findCode({ code, upstream }: ErrorReply): string | null {
+  if (upstream === undefined) return codes[code] ?? code
+  return upstream.overflow === true ? OVERFLOW_CODE : (upstream.code ?? null)
+}
+
 export function writeError(error: ErrorReply): WrittenError {
   const { upstream } = error
   const body = JSON.stringify({
@@ -44,7 +50,7 @@ export function writeError(error: ErrorReply): WrittenError {
       message: error.message,
       type: upstream?.type ?? types[error.kind],
       param: upstream?.param ?? error.param ?? null,
-      code: upstream === undefined ? (codes[error.code] ?? error.code) : (upstream.code ?? null),
+      code: findCode(error),
       ...(error.hint !== undefined && { hint: error.hint }),
     },
     request_id: error.requestId,

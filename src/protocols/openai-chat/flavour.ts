@@ -8,7 +8,10 @@ export interface ChatFlavour {
   readonly capsVisibleOutput: boolean
   /** `thinking.type` switches thinking on and off, in addition to `reasoning_effort`. */
   readonly hasThinkingSwitch: boolean
-  /** Has OpenAI's additions: custom tools, web search, refusals, verbosity, cache keys and cache breakpoints. */
+  /**
+   * May have OpenAI's additions: web search, refusals, and the fields of optional-fields.ts, of which each provider
+   * declares its own.
+   */
   readonly hasOpenaiAdditions: boolean
   /** The value of `detail` for the highest resolution of an image. */
   readonly highestDetail: string

@@ -43,6 +43,17 @@ describe('messages', () => {
     ])
   })
 
+  test('may be only instructions, also with an empty message of the user', () => {
+    const instructions = { role: 'system', content: 'Say hi' }
+    const expected = [{ role: 'system', parts: [{ kind: 'text', text: 'Say hi' }] }]
+    expect(messagesOf(instructions) as object[]).toEqual(expected)
+    for (const content of ['', [], [{ type: 'text', text: '' }]]) {
+      expect(messagesOf(instructions, { role: 'user', content }) as object[]).toEqual(expected)
+    }
+    const roles = messagesOf(hello, { role: 'user', content: '' }, { role: 'assistant', content: 'x' }, hello)
+    expect(roles.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  })
+
   test('P26: results of several calls become one message, in their order', () => {
     const call = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{"a":1.0}' } })
     const custom = { id: 'c', type: 'custom', custom: { name: 'h', input: 'free' } }
@@ -110,7 +121,13 @@ describe('messages', () => {
     ['an empty list', [{ role: 'user', content: [] }], 'messages[0].content'],
     ['no content', [{ role: 'user' }], 'messages[0].content'],
     ['content of another type', [{ role: 'user', content: 5 }], 'messages[0].content'],
-    ['nothing but instructions', [{ role: 'system', content: 'x' }], 'messages'],
+    ['nothing but empty instructions', [{ role: 'system', content: '' }], 'messages'],
+    ['no content after instructions', [{ role: 'system', content: 'x' }, { role: 'user' }], 'messages[1].content'],
+    [
+      'an empty text after a message of the assistant',
+      [hello, { role: 'assistant', content: 'x' }, { role: 'user', content: '' }],
+      'messages[2].content',
+    ],
     [
       'a call without a name',
       [{ role: 'assistant', tool_calls: [{ id: 'a', function: {} }] }],

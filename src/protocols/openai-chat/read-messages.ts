@@ -41,6 +41,8 @@ export function readMessages(messages: readonly unknown[], reading: ChatMessageC
 /** Calls without a result so far, by the caller's id. The part has the neutral id. */
 type PendingCalls = Map<string, CallPart>
 
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null
+
 /** The id of a legacy `function_call`, which has none. A message has at most one. */
 const LEGACY = ''
 
@@ -50,6 +52,8 @@ class MessageReader {
   /** The results of the calls of the last assistant message. */
   #results: ResultPart[] = []
   #pending: PendingCalls = new Map()
+  /** The content of a user message that was left out because it is empty, until another message follows. */
+  #emptyAt: string | undefined
   /** How often each id has occurred. */
   readonly #ids = new Map<string, number>()
 
@@ -69,14 +73,20 @@ class MessageReader {
       readContent(message.content, `${at}.content`, this.#reading),
       readCacheBreakpoint(message),
     )
-    if (role === 'user' && parts.length === 0) throw invalid(`${at}.content`, 'must not be empty')
+    if (role === 'user' && parts.length === 0) {
+      if (!isPresent(message.content)) throw invalid(`${at}.content`, 'must not be empty')
+      this.#emptyAt = `${at}.content`
+    }
     this.#add(message, role as Role, parts)
   }
 
+  /** Other dialects have no empty messages. One may be left out if the model then still answers what comes before it. */
   end(): ConversationMessage[] {
     this.#addResults('messages')
-    if (!this.#messages.some(({ role }) => role !== 'system' && role !== 'developer')) {
-      throw invalid('messages', 'must contain a message that is not a system or developer message')
+    const last = this.#messages.at(-1)
+    if (last === undefined) throw invalid(this.#emptyAt ?? 'messages', 'must not be empty')
+    if (this.#emptyAt !== undefined && last.role === 'assistant') {
+      throw invalid(this.#emptyAt, 'must not be empty after a message of the assistant')
     }
     return this.#messages
   }
@@ -84,7 +94,9 @@ class MessageReader {
   /** Adds a message unless it is empty. */
   #add(message: Json, role: Role, parts: readonly ConversationPart[]): void {
     const { name } = message
-    if (parts.length > 0) this.#messages.push({ role, ...(typeof name === 'string' && name !== '' && { name }), parts })
+    if (parts.length === 0) return
+    this.#emptyAt = undefined
+    this.#messages.push({ role, ...(typeof name === 'string' && name !== '' && { name }), parts })
   }
 
   /** Adds the message with the results. Throws if a call has no result. */

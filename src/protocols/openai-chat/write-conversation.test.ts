@@ -16,6 +16,7 @@ import type {
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { openaiChatFlavour } from './flavour.ts'
+import type { ChatField } from './optional-fields.ts'
 import { writeConversation } from './write-conversation.ts'
 
 interface WrittenRequest {
@@ -28,12 +29,22 @@ const user = (...parts: readonly ConversationPart[]): ConversationMessage => ({ 
 const text = (content: string): ConversationPart => ({ kind: 'text', text: content })
 const greeting = user(text('hello'))
 
+/** OpenAI's. */
+const allFields: readonly ChatField[] = [
+  'custom_tools',
+  'prompt_cache_breakpoint',
+  'prompt_cache_key',
+  'refusal',
+  'user',
+  'verbosity',
+]
+
 function write(
   conversation: Partial<Conversation>,
   fields?: Partial<ConversationTarget>,
   flavour = openaiChatFlavour,
 ): WrittenRequest {
-  const target = targetOf(fields)
+  const target = targetOf({ chatFields: allFields, ...fields })
   const complete: Conversation = {
     messages: [greeting],
     tools: [],
@@ -161,6 +172,21 @@ describe('messages', () => {
     expect(without.body.messages.map(message => message.content)).toEqual(['m', 'm', 'r'])
     expect(without.losses).toEqual(['cache_control'])
     expect(write({ messages: conversation }, {}, arkChat).losses).toEqual(['cache_control'])
+    const undeclared = write({ messages: conversation }, { chatFields: ['user'] })
+    expect(undeclared.body.messages.map(message => message.content)).toEqual(['m', 'm', 'r'])
+    expect(undeclared.losses).toEqual(['cache_control'])
+  })
+
+  test('have texts in lists only for upstreams with cache breakpoints', () => {
+    const image: ConversationPart = { kind: 'image', source: { at: 'url', url: 'https://a/b' } }
+    const messages = [{ role: 'system', parts: [text('a'), text('b')] } as const, user(text('c'), text('d'))]
+    const contents = (chatFields: readonly ChatField[], given: readonly ConversationMessage[] = messages) =>
+      write({ messages: given }, { chatFields }).body.messages.map(({ content }) => content)
+    const list = (...texts: readonly string[]) => texts.map(one => ({ type: 'text', text: one }))
+    expect(contents(allFields)).toEqual([list('a', 'b'), list('c', 'd')])
+    expect(contents([])).toEqual(['a\n\nb', 'c\n\nd'])
+    const shown = { type: 'image_url', image_url: { url: 'https://a/b' } }
+    expect(contents([], [user(text('c'), text('d'), image)])).toEqual([[...list('c', 'd'), shown]])
   })
 
   test('have a refusal in its own field or as text', () => {
@@ -170,6 +196,8 @@ describe('messages', () => {
     ]
     expect(messagesOf(conversation)[1]).toEqual({ role: 'assistant', content: null, refusal: 'no' })
     expect(messagesOf(conversation, {}, arkChat)[1]).toEqual({ role: 'assistant', content: 'no' })
+    const undeclared = write({ messages: conversation }, { chatFields: [] })
+    expect(undeclared.body.messages[1]).toEqual({ role: 'assistant', content: 'no' })
   })
 })
 
@@ -251,13 +279,17 @@ describe('tools', () => {
     expect(losses).toEqual(['code_execution', 'web_search.domains'])
   })
 
-  test('that are custom become functions if the flavour has no custom tools', () => {
+  test('that are custom become functions if the flavour or the provider has no custom tools', () => {
     const call: ConversationPart = { kind: 'call', id: 'a', name: 'free', arguments: 'x "y"', custom: true }
     const messages: ConversationMessage[] = [greeting, { role: 'assistant', parts: [call] }]
-    const { body, target } = write({ tools: tools.slice(3, 4), messages }, {}, arkChat)
-    expect(body.tools).toMatchObject([{ type: 'function', function: { name: 'free' } }])
-    expect(body.messages[1]).toMatchObject({ tool_calls: [{ function: { arguments: '{"input":"x \\"y\\""}' } }] })
-    expect(target.notes.wrapped).toEqual(new Set(['free']))
+    const custom = { tools: tools.slice(3, 4), messages, toolChoice: { mode: 'required', names: ['free'] } } as const
+    for (const written of [write(custom, {}, arkChat), write(custom, { chatFields: ['user'] })]) {
+      const { body, target } = written
+      expect(body.tools).toMatchObject([{ type: 'function', function: { name: 'free' } }])
+      expect(body.tool_choice).toEqual({ type: 'function', function: { name: 'free' } })
+      expect(body.messages[1]).toMatchObject({ tool_calls: [{ function: { arguments: '{"input":"x \\"y\\""}' } }] })
+      expect(target.notes.wrapped).toEqual(new Set(['free']))
+    }
     const [customCall] = write({ messages }).body.messages[1]!.tool_calls as object[]
     expect(customCall).toMatchObject({ type: 'custom', custom: { input: 'x "y"' } })
   })
@@ -388,6 +420,29 @@ describe('settings', () => {
     expect(writeSettings({}, { cap: 50 }).body).toMatchObject({ max_tokens: 50 })
     expect(writeSettings({ stream: true }, { askUsage: false }).body).not.toHaveProperty('stream_options')
     expect(() => writeSettings({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
+  })
+
+  test('are written only if the provider accepts their field', () => {
+    const settings = { cacheKey: 'k', verbosity: 'low', endUser: 'u' } as const
+    const fieldsFor = (...chatFields: readonly ChatField[]) => {
+      const { body, losses } = writeSettings(settings, { chatFields })
+      const { model: _model, messages: _messages, ...fields } = body
+      return [fields, losses]
+    }
+    expect(fieldsFor('prompt_cache_key')).toEqual([{ prompt_cache_key: 'k' }, ['verbosity', 'user']])
+    expect(fieldsFor('verbosity', 'user')).toEqual([{ verbosity: 'low', user: 'u' }, ['prompt_cache_key']])
+    expect(fieldsFor()).toEqual([{}, ['prompt_cache_key', 'verbosity', 'user']])
+  })
+
+  test('have names and stop sequences within the limits of OpenAI', () => {
+    const long = 'x'.repeat(65)
+    const { body } = writeSettings({ endUser: long, cacheKey: long })
+    expect(body.user).toMatch(/^[0-9a-f]{64}$/)
+    expect(body.prompt_cache_key).toBe(body.user)
+    expect(writeSettings({ endUser: long.slice(1) }).body.user).toBe(long.slice(1))
+    const stopped = writeSettings({ stop: ['a', 'b', 'c', 'd', 'e'] })
+    expect([stopped.body.stop, stopped.losses]).toEqual([['a', 'b', 'c', 'd'], ['stop']])
+    expect(writeSettings({ stop: ['a', 'b', 'c', 'd'] }).losses).toEqual([])
   })
 
   test('request a schema, or describe it in a message', () => {

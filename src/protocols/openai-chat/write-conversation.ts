@@ -12,9 +12,11 @@ import type {
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { ChatFlavour } from './flavour.ts'
+import { shortened } from './short-names.ts'
 import { ChatToolNames } from './tool-names.ts'
 import { writeMessages } from './write-messages.ts'
 import type { ChatWriteContext } from './write-parts.ts'
+import { acceptsField } from './write-parts.ts'
 import { writeTools } from './write-tools.ts'
 
 export function writeConversation(
@@ -105,23 +107,28 @@ function nearest(requested: Effort, known: readonly Effort[]): Effort | undefine
   return known.toSorted((a, b) => distance(a) - distance(b))[0]
 }
 
-function writeSettings(settings: GenerationSettings, { flavour, target }: ChatWriteContext): object {
-  const { choices = 1, stream, logprobs } = settings
+/** OpenAI refuses a request with more stop sequences, and so do others. */
+const STOP_SEQUENCES_MAX = 4
+
+function writeSettings(settings: GenerationSettings, writing: ChatWriteContext): object {
+  const { flavour, target } = writing
+  const { choices = 1, stream, logprobs, stop } = settings
   const { losses } = target.notes
   if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
   const caps = [settings.outputTokensMax, target.cap].filter(cap => cap !== undefined)
   if (settings.metadata !== undefined) losses.add('metadata')
+  if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   return {
     ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
-    ...(settings.stop && { stop: settings.stop }),
+    ...(stop && { stop: stop.slice(0, STOP_SEQUENCES_MAX) }),
     seed: settings.seed,
     frequency_penalty: settings.frequencyPenalty,
     presence_penalty: settings.presencePenalty,
     ...(choices > 1 && { n: choices }),
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
     logit_bias: settings.logitBias,
-    ...writeFlavourSettings(settings, { flavour, target }),
-    user: settings.endUser,
+    ...writeOptionalFields(settings, writing),
+    service_tier: writeTier(settings, writing),
     ...(stream && { stream: true, ...(target.askUsage && { stream_options: { include_usage: true } }) }),
   }
 }
@@ -136,19 +143,24 @@ function writeSampling({ settings, reasoning }: Conversation, { traits, notes }:
   return {}
 }
 
-/** Writes the settings that not every flavour has. */
-function writeFlavourSettings(
-  { verbosity, cacheKey, serviceClass }: GenerationSettings,
-  { flavour, target }: ChatWriteContext,
-): object {
-  const { losses } = target.notes
-  if (!flavour.hasOpenaiAdditions) {
-    if (cacheKey !== undefined) losses.add('prompt_cache_key')
-    if (verbosity !== undefined) losses.add('verbosity')
-  }
+/** Writes the settings that not every upstream accepts. */
+function writeOptionalFields(settings: GenerationSettings, writing: ChatWriteContext): object {
+  const fields = {
+    prompt_cache_key: shortened(settings.cacheKey),
+    verbosity: settings.verbosity,
+    user: shortened(settings.endUser),
+  } as const
+  const names = Object.keys(fields) as (keyof typeof fields)[]
+  const requested = names.filter(name => fields[name] !== undefined)
+  const accepted = requested.filter(name => acceptsField(writing, name))
+  for (const name of requested) if (!accepted.includes(name)) writing.target.notes.losses.add(name)
+  return Object.fromEntries(accepted.map(name => [name, fields[name]]))
+}
+
+function writeTier({ serviceClass }: GenerationSettings, { flavour, target }: ChatWriteContext): string | undefined {
   const tier = serviceClass === undefined ? undefined : toTier(serviceClass, flavour)
-  if (serviceClass !== undefined && tier === undefined) losses.add('service_tier')
-  return { ...(flavour.hasOpenaiAdditions && { verbosity, prompt_cache_key: cacheKey }), service_tier: tier }
+  if (serviceClass !== undefined && tier === undefined) target.notes.losses.add('service_tier')
+  return tier
 }
 
 /** Other dialects have other names for the default tier. */

@@ -16,7 +16,7 @@ import { invalid } from '../request/checks.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 import { writeCallId } from './tool-names.ts'
 import type { ChatWriteContext } from './write-parts.ts'
-import { writeContent, writePart } from './write-parts.ts'
+import { acceptsField, writeContent, writePart } from './write-parts.ts'
 import type { ChatToolWriteContext } from './write-tools.ts'
 
 export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
@@ -55,11 +55,10 @@ function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext
 }
 
 function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
-  const { flavour } = writing
   const calls = parts.filter(part => part.kind === 'call')
   const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
   const text = joinTexts(parts, writing)
-  const refusal = flavour.hasOpenaiAdditions && refusals.length > 0 ? refusals.join('\n\n') : undefined
+  const refusal = acceptsField(writing, 'refusal') && refusals.length > 0 ? refusals.join('\n\n') : undefined
   const content = refusal === undefined ? [text, ...refusals].filter(one => one !== '').join('\n\n') : text
   const marked = writeMarked(parts, writing)
   const native = nativeFields(parts, writing)
@@ -129,13 +128,15 @@ function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: 
   }
 }
 
-function writeCall(call: CallPart, { flavour, target, names }: ChatToolWriteContext): object {
+function writeCall(call: CallPart, writing: ChatToolWriteContext): object {
+  const { target, names } = writing
   const { sealed, arguments: text } = call
   const [id, name] = [writeCallId(call.id), names.write(call.name)]
   const isOwn = sealed !== undefined && sealed.origin === target.origin
   if (isOwn && sealed.form !== 'thought') target.notes.losses.add('reasoning_state')
   const extra = isOwn && sealed.form === 'thought' ? { extra_content: writeCallSignature(sealed.value) } : {}
-  if (call.custom && flavour.hasOpenaiAdditions) return { id, type: 'custom', custom: { name, input: text }, ...extra }
+  const isCustom = call.custom && acceptsField(writing, 'custom_tools')
+  if (isCustom) return { id, type: 'custom', custom: { name, input: text }, ...extra }
   const args = call.custom ? JSON.stringify({ input: text }) : text === '' ? '{}' : text
   return { id, type: 'function', function: { name, arguments: args }, ...extra }
 }

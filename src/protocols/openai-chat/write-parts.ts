@@ -5,19 +5,28 @@ import { hintOf } from '../../base/hints.ts'
 import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
+import type { ChatField } from './optional-fields.ts'
+import { defaultChatFields } from './optional-fields.ts'
 
 export interface ChatWriteContext {
   readonly flavour: ChatFlavour
   readonly target: ConversationTarget
 }
 
+/** Whether a translated request may have the field. Every flavour has `user`; the others are OpenAI's additions. */
+export function acceptsField({ flavour, target }: ChatWriteContext, field: ChatField): boolean {
+  const accepted = target.chatFields ?? defaultChatFields
+  return accepted.includes(field) && (field === 'user' || flavour.hasOpenaiAdditions)
+}
+
 /** The TTL of a chat breakpoint for the TTLs of other dialects: the same, or the next longer one. */
 const breakpointTtls: Readonly<Record<string, string>> = { '5m': '30m', '30m': '30m', '1h': '12h', '12h': '12h' }
 
 /** Returns the fields of a cache breakpoint. A loss if the upstream accepts none. */
-function writeMark(cache: CacheBreakpoint | undefined, { flavour, target }: ChatWriteContext): object {
+function writeMark(cache: CacheBreakpoint | undefined, writing: ChatWriteContext): object {
   if (cache === undefined) return {}
-  if (!flavour.hasOpenaiAdditions || target.traits.cacheMarks === false) {
+  const { target } = writing
+  if (!acceptsField(writing, 'prompt_cache_breakpoint') || target.traits.cacheMarks === false) {
     target.notes.losses.add('cache_control')
     return {}
   }
@@ -43,13 +52,23 @@ export function writePart(part: TextPart | MediaPart, writing: ChatWriteContext)
   }
 }
 
-/** Writes a single text without a list, because not every upstream accepts lists. */
+/** Writes texts without a list where possible, because not every upstream accepts lists. */
 export function writeContent(parts: readonly (TextPart | MediaPart)[], writing: ChatWriteContext): string | object[] {
   const written = parts.map(part => writePart(part, writing))
-  const [only] = parts
-  const isPlain = parts.length === 1 && only!.kind === 'text' && Object.keys(written[0]!).length === 2
-  return isPlain ? (only as TextPart).text : written
+  const texts = written.filter(isPlainText).map(({ text }) => text)
+  if (texts.length < written.length) return written
+  return texts.length === 1 || !acceptsTextLists(writing) ? texts.join('\n\n') : written
 }
+
+const isPlainText = (part: object): part is { readonly type: 'text'; readonly text: string } =>
+  'text' in part && Object.keys(part).length === 2
+
+/**
+ * An upstream with breakpoints needs lists for them. Its other texts are lists as well: a breakpoint moves on with each
+ * call, and a text that then becomes another one is no longer in the cache.
+ */
+const acceptsTextLists = (writing: ChatWriteContext): boolean =>
+  !writing.flavour.hasOpenaiAdditions || acceptsField(writing, 'prompt_cache_breakpoint')
 
 function refuseSource(kind: string, form: string): Refusal {
   return new Refusal('field_invalid', kind, { hint: hintOf('call_source', { kind, form }) })

@@ -3,6 +3,7 @@
 import type { CustomTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { ChatToolNames } from './tool-names.ts'
 import type { ChatWriteContext } from './write-parts.ts'
+import { acceptsField } from './write-parts.ts'
 
 export interface WrittenChatTools {
   readonly tools?: readonly object[]
@@ -42,7 +43,7 @@ function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {
       return [{ type: 'function', function: definition }]
     }
     case 'custom':
-      return [flavour.hasOpenaiAdditions ? writeCustom(tool, writing) : wrapCustom(tool, writing)]
+      return [acceptsField(writing, 'custom_tools') ? writeCustom(tool, writing) : wrapCustom(tool, writing)]
     case 'search':
       return []
     case 'native':
@@ -69,14 +70,15 @@ function wrapCustom({ name, description, grammar }: CustomTool, writing: ChatToo
 
 function writeChoice(choice: ToolChoice | undefined, offered: readonly Tool[], writing: ChatToolWriteContext): object {
   if (choice === undefined) return {}
-  const { target, names, flavour } = writing
+  const { target, names } = writing
   if (choice.mode === 'required' && target.traits.forcedTool === false) {
     target.notes.losses.add('tool_choice')
     return { tool_choice: 'auto' }
   }
   const [name, ...others] = choice.names ?? []
   if (choice.mode !== 'required' || name === undefined || others.length > 0) return { tool_choice: choice.mode }
-  const isCustom = flavour.hasOpenaiAdditions && offered.some(tool => tool.kind === 'custom' && tool.name === name)
+  const isCustom =
+    acceptsField(writing, 'custom_tools') && offered.some(tool => tool.kind === 'custom' && tool.name === name)
   const reference = { name: names.write(name) }
   return { tool_choice: isCustom ? { type: 'custom', custom: reference } : { type: 'function', function: reference } }
 }

@@ -1,8 +1,8 @@
 // Writes a neutral conversation as a Responses request. The upstream stores nothing: the request has the whole
 // conversation, and thoughts come back with encrypted reasoning state.
 
-import { createHash } from 'node:crypto'
 import type { Conversation, ConversationMessage, GenerationSettings } from '../neutral/conversation.ts'
+import { shortened } from '../openai-chat/short-names.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
@@ -12,8 +12,6 @@ import type { ResponsesWriteContext } from './write-messages.ts'
 import { toResponsesTtl, writeMessages } from './write-messages.ts'
 import { writeReasoning } from './write-reasoning.ts'
 import { writeFormat, writeTools } from './write-tools.ts'
-
-const NAME_CHARS_MAX = 64
 
 interface ResponsesTarget {
   readonly flavour: ResponsesFlavour
@@ -156,10 +154,6 @@ function writeClass(requested: string, { flavour, target }: ResponsesWriteContex
   target.notes.losses.add('service_tier')
   return undefined
 }
-
-/** Upstreams refuse longer names. A hash serves the same purpose: it is the same for each call. */
-const shortened = (name: string | undefined): string | undefined =>
-  name === undefined || name.length <= NAME_CHARS_MAX ? name : createHash('sha256').update(name).digest('hex')
 
 const minOf = (callerCap: number | undefined, cap: number | undefined): number | undefined =>
   callerCap === undefined || cap === undefined ? (callerCap ?? cap) : Math.min(callerCap, cap)

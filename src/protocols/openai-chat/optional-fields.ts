@@ -1,0 +1,20 @@
+// Parts of OpenAI's chat requests that not every upstream of the dialect has. Some upstreams refuse a request with a field
+// that they do not know, so a translated request has only those that the provider declares (`can.chatFields`). A request
+// that is forwarded in its own dialect keeps all of its fields.
+
+/**
+ * - `custom_tools`: tools that take free text, and their calls
+ * - `prompt_cache_breakpoint`: on parts of a message, so also texts in a list
+ * - `prompt_cache_key`, `user`, `verbosity`: fields of the request
+ * - `refusal`: a field of the model's messages
+ */
+export type ChatField =
+  | 'custom_tools'
+  | 'prompt_cache_breakpoint'
+  | 'prompt_cache_key'
+  | 'refusal'
+  | 'user'
+  | 'verbosity'
+
+/** What upstreams accept that declare nothing. */
+export const defaultChatFields: readonly ChatField[] = ['user']
