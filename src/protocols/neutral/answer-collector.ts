@@ -2,7 +2,7 @@
 // into events.
 
 import { assert } from '../../base/assert.ts'
-import type { Answer, AnswerChoice, AnswerEvent, AnswerPart, PartOpening, TokenProb } from './answer.ts'
+import type { Answer, AnswerChoice, AnswerEvent, AnswerPart, CallOpening, PartOpening, TokenProb } from './answer.ts'
 import type { Citation, MediaPart, NativePart } from './conversation.ts'
 import type { ReasoningState } from './reasoning-state.ts'
 
@@ -115,12 +115,21 @@ function completePart({ opening, whole, text, sealed, isCut, logprobs, citations
     case 'reasoning':
       return { kind: 'reasoning', text, ...(opening.raw !== undefined && { raw: opening.raw }), ...withState }
     case 'call': {
-      const { id, name, custom } = opening
       const cut = isCut === undefined ? {} : { isCut }
-      return { kind: 'call', id, name, arguments: text, ...(custom !== undefined && { custom }), ...withState, ...cut }
+      return { kind: 'call', ...toolOf(opening), arguments: text, ...withState, ...cut }
     }
   }
 }
+
+/** The fields that a call has in both forms. */
+const toolOf = ({ id, name, namespace, custom }: CallTool): CallTool => ({
+  id,
+  name,
+  ...(namespace !== undefined && { namespace }),
+  ...(custom !== undefined && { custom }),
+})
+
+type CallTool = Pick<CallOpening, 'id' | 'name' | 'namespace' | 'custom'>
 
 /** Returns the events of a whole answer: choice by choice, one part after the other. */
 export function toEvents({ choices, usage, serviceClass, ...head }: Answer): AnswerEvent[] {
@@ -162,8 +171,8 @@ function openingOf(part: AnswerPart): PartOpening | undefined {
     case 'reasoning':
       return { part: 'reasoning', ...(part.raw !== undefined && { raw: part.raw }) }
     case 'call': {
-      const { id, name, custom, sealed } = part
-      return { part: 'call', id, name, ...(custom !== undefined && { custom }), ...(sealed && { sealed }) }
+      const { sealed } = part
+      return { part: 'call', ...toolOf(part), ...(sealed && { sealed }) }
     }
     default:
       return undefined

@@ -98,6 +98,7 @@ export interface CallOpening {
   readonly part: 'call'
   readonly id: string
   readonly name: string
+  readonly namespace?: string
   readonly custom?: boolean
   /** Present if it is known when the part is opened. Otherwise it comes when the part is closed. */
   readonly sealed?: ReasoningState

@@ -77,6 +77,8 @@ export interface CallPart extends Cacheable {
   /** The result of the call has the same id. */
   readonly id: string
   readonly name: string
+  /** Only in answers of an upstream that has namespaces. Names of tools in requests need none. */
+  readonly namespace?: string
   /** An object as JSON text, as the model wrote it. Free text for a custom tool. */
   readonly arguments: string
   readonly custom?: boolean

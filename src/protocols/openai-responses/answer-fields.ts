@@ -26,8 +26,8 @@ const responseFields: FieldTable = {
 const items: Readonly<Record<string, FieldTable>> = {
   message: tableOf('read', 'id type role status content'),
   reasoning: tableOf('read', 'id type status summary content encrypted_content'),
-  function_call: tableOf('read', 'id type status call_id name arguments'),
-  custom_tool_call: tableOf('read', 'id type status call_id name input'),
+  function_call: tableOf('read', 'id type status call_id name namespace arguments'),
+  custom_tool_call: tableOf('read', 'id type status call_id name namespace input'),
 }
 
 const parts: Readonly<Record<string, FieldTable>> = {

@@ -82,7 +82,7 @@ const result: FieldTable = {
   output: 'read',
   name: 'read',
   caller: 'moot',
-  namespace: 'moot',
+  namespace: 'read',
 }
 
 export const itemFields: Readonly<Record<string, FieldTable>> = {
@@ -93,7 +93,7 @@ export const itemFields: Readonly<Record<string, FieldTable>> = {
     name: 'read',
     arguments: 'read',
     caller: 'moot',
-    namespace: 'lost',
+    namespace: 'read',
     async: 'lost',
   },
   custom_tool_call: {
@@ -102,7 +102,7 @@ export const itemFields: Readonly<Record<string, FieldTable>> = {
     name: 'read',
     input: 'read',
     caller: 'moot',
-    namespace: 'lost',
+    namespace: 'read',
     async: 'lost',
   },
   function_call_output: result,
@@ -121,6 +121,9 @@ export const partFields: Readonly<Record<string, FieldTable>> = {
   input_audio: { ...part, input_audio: 'read', audio_url: 'read', file_id: 'read' },
   input_video: { ...part, video_url: 'read', file_id: 'read' },
 }
+
+/** The tools of a namespace have the fields of other tools. */
+export const namespaceFields: FieldTable = { type: 'read', name: 'read', description: 'read', tools: 'read' }
 
 export const toolFields: Readonly<Record<string, FieldTable>> = {
   function: {

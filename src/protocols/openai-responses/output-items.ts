@@ -14,6 +14,7 @@ import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { writeAnnotation } from './citations.ts'
 import type { ResponsesFlavour } from './flavour.ts'
+import { NamespaceNames } from './namespaces.ts'
 import { buildItemId } from './response-object.ts'
 
 /** Types of items that can have the status `incomplete`. */
@@ -28,10 +29,12 @@ export class OutputItems {
   readonly #requestId: string
   readonly #losses: Losses
   readonly #flavour: ResponsesFlavour
+  readonly #names: NamespaceNames
   readonly #callIds = new Set<string>()
   #count = 0
 
-  constructor({ requestId, losses }: Pick<AnswerTarget, 'requestId' | 'losses'>, flavour: ResponsesFlavour) {
+  constructor({ requestId, losses, json }: AnswerTarget, flavour: ResponsesFlavour) {
+    this.#names = new NamespaceNames(json.tools)
     this.#requestId = requestId
     this.#losses = losses
     this.#flavour = flavour
@@ -47,6 +50,11 @@ export class OutputItems {
     for (let n = 2; this.#callIds.has(unique); n++) unique = `${id}_${n}`
     this.#callIds.add(unique)
     return unique
+  }
+
+  /** Finds the tool that a call means. The call of an upstream of this dialect names the namespace itself. */
+  findTool({ name, namespace }: CalledTool): CalledTool {
+    return namespace === undefined ? (this.#names.find(name) ?? { name }) : { name, namespace }
   }
 
   addLoss(code: string): void {
@@ -114,20 +122,26 @@ export function buildReasoningItem(id: string, { text, raw, sealed }: OutputThou
   }
 }
 
-export interface OutputCall {
-  readonly callId: string
+interface CalledTool {
   readonly name: string
+  readonly namespace?: string
+}
+
+export interface OutputCall extends CalledTool {
+  readonly callId: string
   readonly custom: boolean
 }
 
 export const callPrefix = (custom: boolean): string => (custom ? 'ctc' : 'fc')
 
-export function buildCallItem(id: string, { callId, name, custom }: OutputCall, written: string | undefined): Json {
+export function buildCallItem(id: string, call: OutputCall, written: string | undefined): Json {
+  const { callId, name, namespace, custom } = call
+  const tool = { name, ...(namespace !== undefined && { namespace }) }
   const status = written === undefined ? 'in_progress' : 'completed'
   const text = written ?? ''
   return custom
-    ? { id, type: 'custom_tool_call', status, call_id: callId, name, input: text }
-    : { id, type: 'function_call', status, call_id: callId, name, arguments: text }
+    ? { id, type: 'custom_tool_call', status, call_id: callId, ...tool, input: text }
+    : { id, type: 'function_call', status, call_id: callId, ...tool, arguments: text }
 }
 
 /** A call item cannot carry a signature. It follows in a reasoning item with the id of the call. */
@@ -201,11 +215,11 @@ function writeItem(part: Exclude<AnswerPart, { kind: 'text' | 'refusal' }>, item
         : [buildReasoningItem(items.createId('rs'), { text, raw, sealed })]
     }
     case 'call': {
-      const { name, custom = false, sealed, isCut, arguments: text } = part
+      const { custom = false, sealed, isCut, arguments: text } = part
       // A call none of whose arguments has arrived says nothing, and some clients would run it.
       if (isCut && text === '') return []
       const callId = items.uniqueCallId(part.id)
-      const call = { callId, name, custom }
+      const call = { callId, custom, ...items.findTool(part) }
       const whole = buildCallItem(items.createId(callPrefix(custom)), call, defaultArguments(text, custom))
       const item = isCut && isCutCall(text, custom) ? markIncomplete(whole) : whole
       return sealed === undefined ? [item] : [item, buildSignatureItem(items.createId('rs'), sealed, callId)]

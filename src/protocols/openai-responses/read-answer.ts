@@ -170,16 +170,21 @@ function readOutputCall(item: Json, from: ResponsesAnswerContext): Extract<Answe
 export interface OutputCallHead {
   readonly id: string
   readonly name: string
+  readonly namespace?: string
   readonly custom?: boolean
 }
 
 /** Reads the id and the name of a call. The name is not empty. */
 export function readCallHead(item: Json, { source }: ResponsesAnswerContext): OutputCallHead {
   const name = textOf(item.name)
-  const isCustom = item.type === 'custom_tool_call' || source.notes.wrapped?.has(name) === true
+  const { renamed, wrapped, isNative, losses } = source.notes
+  const isCustom = item.type === 'custom_tool_call' || wrapped?.has(name) === true
+  const namespace = textOf(item.namespace)
+  if (namespace !== '' && !isNative) losses.add(`answer.${textOf(item.type)}.namespace`)
   return {
     id: textOf(item.call_id) || source.mintCallId(),
-    name: source.notes.renamed.get(name) ?? name,
+    name: renamed.get(name) ?? name,
+    ...(namespace !== '' && isNative && { namespace }),
     ...(isCustom && { custom: true }),
   }
 }

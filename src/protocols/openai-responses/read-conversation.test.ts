@@ -80,8 +80,8 @@ describe('a field of a request', () => {
     [{ tool_choice: { type: 'file_search' } }, ['tool_choice.file_search']],
     [{ input: [{ role: 'assistant', content: 'x', phase: 'commentary' }] }, ['message.phase']],
     [
-      { input: [{ type: 'function_call', call_id: 'c', name: 'f', arguments: '{}', namespace: 'n' }] },
-      ['function_call.namespace'],
+      { input: [{ type: 'function_call', call_id: 'c', name: 'f', arguments: '{}', async: true }] },
+      ['function_call.async'],
     ],
     [{ input: [{ role: 'user', content: [{ type: 'input_text', text: 'x', novel: 1 }] }] }, ['input_text.novel']],
     [{ include: ['reasoning.encrypted_content', 'message.output_text.logprobs'] }, []],

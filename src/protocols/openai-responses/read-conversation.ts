@@ -16,6 +16,7 @@ import type { Json } from '../request/json-type.ts'
 import { arkFields, cacheOptionFields, openaiFields, reasoningFields, textFields } from './fields.ts'
 import type { ResponsesFlavour } from './flavour.ts'
 import { storedFields } from './input.ts'
+import { NamespaceNames } from './namespaces.ts'
 import { readMessages } from './read-messages.ts'
 import type { ResponsesReadContext } from './read-parts.ts'
 import { readCacheBreakpoint } from './read-parts.ts'
@@ -34,7 +35,8 @@ const IGNORED_INCLUDES: readonly unknown[] = [
 
 export function readConversation({ json, stream }: Call, flavour: ResponsesFlavour): Conversation {
   const table = flavour.hasThinkingSwitch ? arkFields : openaiFields
-  const reading: ResponsesReadContext = { flavour, lostFields: new Set(findLostFields(json, table)) }
+  const names = new NamespaceNames(json.tools)
+  const reading: ResponsesReadContext = { flavour, names, lostFields: new Set(findLostFields(json, table)) }
   const tools = readTools(json.tools, reading)
   const toolChoice = readToolChoice(json.tool_choice, reading)
   const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')

@@ -13,13 +13,13 @@ import type {
 } from '../neutral/conversation.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { unpackReasoningState } from '../neutral/reasoning-state.ts'
-import { invalid } from '../request/checks.ts'
+import { invalid, requireText } from '../request/checks.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { itemFields } from './fields.ts'
 import type { ResponsesReadContext } from './read-parts.ts'
-import { buildNativePart, readContent, requireText } from './read-parts.ts'
+import { buildNativePart, readContent } from './read-parts.ts'
 
 const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer'])
 
@@ -56,9 +56,8 @@ function readItem(item: unknown, at: string, items: ItemReading): void {
       noteLostThoughts(item, items)
       return addParts(items, 'assistant', readReasoning(item, at))
     case 'function_call':
-      return addCall(items, readCall(item, at, 'arguments'))
     case 'custom_tool_call':
-      return addCall(items, { ...readCall(item, at, 'input'), custom: true })
+      return addCall(items, readCall(item, at, items))
     case 'function_call_output':
       return addParts(items, 'tool', [readResult(item, at, items)])
     case 'custom_tool_call_output':
@@ -84,12 +83,14 @@ function readMessage(item: Json, at: string, items: ItemReading): void {
   addParts(items, role as Role, readContent(item.content, `${at}.content`, items))
 }
 
-function readCall(item: Json, at: string, field: 'arguments' | 'input'): CallPart {
+function readCall(item: Json, at: string, { names }: ItemReading): CallPart {
+  const custom = item.type === 'custom_tool_call'
   return {
     kind: 'call',
     id: requireText(item, 'call_id', at),
-    name: requireText(item, 'name', at),
-    arguments: requireText(item, field, at),
+    name: names.read(item, at),
+    arguments: requireText(item, custom ? 'input' : 'arguments', at),
+    ...(custom && { custom }),
   }
 }
 
@@ -102,7 +103,7 @@ function readResult(item: Json, at: string, items: ItemReading): ResultPart {
   const callId = requireText(item, 'call_id', at)
   const call = items.calls.get(callId)
   if (call === undefined && !items.isPartial) throw invalid(`${at}.call_id`, 'must be the id of a call before it')
-  const name = call?.name ?? (typeof item.name === 'string' ? item.name : undefined)
+  const name = call?.name ?? (typeof item.name === 'string' ? items.names.read(item, at) : undefined)
   const parts = readContent(item.output, `${at}.output`, items)
   const content = parts.filter((part): part is TextPart | MediaPart => isContent(part))
   for (const part of parts) if (part.kind === 'native') items.lostFields.add(`function_call_output.${part.what}`)

@@ -9,17 +9,19 @@ import type {
   RefusalPart,
   TextPart,
 } from '../neutral/conversation.ts'
-import { invalid } from '../request/checks.ts'
+import { invalid, requireText } from '../request/checks.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { readCitations } from './citations.ts'
 import { partFields } from './fields.ts'
 import type { ResponsesFlavour } from './flavour.ts'
+import type { NamespaceNames } from './namespaces.ts'
 
-/** Shared by the readers of one request: the fields that the translation cannot carry. */
+/** Shared by the readers of one request: the fields that the translation cannot carry, and the names of tools. */
 export interface ResponsesReadContext {
   readonly flavour: ResponsesFlavour
+  readonly names: NamespaceNames
   readonly lostFields: Set<string>
 }
 
@@ -62,12 +64,6 @@ export const buildNativePart = (what: string, value: unknown, { flavour }: Respo
   what,
   value,
 })
-
-export function requireText(json: Json, field: string, at: string): string {
-  const value = json[field]
-  if (typeof value !== 'string') throw invalid(`${at}.${field}`, 'must be a text')
-  return value
-}
 
 function readText(part: Json, at: string, { lostFields }: ResponsesReadContext): TextPart {
   const citations = readCitations(part.annotations, lostFields)

@@ -9,20 +9,62 @@ import type {
   Tool,
   ToolChoice,
 } from '../neutral/conversation.ts'
-import { invalid } from '../request/checks.ts'
+import { invalid, requireText } from '../request/checks.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { toolFields } from './fields.ts'
+import { namespaceFields, toolFields } from './fields.ts'
+import { isOffered, NAMESPACE } from './namespaces.ts'
 import type { ResponsesReadContext } from './read-parts.ts'
-import { requireText } from './read-parts.ts'
 
 const SEARCH = /^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/
 
 export function readTools(tools: unknown, reading: ResponsesReadContext): readonly Tool[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw invalid('tools', 'must be a list')
-  return tools.map((tool: unknown, index) => readTool(tool, `tools[${index}]`, reading))
+  return tools.flatMap((tool: unknown, index) => {
+    const at = `tools[${index}]`
+    return isObject(tool) && tool.type === NAMESPACE ? readNamespace(tool, at, reading) : [readTool(tool, at, reading)]
+  })
+}
+
+/** No other dialect has namespaces, so their tools get names of their own. */
+function readNamespace(group: Json, at: string, reading: ResponsesReadContext): readonly Tool[] {
+  for (const path of findLostFields(group, namespaceFields, 'tools.namespace')) reading.lostFields.add(path)
+  const namespace = requireText(group, 'name', at)
+  if (!Array.isArray(group.tools)) throw invalid(`${at}.tools`, 'must be a list')
+  const tools = group.tools.flatMap((tool: unknown, index): readonly NamedTool[] => {
+    const memberAt = `${at}.tools[${index}]`
+    if (!isObject(tool) || typeof tool.type !== 'string') throw invalid(memberAt, 'must be an object with a type')
+    if (!isOffered(tool)) {
+      const isDeferred = tool.type === 'function' || tool.type === 'custom'
+      reading.lostFields.add(`tools.namespace.${isDeferred ? 'defer_loading' : tool.type}`)
+      return []
+    }
+    const read = readTool(tool, memberAt, reading) as NamedTool
+    return [{ ...read, name: reading.names.write({ namespace, name: read.name }) }]
+  })
+  return withGroupDescription(tools, group, reading)
+}
+
+type NamedTool = FunctionTool | CustomTool
+
+/** OpenAI's limit for the description of a function. */
+const DESCRIPTION_CHARS_MAX = 1024
+
+/** The first tool describes the namespace. With each tool, the request would be much longer and tell no more. */
+function withGroupDescription(
+  tools: readonly NamedTool[],
+  { name, description }: Json,
+  { lostFields }: ResponsesReadContext,
+): readonly NamedTool[] {
+  const [first, ...rest] = tools
+  if (first === undefined || typeof description !== 'string' || description === '') return tools
+  const about = `All tools of ${String(name)}: ${description}`
+  const joined = first.description ? `${first.description}\n\n${about}` : about
+  if (joined.length <= DESCRIPTION_CHARS_MAX) return [{ ...first, description: joined }, ...rest]
+  lostFields.add('tools.namespace.description')
+  return tools
 }
 
 function readTool(tool: unknown, at: string, reading: ResponsesReadContext): Tool {
@@ -93,8 +135,11 @@ export function readToolChoice(choice: unknown, reading: ResponsesReadContext): 
   if (modes.includes(choice)) return { mode: choice as 'auto' }
   if (!isObject(choice)) throw invalid('tool_choice', 'must be auto, none, required or an object')
   const { type, mode, tools } = choice
-  const isSingleTool = type === 'function' || type === 'custom'
-  if (isSingleTool) return { mode: 'required', names: [requireText(choice, 'name', 'tool_choice')] }
+  if (type === 'function' || type === 'custom' || type === NAMESPACE) {
+    requireText(choice, 'name', 'tool_choice')
+    const names = readChosen([choice], 'tool_choice', reading)
+    return names.length > 0 ? { mode: 'required', names } : undefined
+  }
   if (type !== 'allowed_tools') {
     // A tool of the provider. Other providers do not have it.
     reading.lostFields.add(typeof type === 'string' ? `tool_choice.${type}` : 'tool_choice')
@@ -102,12 +147,33 @@ export function readToolChoice(choice: unknown, reading: ResponsesReadContext): 
   }
   if (mode !== 'auto' && mode !== 'required') throw invalid('tool_choice.mode', 'must be auto or required')
   if (!Array.isArray(tools)) throw invalid('tool_choice.tools', 'must be a list')
-  const names: string[] = []
-  for (const tool of tools as readonly unknown[]) {
-    if (isObject(tool) && typeof tool.name === 'string') names.push(tool.name)
-    else reading.lostFields.add('tool_choice.tools')
+  return { mode, names: readChosen(tools, 'tool_choice.tools', reading) }
+}
+
+/** Reads the names of the chosen tools. A namespace, or a name that several namespaces have, means several tools. */
+function readChosen(
+  tools: readonly unknown[],
+  at: string,
+  { names, lostFields }: ResponsesReadContext,
+): readonly string[] {
+  const chosen = new Set<string>()
+  // A repetition is skipped, so that the work does not grow with the repetitions of a large namespace.
+  const seen = new Set<string>()
+  for (const tool of tools) {
+    if (!isObject(tool) || typeof tool.name !== 'string') {
+      lostFields.add(at)
+      continue
+    }
+    const { name, namespace = null } = tool
+    const isGroup = tool.type === NAMESPACE
+    const key = JSON.stringify([isGroup, namespace, name])
+    if (seen.has(key)) continue
+    seen.add(key)
+    const found = isGroup ? names.namesIn(name) : namespace === null ? names.namesLike(name) : [names.read(tool, at)]
+    if (found.length === 0) lostFields.add(at)
+    for (const each of found) chosen.add(each)
   }
-  return { mode, names }
+  return [...chosen]
 }
 
 const formatFields = { type: 'read', name: 'read', description: 'read', schema: 'read', strict: 'read' } as const

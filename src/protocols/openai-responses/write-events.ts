@@ -219,7 +219,11 @@ class Writer implements EventWriter {
     if (this.#parts.has(index)) return
     const opening =
       upstreamOpening.part === 'call'
-        ? { ...upstreamOpening, id: this.#items.uniqueCallId(upstreamOpening.id) }
+        ? {
+            ...upstreamOpening,
+            ...this.#items.findTool(upstreamOpening),
+            id: this.#items.uniqueCallId(upstreamOpening.id),
+          }
         : upstreamOpening
     const part: Part = { opening, text: new BufferedText(), annotations: [], probs: [], contentIndex: 0 }
     this.#parts.set(index, part)
@@ -387,7 +391,12 @@ const PARAGRAPH_ADDED = 'response.reasoning_summary_part.added'
 const SUMMARY_DONE = 'response.reasoning_summary_text.done'
 const PARAGRAPH_DONE = 'response.reasoning_summary_part.done'
 
-const writtenCall = ({ id, name, custom = false }: CallOpening): OutputCall => ({ callId: id, name, custom })
+const writtenCall = ({ id, name, namespace, custom = false }: CallOpening): OutputCall => ({
+  callId: id,
+  name,
+  ...(namespace !== undefined && { namespace }),
+  custom,
+})
 
 function deltaType(opening: PartOpening): string {
   switch (opening.part) {

@@ -92,8 +92,9 @@ function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writin
   if (cannotForce) target.notes.losses.add('tool_choice')
   const written = cannotForce ? 'auto' : mode
   if (names === undefined || names.length === 0 || written === 'none') return written
+  const customNames = new Set(tools.flatMap(tool => (tool.kind === 'custom' ? [tool.name] : [])))
   const named = names.map(name => {
-    const isCustom = flavour.hasCustomTools && tools.some(tool => tool.kind === 'custom' && tool.name === name)
+    const isCustom = flavour.hasCustomTools && customNames.has(name)
     return { type: isCustom ? 'custom' : 'function', name: writing.names.write(name) }
   })
   if (named.length === 1 && written === 'required') return named[0]

@@ -124,3 +124,10 @@ export const invalid = (field: string, says: string): Refusal =>
 export function describeField(param: string, says = 'is required'): { param: string; hint: Hint } {
   return { param, hint: hintOf('call_field', { name: param, says }) }
 }
+
+/** Reads a text of an object inside the request. `at` is the path of the object. */
+export function requireText(json: Json, field: string, at: string): string {
+  const value = json[field]
+  if (typeof value !== 'string') throw invalid(`${at}.${field}`, 'must be a text')
+  return value
+}
