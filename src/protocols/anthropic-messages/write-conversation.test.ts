@@ -217,7 +217,7 @@ describe('a response format', () => {
       },
     })
     expect(losses).toEqual(['response_format.schema'])
-    expect(write({ format: { ...format, schema: { type: 'object' } } }).losses).toEqual([])
+    expect(write({ format: { ...format, schema: { type: 'object', properties: {} } } }).losses).toEqual([])
   })
 
   test('is a forced tool call otherwise', () => {

@@ -1,6 +1,8 @@
 // Writes images and documents for an upstream of this dialect, which takes no audio and no video.
 
 import type { ModelTraits } from '../../base/money/model-traits.ts'
+import type { InlineImage } from '../media/image-type.ts'
+import { findImageType } from '../media/image-type.ts'
 import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
@@ -55,6 +57,12 @@ const isTextual = (mime: string): boolean => /^text\/|^application\/(json|xml|x-
 
 const textSource = (text: string): Json => ({ type: 'text', media_type: 'text/plain', data: text })
 
+/** The provider reads no other images, and refuses one whose bytes are not of the type that is given. */
+const IMAGE_TYPES = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+
+const writeType = (source: InlineImage, kind: 'image' | 'file'): string =>
+  kind === 'image' ? findImageType(source, IMAGE_TYPES) : source.mime
+
 function writeSource(source: MediaSource, kind: 'image' | 'file'): Json {
   switch (source.at) {
     case 'url':
@@ -63,7 +71,7 @@ function writeSource(source: MediaSource, kind: 'image' | 'file'): Json {
       if (kind === 'file' && source.mime !== 'application/pdf') {
         throw invalid('messages', `have a file of the type ${source.mime.slice(0, 64)}, which this model does not read`)
       }
-      return { type: 'base64', media_type: source.mime, data: source.base64 }
+      return { type: 'base64', media_type: writeType(source, kind), data: source.base64 }
     case 'text':
       return textSource(source.text)
     case 'provider':

@@ -6,7 +6,7 @@ import type { Conversation, OutputFormat, ReasoningOptions } from '../neutral/co
 import type { Losses } from '../neutral/losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
-import { toSupportedSchema } from './schema.ts'
+import { toSupportedSchema, toToolSchema } from './schema.ts'
 
 export interface WrittenThinking {
   /** Absent: the model's default applies. */
@@ -106,14 +106,20 @@ export function chooseFormatMethod(
 ): FormatMethod | undefined {
   const { format, reasoning } = conversation
   if (format === undefined) return undefined
-  if (format.kind === 'schema' && traits.schema !== false) {
-    const { schema, isWeaker } = toSupportedSchema(format.schema)
-    if (isWeaker) notes.losses.add('response_format.schema')
-    return { by: 'schema', schema }
+  const holdsToSchema = format.kind === 'schema' && traits.schema !== false
+  const supported = holdsToSchema ? toSupportedSchema(format.schema) : undefined
+  if (supported !== undefined) {
+    if (supported.isWeaker) notes.losses.add('response_format.schema')
+    return { by: 'schema', schema: supported.schema }
   }
   const thinks = reasoning !== undefined && reasoning.effort !== 'none' && reasoning.budget !== 0
   const canForceTool = traits.forcedTool !== false && !(thinks && traits.thinking !== 'none')
-  if (format.kind === 'schema' && canForceTool) return { by: 'tool', schema: format.schema }
+  const toolSchema = format.kind === 'schema' && canForceTool ? toToolSchema(format.schema) : undefined
+  if (toolSchema !== undefined) {
+    // The model could be held to a schema, only not to this one, and a tool's schema does not bind it.
+    if (holdsToSchema) notes.losses.add('response_format.schema')
+    return { by: 'tool', schema: toolSchema }
+  }
   notes.losses.add('response_format')
   return { by: 'words', words: writeFormatInstructions(format) }
 }

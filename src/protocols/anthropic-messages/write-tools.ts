@@ -144,14 +144,17 @@ function writeTool(tool: Tool, target: ConversationTarget, names: AnthropicToolN
 
 function writeFunction(tool: FunctionTool, { traits, notes }: ConversationTarget, names: AnthropicToolNames): Json {
   const { name, description, schema = {} } = tool
-  const strict = tool.strict === true && traits.schema !== false
-  if (tool.strict === true && !strict) notes.losses.add('tools.strict')
-  const converted = strict ? toSupportedSchema(objectSchema(schema)) : undefined
-  if (converted?.isWeaker) notes.losses.add('tools.schema')
+  const isAsked = tool.strict === true
+  // A function whose schema names no properties has none.
+  const converted =
+    isAsked && traits.schema !== false ? toSupportedSchema({ properties: {}, ...objectSchema(schema) }) : undefined
+  const strict = converted?.schema.type === 'object'
+  if (isAsked && !strict) notes.losses.add('tools.strict')
+  if (strict && converted.isWeaker) notes.losses.add('tools.schema')
   return {
     name: names.write(name),
     ...(description !== undefined && { description }),
-    input_schema: converted?.schema ?? objectSchema(schema),
+    input_schema: strict ? converted.schema : objectSchema(schema),
     ...(strict && { strict }),
     ...writeCacheControl(tool),
   }

@@ -2,6 +2,8 @@
 
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
+import type { InlineImage } from '../media/image-type.ts'
+import { findImageType } from '../media/image-type.ts'
 import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid, readOptional } from '../request/checks.ts'
@@ -54,25 +56,32 @@ export function readFile(data: Json, path: string): MediaPart {
   return { kind, source, ...(name !== undefined && { name }) }
 }
 
+/** Images that Google documents and whose bytes are recognised. The bytes of any other keep the type they came with. */
+const IMAGE_TYPES = new Set(['image/jpeg', 'image/png', 'image/webp'])
+
+const writeType = (source: InlineImage, kind: MediaPart['kind']): string =>
+  kind === 'image' ? findImageType(source, IMAGE_TYPES) : source.mime
+
 /** Writes a part, of a message or of a function response. Throws a Refusal for media that cannot be sent. */
 export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'media' | 'traits'>): Json {
   const { kind, source } = part
   const { reads } = target.traits
   if (source.at === 'text') return { text: source.text }
   if (reads !== undefined && !reads.includes(kind)) throw invalid(kind, 'cannot be read by this model')
-  if (source.at === 'inline') return { inlineData: { mimeType: source.mime, data: source.base64 } }
+  if (source.at === 'inline') return { inlineData: { mimeType: writeType(source, kind), data: source.base64 } }
   const address = source.at === 'url' ? source.url : source.id
   if (source.at === 'url' && needsInline(source)) {
     const found = target.media.get(address)
     if (found === undefined) throw new Refusal('media_unreachable', kind, { param: kind })
     // The type decides what Google reads and bills, and for an image the tokens of an image are reserved. Google refuses
     // the type that says nothing.
-    if (kind === 'image' && kindOfMime(found.mime) !== 'image' && found.mime !== 'application/octet-stream') {
+    const mime = writeType(found, kind)
+    if (kind === 'image' && kindOfMime(mime) !== 'image' && mime !== 'application/octet-stream') {
       throw new Refusal('media_refused', found.mime, {
         hint: hintOf('call_media', { why: 'what is at the address is not an image' }),
       })
     }
-    return { inlineData: { mimeType: found.mime, data: found.base64 } }
+    return { inlineData: { mimeType: mime, data: found.base64 } }
   }
   if (!isGoogleFile(address) && !YOUTUBE_URL.test(address))
     throw invalid(kind, 'is a file of another provider: send its content instead')

@@ -82,14 +82,130 @@ function sortProperties(properties: Json, order: readonly unknown[]): Schema {
   return { ...Object.fromEntries(first.map(name => [name, properties[name]])), ...properties }
 }
 
-/** Converts JSON Schema to what Google accepts: without `$schema` and `$comment`, and `const` as an enum of one. */
-export function toGoogleSchema(schema: Json): Schema {
-  return mapSchema(schema, cleanSchema)
+/** Fields that Google lets stand beside a reference. It refuses the request if there is any other. */
+const isAllowedBesideReference = (name: string): boolean =>
+  name.startsWith('$') || name === 'description' || name === 'default'
+
+/** Fields that restrict no answer, so that nothing is lost without them. */
+const ANNOTATIONS = new Set(['title', 'examples', 'example', 'deprecated', 'readOnly', 'writeOnly', 'definitions'])
+
+/** Fields that restrict an answer and that Google takes, but does not hold the model to. */
+const RESTRICTIONS_WITHOUT_EFFECT = [
+  'pattern',
+  'minLength',
+  'maxLength',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'uniqueItems',
+  'contains',
+  'minProperties',
+  'maxProperties',
+  'propertyNames',
+  'patternProperties',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'dependencies',
+  'dependentRequired',
+  'dependentSchemas',
+  'allOf',
+  'not',
+  'then',
+  'else',
+] as const
+
+export interface GoogleSchema {
+  readonly schema: Schema
+  /** Google does not hold the model to all of the schema. */
+  readonly isWeaker: boolean
 }
 
-function cleanSchema(schema: Json): Schema {
-  const { $schema: _version, $comment: _comment, ...rest } = schema
-  if (!Object.hasOwn(rest, 'const')) return rest
-  const { const: only, ...others } = rest
-  return { ...others, enum: [only] }
+/** Converts JSON Schema to the subset that Google accepts. */
+export function toGoogleSchema(schema: Json): GoogleSchema {
+  let isWeaker = false
+  const addLoss = (): void => {
+    isWeaker = true
+  }
+  const movesDefinitions = isObject(schema.definitions) && schema.$defs === undefined
+  const { definitions, ...rest } = schema
+  const root = movesDefinitions ? { ...rest, $defs: definitions } : schema
+  const converted = mapSchema(root, inner => cleanSchema(inner, movesDefinitions, addLoss))
+  return { schema: converted, isWeaker }
 }
+
+const OLD_DEFINITIONS = '#/definitions/'
+
+/** Google knows definitions under their new name only. */
+const writeReference = (reference: unknown, movesDefinitions: boolean): unknown =>
+  movesDefinitions && typeof reference === 'string' && reference.startsWith(OLD_DEFINITIONS)
+    ? `#/$defs/${reference.slice(OLD_DEFINITIONS.length)}`
+    : reference
+
+function cleanSchema(schema: Json, movesDefinitions: boolean, addLoss: () => void): Schema {
+  const { $schema: _version, $comment: _comment, ...rest } = mergeSinglePart(schema)
+  if (rest.$ref !== undefined) {
+    const names = Object.keys(rest)
+    if (names.some(name => !isAllowedBesideReference(name) && !ANNOTATIONS.has(name))) addLoss()
+    const allowed = Object.fromEntries(names.filter(isAllowedBesideReference).map(name => [name, rest[name]]))
+    return { ...allowed, $ref: writeReference(rest.$ref, movesDefinitions) }
+  }
+  if (RESTRICTIONS_WITHOUT_EFFECT.some(name => restricts(name, rest[name]))) addLoss()
+  return writeValues(rest, addLoss)
+}
+
+/** Whether the field with this value allows less than without it. */
+function restricts(name: string, value: unknown): boolean {
+  if (value === undefined) return false
+  if (name.startsWith('unevaluated')) return value !== true
+  return name.startsWith('min') ? value !== 0 : value !== false
+}
+
+/** Pydantic wraps a reference that has a description in an `allOf` of one, and Google knows no `allOf`. */
+function mergeSinglePart(schema: Json): Json {
+  if (!Array.isArray(schema.allOf) || schema.allOf.length !== 1) return schema
+  const { allOf, ...rest } = schema
+  const part: unknown = (allOf as unknown[])[0]
+  if (!isObject(part)) return schema
+  const hasConflict = Object.keys(rest).some(name => !DESCRIPTIONS.has(name) && part[name] !== undefined)
+  return hasConflict ? schema : { ...part, ...rest }
+}
+
+const DESCRIPTIONS = new Set(['title', 'description', 'default'])
+
+/** Google lists only texts and numbers; it knows no `const`. Other values become the type that they have. */
+function writeValues(schema: Schema, addLoss: () => void): Schema {
+  const values: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
+  if (!Array.isArray(values)) return schema
+  const { const: _only, enum: _listed, ...others } = schema
+  if (values.every(isListable)) return { ...others, enum: values }
+  const alternatives = listAlternatives(values)
+  const isUnion = others.anyOf !== undefined || others.oneOf !== undefined
+  const isExact = alternatives !== undefined && !isUnion && values.includes(true) === values.includes(false)
+  const described = isExact ? others : describeValues(others, values)
+  if (!isExact) addLoss()
+  if (alternatives === undefined || isUnion) return described
+  const [first, ...more] = alternatives
+  if (more.length === 0) return { ...described, ...first }
+  const { type: _types, ...untyped } = described
+  return { ...untyped, anyOf: alternatives }
+}
+
+const isListable = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number'
+
+/** Undefined: some value is an object or a list. */
+function listAlternatives(values: readonly unknown[]): readonly Schema[] | undefined {
+  if (values.some(value => typeof value === 'object' && value !== null)) return undefined
+  const texts = values.filter(value => typeof value === 'string')
+  const numbers = values.filter(value => typeof value === 'number')
+  return [
+    ...(texts.length > 0 ? [{ type: 'string', enum: texts }] : []),
+    ...(numbers.length > 0 ? [{ type: 'number', enum: numbers }] : []),
+    ...(values.some(value => typeof value === 'boolean') ? [{ type: 'boolean' }] : []),
+    ...(values.includes(null) ? [{ type: 'null' }] : []),
+  ]
+}
+
+const describeValues = (schema: Schema, values: readonly unknown[]): Schema => ({
+  ...schema,
+  description: [schema.description, `{enum: ${JSON.stringify(values)}}`].filter(Boolean).join('\n'),
+})

@@ -99,9 +99,9 @@ function writeFormat(conversation: Conversation, { traits, notes }: Conversation
 function buildFormat(format: OutputFormat, takesSchema: boolean, addLoss: () => void): Json {
   const json = { responseMimeType: 'application/json' }
   if (format.kind === 'json') return json
-  if (takesSchema) return { ...json, responseJsonSchema: toGoogleSchema(format.schema) }
-  addLoss()
-  return json
+  const converted = takesSchema ? toGoogleSchema(format.schema) : undefined
+  if (converted === undefined || converted.isWeaker) addLoss()
+  return { ...json, ...(converted && { responseJsonSchema: converted.schema }) }
 }
 
 const TIER_BY_CLASS: Readonly<Record<string, string | undefined>> = {

@@ -28,7 +28,7 @@ export function writeTools(
   for (const tool of conversation.tools) {
     if (tool.kind !== 'native' && tool.cache !== undefined) losses.add('cache_control')
     if (tool.kind === 'function') {
-      functions.push(writeFunction(tool, names))
+      functions.push(writeFunction(tool, names, target))
       isStrict ||= tool.strict === true
     } else if (tool.kind === 'custom') functions.push(writeCustom(tool, names, target))
     else if (tool.kind === 'search') others.push(...writeSearch(tool, target))
@@ -59,19 +59,24 @@ export const hasFunctions = (tools: Conversation['tools']): boolean =>
 function writeAnswerTool({ format }: Conversation, names: GeminiToolNames, target: ConversationTarget): Json {
   const name = names.reserve(ANSWER_TOOL_NAME)
   target.notes.schemaTool = name
-  const schema = format?.kind === 'schema' ? format.schema : {}
-  return { name, description: 'Gives the final answer.', parametersJsonSchema: toGoogleSchema(schema) }
+  const { schema, isWeaker } = toGoogleSchema(format?.kind === 'schema' ? format.schema : {})
+  if (isWeaker) target.notes.losses.add('response_format.schema')
+  return { name, description: 'Gives the final answer.', parametersJsonSchema: schema }
 }
 
 /** The model must call a tool: one of the caller's tools, or the answer tool. */
 const requireTool = (given: ToolChoice | undefined): ToolChoice | undefined =>
   given?.mode === 'required' ? given : { mode: 'required' }
 
-function writeFunction({ name, description, schema }: FunctionTool, names: GeminiToolNames): Json {
+function writeFunction(tool: FunctionTool, names: GeminiToolNames, { notes }: ConversationTarget): Json {
+  const { name, description, schema, strict } = tool
+  const parameters = schema === undefined || hasNoParameters(schema) ? undefined : toGoogleSchema(schema)
+  // Without strictness a schema only describes the arguments.
+  if (strict === true && parameters?.isWeaker) notes.losses.add('tools.schema')
   return {
     name: names.write(name),
     ...(description !== undefined && { description }),
-    ...(schema !== undefined && !hasNoParameters(schema) && { parametersJsonSchema: toGoogleSchema(schema) }),
+    ...(parameters && { parametersJsonSchema: parameters.schema }),
   }
 }
 

@@ -1,0 +1,115 @@
+// Schemas of answers and of strict tools reach the upstream in the form that it accepts, and a schema that it cannot hold
+// the model to is asked for in another way. What does not bind the model is reported.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Json } from '../../src/protocols/request/json-type.ts'
+import type { Harness } from '../support/gateway.ts'
+import type { Dialect } from './upstreams.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects()
+  key = await harness.key()
+})
+afterAll(() => harness.stop())
+
+interface Sent {
+  readonly status: number
+  readonly losses: string | null
+  readonly body: Json
+}
+
+async function send(upstream: Dialect, fields: object): Promise<Sent> {
+  const answer = await fetch(`${harness.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: modelOf(upstream), messages: [{ role: 'user', content: 'Hello' }], ...fields }),
+  })
+  await answer.text()
+  const body = harness.upstream.requests.at(-1)!.json() as Json
+  return { status: answer.status, losses: answer.headers.get('x-weir-loss'), body }
+}
+
+const formatOf = (schema: Json) => ({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } })
+const strictTool = (parameters: Json) => ({
+  tools: [{ type: 'function', function: { name: 'f', strict: true, parameters } }],
+})
+const objectOf = (properties: Json): Json => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+})
+
+const text = { type: 'string' }
+const map = objectOf({ scores: { type: 'object', additionalProperties: { type: 'number' } } })
+const tree = objectOf({ children: { type: 'array', items: { $ref: '#' } } })
+const union = objectOf({ car: { oneOf: [objectOf({ a: text }), objectOf({ b: text })] } })
+
+test.each([
+  ['an open map', map],
+  ['recursion', tree],
+])('%s is asked of Anthropic by a tool, as the caller wrote it', async (_name, schema) => {
+  const { status, losses, body } = await send('anthropic-messages', formatOf(schema))
+  expect([status, losses, body.output_config]).toEqual([200, 'response_format.schema', undefined])
+  expect(body.tools).toMatchObject([{ name: 'json_answer', input_schema: schema }])
+  expect(body.tool_choice).toMatchObject({ type: 'tool', name: 'json_answer' })
+})
+
+test.each([
+  ['the model thinks', { ...formatOf(map), reasoning_effort: 'low' }],
+  ['the answer is a list', formatOf({ type: 'array', items: map })],
+  ['the answer is one of several objects', formatOf({ anyOf: [map, union] })],
+])('an open map is asked of Anthropic in words if %s', async (_name, fields) => {
+  const { status, losses, body } = await send('anthropic-messages', fields)
+  expect([status, losses, body.tools]).toEqual([200, 'response_format', undefined])
+  expect(JSON.stringify(body.system)).toContain('additionalProperties')
+})
+
+test('alternatives reach Anthropic as anyOf', async () => {
+  const converted = objectOf({ car: { anyOf: [objectOf({ a: text }), objectOf({ b: text })] } })
+  const format = await send('anthropic-messages', formatOf(union))
+  expect([format.losses, format.body.output_config]).toEqual([
+    null,
+    { format: { type: 'json_schema', schema: converted } },
+  ])
+  const tool = await send('anthropic-messages', strictTool(union))
+  expect([tool.losses, tool.body.tools]).toEqual([null, [{ name: 'f', input_schema: converted, strict: true }]])
+})
+
+test.each([
+  ['an open map', map],
+  ['recursion', tree],
+])('a tool with %s is not strict at Anthropic', async (_name, schema) => {
+  const { losses, body } = await send('anthropic-messages', strictTool(schema))
+  expect([losses, body.tools]).toEqual(['tools.strict', [{ name: 'f', input_schema: schema }]])
+})
+
+test('a strict tool without parameters stays strict at Anthropic', async () => {
+  const { losses, body } = await send('anthropic-messages', strictTool({ type: 'object' }))
+  const none = { type: 'object', properties: {}, additionalProperties: false }
+  expect([losses, body.tools]).toEqual([null, [{ name: 'f', input_schema: none, strict: true }]])
+})
+
+test('Google gets no fields beside a reference, and no list of booleans', async () => {
+  const schema = { ...objectOf({ a: { $ref: '#/$defs/a', title: 'A' } }), $defs: { a: objectOf({ b: text }) } }
+  const reference = await send('gemini', formatOf(schema))
+  const expected = { ...objectOf({ a: { $ref: '#/$defs/a' } }), $defs: { a: objectOf({ b: text }) } }
+  expect([reference.losses, reference.body.generationConfig]).toMatchObject([null, { responseJsonSchema: expected }])
+  const constant = await send('gemini', formatOf(objectOf({ a: { type: 'boolean', const: true } })))
+  expect([constant.losses, constant.body.generationConfig]).toMatchObject([
+    'response_format.schema',
+    { responseJsonSchema: { properties: { a: { type: 'boolean', description: '{enum: [true]}' } } } },
+  ])
+  expect(JSON.stringify(constant.body)).not.toContain('"enum"')
+})
+
+test('a limit that does not bind the model of Google is a loss, if the caller wants the model to be bound', async () => {
+  const limited = objectOf({ a: { type: 'string', pattern: '^a' } })
+  expect((await send('gemini', formatOf(limited))).losses).toBe('response_format.schema')
+  expect((await send('gemini', strictTool(limited))).losses).toBe('tools.schema')
+  const loose = { tools: [{ type: 'function', function: { name: 'f', parameters: limited } }] }
+  expect((await send('gemini', loose)).losses).toBeNull()
+})
