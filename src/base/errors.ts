@@ -150,6 +150,8 @@ export interface UpstreamError {
   readonly retryAfter?: string
   /** Further fields of the error for programs: `error.details` in Anthropic's dialect. */
   readonly details?: Readonly<Record<string, unknown>>
+  /** The request is longer than the model's context. Set only in errors of another dialect than the caller's. */
+  readonly overflow?: true
 }
 
 /** What is left of a limit, for the headers of an answer. */

@@ -127,3 +127,28 @@ test('some codes have other names in the OpenAI dialect', () => {
   expect(codeOf('qpm_exceeded')).toBe('rate_limit_exceeded')
   expect(codeOf('body_too_large')).toBe('request_too_large')
 })
+
+describe('a context that is too long at an upstream of another dialect', () => {
+  const refused = (message: string, status = 400): Refusal =>
+    new Refusal('upstream_refused', 'x', { upstream: { status, message, overflow: true } })
+
+  test.each(['openai-chat', 'openai-responses'] as const)('%s: has its code', dialect => {
+    const { json, events } = write(dialect, refused('No.'))
+    const code = 'context_length_exceeded'
+    expect(json.error).toEqual({ message: 'No.', type: 'invalid_request_error', param: null, code })
+    expect(events).toContain(code)
+  })
+
+  test.each([400, 413])('Anthropic: has its words, once, and its type; status %p', status => {
+    const errorOf = (message: string) => write('anthropic-messages', refused(message, status)).json.error
+    expect(errorOf('No.')).toEqual({ type: 'invalid_request_error', message: 'prompt is too long: No.' })
+    expect(errorOf('Prompt is too long').message).toBe('Prompt is too long')
+  })
+
+  test('Gemini: has its sentence, once', () => {
+    const errorOf = (message: string) => write('gemini', refused(message)).json.error
+    const sentence = 'The input token count exceeds the maximum number of tokens allowed.'
+    expect(errorOf('No.')).toMatchObject({ status: 'INVALID_ARGUMENT', message: `${sentence} No.` })
+    expect(errorOf(sentence).message).toBe(sentence)
+  })
+})

@@ -28,7 +28,12 @@ export function openTranslation(from: Dialect, to: Dialect, more: Partial<Answer
     createdS: 1_763_000_000,
     wantsUsage: true,
     choices: 1,
-    json: { model: 'p/m' },
+    // The caller asks to see thoughts, in the words of each dialect.
+    json: {
+      model: 'p/m',
+      thinking: { type: 'adaptive' },
+      generationConfig: { thinkingConfig: { includeThoughts: true } },
+    },
     losses,
     keep: (id, sealed) => void keptStates.set(id, sealed),
     ...more,

@@ -336,7 +336,7 @@ describe('at a gateway', () => {
       const whole = { id: 'c', ...at('top'), choices: [{ ...choice, message }] }
       const streamed = [{ id: 'c', ...at('top'), choices: [{ ...choice, delta: message }] }, '[DONE]']
       for (const input of [whole, streamed]) {
-        const { losses, answer, body } = await ask('gemini', 'openai-chat', input)
+        const { losses, answer, body } = await ask('ark', 'openai-chat', input)
         expect([answer.status, losses]).toEqual([200, lost.length === 0 ? [''] : [...lost]])
         if (place === 'message' && 'reasoning' in fields) expect(body.split('Hm.').length).toBe(2)
         const native = await ask('openai-chat', 'openai-chat', input)
@@ -348,8 +348,8 @@ describe('at a gateway', () => {
 
   test('thoughts in reasoning_details only are carried', async () => {
     const message = { content: 'Hi', reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm.' }] }
-    const { body } = await ask('gemini', 'openai-chat', { choices: [{ index: 0, finish_reason: 'stop', message }] })
-    expect(body).toContain('"text":"Hm.","thought":true')
+    const { body } = await ask('ark', 'openai-chat', { choices: [{ index: 0, finish_reason: 'stop', message }] })
+    expect(body).toContain('"reasoning_content":"Hm."')
   })
 
   test('a tool call in message_start is carried', async () => {

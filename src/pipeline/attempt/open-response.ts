@@ -3,6 +3,7 @@
 
 import { answerTooLarge } from '../../base/answer-too-large.ts'
 import { bounds } from '../../base/bounds.ts'
+import { forOtherDialect } from '../../base/context-overflow.ts'
 import type { UpstreamError } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
@@ -444,7 +445,7 @@ const dateOf = ({ createdMs, startedMs, timings }: Exchange): number => createdM
 /** Error types and codes belong to the upstream's dialect; other dialects get only the status and the message. */
 export function errorForCaller({ attempt }: Exchange, { status, message, ...names }: UpstreamError): UpstreamError {
   const isSame = attempt.translation === undefined && attempt.embeddings === undefined
-  return isSame ? { status, message, ...names } : { status, message }
+  return isSame ? { status, message, ...names } : forOtherDialect({ status, message, ...names })
 }
 
 const ERROR_CHARS_MAX = 2_000

@@ -29,13 +29,16 @@ const PASSED_TYPES: readonly unknown[] = [
   'request_too_large',
 ]
 
+/** The words by which agents of this dialect know that they must shorten the conversation. */
+const OVERFLOW_WORDS = 'prompt is too long'
+
 /** This dialect's own status for overload. */
 const OVERLOADED_STATUS = 529
 
 export function writeError(error: ErrorReply): WrittenError {
   const body = JSON.stringify({
     type: 'error',
-    error: { type: findType(error), message: error.message, ...writeDetails(error) },
+    error: { type: findType(error), message: writeMessage(error), ...writeDetails(error) },
     request_id: error.requestId,
   })
   const status = error.kind === 'overloaded' ? OVERLOADED_STATUS : error.status
@@ -50,7 +53,13 @@ function writeDetails({ code, upstream }: ErrorReply): { readonly details?: unkn
   return { details: { error_code: 'thread_unsupported_request', unsupported: ['model'] } }
 }
 
+function writeMessage({ message, upstream }: ErrorReply): string {
+  const lacksWords = upstream?.overflow === true && !message.toLowerCase().includes(OVERFLOW_WORDS)
+  return lacksWords ? `${OVERFLOW_WORDS}: ${message}` : message
+}
+
 function findType({ kind, upstream }: ErrorReply): string {
+  if (upstream?.overflow === true) return TYPE_BY_KIND.invalid_request
   return PASSED_TYPES.includes(upstream?.type) ? upstream!.type! : TYPE_BY_KIND[kind]
 }
 

@@ -15,12 +15,13 @@ import { invalid, readOptional } from '../request/checks.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import * as tables from './fields.ts'
+import { restoreReasoning } from './hidden-reasoning.ts'
 import { AnthropicContentReader, readCacheBreakpoint } from './read-messages.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 
 const MESSAGE_ROLES: readonly unknown[] = ['user', 'assistant', 'system']
 
-export function readConversation({ json }: Call): Conversation {
+export function readConversation({ json, recall }: Call): Conversation {
   const unread = new tables.LostFields()
   unread.addLost(json, tables.requestFields)
   refuseThread(json)
@@ -29,7 +30,7 @@ export function readConversation({ json }: Call): Conversation {
   const format = readFormat(json, unread)
   const reasoning = readReasoning(json, unread)
   return {
-    messages: turns,
+    messages: restoreReasoning(turns, recall),
     tools: readTools(json, unread),
     ...readToolChoice(json, unread),
     ...(format !== undefined && { format }),

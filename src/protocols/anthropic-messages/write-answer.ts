@@ -9,6 +9,7 @@ import type { AnswerTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
 import { parseArguments } from './arguments.ts'
 import { writeStopReason } from './finish-reason.ts'
+import { HiddenReasoning, hidesReasoning } from './hidden-reasoning.ts'
 import { writeUsage } from './usage.ts'
 import * as blocks from './write-blocks.ts'
 
@@ -31,11 +32,19 @@ export function writeWholeAnswer({ choices, usage, serviceClass }: Answer, reque
 }
 
 function writeContent(parts: readonly AnswerPart[], request: AnswerTarget): readonly Json[] {
-  const content = parts.flatMap(part => writePart(part, request))
+  const shownParts = hidesReasoning(request) ? hideReasoning(parts, request) : parts
+  const content = shownParts.flatMap(part => writePart(part, request))
   const missing = blocks.buildMissingThinking(request)
   const firstOther = content.findIndex(({ type }) => type !== 'text')
   if (missing === undefined || content[firstOther]?.type !== 'tool_use') return content
   return content.toSpliced(firstOther, 0, missing)
+}
+
+function hideReasoning(parts: readonly AnswerPart[], request: AnswerTarget): readonly AnswerPart[] {
+  const hidden = new HiddenReasoning()
+  const shownParts = hidden.takeParts(parts)
+  hidden.store(request)
+  return shownParts
 }
 
 function writePart(part: AnswerPart, request: AnswerTarget): readonly Json[] {

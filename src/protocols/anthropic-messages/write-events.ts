@@ -12,9 +12,11 @@ import { CUT_ARGUMENTS } from '../neutral/cut-call.ts'
 import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { SERVED_TIER_LOSS } from '../neutral/service-tier.ts'
+import { ThoughtPings } from '../neutral/thought-pings.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
 import { writeStopReason } from './finish-reason.ts'
+import { HiddenReasoning, hidesReasoning } from './hidden-reasoning.ts'
 import { writeServiceTier, writeTotals, writeUsage } from './usage.ts'
 import * as blocks from './write-blocks.ts'
 
@@ -58,6 +60,9 @@ export class MessageEventWriter implements EventWriter {
   readonly #request: AnswerTarget
   /** The placeholder for missing thinking before a call, if the caller needs one. */
   readonly #missingThought: Json | undefined
+  /** The reasoning, if the caller did not ask for thinking. */
+  readonly #hidden: HiddenReasoning | undefined
+  readonly #pings: ThoughtPings
   /** Parts that are not completely written, in the order of their opening. The first is written as it arrives. */
   readonly #parts = new Map<number, OpenPart | WholeBlock>()
   #heldChars = 0
@@ -76,6 +81,8 @@ export class MessageEventWriter implements EventWriter {
   constructor(request: AnswerTarget) {
     this.#request = request
     this.#missingThought = blocks.buildMissingThinking(request)
+    this.#hidden = hidesReasoning(request) ? new HiddenReasoning() : undefined
+    this.#pings = new ThoughtPings(request)
   }
 
   write(event: AnswerEvent): string {
@@ -89,6 +96,7 @@ export class MessageEventWriter implements EventWriter {
     this.#start()
     for (const part of this.#parts.values()) if ('opening' in part) part.closed = true
     this.#writeReady()
+    this.#hidden?.store(this.#request)
     this.#ended = true
     const { finish = 'other', reason, stopSequence } = this.#finish ?? {}
     addFinishLoss(this.#request.losses, 'anthropic-messages', { finish, reason })
@@ -119,6 +127,10 @@ export class MessageEventWriter implements EventWriter {
 
   #readEvent(event: AnswerEvent): void {
     if (event.kind !== 'usage' && event.kind !== 'class') this.#start()
+    if (this.#hidden?.take(event)) {
+      if (event.kind === 'delta' && this.#pings.isDue()) this.#writeEvent({ type: 'ping' })
+      return
+    }
     switch (event.kind) {
       case 'open':
         return this.#openPart(event)
@@ -273,7 +285,7 @@ export class MessageEventWriter implements EventWriter {
       this.#writeDelta({ type: 'signature_delta', signature: blocks.buildSignature(sealed) })
     }
     if (started) this.#writeBlockStop()
-    if (sealed === undefined) return
+    if (sealed === undefined || this.#hidden !== undefined) return
     if (opening.part === 'call') this.#writeBlock(blocks.buildCallState(sealed, blocks.cleanId(opening.id)))
     else if (!started) this.#writeBlock(blocks.buildRedactedThinking(sealed))
   }

@@ -20,9 +20,15 @@ const statuses: Readonly<Record<ErrorKind, string>> = {
   internal: 'INTERNAL',
 }
 
+/** The sentence by which clients of this dialect know that they must shorten the conversation. */
+const OVERFLOW_WORDS = 'exceeds the maximum number of tokens allowed'
+const OVERFLOW_SENTENCE = `The input token count ${OVERFLOW_WORDS}.`
+
 const GOOGLE = 'type.googleapis.com/google.rpc'
 
 export function writeError(error: ErrorReply): WrittenError {
+  const isOverflow = error.upstream?.overflow === true
+  const lacksWords = isOverflow && !error.message.includes(OVERFLOW_WORDS)
   const details: object[] = [{ '@type': `${GOOGLE}.RequestInfo`, requestId: error.requestId }]
   if (error.retryAfterMs !== undefined) {
     details.push({ '@type': `${GOOGLE}.RetryInfo`, retryDelay: `${Math.ceil(error.retryAfterMs / 1000)}s` })
@@ -30,8 +36,8 @@ export function writeError(error: ErrorReply): WrittenError {
   const body = JSON.stringify({
     error: {
       code: error.status,
-      message: error.message,
-      status: statuses[error.kind],
+      message: lacksWords ? `${OVERFLOW_SENTENCE} ${error.message}` : error.message,
+      status: statuses[isOverflow ? 'invalid_request' : error.kind],
       type: error.kind === 'authentication' ? 'authentication_error' : error.code,
       details,
     },

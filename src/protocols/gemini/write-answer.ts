@@ -14,12 +14,14 @@ import { addFinishLoss } from '../neutral/finish-reasons.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
 import { translateServedTier } from '../neutral/service-tier.ts'
+import { ThoughtPings } from '../neutral/thought-pings.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { parseObject } from './argument-json.ts'
 import type { PlacedCitation } from './citations.ts'
 import { citationsMax, TextPositions, writeCitations } from './citations.ts'
+import { toCamelCaseFields } from './field-names.ts'
 import { BAD_CALL, writeFinish } from './finish-reason.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { UNSIGNED_CALL } from './packed-state.ts'
@@ -138,8 +140,21 @@ function buildEnding({ finish = 'other', hasBadCall, citations }: Choice): Json 
   }
 }
 
+/**
+ * Callers that did not ask for thoughts read the first part as the answer. Where the state of thoughts is not kept for
+ * them, the answer is in its upstream's own dialect, and stays as it is.
+ */
+function hidesThoughts({ json, keep }: AnswerTarget): boolean {
+  const { generationConfig } = toCamelCaseFields(json)
+  const { thinkingConfig } = isObject(generationConfig) ? toCamelCaseFields(generationConfig) : {}
+  const isAsked = isObject(thinkingConfig) && toCamelCaseFields(thinkingConfig).includeThoughts === true
+  return !isAsked && keep !== undefined
+}
+
 class AnswerWriter {
   readonly #request: AnswerTarget
+  readonly #hidesThoughts: boolean
+  readonly #pings: ThoughtPings
   readonly #choices = new Map<number, Choice>()
   /** The parts that are open, by index. */
   readonly #openParts = new Map<number, OpenPart>()
@@ -149,6 +164,8 @@ class AnswerWriter {
 
   constructor(request: AnswerTarget) {
     this.#request = request
+    this.#hidesThoughts = hidesThoughts(request)
+    this.#pings = new ThoughtPings(request)
   }
 
   /** Takes an event and returns the chunks that can be written now. */
@@ -284,10 +301,14 @@ class AnswerWriter {
         }
         if (!first.isClosed) break
       }
-      choice.partsWritten++
+      if (!this.#isHidden(first)) choice.partsWritten++
       choice.waiting.shift()
     }
     return chunks
+  }
+
+  #isHidden(part: QueuedPart): boolean {
+    return this.#hidesThoughts && 'opening' in part && part.opening.part === 'reasoning'
   }
 
   #flushText(part: OpenPart): Json[] {
@@ -298,6 +319,7 @@ class AnswerWriter {
     const isThought = opening.part === 'reasoning'
     const sealed = isClosed ? part.sealed : undefined
     if (isThought && !part.choice.thoughts.add(text, isClosed, sealed)) this.#request.losses.add('reasoning_state')
+    if (this.#isHidden(part)) return text !== '' && this.#pings.isDue() ? [{ text: '' }] : []
     if (sealed !== undefined) {
       return [{ text, ...(isThought && { thought: true }), thoughtSignature: packReasoningState(sealed) }]
     }
