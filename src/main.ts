@@ -193,6 +193,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const answersHeldBytesMax = answersHeldBytes(config)
+  const inflowBounds = buildBodyBudgetBounds(config.memoryBytesMax ?? memoryBytesMax())
   const { localServers, listedModels } = openDiscovery({
     config,
     catalogue,
@@ -227,6 +228,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       silence,
       attemptsMax,
       answerMemoryBytesMax: answersHeldBytesMax,
+      mediaMemoryMax: inflowBounds.caller, // fetched media may use as much as bodies of callers
       onEnd,
     },
   )
@@ -239,7 +241,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
   const largeJson = new LargeBodyReader({ deadlines, onFault })
   const decoder = new BodyDecoder(deadlines, onFault)
-  const inflow = new BodyBudget(buildBodyBudgetBounds(config.memoryBytesMax ?? memoryBytesMax()))
+  const inflow = new BodyBudget(inflowBounds)
   const sockets = new ResponseSockets({
     ...calls,
     gate,

@@ -40,6 +40,8 @@ import { buildHold } from '../pipeline/35-hold.ts'
 import { buildForward } from '../pipeline/50-forward.ts'
 import { buildDeduct } from '../pipeline/70-deduct.ts'
 import { buildResolveMedia } from '../pipeline/attempt/media.ts'
+import type { MediaMemoryMax } from '../pipeline/attempt/media-memory.ts'
+import { MediaMemory } from '../pipeline/attempt/media-memory.ts'
 import {
   buildOpenUpstreamQuery,
   buildQueryUpstream,
@@ -99,6 +101,8 @@ export interface CallParts {
   readonly attemptsMax: number
   /** The most bytes of answers that all calls together hold in memory. */
   readonly answerMemoryBytesMax: number
+  /** The most memory of fetched media. */
+  readonly mediaMemoryMax: MediaMemoryMax
   /** Called for each finished call; undefined without metrics and access log. */
   readonly onEnd: ((call: CallSummary) => void) | undefined
 }
@@ -158,7 +162,7 @@ export function buildCalls(parts: CallParts) {
       memory: new AnswerMemory(parts.answerMemoryBytesMax, runtime.eventBytesMax),
       times: runtime.attemptTimes,
       reasoning: vault.reasoning,
-      resolveMedia: buildResolveMedia(openMediaFetch(runtime.media).fetchMedia),
+      resolveMedia: buildResolveMedia(openMediaFetch(runtime.media).fetchMedia, new MediaMemory(parts.mediaMemoryMax)),
       onForward: exchange => learning.begin(exchange),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),

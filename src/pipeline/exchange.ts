@@ -23,6 +23,7 @@ import type { TriedChannel } from '../routing/attempts.ts'
 import type { AttemptResult } from '../routing/health/health.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { DeferredHash } from './attempt/body-hash.ts'
+import type { MediaLease } from './attempt/media-memory.ts'
 import type { ResponseIdRewrite } from './attempt/response-id.ts'
 import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
 import type { Claim } from './lifetime/idempotency.ts'
@@ -281,6 +282,8 @@ export interface CallLifetime {
   gateLease?: GateLease
   /** The memory that the answer holds. */
   memory?: AnswerLease | undefined
+  /** The memory that fetched media hold. */
+  media?: MediaLease
   /** The caller's address, for the log. */
   address(): string
   /** Closes the connection of a caller that does not read. */

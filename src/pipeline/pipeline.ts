@@ -25,6 +25,7 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import { hashBody } from './attempt/body-hash.ts'
 import { forwardedHeaders } from './attempt/forwarded-headers.ts'
+import type { MediaLease } from './attempt/media-memory.ts'
 import type { Caller, CallLifetime, Exchange, Hold, Permit, Route, StopReason } from './exchange.ts'
 import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
@@ -364,6 +365,7 @@ class IngressLifetime implements CallLifetime {
   detached?: boolean
   gateLease?: GateLease
   memory?: AnswerLease | undefined
+  media?: MediaLease
   readonly #ingress: Ingress
   readonly #parts: PipelineParts
   #exchange: Exchange | undefined
@@ -401,6 +403,7 @@ class IngressLifetime implements CallLifetime {
     exchange.permit?.lease.release()
     this.gateLease?.release()
     this.memory?.close()
+    this.media?.close()
     disconnects.onCallOver(exchange)
     if (!this.detached) this.#ingress.releaseConnection()
     if (isFirst) onEnd?.(exchange)

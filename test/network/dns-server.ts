@@ -2,10 +2,14 @@
 
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
-import type { ResolveName } from '../../src/http/address/dns-cache.ts'
+import { isIP } from 'node:net'
+import type { ResolveName } from '../../src/http/address/name-lookup.ts'
+import { ipv6Groups } from '../../src/http/address/public-address.ts'
 
 export interface DnsServer {
-  /** IPv4 addresses, answer by answer; none for a name that does not exist. */
+  /** Its address and port. */
+  readonly address: string
+  /** Addresses of both families, answer by answer; none for a name that does not exist. */
   readonly answers: Map<string, string[][]>
   /** Names in the order of the queries. */
   readonly queries: readonly string[]
@@ -16,6 +20,7 @@ export interface DnsServer {
 
 const HEAD_BYTES = 12
 const NAME_ERROR = 3
+const AAAA = 28
 
 export async function startDnsServer(): Promise<DnsServer> {
   const answers = new Map<string, string[][]>()
@@ -30,8 +35,10 @@ export async function startDnsServer(): Promise<DnsServer> {
   })
   await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', () => resolve()))
   const resolver = new Resolver()
-  resolver.setServers([`127.0.0.1:${socket.address().port}`])
+  const address = `127.0.0.1:${socket.address().port}`
+  resolver.setServers([address])
   return {
+    address,
     answers,
     queries,
     resolve: name => resolver.resolve4(name),
@@ -54,10 +61,16 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
 
 /** With a TTL of zero, so that nobody may cache the answer. */
 function answerTo(query: Buffer, end: number, addresses: readonly string[]): Buffer {
-  const head = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, addresses.length, 0, 0, 0, 0])
+  const type = query[end - 3]!
+  const ofType = addresses.filter(address => isIP(address) === (type === AAAA ? 6 : 4))
+  const head = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, ofType.length, 0, 0, 0, 0])
   if (addresses.length === 0) head[3]! |= NAME_ERROR
-  const records = addresses.map(address =>
-    Buffer.from([0xc0, HEAD_BYTES, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
-  )
+  const records = ofType.map(address => {
+    const bytes = Buffer.from(isIP(address) === 4 ? address.split('.').map(Number) : ipv6Bytes(address))
+    return Buffer.concat([Buffer.from([0xc0, HEAD_BYTES, 0, type, 0, 1, 0, 0, 0, 0, 0, bytes.length]), bytes])
+  })
   return Buffer.concat([head, query.subarray(HEAD_BYTES, end), ...records])
 }
+
+const ipv6Bytes = (address: string): readonly number[] =>
+  ipv6Groups(address)!.flatMap(group => [group >> 8, group & 0xff])

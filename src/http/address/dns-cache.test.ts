@@ -3,8 +3,11 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
 import { DnsCache } from './dns-cache.ts'
+import type { ResolveName } from './name-lookup.ts'
+import { lookUpBySystem } from './name-lookup.ts'
 
 const { dnsFreshMsMax, dnsStaleMsMax, dnsEntriesMax, dnsRefreshMsMax, dnsRetryMsMin } = bounds
+const { dnsLookupsMax, dnsLookupsOfAccountMax } = bounds
 
 let nowMs: number
 let lookups: string[]
@@ -96,14 +99,82 @@ describe('when lookups fail,', () => {
   })
 })
 
+describe('lookups under way', () => {
+  const TOO_MANY = 'its host name does not resolve: too many names are looked up'
+  const open: PromiseWithResolvers<readonly string[]>[] = []
+  const look = (name: string, accountId?: number): Promise<unknown> =>
+    Promise.resolve(cache.addressesOf(name, accountId)).catch((fault: Error) => fault.message)
+
+  beforeEach(() => {
+    open.length = 0
+    answer = () => {
+      const lookup = Promise.withResolvers<readonly string[]>()
+      open.push(lookup)
+      return lookup.promise
+    }
+  })
+
+  test('of one account are limited, and those of others go on', async () => {
+    for (let index = 0; index < dnsLookupsOfAccountMax; index++) void look(`n${index}`, 1)
+    expect(await look('one-more', 1)).toBe(TOO_MANY)
+    expect(lookups).toHaveLength(dnsLookupsOfAccountMax)
+    // A name that is being looked up is awaited, whoever has asked first.
+    const [shared, other] = [look('n0', 1), look('of-another', 2)]
+    expect(lookups).toHaveLength(dnsLookupsOfAccountMax + 1)
+    for (const { resolve } of open) resolve(['1.1.1.1'])
+    expect([await shared, await other]).toEqual([['1.1.1.1'], ['1.1.1.1']])
+    answer = async () => ['2.2.2.2']
+    expect(await look('one-more', 1)).toEqual(['2.2.2.2'])
+  })
+
+  test('are limited in all, also those of the operator', async () => {
+    for (let index = 0; index < dnsLookupsMax; index++) void look(`n${index}`, index % 100)
+    expect([await look('a', 1_000), await look('b')]).toEqual([TOO_MANY, TOO_MANY])
+    expect(lookups).toHaveLength(dnsLookupsMax)
+    open[0]!.reject(new Error('ENOTFOUND'))
+    open[1]!.resolve([])
+    await Bun.sleep(0)
+    for (const name of ['a', 'b']) void look(name)
+    expect(lookups).toHaveLength(dnsLookupsMax + 2)
+  })
+
+  test('leave a name that is known already with its last answer', async () => {
+    const known = look('known', 1)
+    open[0]!.resolve(['1.1.1.1'])
+    await known
+    nowMs += dnsFreshMsMax
+    for (let index = 0; index < dnsLookupsOfAccountMax; index++) void look(`n${index}`, 1)
+    expect(cache.addressesOf('known', 1)).toEqual(['1.1.1.1'])
+  })
+
+  test('count until they have really ended, and their late answer is used', async () => {
+    const resolve: ResolveName = name => {
+      lookups.push(name)
+      return answer(name)
+    }
+    cache = new DnsCache({ nowMs: () => nowMs, resolve, msMax: 20 })
+    const late = Array.from({ length: dnsLookupsOfAccountMax }, (_, index) => look(`n${index}`, 1))
+    const LATE = 'its host name was not resolved in time'
+    expect(new Set(await Promise.all(late))).toEqual(new Set([LATE]))
+    // Nobody waits for them any more.
+    expect([await look('n0', 1), await look('one-more', 1)]).toEqual([LATE, TOO_MANY])
+    expect(lookups).toHaveLength(dnsLookupsOfAccountMax)
+    open[0]!.resolve(['3.3.3.3'])
+    await Bun.sleep(0)
+    expect(cache.addressesOf('n0', 1)).toEqual(['3.3.3.3'])
+    void look('one-more', 1)
+    expect(lookups.at(-1)).toBe('one-more')
+  })
+})
+
 test('the number of cached names is bounded, and the newest stay', async () => {
   for (let index = 0; index <= dnsEntriesMax; index++) await cache.addressesOf(`n${index}`)
   expect(cache.addressesOf('n1')).toEqual(['1.1.1.1'])
   expect(cache.addressesOf('n0')).toBeInstanceOf(Promise)
 })
 
-test('the resolver of the system is the default', async () => {
-  const system = new DnsCache({ nowMs: () => nowMs })
+test('errors of the system have a text of their own', async () => {
+  const system = new DnsCache({ resolve: lookUpBySystem, nowMs: () => nowMs })
   expect(await system.addressesOf('localhost')).toContain('127.0.0.1')
   // Where no name server answers, the system gives up later than the cache.
   await expect(system.addressesOf('weir.invalid') as Promise<unknown>).rejects.toThrow(

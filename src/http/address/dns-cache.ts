@@ -1,17 +1,18 @@
 // A cache of DNS lookups. Concurrent requests for one name share a lookup. An answer is used for a while, and longer if
 // new lookups fail. The cache does not decide whether an address may be connected to; guard.ts does.
+//
+// A lookup counts as under way until it has really ended, which can be long after its caller has stopped waiting. Their
+// number is limited in all and per account, so that names which never resolve cannot pile up.
 
-import { lookup } from 'node:dns/promises'
 import { bounds } from '../../base/bounds.ts'
-
-export type Addresses = readonly string[]
-
-/** Looks up all addresses of a name. */
-export type ResolveName = (name: string) => Promise<Addresses>
+import { AccountShares } from '../../base/collections/account-shares.ts'
+import type { Addresses, ResolveName } from './name-lookup.ts'
 
 export interface DnsCacheParts {
-  readonly resolve?: ResolveName | undefined
+  readonly resolve: ResolveName
   nowMs(): number
+  /** How long a lookup is awaited. */
+  readonly msMax?: number
 }
 
 interface CacheEntry {
@@ -20,29 +21,38 @@ interface CacheEntry {
   resolvedMs: number
   /** After a failed lookup there is no other one before this time, while the last answer is still usable. */
   retryMs: number
+  /** The lookup under way. It stays here until it has really ended, even if it has failed for being late. */
   lookup: Promise<Addresses> | undefined
 }
 
 export class DnsCache {
   readonly #resolve: ResolveName
   readonly #nowMs: () => number
+  readonly #msMax: number
   readonly #entries = new Map<string, CacheEntry>()
+  readonly #ofAccounts = new AccountShares({ total: bounds.dnsLookupsMax, perAccount: bounds.dnsLookupsOfAccountMax })
+  #underWay = 0
 
-  constructor({ resolve = lookUp, nowMs }: DnsCacheParts) {
+  constructor({ resolve, nowMs, msMax = bounds.dnsLookupMsMax }: DnsCacheParts) {
     this.#resolve = resolve
     this.#nowMs = nowMs
+    this.#msMax = msMax
   }
 
-  /** Returns a cached answer directly. Rejects if the name cannot be resolved. The caller sets its own time limit. */
-  addressesOf(name: string): Addresses | Promise<Addresses> {
+  /**
+   * Returns a cached answer directly. Rejects if the name cannot be resolved, or if too many lookups are under way: in
+   * all, or of the account that chose the name. The caller sets its own time limit.
+   */
+  addressesOf(name: string, accountId?: number): Addresses | Promise<Addresses> {
     const entry = this.#entries.get(name) ?? this.#add(name)
     const nowMs = this.#nowMs()
     const ageMs = nowMs - entry.resolvedMs
     if (ageMs < bounds.dnsFreshMsMax) return entry.addresses
     const isUsable = ageMs < bounds.dnsStaleMsMax
     if (isUsable && nowMs < entry.retryMs) return entry.addresses
-    const lookup = this.#lookUpOnce(name, entry)
-    return isUsable ? lookupOrCached(lookup, entry) : lookup
+    entry.lookup ??= this.#start(name, entry, accountId)
+    if (isUsable) return entry.lookup === undefined ? entry.addresses : lookupOrCached(entry.lookup, entry)
+    return entry.lookup ?? Promise.reject(new Error('its host name does not resolve: too many names are looked up'))
   }
 
   #add(name: string): CacheEntry {
@@ -56,18 +66,36 @@ export class DnsCache {
     return entry
   }
 
-  #lookUpOnce(name: string, entry: CacheEntry): Promise<Addresses> {
-    entry.lookup ??= this.#lookUp(name, entry).finally(() => (entry.lookup = undefined))
-    return entry.lookup
+  #start(name: string, entry: CacheEntry, accountId: number | undefined): Promise<Addresses> | undefined {
+    if (!this.#take(accountId)) return undefined
+    const work = this.#resolve(name)
+    const end = (addresses: Addresses): void => {
+      // A late answer is stored as well, for whoever needs the name next.
+      if (addresses.length > 0) Object.assign(entry, { addresses, resolvedMs: this.#nowMs() })
+      entry.lookup = undefined
+      this.#release(accountId)
+    }
+    work.then(end, () => end([]))
+    return this.#finish(work, entry)
   }
 
-  async #lookUp(name: string, entry: CacheEntry): Promise<Addresses> {
+  #take(accountId: number | undefined): boolean {
+    if (this.#underWay >= bounds.dnsLookupsMax) return false
+    if (accountId !== undefined && !this.#ofAccounts.take(accountId)) return false
+    this.#underWay++
+    return true
+  }
+
+  #release(accountId: number | undefined): void {
+    this.#underWay--
+    if (accountId !== undefined) this.#ofAccounts.release(accountId)
+  }
+
+  async #finish(work: Promise<Addresses>, entry: CacheEntry): Promise<Addresses> {
     try {
-      const addresses = await within(bounds.dnsLookupMsMax, this.#resolve(name))
+      const addresses = await within(this.#msMax, work)
       if (addresses === undefined) throw new Error('its host name was not resolved in time')
       if (addresses.length === 0) throw new Error('its host name does not resolve')
-      entry.addresses = addresses
-      entry.resolvedMs = this.#nowMs()
       return addresses
     } catch (fault) {
       entry.retryMs = this.#nowMs() + bounds.dnsRetryMsMin
@@ -95,8 +123,4 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-async function lookUp(name: string): Promise<Addresses> {
-  return (await lookup(name, { all: true })).map(({ address }) => address)
 }

@@ -5,14 +5,20 @@
 import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
 import { HintedError, hintOf } from '../../base/hints.ts'
-import type { Addresses, ResolveName } from './dns-cache.ts'
 import { DnsCache } from './dns-cache.ts'
+import type { Addresses, ResolveName } from './name-lookup.ts'
+import { lookUpBySystem, lookUpOnEventLoop } from './name-lookup.ts'
 import type { PrivateHosts } from './private-hosts.ts'
 import { noPrivateHosts } from './private-hosts.ts'
 import { classifyAddress, classifyHost } from './public-address.ts'
 
 export interface AddressGuardOptions {
-  /** Default: the resolver of the operating system. */
+  /**
+   * Who chooses the names. The operator's are looked up by the operating system. Those of callers are looked up without
+   * its threads, unless the operator has listed them as private hosts.
+   */
+  readonly namesOf?: 'operator' | 'callers'
+  /** Replaces both ways to look up names. */
   readonly resolve?: ResolveName
   /** Private hosts that are allowed. */
   readonly privateHosts?: PrivateHosts
@@ -26,8 +32,11 @@ export class AddressGuard {
   readonly #names: DnsCache
   readonly #privateHosts: PrivateHosts
 
-  constructor({ resolve, privateHosts = noPrivateHosts, nowMs = systemClock.nowMs }: AddressGuardOptions) {
-    this.#names = new DnsCache({ resolve, nowMs })
+  constructor(options: AddressGuardOptions) {
+    const { privateHosts = noPrivateHosts, namesOf = 'operator', nowMs = systemClock.nowMs } = options
+    const lookUp: ResolveName = name =>
+      namesOf === 'operator' || privateHosts.hasName(name) ? lookUpBySystem(name) : lookUpOnEventLoop(name)
+    this.#names = new DnsCache({ resolve: options.resolve ?? lookUp, nowMs })
     this.#privateHosts = privateHosts
   }
 
@@ -38,14 +47,14 @@ export class AddressGuard {
 
   /**
    * The addresses to connect to; a cached answer is returned directly. IPv4 comes first, because not every machine has
-   * IPv6. `permitted` allows private addresses. Throws or rejects with a ForbiddenHost, or if the name does not
-   * resolve.
+   * IPv6. `permitted` allows private addresses; `accountId` is the account whose caller chose the host. Throws or
+   * rejects with a ForbiddenHost, or if the name does not resolve.
    */
-  addressesOf(host: string, permitted: boolean): Addresses | Promise<Addresses> {
+  addressesOf(host: string, permitted: boolean, accountId?: number): Addresses | Promise<Addresses> {
     if (classifyHost(host) === 'never') throw new ForbiddenHost(hintOf('host_never'))
     const mayBePrivate = permitted || this.isListed(host)
     if (isIP(host) !== 0) return this.#checked([host], mayBePrivate)
-    const found = this.#names.addressesOf(host)
+    const found = this.#names.addressesOf(host, accountId)
     if (!(found instanceof Promise)) return this.#checked(found, mayBePrivate)
     return found.then(addresses => this.#checked(addresses, mayBePrivate))
   }

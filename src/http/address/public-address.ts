@@ -110,7 +110,13 @@ export function classifyHost(host: string): AddressKind | 'unknown' {
   if (isIP(host) !== 0 || host.includes('%')) return classifyAddress(host)
   const name = normalizeHost(host)
   if (NEVER_NAMES.has(name)) return 'never'
-  return name === 'localhost' || name.endsWith('.localhost') ? 'private' : 'unknown'
+  return isLoopbackName(name) ? 'private' : 'unknown'
+}
+
+/** Names that always mean this machine, whatever a name server says. */
+export function isLoopbackName(host: string): boolean {
+  const name = normalizeHost(host)
+  return name === 'localhost' || name.endsWith('.localhost')
 }
 
 export const normalizeHost = (host: string): string => host.toLowerCase().replace(/\.$/, '')

@@ -3,7 +3,7 @@
 
 import { isIP } from 'node:net'
 import { bounds } from '../../base/bounds.ts'
-import type { Addresses } from '../address/dns-cache.ts'
+import type { Addresses } from '../address/name-lookup.ts'
 import type { Connection } from './connection.ts'
 import type { Socket, SocketOwner } from './socket.ts'
 import { describeConnectFault, noOwner, socketHandlers } from './socket.ts'

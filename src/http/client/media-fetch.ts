@@ -19,8 +19,15 @@ export interface Media {
   readonly bytes: Buffer
 }
 
+export interface MediaReader {
+  /** The account of the caller; its DNS lookups are limited. */
+  readonly accountId?: number
+  /** Called with the number of bytes so far while a large file arrives. */
+  readonly onBytes?: (bytes: number) => void
+}
+
 /** Rejects with a Refusal, or with the reason of the stop. */
-export type FetchMedia = (url: string, stop: Stop<Error>) => Promise<Media>
+export type FetchMedia = (url: string, stop: Stop<Error>, reader?: MediaReader) => Promise<Media>
 
 export interface MediaFetchOptions extends AddressGuardOptions {
   /** A certificate authority that is trusted instead of the public ones. */
@@ -29,10 +36,11 @@ export interface MediaFetchOptions extends AddressGuardOptions {
 }
 
 export function openMediaFetch(options: MediaFetchOptions = {}): { readonly fetchMedia: FetchMedia } {
-  const context: OneOffContext = { guard: new AddressGuard(options), ca: options.ca, abandoned: { count: 0 } }
+  const guard = new AddressGuard({ namesOf: 'callers', ...options })
+  const context: OneOffContext = { guard, ca: options.ca, abandoned: { count: 0 } }
   let activeFetches = 0
   return {
-    async fetchMedia(url, stop) {
+    async fetchMedia(url, stop, reader = {}) {
       if (activeFetches >= bounds.mediaFetchesMax) {
         throw new Refusal('overloaded', 'too many media are fetched', { retryAfterMs: 1_000 })
       }
@@ -43,7 +51,7 @@ export function openMediaFetch(options: MediaFetchOptions = {}): { readonly fetc
       const timer = setTimeout(late, options.msMax ?? bounds.mediaMsMax)
       stop.onStop(passOn)
       try {
-        return await fetchStop.race(fetchAt(readUrl(url), context, fetchStop))
+        return await fetchStop.race(fetchAt({ url: readUrl(url), ...reader }, context, fetchStop))
       } catch (fault) {
         if (fault instanceof Refusal || fault === stop.reason) throw fault
         throw new Refusal('media_unreachable', (fault as Error).message)
@@ -62,7 +70,12 @@ const unreachable = (why: string): Refusal =>
 
 const nothing = new Uint8Array()
 
-async function fetchAt(url: URL, context: OneOffContext, stop: Stop<Error>): Promise<Media> {
+interface NamedMedia extends MediaReader {
+  readonly url: URL
+}
+
+async function fetchAt(media: NamedMedia, context: OneOffContext, stop: Stop<Error>): Promise<Media> {
+  const { url, accountId, onBytes } = media
   const head = [
     `GET ${url.pathname}${url.search} HTTP/1.1`,
     `Host: ${url.host}`,
@@ -74,7 +87,8 @@ async function fetchAt(url: URL, context: OneOffContext, stop: Stop<Error>): Pro
     '',
   ].join('\r\n')
   try {
-    return await readMedia(await sendOneOffRequest({ url, head, body: nothing }, context, stop))
+    const request = { url, head, body: nothing, accountId }
+    return await readMedia(await sendOneOffRequest(request, context, stop), onBytes)
   } catch (fault) {
     throw fault instanceof ForbiddenHost ? refused(fault.message) : fault
   }
@@ -94,7 +108,7 @@ const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308]
 const TYPE = /^([a-z]+\/[a-z0-9][a-z0-9.+-]*)[ \t]*(?:;|$)/
 const ACCEPTED = /^(?:image|audio|video|text)\/|^application\/pdf$/
 
-async function readMedia(incoming: IncomingResponse): Promise<Media> {
+async function readMedia(incoming: IncomingResponse, onBytes: MediaReader['onBytes']): Promise<Media> {
   try {
     if (REDIRECTS.includes(incoming.status)) throw refused('its server redirects; name the final URL instead')
     if (incoming.status !== 200) throw unreachable(`its server answers ${incoming.status}`)
@@ -102,7 +116,7 @@ async function readMedia(incoming: IncomingResponse): Promise<Media> {
     if (!ACCEPTED.test(mime)) throw refused('it is no image, audio, video, PDF or text')
     const encoding = incoming.header('content-encoding')?.toLowerCase() ?? 'identity'
     if (encoding !== 'identity') throw unreachable('its server compresses it without being asked to')
-    const bytes = await incoming.readWhole(bounds.mediaBytesMax)
+    const bytes = await incoming.readWhole(bounds.mediaBytesMax, soFar => void onBytes?.(soFar))
     if (bytes === undefined) throw refused(`it is larger than ${bounds.mediaBytesMax} bytes`)
     return { mime, bytes }
   } finally {

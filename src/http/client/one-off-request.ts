@@ -21,6 +21,8 @@ export interface OneOffRequest {
   /** The head of the request, including the empty line. */
   readonly head: string
   readonly body: Uint8Array
+  /** The account whose caller named the host; its DNS lookups are limited. */
+  readonly accountId?: number | undefined
 }
 
 const times = { connectMs: bounds.connectMsMax, tlsMs: bounds.tlsMsMax }
@@ -31,11 +33,11 @@ export async function sendOneOffRequest(
   context: OneOffContext,
   stop: Stop<Error>,
 ): Promise<IncomingResponse> {
-  const { url, head, body } = request
+  const { url, head, body, accountId } = request
   const { guard, ca, abandoned } = context
   stop.throwIfStopped()
   const host = hostOf(url)
-  const addresses = await guard.addressesOf(host, false)
+  const addresses = await guard.addressesOf(host, false, accountId)
   stop.throwIfStopped()
   const dialAddress = {
     host,

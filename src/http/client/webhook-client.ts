@@ -36,7 +36,7 @@ export interface WebhookClient {
 }
 
 export function openWebhookClient(options: WebhookClientOptions = {}): WebhookClient {
-  const guard = new AddressGuard(options)
+  const guard = new AddressGuard({ namesOf: 'callers', ...options })
   const context: OneOffContext = { guard, ca: options.ca, abandoned: { count: 0 } }
   const activePosts = new Set<Stop<Error>>()
 

@@ -9,6 +9,7 @@ import type { FetchMedia } from '../../http/client/media-fetch.ts'
 import type { Conversation, ConversationPart } from '../../protocols/neutral/conversation.ts'
 import type { Codec, ConversationTarget } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
+import type { MediaLease, MediaMemory } from './media-memory.ts'
 
 type Media = ConversationTarget['media']
 
@@ -19,23 +20,33 @@ export type MediaCall = Pick<Exchange, 'lifetime' | 'permit'>
 const none: Media = new Map()
 const callOver = new Error('the call is over')
 
-/** Parallel downloads of one call. The byte limit of a call can be exceeded by this many of the largest files. */
+/** Parallel downloads of one call. */
 const PARALLEL_DOWNLOADS = 4
 
-export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
+export function buildResolveMedia(fetchMedia: FetchMedia, memory: MediaMemory): ResolveMedia {
   // An address that never answers occupies a slot for seconds, so one account may not use all slots.
   const slots = new AccountShares({ total: bounds.mediaCallsMax, perAccount: bounds.mediaCallsOfAccountMax })
 
-  /** Each file counts against the byte limit of the call. */
-  async function fetchAll(urls: Set<string>, fetching: Stop<Error>): Promise<Media> {
+  /** The bytes count while they arrive, against the limit of the call and the memory of its account. */
+  async function fetchAll(urls: Set<string>, fetching: Stop<Error>, { lease, accountId }: MediaOwner): Promise<Media> {
     const found = new Map<string, { readonly mime: string; readonly base64: string }>()
     const waiting = urls.values()
     let bytesLeft: number = bounds.mediaPerCallBytesMax
+    function count(bytes: number): void {
+      bytesLeft -= bytes
+      const refusal = bytesLeft < 0 ? tooLarge() : lease.add(bytes)
+      if (refusal !== undefined) fetching.stop(refusal)
+    }
     async function download(): Promise<void> {
       for (const url of waiting) {
-        const { mime, bytes } = await fetchMedia(url, fetching)
-        bytesLeft -= bytes.length
-        if (bytesLeft < 0) throw mediaRefused(`the media together are larger than ${bounds.mediaPerCallBytesMax} bytes`)
+        let counted = 0
+        const onBytes = (bytes: number): void => {
+          count(bytes - counted)
+          counted = bytes
+        }
+        const { mime, bytes } = await fetchMedia(url, fetching, { accountId, onBytes })
+        onBytes(bytes.length)
+        fetching.throwIfStopped()
         found.set(url, { mime, base64: bytes.toString('base64') })
       }
     }
@@ -43,7 +54,9 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     return found
   }
 
-  return async function resolveMedia(said, codec, { permit, lifetime: { stop } }) {
+  return async function resolveMedia(said, codec, { permit, lifetime }) {
+    const { stop } = lifetime
+    lifetime.media?.close() // those of the last attempt
     const urls = mediaUrls(said, codec)
     if (urls.size === 0) return none
     if (urls.size > bounds.mediaPerCallMax)
@@ -52,11 +65,16 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     if (!slots.take(accountId)) {
       throw new Refusal('overloaded', 'too many calls are downloading media', { retryAfterMs: 1_000 })
     }
+    const lease = memory.open(accountId)
+    lifetime.media = lease
     const fetching = new Stop<Error>()
     const end = (): void => fetching.stop(callOver)
     stop.onStop(end)
     try {
-      return await stop.race(fetchAll(urls, fetching))
+      return await stop.race(fetchAll(urls, fetching, { lease, accountId }))
+    } catch (fault) {
+      lease.close()
+      throw fault
     } finally {
       slots.release(accountId)
       stop.removeListener(end)
@@ -64,6 +82,13 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     }
   }
 }
+
+interface MediaOwner {
+  readonly lease: MediaLease
+  readonly accountId: number
+}
+
+const tooLarge = (): Refusal => mediaRefused(`the media together are larger than ${bounds.mediaPerCallBytesMax} bytes`)
 
 const mediaRefused = (why: string): Refusal =>
   new Refusal('media_refused', why, { hint: hintOf('call_media', { why }) })
