@@ -205,6 +205,8 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     world,
   })
   opened.push(localServers, listedModels)
+  const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
+  const largeJson = new LargeBodyReader({ deadlines, onFault })
   const { settling, counter, countCall, responses, tasks, files, limits, closeLimits, dayNotes, ...calls } = buildCalls(
     {
       catalogue,
@@ -223,6 +225,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       activeCalls: underWay,
       gate,
       deadlines,
+      largeJson,
       runtime: world,
       log,
       silence,
@@ -238,8 +241,6 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     start.isOpen && !drain.isDraining && !gate.isClosed && (await isStoreHealthy(store))
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
-  const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
-  const largeJson = new LargeBodyReader({ deadlines, onFault })
   const decoder = new BodyDecoder(deadlines, onFault)
   const inflow = new BodyBudget(inflowBounds)
   const sockets = new ResponseSockets({

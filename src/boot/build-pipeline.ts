@@ -65,6 +65,7 @@ import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
 import type { LargeAnswers } from '../pipeline/settle/large-answers.ts'
 import type { Reservations } from '../pipeline/settle/reservation.ts'
 import { buildSettler } from '../pipeline/settle/settle.ts'
+import type { LargeBodyReader } from '../protocols/request/large-json.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { SharedAffinity } from '../routing/choice/shared-affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
@@ -95,6 +96,7 @@ export interface CallParts {
   readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
+  readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly runtime: Runtime
   readonly log: Log
   /** The most attempts of one call. */
@@ -114,7 +116,12 @@ export function buildCalls(parts: CallParts) {
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault, jobs } = store
   const compaction = buildCompaction(seal)
-  const previousResponses = buildPreviousResponses({ responses: vault.responses, compaction, catalogue })
+  const previousResponses = buildPreviousResponses({
+    responses: vault.responses,
+    compaction,
+    catalogue,
+    largeJson: parts.largeJson,
+  })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
   const bodyStorage = buildBodyStorage({ seal, answerQuota: new AnswerQuota(nowMs), bodies: store.bodies })
   const deduct = buildDeduct(ledger)

@@ -22,8 +22,19 @@ export interface ResponseBody {
 
 export interface StoredResponse extends ResponseFacts {
   readonly expiresMs: number
-  /** Absent when only the upstream has the body. */
+  /** Absent when only the upstream has the body, and when the body was not read. */
   readonly body?: ResponseBody
+  /** The body is stored here, and was not read. */
+  readonly isUnread?: true
+}
+
+/** Called with the size of a stored body before it is decrypted. Throws if it must not be read now. */
+export type ChargeBytes = (bytes: number) => void
+
+export interface ChainOptions {
+  readonly charge?: ChargeBytes | undefined
+  /** Called with each response, the newest first. Returns whether the older ones are not needed. */
+  onLink?(link: StoredResponse): boolean
 }
 
 export type ResponseChain =
@@ -36,13 +47,15 @@ export type ResponseChain =
 export interface ResponseStore {
   /** Resolves when the response is durable. A response with the same id is replaced. */
   put(facts: ResponseFacts, body?: ResponseBody): Promise<'kept' | 'too_large'>
-  get(owner: VaultId): Promise<StoredResponse | undefined>
+  get(owner: VaultId, charge?: ChargeBytes): Promise<StoredResponse | undefined>
+  /** The response without its body, which is neither decrypted nor parsed: that takes time. */
+  head(owner: VaultId): Promise<StoredResponse | undefined>
   /** Changes a response that is queued or in progress. A finished response does not change any more. */
   change(owner: VaultId, status: ResponseStatus, body?: ResponseBody): Promise<ResponseChanged>
   /** Returns whether the response existed. */
   delete(owner: VaultId): Promise<boolean>
-  /** The response and all responses before it. */
-  chain(owner: VaultId): Promise<ResponseChain>
+  /** The response and all responses before it, or as many as `onLink` needs. */
+  chain(owner: VaultId, options?: ChainOptions): Promise<ResponseChain>
 }
 
 export type ResponseChanged = 'changed' | 'over' | 'unknown' | 'too_large'
@@ -52,8 +65,9 @@ export interface ResponsesParts extends VaultParts {
   readonly days: number
 }
 
-/** After decrypting this much in one go, chain() lets other work run. */
+/** After decrypting this much in one go, chain() lets other work run. To find a row takes as long as to decrypt some KiB. */
 const BYTES_PER_STEP = 1024 * 1024
+const ROW_BYTES = 16 * 1024
 
 export function openResponses(parts: ResponsesParts): ResponseStore {
   const { writer, reader, seal, dateMs, days } = parts
@@ -69,7 +83,11 @@ export function openResponses(parts: ResponsesParts): ResponseStore {
   }
 
   /** Undefined when the body cannot be decrypted and no upstream has it. */
-  function readRow({ sealed, bytes: _, ...facts }: ResponseRow): StoredResponse | undefined {
+  function readRow(
+    { sealed, bytes, ...facts }: ResponseRow,
+    charge: ChargeBytes | undefined,
+  ): StoredResponse | undefined {
+    if (sealed !== null) charge?.(bytes)
     const opened = sealed === null ? undefined : openOrReport(parts, locationOf(facts), sealed)
     if (opened !== undefined) return { ...facts, body: JSON.parse(opened.toString()) as ResponseBody }
     return facts.upstreamId === null ? undefined : facts
@@ -82,9 +100,16 @@ export function openResponses(parts: ResponsesParts): ResponseStore {
       const expiresMs = facts.createdMs + days * DAY_MS
       return (await writer.run('keepResponse', { ...facts, expiresMs, sealed })).done
     },
-    async get(owner) {
+    async get(owner, charge) {
       const row = await find(owner)
-      return row === undefined ? undefined : readRow(row)
+      return row === undefined ? undefined : readRow(row, charge)
+    },
+    async head(owner) {
+      const row = await find(owner)
+      if (row === undefined) return undefined
+      const { sealed, bytes: _, ...facts } = row
+      if (sealed !== null) return { ...facts, isUnread: true }
+      return facts.upstreamId === null ? undefined : facts
     },
     async change(owner, status, body) {
       const sealed = sealBody(owner, body)
@@ -95,20 +120,22 @@ export function openResponses(parts: ResponsesParts): ResponseStore {
     async delete({ accountId, id }) {
       return isStorableId(id) && (await writer.run('dropResponse', { accountId, id })).done === 'dropped'
     },
-    async chain({ accountId, id }) {
+    async chain({ accountId, id }, { charge, onLink } = {}) {
       const links: StoredResponse[] = []
-      let [bytes, bytesAtPause] = [0, 0]
+      let [bytes, bytesOfStep] = [0, 0]
       for (let next: string | null = id; next !== null; ) {
         const row = await find({ accountId, id: next })
         bytes += row?.bytes ?? 0
         const isTooLong = links.length === bounds.responseChainMax || bytes > bounds.responseChainBytesMax
         if (isTooLong) return { done: 'too_long' }
-        const link = row === undefined ? undefined : readRow(row)
+        const link = row === undefined ? undefined : readRow(row, charge)
         if (link === undefined) return { done: 'missing', id: next }
         links.push(link)
+        if (onLink?.(link)) break
         next = link.previousId
-        if (bytes - bytesAtPause < BYTES_PER_STEP) continue
-        bytesAtPause = bytes
+        bytesOfStep += row!.bytes + ROW_BYTES
+        if (bytesOfStep < BYTES_PER_STEP) continue
+        bytesOfStep = 0
         await new Promise(resolve => setImmediate(resolve))
       }
       return { done: 'found', links: links.reverse() }

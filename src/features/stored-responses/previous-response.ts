@@ -10,20 +10,27 @@ import { ResponseIdRewrite } from '../../pipeline/attempt/response-id.ts'
 import type { Exchange, Permit } from '../../pipeline/exchange.ts'
 import { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
-import { locateItem } from '../../protocols/openai-responses/response-object.ts'
+import type { ItemPageRequest } from '../../protocols/openai-responses/stored-responses.ts'
 import { listInputItems, removeGatewayIds } from '../../protocols/openai-responses/stored-responses.ts'
 import type { Protocol, RequestHead } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import { isObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
+import type { LargeBodyReader } from '../../protocols/request/large-json.ts'
 import type { VaultId } from '../../store/vault/vault-types.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
+import type { ChargeBytes, ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { ConversationCompaction } from './compaction.ts'
+import { readInputItems } from './input-items.ts'
+import { NamedItems } from './named-items.ts'
+import type { ReadingOwner } from './reading-turns.ts'
+import { ReadingTurns } from './reading-turns.ts'
+import type { SentItems } from './rebuilt-body.ts'
+import { writeWhole, writeWithItems } from './rebuilt-body.ts'
 
 export interface PreviousResponses {
-  /** The response that a call continues. Throws where the account does not own it, or where it cannot be continued. */
+  /** The response that a call continues, without its body. Throws where the account does not own it, or where it cannot be continued. */
   find(call: Call, permit: Permit): Promise<StoredResponse> | undefined
   /** The channel whose upstream also stores the response, if any. */
   storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
@@ -31,16 +38,21 @@ export interface PreviousResponses {
   prepareCall(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
   /** The call for a token count: with all previous turns and items in its body. */
   withAllTurns(call: Call, permit: Permit, protocol: Pick<Protocol, 'readCall'>): Promise<Call>
-  /** The items of the response and of those before it, the oldest first, without its own output. */
-  inputItemsOf(response: StoredResponse): Promise<readonly Json[]>
+  /**
+   * The items of the response and of those before it, the oldest first, without its own output. Only as many of the
+   * newest items as the page needs.
+   */
+  inputItemsOf(response: VaultId, page: ItemPageRequest): Promise<readonly Json[]>
   /** All items up to the end of the response. */
-  itemsOf(response: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]>
+  itemsOf(response: VaultId): Promise<readonly Json[]>
 }
 
 export interface PreviousResponsesParts {
-  readonly responses: Pick<ResponseStore, 'get' | 'chain'>
+  readonly responses: Pick<ResponseStore, 'get' | 'head' | 'chain'>
   readonly compaction: ConversationCompaction
   readonly catalogue: Pick<Catalogue, 'findChannel' | 'findOrSuccessor'>
+  /** Parses large bodies in another thread. */
+  readonly largeJson: Pick<LargeBodyReader, 'read'>
 }
 
 /** The average bytes of text per token. */
@@ -53,9 +65,9 @@ export function storingChannel(
   response: StoredResponse,
   catalogue: PreviousResponsesParts['catalogue'],
 ): Channel | undefined {
-  const { channel, upstreamId, body } = response
+  const { channel, upstreamId, body, isUnread } = response
   if (channel === null || upstreamId === null) return undefined
-  return body === undefined ? catalogue.findOrSuccessor(channel) : catalogue.findChannel(channel)
+  return body === undefined && !isUnread ? catalogue.findOrSuccessor(channel) : catalogue.findChannel(channel)
 }
 
 function keptAt(
@@ -72,9 +84,12 @@ export function buildPreviousResponses({
   responses,
   compaction,
   catalogue,
+  largeJson,
 }: PreviousResponsesParts): PreviousResponses {
-  async function itemsOfChain({ accountId, id }: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]> {
-    const chain = await responses.chain({ accountId, id })
+  const turns = new ReadingTurns()
+
+  async function itemsOfChain({ accountId, id }: VaultId, charge: ChargeBytes): Promise<readonly Json[]> {
+    const chain = await responses.chain({ accountId, id }, { charge })
     if (chain.done === 'too_long') throw unfit(hintOf('call_conversation_long'))
     if (chain.done === 'missing') {
       throw new Refusal('response_unknown', id, {
@@ -87,49 +102,53 @@ export function buildPreviousResponses({
     })
   }
 
-  /** The item instead of its id. Ids of upstreams are checked together with all other references. */
-  function resolveItem(item: Json, accountId: number): Json | Promise<Json> {
-    const location = item.type === 'item_reference' ? locateItem(item.id) : undefined
-    return location === undefined ? item : findItem(item, location, accountId)
-  }
-
-  async function findItem(
-    item: Json,
-    location: NonNullable<ReturnType<typeof locateItem>>,
-    accountId: number,
-  ): Promise<Json> {
-    const body = (await responses.get({ accountId, id: location.response }))?.body
-    const found = (body?.[location.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
-    if (found !== undefined) return found
-    const hint = hintOf('call_item_gone')
-    throw new Refusal('reference_unknown', 'an item', { param: 'input', hint })
-  }
-
   /** Replaces compactions and references by their items. */
-  async function expand(items: readonly Json[], accountId: number): Promise<readonly Json[]> {
-    const expanded = items.map(item => compaction.open(item, accountId) ?? resolveItem(item, accountId))
-    return (await Promise.all(expanded)).flat()
+  async function expand(items: readonly Json[], accountId: number, charge: ChargeBytes): Promise<readonly Json[]> {
+    NamedItems.checkCount(items)
+    const named = new NamedItems({ responses, accountId, charge })
+    const expanded: Json[] = []
+    for (const item of items) {
+      const opened = compaction.open(item, accountId)
+      for (const one of opened ?? []) expanded.push(one)
+      if (opened !== undefined) continue
+      const found = named.find(item)
+      expanded.push(found === undefined ? item : await found)
+    }
+    return expanded
+  }
+
+  /** A rebuilt body is parsed where a received body of its size is parsed, in the same queue. */
+  async function readRebuilt(body: Buffer, owner: ReadingOwner): Promise<Buffer> {
+    return body.length <= bounds.smallBodyBytesMax ? body : await largeJson.read(body, owner)
   }
 
   const find: PreviousResponses['find'] = (call, permit) => findPrevious(responses, call, permit)
 
   return {
-    itemsOf: itemsOfChain,
+    itemsOf: response => turns.run(ownerOf(response.accountId), charge => itemsOfChain(response, charge)),
     find,
     storedAt: response => response && keptAt(response, catalogue),
     async withAllTurns(call, permit, protocol) {
       if (call.state === undefined) return call
+      const { accountId } = permit.caller
+      const owner = ownerOf(accountId)
       const previous = await find(call, permit)
       const own = listInputItems(call.json, 'count')
-      const items = previous === undefined ? own : [...(await itemsOfChain(previous)), ...own]
-      const expanded = await expand(items, permit.caller.accountId)
-      if (expanded.length === own.length && expanded.every((item, at) => item === own[at])) return call
-      const { previous_response_id: _previous, ...rest } = call.json
-      return protocol.readCall(bodyOf({ ...rest, input: removeGatewayIds(expanded) }), noRequest)
+      return await turns.run(owner, async charge => {
+        const items = previous === undefined ? own : [...(await itemsOfChain(previous, charge)), ...own]
+        const expanded = await expand(items, accountId, charge)
+        if (areSame(expanded, own)) return call
+        const { previous_response_id: _previous, ...rest } = call.json
+        charge(call.bodyBytes)
+        const body = await writeWithItems(rest, { items: expanded, sent: removeGatewayIds, charge })
+        return protocol.readCall(await readRebuilt(body, owner), noRequest)
+      })
     },
-    async inputItemsOf({ accountId, previousId, body }) {
-      const before = previousId === null ? [] : await itemsOfChain({ accountId, id: previousId }).catch(() => [])
-      return [...before, ...((body?.input ?? []) as readonly Json[])]
+    async inputItemsOf(response, page) {
+      const owner = ownerOf(response.accountId)
+      const items = await turns.run(owner, charge => readInputItems({ responses, charge }, response, page))
+      if (items === undefined) throw unknownResponse(response.id)
+      return items
     },
     async prepareCall(exchange, previous) {
       const call = exchange.call!
@@ -142,27 +161,55 @@ export function buildPreviousResponses({
       if (background && exchange.storage.notStored) throw tooLargeToStore()
       if (store && !exchange.storage.notStored) exchange.storage.storedCall = new StoredCall(own, previous?.id)
       const keepsPrevious = previous === undefined || previousResponseId !== undefined
-      const items = keepsPrevious ? own : [...(await itemsOfChain(previous)), ...own]
-      const expanded = await expand(items, accountId)
-      const isSame = keepsPrevious && expanded.length === own.length && expanded.every((item, at) => item === own[at])
       // The upstream does not know the previous response, or knows it by another id.
       if (previous !== undefined && previousResponseId !== previous.id) {
         exchange.storage.responseIdRewrite = new ResponseIdRewrite({ previous_response_id: previous.id })
       }
-      const whole = upstreamProtocol === exchange.protocol ? removeGatewayIds(expanded) : expanded
-      const input = isSame ? call.json.input : whole
-      const forwarded = isSame && !background ? call : rewriteCall(exchange, { input, keepsPrevious })
-      return previous !== undefined && keepsPrevious ? withPreviousTokens(forwarded, previous) : forwarded
+      const { stop } = exchange.lifetime
+      const owner = ownerOf(accountId, () => stop.throwIfStopped())
+      const rebuilding = turns.run(owner, async charge => {
+        const items = keepsPrevious ? own : [...(await itemsOfChain(previous, charge)), ...own]
+        const expanded = await expand(items, accountId, charge)
+        const isSame = keepsPrevious && areSame(expanded, own)
+        const whole = previous?.isUnread && keepsPrevious ? await responses.get(previous, charge) : undefined
+        if (isSame && !background) return withPreviousTokens(call, whole)
+        const sent: SentItems = upstreamProtocol === exchange.protocol ? removeGatewayIds : unchanged
+        const rewrite = { items: isSame ? undefined : expanded, sent, keepsPrevious, charge, owner }
+        return withPreviousTokens(await rewriteCall(exchange, rewrite), whole)
+      })
+      return await stop.race(rebuilding)
     },
   }
+
+  /** The gateway itself runs background calls, so the upstream is not told about it. */
+  async function rewriteCall({ call, protocol }: Exchange, rewrite: Rewrite): Promise<Call> {
+    const { items, sent, keepsPrevious, charge, owner } = rewrite
+    const { background: _background, previous_response_id: previous, ...rest } = call!.json
+    const json = { ...rest, ...(keepsPrevious && previous !== undefined && { previous_response_id: previous }) }
+    charge(call!.bodyBytes)
+    const body = items === undefined ? writeWhole(json) : await writeWithItems(json, { items, sent, charge })
+    const read = protocol.readCall(await readRebuilt(body, owner), noRequest)
+    return { ...read, state: call!.state!, asked: call!.json }
+  }
 }
+
+/** Its name is that of the account's received bodies. */
+const ownerOf = (accountId: number, throwIfGone: () => void = () => {}): ReadingOwner => ({
+  name: `account ${accountId}`,
+  throwIfGone,
+})
+
+const unchanged: SentItems = items => items
+
+const areSame = (items: readonly Json[], own: readonly Json[]): boolean =>
+  items.length === own.length && items.every((item, at) => item === own[at])
 
 export const tooLargeToStore = (): Refusal =>
   new Refusal('body_too_large', 'to be stored', { hint: hintOf('call_background_size') })
 
 /** Returns a promise only where the call names a response. */
 function findPrevious(
-  responses: Pick<ResponseStore, 'get'>,
+  responses: Pick<ResponseStore, 'head'>,
   { state }: Call,
   { caller: { accountId } }: Permit,
 ): Promise<StoredResponse> | undefined {
@@ -174,8 +221,8 @@ function findPrevious(
   return readPrevious(responses, { accountId, id })
 }
 
-async function readPrevious(responses: Pick<ResponseStore, 'get'>, owner: VaultId): Promise<StoredResponse> {
-  const previous = await responses.get(owner)
+async function readPrevious(responses: Pick<ResponseStore, 'head'>, owner: VaultId): Promise<StoredResponse> {
+  const previous = await responses.head(owner)
   if (previous === undefined) throw unknownResponse(owner.id)
   const isWhole = previous.status === 'completed' || previous.status === 'incomplete'
   if (!isWhole) throw unfit(hintOf('call_previous_is', { status: previous.status }))
@@ -185,27 +232,19 @@ async function readPrevious(responses: Pick<ResponseStore, 'get'>, owner: VaultI
 const unfit = (hint: Hint): Refusal => refusal('response_unfit', hint, 'previous_response_id')
 
 /** Adds the tokens that the upstream already has: they are billed as input, though they are not in the body. */
-function withPreviousTokens(call: Call, { body }: StoredResponse): Call {
+function withPreviousTokens(call: Call, previous: StoredResponse | undefined): Call {
+  const { body } = previous ?? {}
   const usage = isObject(body?.response) ? body.response.usage : undefined
   const tokens = isObject(usage) ? usage.total_tokens : undefined
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0) return call
   return { ...call, inputBytes: call.inputBytes + (tokens as number) * TOKEN_BYTES }
 }
 
-interface RewrittenFields {
-  readonly input: unknown
+interface Rewrite {
+  /** The items that replace the input; undefined: the input stays. */
+  readonly items: readonly Json[] | undefined
+  readonly sent: SentItems
   readonly keepsPrevious: boolean
-}
-
-/** The gateway itself runs background calls, so the upstream is not told about it. */
-function rewriteCall({ call, protocol }: Exchange, { input, keepsPrevious }: RewrittenFields): Call {
-  const { background: _background, previous_response_id: previous, ...rest } = call!.json
-  const json = { ...rest, input, ...(keepsPrevious && previous !== undefined && { previous_response_id: previous }) }
-  return { ...protocol.readCall(bodyOf(json), noRequest), state: call!.state!, asked: call!.json }
-}
-
-function bodyOf(json: Json): Buffer {
-  const body = Buffer.from(JSON.stringify(json))
-  if (body.length <= bounds.bodyBytesMax) return body
-  throw new Refusal('body_too_large', 'with the previous turns', { hint: hintOf('call_with_turns') })
+  readonly charge: ChargeBytes
+  readonly owner: ReadingOwner
 }

@@ -56,7 +56,7 @@ export interface StoredResponseRequests {
 }
 
 export interface StoredResponseRequestsParts {
-  readonly responses: Pick<ResponseStore, 'get' | 'delete'>
+  readonly responses: Pick<ResponseStore, 'get' | 'head' | 'delete'>
   readonly background: Background
   readonly previousResponses: PreviousResponses
   readonly compaction: ConversationCompaction
@@ -82,9 +82,9 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     responseOf: stored => currentResponse(stored, undefined),
   })
 
-  async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
+  async function find({ path, caller }: StoredResponseRequest, read: 'get' | 'head' = 'get'): Promise<StoredResponse> {
     const id = responseIdOf(path)
-    const stored = caller && (await responses.get({ accountId: caller.accountId, id }))
+    const stored = caller && (await responses[read]({ accountId: caller.accountId, id }))
     if (stored === undefined) throw unknownResponse(id)
     return stored
   }
@@ -98,7 +98,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     if (stored.upstreamId !== stored.id) return undefined
     const keeper = upstreams.storingChannel(stored, protocol)
     if (keeper !== undefined) return await upstreams.ask(keeper, ask)
-    if (stored.body !== undefined) return undefined
+    if (stored.body !== undefined || stored.isUnread) return undefined
     throw new Refusal('no_channel', stored.channel ?? '', { hint: hintOf('call_channel_removed') })
   }
 
@@ -165,11 +165,12 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
 
     async inputItems(ask, protocol) {
-      const stored = await find(ask)
+      const stored = await find(ask, 'head')
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', subpath: '/input_items', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
-      return json(writePage(await previousResponses.inputItemsOf(stored), readPage(ask)))
+      const page = readPage(ask)
+      return json(writePage(await previousResponses.inputItemsOf(stored, page), page))
     },
   }
 }
@@ -182,7 +183,7 @@ function buildCompact({ responses, previousResponses, compaction, dateMs }: Stor
     const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
     checkModelName(requireModel(requestJson))
     const previous = readOptional(requestJson, 'previous_response_id', 'text')
-    const stored = previous === undefined ? undefined : await responses.get({ accountId, id: previous })
+    const stored = previous === undefined ? undefined : await responses.head({ accountId, id: previous })
     if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
     const previousItems = stored === undefined ? [] : await previousResponses.itemsOf(stored)
     const items = [...previousItems, ...listInputItems(requestJson, requestId)]
