@@ -10,6 +10,9 @@ import { renderChart } from '../support/helm.ts'
 const root = join(import.meta.dir, '../..')
 const chart = join(root, 'deploy/helm/weir')
 
+/** As docs/how-it-works/capacity.md has it. */
+const CONNECTIONS_OF_A_GATEWAY = 24
+
 /** A rendered object: the tests look up what they check. */
 // biome-ignore lint/suspicious/noExplicitAny: the objects of Kubernetes have no types here
 type Rendered = any
@@ -82,6 +85,9 @@ describe('the Helm chart', () => {
     const { minReplicas, maxReplicas, metrics } = others['autoscaler.yaml'].spec
     expect(minReplicas).toBeGreaterThan(1)
     expect(maxReplicas).toBeLessThan(128)
+    // One more during an update. PostgreSQL takes 100 connections by default, three of them only from superusers.
+    const pods = maxReplicas + deployment.spec.strategy.rollingUpdate.maxSurge
+    expect(pods * CONNECTIONS_OF_A_GATEWAY).toBeLessThanOrEqual(97)
     expect(metrics[0].resource.target.averageValue).toBe('600m')
     expect(deployment.spec.replicas).toBeUndefined()
     const fixed = render({ autoscaling: { enabled: false }, replicas: 3 })

@@ -249,6 +249,50 @@ describe.skipIf(!hasPostgres)('the audit on PostgreSQL', () => {
     for (let pass = 0; pass < 2; pass++) expect(await passes.pass()).toMatchObject({ findings: [], transfers: 20 })
   })
 
+  describe('after a restore from a server whose transactions have higher numbers', () => {
+    /** Gives all transfers numbers that this server reaches soon, or not, with gaps between them. */
+    const restore = (above: number): Promise<void> =>
+      spoil(`UPDATE transfer SET xid = CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT) + ${above} + 3 * seq`)
+    const passesOf = () => buildPostgresPasses({ read: steps => pool.read(steps) }, { lagMs: 0, rests: false }, 3)
+
+    test('a charge without its record and wrong parties are found', async () => {
+      await restore(1_000_000)
+      await spoil(`DELETE FROM record WHERE call_id = ${calls.plain}`)
+      expect(failedChecks(await passesOf().pass())).toEqual([`call ${alice}`])
+      await spoil("UPDATE transfer SET kind = 'gift' WHERE kind = 'top_up'")
+      expect(failedChecks(await passesOf().pass()).some(found => found.startsWith('parties'))).toBe(true)
+    })
+
+    test('each transfer is read once, also when new transactions get the same numbers', async () => {
+      await restore(5)
+      const passes = passesOf()
+      const [{ last }] = (await pool.transact(
+        postgresQuery<{ last: bigint }>('SELECT max(xid) AS last FROM transfer').all(),
+      )) as [{ last: bigint }]
+      expect(await passes.pass()).toMatchObject({ findings: [], transfers: 11 })
+      const current = postgresQuery<{ xid: bigint }>('SELECT CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT) AS xid')
+      let made = 0
+      for (let xid = 0n; xid <= last + 5n; xid = (await pool.transact(current.get()))!.xid) {
+        const gift = { kind: 'gift', ref: 9_000 + ++made, accountId: bob, amount: '7', reference: null } as const
+        await operations.run('post', { ...gift, author: 'cli' }, by)
+        expect(await passes.pass()).toMatchObject({ findings: [], transfers: 11 + made })
+      }
+      expect(made).toBeGreaterThan(5)
+      // A pass that begins now finds the same.
+      expect(await passesOf().pass()).toMatchObject({ findings: [], transfers: 11 + made })
+    })
+
+    test('a new transfer with wrong parties is found among them', async () => {
+      await restore(5)
+      const passes = passesOf()
+      expect((await passes.pass()).findings).toEqual([])
+      const gift = { kind: 'gift', ref: 9_000, accountId: bob, amount: '7', reference: null, author: 'cli' } as const
+      for (let ref = 9_000; ref < 9_010; ref++) await operations.run('post', { ...gift, ref }, by)
+      await spoil("UPDATE transfer SET kind = 'refund' WHERE ref = 9005")
+      expect(failedChecks(await passes.pass())).toContain(`parties ${bob}`)
+    })
+  })
+
   test('a ledger that several processes write to is consistent at every pass', async () => {
     const writers = await Promise.all(Array.from({ length: 3 }, openWriter))
     // Operations that wait for each other must not keep the audit waiting for a connection.

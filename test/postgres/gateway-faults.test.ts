@@ -128,6 +128,37 @@ describe.skipIf(!hasPostgres)('gateways on one PostgreSQL', () => {
     expect(await rows('SELECT model FROM price GROUP BY model HAVING count(*) > 1')).toEqual([])
   })
 
+  test('one whose server can only be read is not ready, and leaves it when another one has taken over', async () => {
+    const [gateway] = (await start(1)) as [Harness]
+    const key = await gateway.key()
+    const statusOfCall = async (): Promise<number> =>
+      (await chat(gateway, key, { model: MODEL, messages: hello })).status
+    expect(await statusOfCall()).toBe(200)
+    // As after a restart of the former primary as a standby: all connections are cut, and those that are opened then
+    // stay read-only, whatever the address leads to later.
+    const others = server.openAgain('postgres', { connections: 1, deadlineMs: 60_000 })
+    const database = server.lastDatabase
+    const ofDatabase = `FROM pg_stat_activity WHERE datname = '${database}'`
+    const one = async <Row>(sql: string, ...values: string[]): Promise<Row> =>
+      (await others.transact(postgresQuery<Row>(sql).get(...values)))!
+    const countRefused = async (): Promise<bigint> =>
+      (await one<{ n: bigint }>(`SELECT xact_rollback AS n FROM pg_stat_database WHERE datname = '${database}'`)).n
+    await others.runScript(`ALTER DATABASE ${database} SET default_transaction_read_only = on`)
+    await others.runScript(`SELECT pg_terminate_backend(pid) ${ofDatabase}`)
+    const refused = await countRefused()
+    const waiting = statusOfCall()
+    while ((await countRefused()) < refused + 3n) await Bun.sleep(20)
+    while ((await fetch(`${gateway.url}/health/ready`)).status !== 503) await Bun.sleep(20)
+    const { now } = await one<{ now: string }>('SELECT CAST(clock_timestamp() AS TEXT) AS now')
+    await others.runScript(`ALTER DATABASE ${database} RESET default_transaction_read_only`)
+    expect(await waiting).toBe(200)
+    while ((await fetch(`${gateway.url}/health/ready`)).status !== 200) await Bun.sleep(20)
+    // Also those that only read leave it.
+    const countOld = `SELECT count(*) AS n ${ofDatabase} AND backend_start < CAST(CAST($1 AS TEXT) AS TIMESTAMPTZ)`
+    while ((await one<{ n: bigint }>(countOld, now)).n > 0n) await Bun.sleep(20)
+    expect(await postgresFaults(pool)).toEqual([])
+  })
+
   test('one without ids says so, stays alive, and loses no message', async () => {
     const [gateway] = (await start(1)) as [Harness]
     const key = await gateway.key()

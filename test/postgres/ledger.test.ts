@@ -1,9 +1,12 @@
 // The writer of the ledger on PostgreSQL: several processes at once, lost answers, wrong operations.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
 import type { Statement } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
+import { measureWait } from '../../src/store/engine/writer.ts'
 import { PostgresOperations } from '../../src/store/postgres/cold-operations.ts'
+import { LEDGER_MS_MAX } from '../../src/store/postgres/engine.ts'
 import type { LedgerWriterOptions } from '../../src/store/postgres/ledger.ts'
 import { LedgerWriter } from '../../src/store/postgres/ledger.ts'
 import { Membership } from '../../src/store/postgres/membership.ts'
@@ -273,6 +276,96 @@ describe.skipIf(!hasPostgres)('the ledger on PostgreSQL', () => {
     // After `storage_full` nobody would settle it.
     await expect(writer.run('hold', holdOf(1, 11, '100'))).rejects.toMatchObject({ code: 'storage_away' })
     expect((await accountRow(11)).held).toBe(100n)
+  })
+
+  const tooLong = [
+    ['got no answer', { statement_timeout: '0' }],
+    ['was given up by the server', {}],
+  ] as const
+  test.each(tooLong)('a batch that %s in time is sent again while its callers still wait', async (_, settings) => {
+    await createAccount(11, '1000')
+    const real = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: LEDGER_MS_MAX, settings })
+    const sleep = { text: { sqlite: '', postgres: 'SELECT pg_sleep(600)' }, values: [], want: 'row' } as const
+    let sent = 0
+    const slow = {
+      runAlone: (statement: Statement): Promise<unknown> => real.runAlone(sent++ === 0 ? sleep : statement),
+    }
+    // How long the second try takes depends on the machine.
+    const waitedMs = (sinceMs: number): number => (sent > 1 ? 0 : measureWait(sinceMs))
+    const writer = new LedgerWriter(slow, { owner: await join(), onFenced: noFence, waitedMs })
+    expect(await writer.run('hold', holdOf(1, 11, '100'))).toEqual({ done: 'held' })
+    expect(sent).toBe(2)
+    expect(await accountRow(11)).toEqual({ balance: 1_000n, held: 100n })
+  })
+
+  /** Locks the account of a call in a transaction that stays open until the returned function is called. */
+  async function lockAccount(id: number): Promise<() => Promise<void>> {
+    const own = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    await own.runScript('BEGIN')
+    await own.runScript(`UPDATE account SET name = 'locked' WHERE id = ${id}`)
+    let rolledBack: Promise<void> | undefined
+    return () => (rolledBack ??= own.runScript('ROLLBACK'))
+  }
+
+  test('an account that somebody keeps locked stops its own calls only', async () => {
+    await createAccount(11, '1000000')
+    await createAccount(12, '1000000')
+    const real = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    let unlock: (() => Promise<void>) | undefined
+    let timeouts = 0
+    const seen = {
+      async runAlone(statement: Statement): Promise<unknown> {
+        try {
+          return await real.runAlone(statement)
+        } catch (fault) {
+          expect(fault).toMatchObject({ errno: '55P03' })
+          // So that the test ends where all calls wait for the account.
+          if (++timeouts > 1) await unlock!()
+          throw fault
+        }
+      },
+    }
+    let waitedMs = 0
+    const writer = new LedgerWriter(seen, { owner: await join(), onFenced: noFence, waitedMs: () => waitedMs })
+    await writer.run('hold', holdOf(1, 11, '100'))
+    unlock = await lockAccount(11)
+    const usage = { inputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0 }
+    const ended: string[] = []
+    // More than fit into a batch, and two operations of one call, whose order must stay.
+    const locked = Promise.all([
+      ...newCalls(300).map(call => writer.run('hold', holdOf(call, 11, '10'))),
+      writer.run('checkpoint', { callId: 1, used: '70', known: { ...usage, lines: null } }),
+      writer.run('settle', { record: recordOf(1, 11), cost: '80' }),
+    ]).finally(() => ended.push('locked'))
+    await writer.run('hold', holdOf(2, 12, '10')).finally(() => ended.push('free'))
+    // Longer than the queue may be late: the others are not refused because of it.
+    waitedMs = bounds.ledgerQueueMsMax + 1
+    for (const call of newCalls(5)) {
+      expect(await writer.run('hold', holdOf(call, 12, '10'))).toEqual({ done: 'held' })
+      expect((await writer.run('settle', { record: recordOf(call, 12), cost: '5' })).done).toBe('settled')
+    }
+    expect(ended).toEqual(['free'])
+    expect(timeouts).toBe(1)
+    // When the last batch is over, all that waits is locked, which is no overload.
+    while (writer.oldestWaitMs > 0) await Bun.sleep(1)
+    await unlock()
+    const results = await locked
+    expect(results.map(({ done }) => done)).toEqual([...Array(300).fill('held'), 'noted', 'settled'])
+    expect(await accountRow(11)).toEqual({ balance: 999_920n, held: 3_000n })
+    expect(await postgresFaults(pool)).toEqual([])
+  })
+
+  test('the calls of a locked account fail when their time is over, and the writer can be closed', async () => {
+    await createAccount(11, '1000')
+    let waitedMs = 0
+    const writer = await writerOf({ waitedMs: () => waitedMs })
+    const unlock = await lockAccount(11)
+    const held = writer.run('hold', holdOf(1, 11, '10'))
+    waitedMs = bounds.settleMsMax
+    await expect(held).rejects.toThrow('the ledger took too long')
+    await writer.close()
+    await unlock()
+    expect(await accountRow(11)).toEqual({ balance: 1_000n, held: 0n })
   })
 
   test('stores large answers of idempotent calls, few at a time and beside the JSON', async () => {

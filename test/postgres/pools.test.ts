@@ -1,10 +1,11 @@
 // Transactions on PostgreSQL: all or nothing, one operation after another, and no statement without a deadline.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import type { Steps } from '../../src/store/engine/steps.ts'
+import type { Statement, Steps } from '../../src/store/engine/steps.ts'
 import { postgresQuery } from '../../src/store/engine/steps.ts'
 import { PostgresOperations } from '../../src/store/postgres/cold-operations.ts'
+import { PoolGroup } from '../../src/store/postgres/pool-group.ts'
 import type { PostgresPool } from '../../src/store/postgres/pools.ts'
 import { DeadlineError } from '../../src/store/postgres/pools.ts'
 import { createSchema } from '../../src/store/postgres/schema.ts'
@@ -112,6 +113,117 @@ describe.skipIf(!hasPostgres)('a pool', () => {
       { status: 'rejected', reason: expect.any(DeadlineError) },
     ])
     expect((await busy.transact(count.get('a')))!.n).toBe(1n)
+  })
+
+  describe('on a server that can only be read', () => {
+    let database: string
+    const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
+      const change = isReadOnly ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only'
+      await pool.runScript(`ALTER DATABASE ${database} ${change}`)
+    }
+    // A table of its own: a test above leaves a transaction behind that has written a setting.
+    const note = postgresQuery('INSERT INTO note VALUES ($1)')
+    const countNotes = postgresQuery<{ n: bigint }>('SELECT count(*) AS n FROM note WHERE name = $1')
+    beforeAll(async () => {
+      database = server.lastDatabase
+      await pool.runScript('CREATE TABLE note (name TEXT NOT NULL)')
+    })
+    afterEach(() => setReadOnly(false))
+
+    // A session keeps the setting that it has begun with, as a connection to a former primary stays where it is.
+    const writes = [
+      ['a transaction', (own: PostgresPool, name: string) => own.transact(note.run(name))],
+      [
+        'a statement alone',
+        (own: PostgresPool, name: string) => own.runAlone(note.run(name).next().value as Statement),
+      ],
+      ['a script', (own: PostgresPool, name: string) => own.runScript(`INSERT INTO note VALUES ('${name}')`)],
+    ] as const
+    test.each(writes)('%s is refused, and the next one has another connection', async (name, write) => {
+      await setReadOnly(true)
+      const own = server.openAgain(database, { connections: 1, deadlineMs: 60_000 })
+      await expect(write(own, name)).rejects.toMatchObject({ errno: '25006' })
+      await setReadOnly(false)
+      await write(own, name)
+      expect(await pool.transact(countNotes.get(name))).toEqual({ n: 1n })
+    })
+
+    test('the transactions under way are finished', async () => {
+      await setReadOnly(true)
+      const own = server.openAgain(database, { connections: 2, deadlineMs: 60_000 })
+      const [refused, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      function* long(): Steps<unknown> {
+        const before = yield* pid.get()
+        begun.resolve()
+        while (!isRefused) yield* pause.get()
+        return [before, yield* pid.get()]
+      }
+      const pause = postgresQuery('SELECT pg_sleep(0.05)')
+      let isRefused = false
+      const reading = own.read(long())
+      await begun.promise
+      own.transact(note.run('refused')).catch(() => {
+        isRefused = true
+        refused.resolve()
+      })
+      await refused.promise
+      const [before, after] = (await reading) as [{ pid: number }, { pid: number }]
+      expect(after).toEqual(before)
+      expect(await own.transact(pid.get())).not.toEqual(before)
+    })
+
+    test('pools that only read leave it, too, and listeners', async () => {
+      const group = new PoolGroup(server.addressOf(database), { renewEveryMs: 0, settledMs: 0 })
+      const heard: string[] = []
+      let listening = Promise.withResolvers<void>()
+      try {
+        await setReadOnly(true)
+        const [writing, reading] = [0, 1].map(() => group.open({ connections: 1, deadlineMs: 60_000 })) as [
+          PostgresPool,
+          PostgresPool,
+        ]
+        const stop = reading.listen(
+          'news',
+          text => heard.push(text),
+          () => listening.resolve(),
+        )
+        await listening.promise
+        listening = Promise.withResolvers<void>()
+        const isReadOnly = async (): Promise<unknown> =>
+          (await reading.readPoint(setting.get('default_transaction_read_only')))!.setting
+        expect(await isReadOnly()).toBe('on')
+        await writing.readPoint(pid.get())
+        await setReadOnly(false)
+        await expect(writing.transact(note.run('refused'))).rejects.toMatchObject({ errno: '25006' })
+        while ((await isReadOnly().catch(() => 'on')) === 'on') await Bun.sleep(20)
+        await listening.promise
+        while (heard.length === 0) {
+          await pool.runScript("NOTIFY news, 'heard'")
+          await Bun.sleep(20)
+        }
+        await stop()
+      } finally {
+        await group.close()
+      }
+      expect(heard[0]).toBe('heard')
+    })
+
+    test('all pools are renewed once more after the last refusal', async () => {
+      // The first renewal may have found the old server under the address.
+      const group = new PoolGroup(server.addressOf(database), { renewEveryMs: 60_000, settledMs: 500 })
+      try {
+        await setReadOnly(true)
+        const writing = group.open({ connections: 1, deadlineMs: 60_000 })
+        const reading = group.open({ connections: 1, deadlineMs: 60_000 })
+        await expect(writing.transact(note.run('refused'))).rejects.toMatchObject({ errno: '25006' })
+        const first = await reading.readPoint(pid.get())
+        await setReadOnly(false)
+        while (Bun.deepEquals(await reading.readPoint(pid.get()).catch(() => first), first)) await Bun.sleep(20)
+        expect(await reading.readPoint(setting.get('default_transaction_read_only'))).toEqual({ setting: 'off' })
+      } finally {
+        await group.close()
+      }
+    })
   })
 
   test('runs operations that count first and write then one after another', async () => {

@@ -63,6 +63,23 @@ describe('a deleted record', () => {
     expect(valueOf("SELECT value FROM setting WHERE name = 'records_from'")).toBe(String(calls.plain + 1))
   })
 
+  test('that is too old leaves its row for a while where there are many of them', async () => {
+    const first = 500_000
+    books.db.run(`INSERT INTO deleted_record WITH RECURSIVE n (n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM n WHERE n < 2499)
+      SELECT ${first} + n, ${alice}, 0, 0 FROM n`)
+    const count = (): unknown => valueOf('SELECT count(*) FROM deleted_record')
+    books.run(run => run.keepRecordsFrom({ id: first + 2_400 }))
+    expect(count()).toBe(1_500n)
+    // The next sweep continues, and so does each step of it.
+    books.run(run => run.keepRecordsFrom({ id: first + 2_400 }))
+    expect(count()).toBe(500n)
+    remove([])
+    expect(count()).toBe(100n)
+    remove([])
+    expect(count()).toBe(100n)
+    expect(valueOf('SELECT min(call_id) FROM deleted_record')).toBe(BigInt(first + 2_400))
+  })
+
   test('keeps its line in the statement', () => {
     const read = () =>
       sqliteSteps(books.db)(ledgerQueries.statement({ accountId: alice, scope: null, limit: 50 }))!.lines

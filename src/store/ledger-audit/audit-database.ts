@@ -37,8 +37,11 @@ export interface TransferCursor {
   missing(count: bigint): bigint
 }
 
-/** SQL with a condition for the transfers `t` of a slice. On PostgreSQL, `seq` is not in the order of commits. */
+/**
+ * SQL with a condition for the transfers `t` of a slice. On PostgreSQL, `seq` is not in the order of commits, and `xid` does
+ * not tell transfers of this server from those of another one, from which they were restored.
+ */
 export const inSlice = (sqlWith: (condition: string) => string): SqlText => ({
   sqlite: sqlWith('t.seq > ?1 AND t.seq <= ?2'),
-  postgres: sqlWith('(t.xid, t.seq) > (?1, ?2) AND (t.xid, t.seq) <= (?3, ?4)'),
+  postgres: sqlWith('(t.xid, t.seq) > (?1, ?2) AND (t.xid, t.seq) <= (?3, ?4) AND t.seq > ?5 AND t.seq <= ?6'),
 })

@@ -6,8 +6,8 @@ import type { StoreEngine } from '../engine/store-engine.ts'
 import { openDatabase } from './connect.ts'
 import { readMembers } from './member-list.ts'
 import type { Membership } from './membership.ts'
-import type { PoolOptions, PostgresAddress } from './pools.ts'
-import { PostgresPool } from './pools.ts'
+import { PoolGroup } from './pool-group.ts'
+import type { PoolOptions, PostgresAddress, PostgresPool } from './pools.ts'
 import type { ProcessOptions } from './process-keeper.ts'
 import { ProcessKeeper } from './process-keeper.ts'
 import { PostgresQueries, QUERIES_AT_ONCE } from './queries.ts'
@@ -28,7 +28,7 @@ export interface EngineParts
 export interface EngineContext extends Pick<StoreEngine, 'writer' | 'reader'> {
   readonly address: PostgresAddress
   /** Opens a pool, which the engine closes. */
-  openPool(options: Omit<PoolOptions, 'address'>): PostgresPool
+  openPool(options: Omit<PoolOptions, 'address' | 'onReadOnly'>): PostgresPool
   /** The slot and epoch of this process. They change when it was fenced and has joined again. */
   owner(): Pick<Membership, 'slot' | 'epoch' | 'isAlive'>
 }
@@ -45,8 +45,13 @@ export interface PostgresEngineOptions extends Omit<ProcessOptions, 'mark' | 'ad
 }
 
 const READ_CONNECTIONS = 6
-/** A batch that takes longer than this is sent again, and a caller waits for two of them at most. */
-const LEDGER_MS_MAX = 0.8 * bounds.settleMsMax
+/**
+ * A batch that takes longer than this is sent again at once, while its callers still wait. It is more than the three
+ * seconds for which a batch waits for a lock: the error of the server tells that it was a lock.
+ */
+export const LEDGER_MS_MAX = 0.7 * bounds.settleMsMax
+/** How long the writer of the ledger waits for a lock outside of batches, for example while a table is migrated. */
+const LEDGER_SETTINGS = { lock_timeout: '500' }
 /** Well below the time of a lease, so that it is renewed by the next try. */
 const LEASE_MS_MAX = 4_000
 
@@ -54,19 +59,16 @@ const LEASE_MS_MAX = 4_000
 export async function openPostgresEngine(options: PostgresEngineOptions): Promise<StoreEngine> {
   const { database, responsesBytesMax, waitMs } = options
   const { mark } = await openDatabase(database, waitMs)
-  const pools: PostgresPool[] = []
-  const openPool = (pool: Omit<PoolOptions, 'address'>): PostgresPool => {
-    pools.push(new PostgresPool({ address: database, ...pool }))
-    return pools.at(-1)!
-  }
+  const pools = new PoolGroup(database)
+  const openPool: EngineContext['openPool'] = pool => pools.open(pool)
   let keeper: ProcessKeeper | undefined
   const leave = async (): Promise<void> => {
     await keeper?.close()
-    await Promise.allSettled(pools.map(pool => pool.close()))
+    await pools.close()
   }
   try {
     const lease = openPool({ connections: 2, deadlineMs: LEASE_MS_MAX })
-    const ledger = openPool({ connections: 1, deadlineMs: LEDGER_MS_MAX })
+    const ledger = openPool({ connections: 1, deadlineMs: LEDGER_MS_MAX, settings: LEDGER_SETTINGS })
     const cold = openPool({ connections: COLD_CONNECTIONS, deadlineMs: bounds.settleMsMax })
     const reads = openPool({ connections: READ_CONNECTIONS, deadlineMs: bounds.settleMsMax })
     const queryPool = openPool({ connections: QUERIES_AT_ONCE, deadlineMs: bounds.queryMsMax })

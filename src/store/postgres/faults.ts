@@ -11,6 +11,9 @@ export function sqlStateOf(fault: unknown): string | undefined {
 
 export const isDiskFull = (fault: unknown): boolean => sqlStateOf(fault) === '53100'
 
+/** The server can only be read: it is a standby, for example, because another one has taken over. */
+export const isReadOnly = (fault: unknown): boolean => sqlStateOf(fault) === '25006'
+
 /** The transaction was rolled back because of others that ran at the same time: it can be run again at once. */
 export function isConflict(fault: unknown): boolean {
   const state = sqlStateOf(fault)

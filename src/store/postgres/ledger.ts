@@ -3,6 +3,9 @@
 //
 // A batch has one operation of each call at most. The others of the call wait for the next batch, so that the operations
 // of a call are carried out in the order in which they came; those of different calls are not.
+//
+// A batch waits for the locks of all of its accounts. Should one of them be locked for long, the batch fails, and from then
+// on its calls are left out of the batches until it is free again.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -13,13 +16,14 @@ import { measureWait } from '../engine/writer.ts'
 import { sqlStateOf, storageAway } from './faults.ts'
 import type { BatchJob, BatchOwner, BatchResult, EncodedJob } from './ledger-batch.ts'
 import { batchStatement, encodeJob, readUnusualResults, resultOfJob, sizeOfJob } from './ledger-batch.ts'
+import { lockedCallsStatement, readLockedCalls } from './ledger-locks.ts'
 import type { PostgresPool } from './pools.ts'
 
 export interface LedgerWriterOptions {
   readonly owner: BatchOwner
   /** Called once when another process has taken this one for dead: nothing can be written any more. */
   readonly onFenced: () => void
-  /** How long to wait before a batch is sent again. */
+  /** A batch that fails is sent again this long after it was sent, or at once if it took longer. */
   readonly retryMs?: number
   /** Only for tests. */
   readonly waitedMs?: WaitMeasure
@@ -35,12 +39,16 @@ interface QueuedJob {
   isUnknown: boolean
   /** Its caller has got a timeout error, so nobody waits for its result any more. */
   isAbandoned: boolean
+  /** Its account was locked when it should have been sent. */
+  isLocked: boolean
   resolve(result: unknown): void
   reject(fault: Error): void
 }
 
 const RETRY_MS = 1_000
 const TIMEOUT_CHECK_MS = 250
+/** The pause while nothing is queued but calls of locked accounts. */
+const LOCKED_MS = 100
 /**
  * A batch with more characters gets no further operations. An answer that is stored for an idempotency key has millions,
  * and a batch with many of them would take longer than all of its calls may wait.
@@ -57,6 +65,8 @@ type FaultKind =
   | 'unknown'
   /** The batch was not committed, and may be sent again. */
   | 'busy'
+  /** As `busy`. One of its accounts may be locked for long. */
+  | 'locked'
   | 'full'
   /** One of the operations is wrong. */
   | 'refused'
@@ -66,8 +76,9 @@ function kindOf(fault: unknown): FaultKind {
   if (state === 'WR001') return 'fenced'
   if (state === undefined || /^(08|57P)/.test(state)) return 'unknown'
   if (state === '53100') return 'full'
+  if (state === '55P03') return 'locked'
   // Wrong data, a broken constraint, or an error that a function of ours raised. All else is no fault of the operations:
-  // a deadlock, a lock or a statement that took too long, a server that has become read-only …
+  // a deadlock, a statement that took too long, a server that has become read-only …
   return /^(21|22|23|54|P0)/.test(state) ? 'refused' : 'busy'
 }
 
@@ -80,6 +91,7 @@ export class LedgerWriter {
   #running: Promise<void> | undefined
   #isFenced = false
   #isFull = false
+  #mayBeLocked = false
   #isClosed = false
   #sentMs = 0
   #failedMs = Number.NEGATIVE_INFINITY
@@ -110,9 +122,13 @@ export class LedgerWriter {
     return this.#isFull
   }
 
-  /** How long the oldest operation has waited, in the queue or in the current batch. */
+  /**
+   * How long the oldest operation has waited, in the queue or in the current batch. Those of locked accounts do not count:
+   * they say nothing about the others, which must not be refused because of them.
+   */
   get oldestWaitMs(): number {
-    const oldest = this.#batch[0] ?? this.#queue[0]
+    const isFree = ({ isLocked }: QueuedJob): boolean => !isLocked
+    const oldest = this.#batch.find(isFree) ?? this.#queue.find(isFree)
     return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
   }
 
@@ -159,6 +175,7 @@ export class LedgerWriter {
       sinceMs: performance.now(),
       isUnknown: false,
       isAbandoned: false,
+      isLocked: false,
       resolve,
       reject,
     })
@@ -167,9 +184,9 @@ export class LedgerWriter {
   }
 
   get #isBehind(): boolean {
-    const oldest = this.#queue[0]
-    if (oldest === undefined) return false
-    return this.#queue.length >= bounds.ledgerQueueMax || this.#waitedMs(oldest.sinceMs) > bounds.ledgerQueueMsMax
+    if (this.#queue.length >= bounds.ledgerQueueMax) return true
+    const oldest = this.#queue.find(({ isLocked }) => !isLocked)
+    return oldest !== undefined && this.#waitedMs(oldest.sinceMs) > bounds.ledgerQueueMsMax
   }
 
   async #drain(): Promise<void> {
@@ -178,6 +195,7 @@ export class LedgerWriter {
     while (this.#queue.length > 0) {
       this.#batch = this.#take()
       this.#sentMs = performance.now()
+      if (this.#mayBeLocked && this.#batch.length > 0) await this.#setLockedAside()
       if (this.#batch.length > 0) await this.#commit(this.#batch)
       this.#batch = []
     }
@@ -216,6 +234,30 @@ export class LedgerWriter {
     return batch
   }
 
+  /** Moves the calls of locked accounts from the batch to the end of the queue, so that all others pass them. */
+  async #setLockedAside(): Promise<void> {
+    const batch = this.#batch
+    try {
+      const jobs = batch.map(({ encoded }) => encoded)
+      const calls = readLockedCalls(await this.#pool.runAlone(lockedCallsStatement(jobs)))
+      // With further operations of the same calls, which stay behind them.
+      for (const queued of batch) queued.isLocked = false
+      for (const queued of [...batch, ...this.#queue]) queued.isLocked ||= calls.has(queued.encoded.callId)
+      this.#batch = batch.filter(({ isLocked }) => !isLocked)
+      this.#putBack(batch.filter(({ isLocked }) => isLocked))
+      this.#queue = [
+        ...this.#queue.filter(({ isLocked }) => !isLocked),
+        ...this.#queue.filter(({ isLocked }) => isLocked),
+      ]
+      this.#mayBeLocked = this.#queue.at(-1)?.isLocked ?? false
+    } catch (fault) {
+      await this.#fail(batch, fault)
+      this.#batch = []
+      return
+    }
+    if (this.#batch.length === 0) await Bun.sleep(LOCKED_MS)
+  }
+
   async #commit(batch: readonly QueuedJob[]): Promise<void> {
     const { owner, nowMs } = this.#options
     try {
@@ -241,12 +283,15 @@ export class LedgerWriter {
         return this.#becomeFenced(batch)
       case 'unknown':
       case 'busy':
+      case 'locked': {
         if (kind === 'unknown') for (const queued of batch) queued.isUnknown = true
+        if (kind === 'locked') this.#mayBeLocked = true
         this.#failedMs = performance.now()
-        await Bun.sleep(this.#options.retryMs ?? RETRY_MS)
-        if (this.#isClosed) for (const queued of batch) queued.reject(storageAway('closed'))
-        else this.#queue = [...batch, ...this.#queue]
-        return
+        // A batch that took long has used up most of the time of its callers.
+        const dueMs = this.#sentMs + (this.#options.retryMs ?? RETRY_MS)
+        await Bun.sleep(Math.max(0, dueMs - performance.now()))
+        return this.#putBack(batch)
+      }
       case 'full':
         this.#isFull = true
         this.#failedMs = performance.now()
@@ -266,6 +311,11 @@ export class LedgerWriter {
     }
   }
 
+  #putBack(batch: readonly QueuedJob[]): void {
+    if (this.#isClosed) for (const queued of batch) queued.reject(storageAway('closed'))
+    else this.#queue = [...batch, ...this.#queue]
+  }
+
   /** Another process settles the holds of this one. */
   #becomeFenced(batch: readonly QueuedJob[]): void {
     const all = [...batch, ...this.#queue]
@@ -283,7 +333,7 @@ function cancelOf(callId: number): QueuedJob {
   const ignore = (): void => {}
   return {
     ...{ job, encoded: encodeJob(job), sinceMs: performance.now(), isUnknown: false, isAbandoned: false },
-    ...{ resolve: ignore, reject: ignore },
+    ...{ isLocked: false, resolve: ignore, reject: ignore },
   }
 }
 

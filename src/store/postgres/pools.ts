@@ -3,10 +3,15 @@
 // Every statement has a deadline. When a server does not answer, for example because the network is cut silently, the
 // driver would wait for ever; so the pool closes all of its connections then and opens new ones. The transaction of the
 // statement fails. If the statement was a COMMIT, it is not known whether it has succeeded.
+//
+// After a failover a connection may be one to the former primary, which answers and can only be read. New connections are
+// opened then, too, for which the address is resolved again. A server that shuts down or has crashed ends its connections
+// by itself, and the driver replaces each of them.
 
 import { SQL } from 'bun'
 import type { Secret } from '../../base/secrets/secret.ts'
 import type { SqlValue, Statement, Steps } from '../engine/steps.ts'
+import { isReadOnly } from './faults.ts'
 
 export type PostgresAddress =
   | { readonly url: string }
@@ -32,6 +37,8 @@ export interface PoolOptions {
   readonly deadlineMs: number
   /** Settings of PostgreSQL for all connections of the pool. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Called when the server has refused to write. The pool has opened new connections by then. */
+  onReadOnly?(): void
 }
 
 export class DeadlineError extends Error {}
@@ -46,6 +53,7 @@ type Connection = Awaited<ReturnType<SQL['reserve']>>
 
 export class PostgresPool {
   readonly #options: PoolOptions
+  readonly #listenAgain = new Set<() => void>()
   #sql: SQL
 
   constructor(options: PoolOptions) {
@@ -110,6 +118,29 @@ export class PostgresPool {
    * begun: notifications before that are lost. The driver opens a lost connection again. Returns a function that ends it.
    */
   listen(channel: string, onMessage: (text: string) => void, onListening: () => void): () => Promise<void> {
+    let stop = this.#listen(channel, onMessage, onListening)
+    const again = (): void => {
+      stop().catch(() => {})
+      stop = this.#listen(channel, onMessage, onListening)
+    }
+    this.#listenAgain.add(again)
+    return async () => {
+      this.#listenAgain.delete(again)
+      await stop()
+    }
+  }
+
+  /** Opens new connections for all later statements. Those under way are finished over the old connections. */
+  renew(): void {
+    this.#replace(this.#sql, Math.ceil(this.#options.deadlineMs / 1_000))
+    for (const again of this.#listenAgain) again()
+  }
+
+  async close(): Promise<void> {
+    await this.#sql.close({ timeout: 0 })
+  }
+
+  #listen(channel: string, onMessage: (text: string) => void, onListening: () => void): () => Promise<void> {
     const sql = connect({ ...this.#options, connections: 1 })
     let isOver = false
     const begin = async (): Promise<void> => {
@@ -128,10 +159,6 @@ export class PostgresPool {
       isOver = true
       await sql.close({ timeout: 0 })
     }
-  }
-
-  async close(): Promise<void> {
-    await this.#sql.close({ timeout: 0 })
   }
 
   #send(sql: SQL, connection: Pick<SQL, 'unsafe'>, { text, values }: Statement): Promise<Rows> {
@@ -159,7 +186,8 @@ export class PostgresPool {
     try {
       return await this.#beforeDeadline(answer)
     } catch (fault) {
-      if (fault instanceof DeadlineError) this.#replace(sql)
+      if (fault instanceof DeadlineError) this.#replace(sql, 0)
+      if (isReadOnly(fault)) this.#leaveReadOnly(sql)
       throw fault
     }
   }
@@ -173,10 +201,17 @@ export class PostgresPool {
     })
   }
 
-  #replace(sql: SQL): void {
+  #leaveReadOnly(sql: SQL): void {
+    // Another statement may have got the same error, and the connections are new already.
+    if (sql === this.#sql) this.renew()
+    this.#options.onReadOnly?.()
+  }
+
+  /** `graceS`: how long the statements under way may take to end. */
+  #replace(sql: SQL, graceS: number): void {
     if (sql !== this.#sql) return
     this.#sql = connect(this.#options)
-    sql.close({ timeout: 0 }).catch(() => {})
+    sql.close({ timeout: graceS }).catch(() => {})
   }
 }
 

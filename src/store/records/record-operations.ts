@@ -33,7 +33,10 @@ export interface RecordOperations {
     }
     result: { done: 'ordered'; id: number } | { done: 'unknown' | 'too_many' }
   }
-  /** Sets the first id that is kept: records with lower ids are deleted by age. */
+  /**
+   * Sets the first id that is kept: records with lower ids are deleted by age. What is known of those that an order has
+   * deleted goes with them, some with this operation and some with each `deleteRecords`.
+   */
   keepRecordsFrom: { input: { readonly id: number }; result: { done: 'set' } }
   /** Deletes these records. `behind`: some are not yet in the statistics and stay for now. */
   deleteRecords: {
@@ -52,6 +55,8 @@ export interface RecordOperations {
 
 /** Few enough that no call waits for it. */
 const LOG_ROWS_PER_STEP = 1_000
+/** More than a step of deleting can add, so that those which are too old become fewer with each step. */
+const OLD_DELETED_PER_STEP = 1_000
 /** If more log rows than this are not in the statistics yet, deleting waits; this state never lasts long. */
 const BEHIND_MAX = 20_000
 
@@ -79,7 +84,12 @@ const raiseFirstKept = query(
   `INSERT INTO setting (name, value) VALUES ('records_from', ?1) ON CONFLICT (name) DO UPDATE
    SET value = excluded.value WHERE CAST(setting.value AS BIGINT) < CAST(excluded.value AS BIGINT)`,
 )
-const removeOldDeleted = query('DELETE FROM deleted_record WHERE call_id < ?1')
+// Some at a time: an order may have deleted millions of records, and a statement must not take long.
+const removeOldDeleted = query(
+  `DELETE FROM deleted_record WHERE call_id IN (SELECT call_id FROM deleted_record
+     WHERE call_id < coalesce((SELECT CAST(value AS BIGINT) FROM setting WHERE name = 'records_from'), 0)
+     ORDER BY call_id LIMIT ?1)`,
+)
 
 /** Limits the open orders of an account. Orders of staff are not limited. */
 function* hasTooMany(accountId: number | null, scope: Scope | null): Steps<boolean> {
@@ -144,7 +154,7 @@ export const recordOperations: StepsOf<RecordOperations> = {
   },
   *keepRecordsFrom({ id }) {
     yield* raiseFirstKept.run(String(id))
-    yield* removeOldDeleted.run(id)
+    yield* removeOldDeleted.run(OLD_DELETED_PER_STEP)
     return { done: 'set' }
   },
   *deleteRecords({ ids, rolledSeq, order }, context) {
@@ -165,6 +175,7 @@ export const recordOperations: StepsOf<RecordOperations> = {
       yield* addToSum.run(row.account_id, Math.floor(msOfId(id) / DAY_MS), row.cost, row.shortfall)
       count++
     }
+    yield* removeOldDeleted.run(OLD_DELETED_PER_STEP)
     if (order !== undefined) yield* noteOrder({ id: order.id, next: firstKept ?? order.next, count }, context)
     return { done: firstKept === undefined ? 'deleted' : 'behind', count }
   },
