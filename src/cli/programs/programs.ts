@@ -80,6 +80,8 @@ const agents: Readonly<Record<string, Program>> = {
     notes: [
       'Outside of a git repository, `codex exec` needs `--skip-git-repo-check`.',
       'With `supports_websockets = true` under `[model_providers.weir]`, Codex uses a [WebSocket](websocket.md#codex).',
+      'The tools of MCP servers also reach models that do not speak Responses, under [names with the ' +
+        'server](../how-it-works/dialects.md#details), such as `mcp__docs__search`.',
       'Codex offers a web search with every call. If the model has no price for searches, a translated call goes without ' +
         'it and `X-Weir-Loss` lists `web_search`. If the provider speaks Responses itself, Weir refuses such a call ' +
         'with `service_unpriced`: add the price, or set `web_search = "disabled"` in `config.toml`.',
