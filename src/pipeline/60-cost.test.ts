@@ -25,6 +25,7 @@ function exchangeOf(terms: object | undefined) {
       call: { inputBytes: 400 },
       attempts: [{}],
       lifetime: {},
+      timings: { nowMs: () => 0 },
     } as unknown as Exchange,
     meter,
   }
@@ -97,6 +98,8 @@ test('a provider that was asked to search, answered, and does not report searche
   expect(cost(exchange, completed).lines as unknown).toContainEqual(once)
   noteUsage(meter, { input: 0, output: 3, searches: 4 })
   expect(cost(exchange, completed).lines as unknown).toContainEqual({ ...once, count: 4 })
+  // As after an attempt that failed.
+  Object.assign(exchange.attempt, { meter: { ...newMeter(), forwarded: true } })
   expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
