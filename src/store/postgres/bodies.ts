@@ -11,6 +11,7 @@ import type { BodyRow, BodySeal, SealedBodies } from '../records/body-seal.ts'
 import type { ResealCursor } from '../secrets/resealed-rows.ts'
 import { resealedWriter, resealReader } from '../secrets/resealed-rows.ts'
 import { bodyColumns } from '../secrets/secret-marks.ts'
+import { repeatConflicts } from './faults.ts'
 import type { PostgresAddress } from './pools.ts'
 import { PostgresPool } from './pools.ts'
 
@@ -75,7 +76,8 @@ export class BodyTable implements StoredBodies {
 
   keep(bodies: BodiesToStore): Promise<number> {
     return this.#inOrder(async () => {
-      const replaced = await this.#pool.transact(this.#insert(this.#seal.seal(bodies)))
+      const sealed = this.#seal.seal(bodies)
+      const replaced = await this.#transact(() => this.#insert(sealed))
       return replaced + (await this.#makeRoom())
     })
   }
@@ -89,19 +91,17 @@ export class BodyTable implements StoredBodies {
 
   erase(callIds: readonly number[]): Promise<void> {
     return this.#inOrder(() =>
-      this.#pool.transact(
-        (function* eraseBodies(): Steps<void> {
-          yield* waitForDisk.run()
-          yield* remove(callIds)
-        })(),
-      ),
+      this.#transact(function* eraseBodies(): Steps<void> {
+        yield* waitForDisk.run()
+        yield* remove(callIds)
+      }),
     )
   }
 
   forgetSome(before: number): Promise<boolean> {
     return this.#inOrder(async () => {
       const rows = await this.#pool.readPoint(findBefore.all(before, ROWS_PER_SWEEP))
-      await this.#pool.transact(remove(rows.map(row => Number(row.call_id))))
+      await this.#transact(() => remove(rows.map(row => Number(row.call_id))))
       return rows.length === ROWS_PER_SWEEP
     })
   }
@@ -110,13 +110,21 @@ export class BodyTable implements StoredBodies {
     return this.#inOrder(async () => {
       const { rows, next } = await this.#pool.readPoint(resealSome(this.#seal.resealKeys, cursor))
       // Each by itself: whoever deletes several bodies must not wait for rows that wait for it.
-      for (const row of rows) await this.#pool.transact(writeResealed(row))
+      for (const row of rows) await this.#transact(() => writeResealed(row))
       return next
     })
   }
 
   close(): Promise<void> {
     return this.#inOrder(() => this.#pool.close())
+  }
+
+  /**
+   * A deletion locks the accounts of its bodies first, but another process may store one of these bodies just then, for an
+   * account that is not locked. So two processes may wait for each other, and the database ends one of them.
+   */
+  #transact<T>(steps: () => Steps<T>): Promise<T> {
+    return repeatConflicts(() => this.#pool.transact(steps()))
   }
 
   /** Bodies that come first are stored first. A read after them finds them. */
@@ -148,7 +156,7 @@ export class BodyTable implements StoredBodies {
     const { bytesMax } = this.#quota
     let deleted = 0
     while (Number((await this.#pool.readPoint(readTotal.get()))!.bytes) > bytesMax) {
-      if (!(await this.#pool.transact(removeOldestOfLargest(bytesMax)))) break
+      if (!(await this.#transact(() => removeOldestOfLargest(bytesMax)))) break
       deleted++
     }
     return deleted

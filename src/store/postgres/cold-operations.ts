@@ -18,7 +18,7 @@ import { postgresQuery } from '../engine/steps.ts'
 import type { VaultOptions } from '../vault/vault-operations.ts'
 import { vaultOperations } from '../vault/vault-operations.ts'
 import { ACCOUNT_LOCK, KEPT_ROWS_LOCK, OPERATIONS_LOCK } from './advisory-locks.ts'
-import { isConflict } from './faults.ts'
+import { repeatConflicts } from './faults.ts'
 import type { PostgresPool } from './pools.ts'
 
 /** Beside the input: who asks, for audited operations. */
@@ -91,9 +91,6 @@ const addToPart = postgresQuery(
    ON CONFLICT (account_id, slot) DO UPDATE SET balance = operator_part.balance + excluded.balance`,
 )
 
-/** How often an operation is run again that PostgreSQL has rolled back because of others at the same time. */
-const REPEATS_MAX = 5
-
 type AnySteps = (input: unknown, context: OperationContext) => Steps<OperationResult<OperationName>>
 
 export class PostgresOperations {
@@ -119,14 +116,8 @@ export class PostgresOperations {
     return result as OperationResult<Name> | StaleVersion
   }
 
-  async #transact<T>(build: () => Steps<T>): Promise<T> {
-    for (let repeats = 0; ; repeats++) {
-      try {
-        return await this.#pool.transact(build())
-      } catch (fault) {
-        if (!isConflict(fault) || repeats === REPEATS_MAX) throw fault
-      }
-    }
+  #transact<T>(build: () => Steps<T>): Promise<T> {
+    return repeatConflicts(() => this.#pool.transact(build()))
   }
 
   *#steps(

@@ -15,9 +15,23 @@ export const isDiskFull = (fault: unknown): boolean => sqlStateOf(fault) === '53
 export const isReadOnly = (fault: unknown): boolean => sqlStateOf(fault) === '25006'
 
 /** The transaction was rolled back because of others that ran at the same time: it can be run again at once. */
-export function isConflict(fault: unknown): boolean {
+function isConflict(fault: unknown): boolean {
   const state = sqlStateOf(fault)
   return state === '40P01' || state === '40001'
+}
+
+/** How often a transaction is run again that was rolled back because of others. */
+const REPEATS_MAX = 10
+
+/** Runs a transaction, and runs it again after a conflict with others. `transact` begins a new one each time. */
+export async function repeatConflicts<T>(transact: () => Promise<T>): Promise<T> {
+  for (let repeats = 0; ; repeats++) {
+    try {
+      return await transact()
+    } catch (fault) {
+      if (!isConflict(fault) || repeats === REPEATS_MAX) throw fault
+    }
+  }
 }
 
 export const storageAway = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
