@@ -2,6 +2,7 @@
 // caller's dialect into the neutral conversation (neutral/conversation.ts) and writes the upstream's dialect from it.
 // Answers go the other way through neutral/answer.ts.
 
+import type { ChatField } from '../base/chat-fields.ts'
 import type { ErrorReply, QuotaReport } from '../base/errors.ts'
 import type { ModelTraits } from '../base/money/model-traits.ts'
 import type { Usage } from '../base/money/usage.ts'
@@ -12,7 +13,6 @@ import type { EmbeddingsCodec } from './neutral/embeddings.ts'
 import type { Losses } from './neutral/losses.ts'
 import type { ReasoningState } from './neutral/reasoning-state.ts'
 import type { TranslationNotes } from './neutral/translation-notes.ts'
-import type { ChatField } from './openai-chat/optional-fields.ts'
 import type { Json } from './request/json-type.ts'
 
 /**

@@ -2,6 +2,7 @@
 // patterns from here, and the OpenAPI document the schema. What no schema can say, such as that a former name leads to a
 // listed model, only provider.ts checks.
 
+import { CHAT_FIELDS } from '../base/chat-fields.ts'
 import { includedSchema, priceSchema } from '../base/money/price.ts'
 import { MAKER_TARGET } from './makers.ts'
 import { modelListSchema } from './model-list.ts'
@@ -44,16 +45,6 @@ const closed = (properties: JsonSchema, required: readonly string[] = []): JsonS
 
 const path = { type: 'string', pattern: DIALECT_PATH.source }
 const signingMethod = { type: 'string', minLength: 1 }
-
-/** As in src/protocols/openai-chat/optional-fields.ts. */
-export const CHAT_FIELDS = [
-  'custom_tools',
-  'prompt_cache_breakpoint',
-  'prompt_cache_key',
-  'refusal',
-  'user',
-  'verbosity',
-] as const
 
 export const capabilityFields = {
   streamUsage: flag('It reports the usage at the end of a stream.'),

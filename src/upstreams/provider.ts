@@ -1,6 +1,8 @@
 // Parses and checks a provider file. A provider is data: everything that code needs to know about a provider is a field
 // here with a documented default, and no code depends on a provider's id.
 
+import type { ChatField } from '../base/chat-fields.ts'
+import { CHAT_FIELDS, defaultChatFields } from '../base/chat-fields.ts'
 import type { ModelTraits } from '../base/money/model-traits.ts'
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Price } from '../base/money/price.ts'
@@ -12,7 +14,6 @@ import type { ModelListFields } from './model-list.ts'
 import { readModelListFields } from './model-list.ts'
 import {
   ANSWER_FIELD,
-  CHAT_FIELDS,
   capabilityFields,
   DIALECT_PATH,
   localServerFields,
@@ -56,8 +57,6 @@ export interface Capabilities {
    */
   readonly chatFields: readonly ChatField[]
 }
-
-type ChatField = (typeof CHAT_FIELDS)[number]
 
 export interface Model {
   readonly id: string
@@ -287,7 +286,7 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     keepsThreads: flag('keepsThreads', false),
     labelsSessions: flag('labelsSessions', false),
     billsWhenLeft: flag('billsWhenLeft', false),
-    chatFields: parseChatFields(can.chatFields ?? ['user'], fail),
+    chatFields: parseChatFields(can.chatFields ?? defaultChatFields, fail),
   }
 }
 

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CHAT_FIELDS } from '../../src/upstreams/provider-schema.ts'
+import { CHAT_FIELDS } from '../../src/base/chat-fields.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 

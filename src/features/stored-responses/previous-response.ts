@@ -30,7 +30,10 @@ import type { SentItems } from './rebuilt-body.ts'
 import { writeWhole, writeWithItems } from './rebuilt-body.ts'
 
 export interface PreviousResponses {
-  /** The response that a call continues, without its body. Throws where the account does not own it, or where it cannot be continued. */
+  /**
+   * The response that a call continues, without its body. Throws where the account does not own it, or where it cannot
+   * be continued.
+   */
   find(call: Call, permit: Permit): Promise<StoredResponse> | undefined
   /** The channel whose upstream also stores the response, if any. */
   storedAt(response: StoredResponse | undefined): ResponseLocation | undefined

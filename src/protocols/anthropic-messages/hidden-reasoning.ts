@@ -2,12 +2,12 @@
 // that the provider wants back is stored under the ids of the tool calls, and put back when the caller sends the calls
 // again.
 
-import { bounds } from '../../base/bounds.ts'
 import type { AnswerEvent, AnswerPart } from '../neutral/answer.ts'
 import type { Call } from '../neutral/call.ts'
 import type { CallPart, ConversationMessage, ConversationPart, ReasoningPart } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { fitsStorage, groupByCall, STORED_TEXT_BYTES_MAX } from '../neutral/stored-reasoning.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import { isObject } from '../request/json-body.ts'
 import { cleanId } from './write-blocks.ts'
@@ -25,9 +25,6 @@ interface Step {
   /** The thoughts. Only their start, if they are too long to be stored. */
   text: string
 }
-
-/** How much text fits into the stored state of one call, which is packed in base64. */
-const STORED_TEXT_BYTES_MAX = Math.floor(bounds.reasoningStateBytesMax / 2)
 
 /** Collects the reasoning of one answer. */
 export class HiddenReasoning {
@@ -73,18 +70,11 @@ export class HiddenReasoning {
   /** Stores the state of thoughts with the call after them, or else with the last call. */
   store({ keep, losses }: AnswerTarget): void {
     if (keep === undefined) return
-    const byCall: { readonly callId: string; readonly states: ReasoningState[] }[] = []
-    let thoughts: ReasoningState[] = []
-    for (const { callId, sealed, text } of this.#steps) {
-      const own = sealed === undefined ? [] : [text === '' ? sealed : { ...sealed, text }]
-      if (callId === undefined) thoughts.push(...own)
-      else {
-        byCall.push({ callId, states: [...thoughts, ...own] })
-        thoughts = []
-      }
-    }
-    byCall.at(-1)?.states.unshift(...thoughts)
-    for (const { callId, states } of byCall) {
+    const steps = this.#steps.map(({ callId, sealed, text }) => ({
+      callId,
+      state: sealed === undefined || text === '' ? sealed : { ...sealed, text },
+    }))
+    for (const { callId, states } of groupByCall(steps)) {
       const stored = withinLimit(states, losses)
       if (stored.length > 0) keep(callId, stored)
     }
@@ -93,9 +83,7 @@ export class HiddenReasoning {
 
 /** Where the thoughts are too long, only the states that are of use without them are stored. */
 function withinLimit(states: readonly ReasoningState[], losses: Losses): readonly ReasoningState[] {
-  let bytes = 0
-  for (const { text = '' } of states) bytes += Buffer.byteLength(text)
-  if (bytes <= STORED_TEXT_BYTES_MAX) return states
+  if (fitsStorage(states)) return states
   losses.add('reasoning_state')
   return states.flatMap(({ text, ...state }) => {
     const needsText = text !== undefined && (state.form === 'signature' || state.form === 'shown')

@@ -161,7 +161,7 @@ export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
   /** How many choices this event finishes. The terminal event may follow or be missing. */
   readonly finishes: number
-  /** A choice ended for a reason that makes an empty answer a failure. */
+  /** A choice ended for a reason that makes an empty answer a failure, unless its upstream bills it. */
   readonly badEnd?: boolean
 }
 

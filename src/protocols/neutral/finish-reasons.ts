@@ -173,7 +173,7 @@ export const isKnownReason = (field: FinishReasonField, reason: string): boolean
 export const isFailureReason = (field: FinishReasonField, reason: unknown): boolean =>
   typeof reason === 'string' && reason !== '' && readFinish(field, reason) === 'failed'
 
-/** With these reasons, an answer without content is a failure. */
+/** With these reasons, an answer without content that its upstream does not bill is a failure. */
 export const badFinishes: ReadonlySet<Finish> = new Set(['malformed', 'failed', 'other'])
 
 export const isBadReason = (field: FinishReasonField, reason: unknown): boolean =>

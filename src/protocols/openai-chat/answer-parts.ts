@@ -7,6 +7,7 @@ import { writtenReasons } from '../neutral/finish-reasons.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import { packReasoningState } from '../neutral/reasoning-state.ts'
+import { fitsStorage, groupByCall } from '../neutral/stored-reasoning.ts'
 import type { AnswerTarget } from '../protocol.ts'
 import { writeCallSignature } from './reasoning-state.ts'
 
@@ -61,25 +62,14 @@ export interface ChatStep {
   chars?: number
 }
 
-/** How much text fits into the stored state of one call, which is packed in base64. */
-const STORED_TEXT_BYTES_MAX = Math.floor(bounds.reasoningStateBytesMax / 2)
-
 /** Stores the state of thoughts with the call after them, or else with the last call. */
 export function storeReasoningState(steps: readonly ChatStep[], { keep, losses }: AnswerTarget): void {
   if (keep === undefined) return
-  const byCall: { readonly callId: string; readonly sealed: ReasoningState[] }[] = []
-  let thoughts: ReasoningState[] = []
-  for (const step of steps) {
-    const { callId, sealed } = step
-    const own = sealed === undefined ? [] : [addThoughts(sealed, step, losses)]
-    if (callId === undefined) thoughts.push(...own)
-    else {
-      byCall.push({ callId, sealed: [...thoughts, ...own] })
-      thoughts = []
-    }
-  }
-  byCall.at(-1)?.sealed.unshift(...thoughts)
-  for (const { callId, sealed } of byCall) if (sealed.length > 0) keep(callId, withinLimit(sealed, losses))
+  const withThoughts = steps.map(step => ({
+    callId: step.callId,
+    state: step.sealed && addThoughts(step.sealed, step, losses),
+  }))
+  for (const { callId, states } of groupByCall(withThoughts)) keep(callId, withinLimit(states, losses))
 }
 
 /** Adds the thoughts to their state. Most callers send neither back, and the provider wants both unchanged. */
@@ -100,9 +90,7 @@ function withoutThoughts(sealed: ReasoningState, lostChars: number, losses: Loss
 
 /** Drops the thoughts if they are too long. */
 function withinLimit(sealed: readonly ReasoningState[], losses: Losses): readonly ReasoningState[] {
-  let bytes = 0
-  for (const { text = '' } of sealed) bytes += Buffer.byteLength(text)
-  if (bytes <= STORED_TEXT_BYTES_MAX) return sealed
+  if (fitsStorage(sealed)) return sealed
   return sealed.map(({ text, ...stateOnly }) =>
     text === undefined ? stateOnly : withoutThoughts(stateOnly, text.length, losses),
   )

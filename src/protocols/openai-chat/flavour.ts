@@ -9,7 +9,7 @@ export interface ChatFlavour {
   /** `thinking.type` switches thinking on and off, in addition to `reasoning_effort`. */
   readonly hasThinkingSwitch: boolean
   /**
-   * May have OpenAI's additions: web search, refusals, and the fields of optional-fields.ts, of which each provider
+   * May have OpenAI's additions: web search, refusals, and the fields of base/chat-fields.ts, of which each provider
    * declares its own.
    */
   readonly hasOpenaiAdditions: boolean

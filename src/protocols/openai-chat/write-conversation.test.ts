@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { ORIGIN, targetOf } from '../../../test/support/translation.ts'
+import type { ChatField } from '../../base/chat-fields.ts'
+import { CHAT_FIELDS } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { ModelTraits } from '../../base/money/model-traits.ts'
 import { arkChat } from '../ark/dialect.ts'
@@ -16,7 +18,6 @@ import type {
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
 import { openaiChatFlavour } from './flavour.ts'
-import type { ChatField } from './optional-fields.ts'
 import { writeConversation } from './write-conversation.ts'
 
 interface WrittenRequest {
@@ -29,22 +30,12 @@ const user = (...parts: readonly ConversationPart[]): ConversationMessage => ({ 
 const text = (content: string): ConversationPart => ({ kind: 'text', text: content })
 const greeting = user(text('hello'))
 
-/** OpenAI's. */
-const allFields: readonly ChatField[] = [
-  'custom_tools',
-  'prompt_cache_breakpoint',
-  'prompt_cache_key',
-  'refusal',
-  'user',
-  'verbosity',
-]
-
 function write(
   conversation: Partial<Conversation>,
   fields?: Partial<ConversationTarget>,
   flavour = openaiChatFlavour,
 ): WrittenRequest {
-  const target = targetOf({ chatFields: allFields, ...fields })
+  const target = targetOf({ chatFields: CHAT_FIELDS, ...fields })
   const complete: Conversation = {
     messages: [greeting],
     tools: [],
@@ -183,7 +174,7 @@ describe('messages', () => {
     const contents = (chatFields: readonly ChatField[], given: readonly ConversationMessage[] = messages) =>
       write({ messages: given }, { chatFields }).body.messages.map(({ content }) => content)
     const list = (...texts: readonly string[]) => texts.map(one => ({ type: 'text', text: one }))
-    expect(contents(allFields)).toEqual([list('a', 'b'), list('c', 'd')])
+    expect(contents(CHAT_FIELDS)).toEqual([list('a', 'b'), list('c', 'd')])
     expect(contents([])).toEqual(['a\n\nb', 'c\n\nd'])
     const shown = { type: 'image_url', image_url: { url: 'https://a/b' } }
     expect(contents([], [user(text('c'), text('d'), image)])).toEqual([[...list('c', 'd'), shown]])

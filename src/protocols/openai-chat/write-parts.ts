@@ -1,12 +1,12 @@
 // Writes parts of a neutral conversation as the content of a chat message.
 
+import type { ChatField } from '../../base/chat-fields.ts'
+import { defaultChatFields } from '../../base/chat-fields.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ChatFlavour } from './flavour.ts'
-import type { ChatField } from './optional-fields.ts'
-import { defaultChatFields } from './optional-fields.ts'
 
 export interface ChatWriteContext {
   readonly flavour: ChatFlavour

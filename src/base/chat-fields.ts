@@ -8,13 +8,16 @@
  * - `prompt_cache_key`, `user`, `verbosity`: fields of the request
  * - `refusal`: a field of the model's messages
  */
-export type ChatField =
-  | 'custom_tools'
-  | 'prompt_cache_breakpoint'
-  | 'prompt_cache_key'
-  | 'refusal'
-  | 'user'
-  | 'verbosity'
+export const CHAT_FIELDS = [
+  'custom_tools',
+  'prompt_cache_breakpoint',
+  'prompt_cache_key',
+  'refusal',
+  'user',
+  'verbosity',
+] as const
 
-/** What upstreams accept that declare nothing. */
+export type ChatField = (typeof CHAT_FIELDS)[number]
+
+/** What upstreams accept that declare nothing: almost all accept it. */
 export const defaultChatFields: readonly ChatField[] = ['user']
