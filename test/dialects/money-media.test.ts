@@ -18,7 +18,8 @@ let harness: Harness
 let key: string
 beforeAll(async () => {
   const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50', included: ['image_generation'] }
-  const modelLimits = { contextTokens: 32_768, outputTokensMax: 8_192 }
+  // The upstream is left at once, so that the cost of an abandoned call is estimated.
+  const modelLimits = { contextTokens: 32_768, outputTokensMax: 8_192, billsWhenLeft: false }
   const traits = { thinking: 'none' }
   harness = await startDialects({
     models: [

@@ -36,6 +36,7 @@ const provider = {
       id: 'hears',
       contextTokens: 16_000,
       outputTokensMax: 1_000,
+      billsWhenLeft: false, // the upstream is left at once, so that the cost of an abandoned call is estimated
       price: { input: '1', output: '2', inputAudio: '6' },
       traits: { reads: ['text', 'audio'], thinking: 'none', mediaTokens: { audioSecond: 10 } },
     },
