@@ -2,9 +2,12 @@
 // size gets the largest page, so that a client that reads only the first page misses no model.
 
 import { Refusal } from '../../base/errors.ts'
-import { buildModelInfo, writeModelList as writeAnthropicList } from '../../protocols/anthropic-messages/models.ts'
+import {
+  writeModelList as writeAnthropicList,
+  writeModel as writeAnthropicModel,
+} from '../../protocols/anthropic-messages/models.ts'
 import { writeModelList as writeArkList } from '../../protocols/ark/models.ts'
-import { writeModelList as writeGeminiList, writeModel } from '../../protocols/gemini/models.ts'
+import { writeModelList as writeGeminiList, writeModel as writeGeminiModel } from '../../protocols/gemini/models.ts'
 import type { ListedModel } from '../../protocols/listed-model.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 
@@ -19,8 +22,8 @@ export interface ListShape {
 }
 
 export const listShapes = {
-  'anthropic-messages': { list: anthropicPage, one: model => JSON.stringify(buildModelInfo(model)) },
-  'gemini': { list: geminiPage, one: writeModel },
+  'anthropic-messages': { list: anthropicPage, one: writeAnthropicModel },
+  'gemini': { list: geminiPage, one: writeGeminiModel },
   'ark': { list: writeArkList, one: model => writeArkList([model]) },
 } as const satisfies Record<string, ListShape>
 

@@ -2,9 +2,9 @@
 
 import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
 import type { ListedModel } from '../listed-model.ts'
-import { unknownDate } from '../listed-model.ts'
+import { unknownDate, writesOnce } from '../listed-model.ts'
 
-export function buildModelInfo({
+function buildModelInfo({
   id,
   name,
   contextTokens,
@@ -68,11 +68,9 @@ function listCapabilities(traits: ModelTraits): object {
   }
 }
 
+export const writeModel = writesOnce(buildModelInfo)
+
 export function writeModelList(models: readonly ListedModel[], hasMore: boolean): string {
-  return JSON.stringify({
-    data: models.map(buildModelInfo),
-    has_more: hasMore,
-    first_id: models[0]?.id ?? null,
-    last_id: models.at(-1)?.id ?? null,
-  })
+  const [first, last] = [models[0]?.id ?? null, models.at(-1)?.id ?? null].map(id => JSON.stringify(id))
+  return `{"data":[${models.map(writeModel).join()}],"has_more":${hasMore},"first_id":${first},"last_id":${last}}`
 }

@@ -1,10 +1,12 @@
 // Writes the list of models in Ark's form.
 
 import type { ListedModel } from '../listed-model.ts'
-import { unknownDate } from '../listed-model.ts'
+import { unknownDate, writesOnce } from '../listed-model.ts'
 
 export const writeModelList = (models: readonly ListedModel[]): string =>
-  JSON.stringify({ object: 'list', data: models.map(buildModel) })
+  `{"object":"list","data":[${models.map(writeModel).join()}]}`
+
+const writeModel = writesOnce(buildModel)
 
 function buildModel(model: ListedModel): object {
   const { id, name, contextTokens, outputTokensMax, traits } = model

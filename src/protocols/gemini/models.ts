@@ -1,6 +1,7 @@
 // Writes lists of models in the form that Google's clients read.
 
 import type { ListedModel } from '../listed-model.ts'
+import { writesOnce } from '../listed-model.ts'
 import type { GeminiMethod } from './path.ts'
 
 const GENERATION_METHODS: readonly GeminiMethod[] = ['generateContent', 'streamGenerateContent', 'countTokens']
@@ -28,7 +29,7 @@ function buildModel(model: ListedModel): object {
   }
 }
 
-export const writeModel = (model: ListedModel): string => JSON.stringify(buildModel(model))
+export const writeModel = writesOnce(buildModel)
 
 export interface GeminiModelPage {
   /** The token of the next page; absent on the last page. */
@@ -36,5 +37,6 @@ export interface GeminiModelPage {
 }
 
 export function writeModelList(models: readonly ListedModel[], { nextPageToken }: GeminiModelPage): string {
-  return JSON.stringify({ models: models.map(buildModel), ...(nextPageToken !== undefined && { nextPageToken }) })
+  const next = nextPageToken === undefined ? '' : `,"nextPageToken":${JSON.stringify(nextPageToken)}`
+  return `{"models":[${models.map(writeModel).join()}]${next}}`
 }
