@@ -191,7 +191,8 @@ describe.skipIf(!hasPostgres)('jobs', () => {
     const { slot, epoch } = dead
     await pool.runScript('UPDATE process SET ids_until_ms = 0 WHERE is_dead = 1')
     const next = await join()
-    expect([next.slot, next.epoch]).toEqual([slot, epoch + 2])
+    expect(next.slot).toBe(slot)
+    expect(next.epoch).toBeGreaterThan(epoch + 1)
     const jobs = new PostgresJobs(pool, () => next)
     expect(await jobs.isOurs('audit')).toBe(true)
     // A statement that began earlier sees the process row as it was before, but the new lease.

@@ -84,6 +84,15 @@ describe.skipIf(!hasPostgres)('processes', () => {
     expect(next.mintId()).toBeGreaterThan(Math.max(lastId, idAtMs(Number(granted.until))))
   })
 
+  test('whose registration was lost in a failover are fenced by the next process in their slot', async () => {
+    const lost = await join()
+    await pool.runScript(`DELETE FROM process WHERE slot = ${lost.slot}`)
+    await until(() => Date.now() > lost.epoch, 'a process that begins later registers in another millisecond')
+    const next = await join()
+    expect(next.slot).toBe(lost.slot)
+    expect([await lost.renew(), lost.isFenced, await next.renew()]).toEqual([false, true, true])
+  })
+
   test('are fenced when their lease has run out, but only by one whose lease never ran out for as long', async () => {
     const [dead, young, old] = [await join(), await join(), await join()]
     await makeOld(old)
