@@ -1,9 +1,8 @@
 // npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if
 // anything failed.
 //
-// Three processes at once, each with one folder of tests after the other, and the checks beside them. Two begin with the
-// folders whose tests mostly wait for processes that they start and kill; the third begins at the opposite end of the list.
-// Three on two cores, because many tests wait: with two a quarter of the time of the cores was unused.
+// Three processes at once, each with one folder of tests after the other, and the checks beside them. Three on two cores,
+// because many tests wait: with two a quarter of the time of the cores was unused.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,16 +12,14 @@ import { check } from './check.ts'
 
 const root = join(import.meta.dir, '..')
 
-/** Folders of tests that start processes of their own, and a long one. */
-const early: readonly string[] = ['crash', 'ledger', 'front', 'forwarding', 'cli', 'secrets', 'rules']
-/** The longest other folders. The third process begins with the last of them, so that only short ones are left at the end. */
-const long: readonly string[] = ['routing', 'management', 'shared', 'console', 'postgres', 'dialects']
+/** The folders that take longest, in this order. They run first, so that only short ones are left at the end. */
+const long = [
+  ...['test/console', 'test/dialects', 'test/postgres', 'src', 'test/management', 'test/front', 'test/ledger'],
+  ...['test/forwarding', 'test/shared', 'test/crash', 'test/routing', 'test/cli', 'test/secrets', 'test/rules'],
+]
 
 const tests = [...new Bun.Glob('**/*.test.ts').scanSync(join(root, 'test'))]
-const others = [...new Set(tests.map(path => path.split('/')[0]!))].filter(
-  name => !early.includes(name) && !long.includes(name),
-)
-const folders = [...early, ...others.sort(), ...long].map(name => `./test/${name}`)
+const folders = new Set([...long, ...tests.map(path => `test/${path.split('/')[0]!}`).sort(), 'tools', 'console/src'])
 
 /** Tests of whole gateways, which run a second time with the data of the gateways in PostgreSQL. */
 const onPostgres: Group = {
@@ -53,6 +50,9 @@ const onPostgres: Group = {
   ].map(name => `./test/${name}.test.ts`),
   env: { WEIR_TEST_DATABASE: 'postgres' },
 }
+
+/** Processes at once. */
+const LANES = 3
 
 /** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
 const HUNG_MS = 120_000
@@ -90,14 +90,13 @@ async function runEach(next: () => Group | undefined): Promise<Ran[]> {
 }
 
 async function runAll(): Promise<Ran[]> {
-  const alone = [...folders, './tools', './src', './console/src'].map((folder): Group => ({ paths: [folder] }))
-  const left = missingPostgres === undefined ? [onPostgres, ...alone] : alone
-  if (missingPostgres !== undefined) console.warn(`NOT TESTED with gateways on PostgreSQL: ${missingPostgres}.`)
-  const first = (): Group | undefined => left.shift()
-  const last = (): Group | undefined => left.pop()
-  const [isChecked, ...lanes] = await Promise.all([check(), runEach(first), runEach(first), runEach(last)])
+  const left = [...folders].map((folder): Group => ({ paths: [`./${folder}`] }))
+  if (missingPostgres === undefined) left.unshift(onPostgres)
+  else console.warn(`NOT TESTED with gateways on PostgreSQL: ${missingPostgres}.`)
+  const lanes = Array.from({ length: LANES }, () => runEach(() => left.shift()))
+  const [isChecked, ...ran] = await Promise.all([check(), ...lanes])
   checked = isChecked
-  return lanes.flat()
+  return ran.flat()
 }
 
 const paths = process.argv.slice(2)
