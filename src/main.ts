@@ -55,6 +55,7 @@ import { buildBearerCheck } from './management/web/bearer-check.ts'
 import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
 import { buildSendUpstreamQuery } from './pipeline/attempt/upstream-query.ts'
 import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
+import { Disconnects } from './pipeline/lifetime/disconnects.ts'
 import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
@@ -178,9 +179,11 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
     reservations.check(exchange)
     keyEnds.check(exchange)
   })
-  const keyEnds = new KeyRevocations({ activeCalls: underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
-  const silence = { ...defaultSilence, headMs: config.silenceMs }
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
+  const disconnects = new Disconnects(deadlines)
+  const { dateMs } = world.clock
+  const keyEnds = new KeyRevocations({ activeCalls: underWay, disconnects, graceMs: config.revokedMs, dateMs })
+  const silence = { ...defaultSilence, headMs: config.silenceMs }
   const closeIdleConnections = (): void => {
     upstreams.close()
     sockets.freeMemory()
@@ -225,6 +228,7 @@ async function openGateway(parts: GatewayParts): Promise<Gateway> {
       activeCalls: underWay,
       gate,
       deadlines,
+      disconnects,
       largeJson,
       runtime: world,
       log,

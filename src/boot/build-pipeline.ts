@@ -49,7 +49,7 @@ import {
 } from '../pipeline/attempt/upstream-query.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { ActiveCalls } from '../pipeline/lifetime/active-calls.ts'
-import { Disconnects } from '../pipeline/lifetime/disconnects.ts'
+import type { Disconnects } from '../pipeline/lifetime/disconnects.ts'
 import { buildIdempotencyCheck } from '../pipeline/lifetime/idempotency.ts'
 import { summarizeCall } from '../pipeline/lifetime/summarize-call.ts'
 import type { PipelineParts, Stages } from '../pipeline/pipeline.ts'
@@ -96,6 +96,7 @@ export interface CallParts {
   readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
+  readonly disconnects: Disconnects
   readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly runtime: Runtime
   readonly log: Log
@@ -176,10 +177,9 @@ export function buildCalls(parts: CallParts) {
   }
   const stallMs = runtime.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
   const silenceTimes = runtime.silence ?? silence
-  const disconnects = new Disconnects(deadlines)
   const settleReferences = settleWithReferences(settling.settle, { references: vault.references, log })
   const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
-  const { reservations } = parts
+  const { reservations, disconnects } = parts
   const replyParts = { settle, reservations, log, silence: silenceTimes, deadlines, disconnects, stallMs }
   const background = buildBackground({
     responses: vault.responses,

@@ -155,6 +155,22 @@ test('a call with a file goes on to the report of its input at every model', asy
   expect(await settled()).toMatchObject(exactly(20_000, 5))
 })
 
+test('a call with a file goes on to the report of its input when its key is revoked, without its caller', async () => {
+  const opens = Promise.withResolvers<void>()
+  const rest = piece('the secret rest') + finish() + usageOnly(20_000, 5) + done
+  harness.upstream.plan(script(streamHead, chunk(role() + piece('All of it')), gate(opens.promise), chunk(rest), end))
+  const caller = open({ model: 'brook/bed', stream: true, ...withFile })
+  await caller.until(({ text }) => text.includes('All of it'), 'the answer has been read')
+  await harness.weir('keys revoke', { key })
+  await caller.closed
+  expect(harness.gateway.activeCalls).toBe(1)
+  opens.resolve()
+  await harness.idle()
+  expect(caller.text).not.toContain('the secret rest')
+  expect(harness.openHolds()).toBe(0)
+  expect(harness.lastRecord()).toMatchObject(exactly(20_000, 5))
+})
+
 test('a call whose input was reported before its content does not go on', async () => {
   const early = usageOnly(20_000, 1)
   harness.upstream.plan(script(streamHead, chunk(early + role() + piece('Hel')), gate(new Promise(() => {}))))

@@ -96,6 +96,38 @@ test('a call with a hold runs on only with an idempotency key, or if it is bille
   }
 })
 
+test('a call whose key ends is ended, or runs on without its caller if only its report tells what its input costs', () => {
+  const keyEnded: StopReason = { outcome: 'revoked' }
+  const file = { held: true, priced: true, thinks: 'none', input: 'file' } as const
+  const rows = [
+    [{ held: true, priced: true, thinks: 'effort' }, keyEnded, undefined],
+    [{ held: true, priced: true, bills: [true] }, keyEnded, undefined],
+    [{ claimed: true, held: true }, keyEnded, undefined],
+    [file, undefined, keyEnded],
+    [{ ...file, input: 'tools' }, undefined, keyEnded],
+    [{ ...file, inputReported: true }, keyEnded, undefined],
+    [{ ...file, held: false }, keyEnded, undefined],
+    [{ ...file, forwarded: false }, keyEnded, undefined],
+  ] as const
+  for (const [setup, stopped, callerGone] of rows) {
+    const call = callOf(setup)
+    let closed = 0
+    call.exchange.lifetime.closeConnection = () => void closed++
+    const disconnects = newDisconnects()
+    for (let times = 0; times < 2; times++) disconnects.onKeyEnd(call.exchange, keyEnded)
+    expect([setup, call.stop.reason, call.callerGone.reason]).toEqual([setup, stopped, callerGone])
+    expect(closed).toBe(callerGone === undefined ? 0 : 1)
+    disconnects.onCallOver(call.exchange)
+  }
+  // A caller that left first and then revokes its key does not pay less.
+  const left = callOf(file)
+  const disconnects = newDisconnects()
+  disconnects.onDisconnect(left.exchange)
+  disconnects.onKeyEnd(left.exchange, keyEnded)
+  expect(left.stop.reason).toBeUndefined()
+  disconnects.onCallOver(left.exchange)
+})
+
 test('the number of calls that run on without their callers is bounded, however often a disconnect is reported', () => {
   const disconnects = newDisconnects()
   const calls = Array.from({ length: bounds.callerGoneCallsMax }, (_, index) => {

@@ -1,4 +1,4 @@
-// Handles callers that disconnect. Normally the call is stopped. It runs on to its end, within bounds, in three cases:
+// Handles callers that disconnect, or lose their key. Normally the call is stopped. It runs on to its end, within bounds, in three cases:
 // it has an idempotency key, so that the caller can come back for the answer; the upstream bills the whole answer
 // anyway, so that the final report is the right price; or only that report tells what the call costs, because the model
 // may have reasoned unseen or has read what the gateway cannot measure.
@@ -6,9 +6,9 @@
 import { bounds } from '../../base/bounds.ts'
 import { AccountShares } from '../../base/collections/account-shares.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
-import { awaitsReport } from '../settle/hidden-reasoning.ts'
+import { awaitsReport, readsUnknownInput } from '../settle/hidden-reasoning.ts'
 
 export class Disconnects {
   readonly #deadlines: Deadlines
@@ -37,9 +37,22 @@ export class Disconnects {
     this.#endOrRunOn(exchange, exchange.attempt.meter.content && mayRunOn(exchange))
   }
 
-  #endOrRunOn(exchange: Exchange, isWanted: boolean): 'ends' | 'runs on' {
+  /**
+   * The key of the call ended. If only the report tells what the input costs, the caller is disconnected and the call
+   * runs on: otherwise a caller that has read the answer could revoke its own key, and pay for a small part of its files.
+   */
+  onKeyEnd(exchange: Exchange, reason: StopReason): void {
     const { lifetime } = exchange
-    const end = (): void => lifetime.stop.stop(callerLeft)
+    if (!mayRunOn(exchange) || !readsUnknownInput(exchange)) return lifetime.stop.stop(reason)
+    if (lifetime.callerGoneDeadline !== undefined) return
+    if (this.#endOrRunOn(exchange, true, reason) === 'ends' || lifetime.detached) return
+    lifetime.callerGone.stop(reason)
+    lifetime.closeConnection()
+  }
+
+  #endOrRunOn(exchange: Exchange, isWanted: boolean, reason = callerLeft): 'ends' | 'runs on' {
+    const { lifetime } = exchange
+    const end = (): void => lifetime.stop.stop(reason)
     lifetime.callerGoneMs ??= exchange.timings.nowMs()
     if (!isWanted || !this.#slots.take(accountOf(exchange))) {
       end()

@@ -18,7 +18,8 @@ function setUp() {
     nodes.push(activeCalls.add(exchange))
     return exchange
   }
-  const keyEnds = new KeyRevocations({ activeCalls, graceMs: 0, dateMs: () => 1_000 })
+  const disconnects = { onKeyEnd: ({ lifetime }: Exchange, reason: StopReason) => lifetime.stop.stop(reason) }
+  const keyEnds = new KeyRevocations({ activeCalls, disconnects, graceMs: 0, dateMs: () => 1_000 })
   /** Without calls, the timer of active calls ends. */
   const end = (): void => nodes.forEach(node => activeCalls.remove(node))
   return { call, keyEnds, end }

@@ -4,6 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { KeyRow } from '../../store/engine/reader.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import type { ActiveCalls } from './active-calls.ts'
+import type { Disconnects } from './disconnects.ts'
 
 const keyEnded: StopReason = {
   outcome: 'revoked',
@@ -14,6 +15,7 @@ type KeyState = Pick<KeyRow, 'revoked' | 'disabled' | 'expiresMs' | 'untilMs'>
 
 export interface KeyRevocationsParts {
   readonly activeCalls: Pick<ActiveCalls, 'ofKey' | 'callers'>
+  readonly disconnects: Pick<Disconnects, 'onKeyEnd'>
   /** How long active calls of the key may still run. */
   readonly graceMs: number
   dateMs(): number
@@ -28,12 +30,9 @@ export class KeyRevocations {
 
   /** The key was revoked or disabled. */
   end(keyId: number): void {
-    const { activeCalls, graceMs } = this.#parts
+    const { activeCalls, disconnects, graceMs } = this.#parts
     setTimeout(() => {
-      for (const {
-        lifetime: { stop },
-      } of activeCalls.ofKey(keyId))
-        stop.stop(keyEnded)
+      for (const exchange of activeCalls.ofKey(keyId)) disconnects.onKeyEnd(exchange, keyEnded)
     }, graceMs)
   }
 
@@ -71,9 +70,10 @@ export class KeyRevocations {
   }
 
   /** Called with every call from time to time. */
-  check({ caller, keyDates = caller, lifetime: { stop } }: Exchange): void {
+  check(exchange: Exchange): void {
+    const { caller, keyDates = caller } = exchange
     if (keyDates === undefined || (keyDates.expiresMs === null && keyDates.untilMs === null)) return
     const endMs = Math.min(keyDates.expiresMs ?? Infinity, keyDates.untilMs ?? Infinity)
-    if (this.#parts.dateMs() >= endMs + this.#parts.graceMs) stop.stop(keyEnded)
+    if (this.#parts.dateMs() >= endMs + this.#parts.graceMs) this.#parts.disconnects.onKeyEnd(exchange, keyEnded)
   }
 }

@@ -46,7 +46,7 @@ export function awaitsReport(exchange: Exchange): boolean {
  * Whether only a report can tell what the input costs. A caller that has read the answer could otherwise leave before
  * the report, and pay for a small part of its files, or of what tools of the provider have read.
  */
-function readsUnknownInput(exchange: Exchange): boolean {
+export function readsUnknownInput(exchange: Exchange): boolean {
   const { attempt, call } = exchange
   const { candidate, meter } = attempt
   if (candidate?.price === undefined || call === undefined) return false
