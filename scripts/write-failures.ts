@@ -131,12 +131,16 @@ prints how to point a gateway at it. \`--list\` lists all faults, \`--every 3\` 
 
 ## For all faults
 
-- **Before content**, an attempt is free and can be replaced: on another channel at once; on the same one after a pause, if
+- **Before content**, an attempt is free (unless the provider may have run tools, see [who pays](who-pays.md)) and can be
+  replaced: on another channel at once; on the same one after a pause, if
   there is no other and the upstream did no work. There are at most three attempts within the
   [retry budget](../how-it-works/routing.md#attempts). The results below are those of calls whose
   attempts all fail in the same way.
 - **After content**, nothing is repeated. The caller gets an error event of its own dialect and the regular end of its
-  stream, never just a closed connection. It pays for what was delivered only if the provider reported the usage.
+  stream, never just a closed connection. If the upstream itself broke off, the caller pays for what
+  was delivered only if the provider reported the usage. It pays by the report, else by an estimate, if a bound of Weir
+  ended the answer, the upstream blamed the request, the provider may run tools, or the caller had not read for more than a
+  second ([who pays](who-pays.md)).
 - **Statuses and types** are those of the caller's dialect ([errors](errors.md)). If an SDK should not retry by itself, the
   answer says so.
 - **The record** (\`weir record <call id>\`) lists every attempt with its channel, result and duration.

@@ -44,7 +44,7 @@ const families: readonly (readonly [path: string, body: Body])[] = [
   ['/api/v3/chat/completions', { model, messages }],
 ]
 
-interface Told {
+interface ApiAnswer {
   readonly status: number
   readonly body: Record<string, unknown>
   /** As it is written, in UTF-8. */
@@ -66,14 +66,19 @@ async function ask(path: string, body?: Body | string, headers: Headers = { auth
     const value = response.headers.get(`X-Pipeline-${name}`)
     return value === null ? null : Buffer.from(value, 'latin1').toString('utf8')
   }
-  const told: Told = { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : {}, stage, stages }
-  return told
+  const answer: ApiAnswer = {
+    status: response.status,
+    body: text.startsWith('{') ? JSON.parse(text) : {},
+    stage,
+    stages,
+  }
+  return answer
 }
 
 const [chatPath, chatBody] = families[0]!
-const chat = (headers?: Headers): Promise<Told> => ask(chatPath, chatBody, headers)
+const chat = (headers?: Headers): Promise<ApiAnswer> => ask(chatPath, chatBody, headers)
 
-async function everyFamily(show: (told: Told, path: string) => void, headers?: Headers): Promise<void> {
+async function everyFamily(show: (answer: ApiAnswer, path: string) => void, headers?: Headers): Promise<void> {
   for (const [path, body] of families) show(await ask(path, body, headers), path)
 }
 
@@ -88,10 +93,10 @@ const strangers: readonly Headers[] = [
   { authorization: '' },
 ]
 
-function expectAuthenticationError(told: Told): void {
-  expect(told.status).toBe(401)
-  expect(told.body.error).toMatchObject({ message: expect.stringMatching(/\w+ /), type: 'authentication_error' })
-  expect(told.stage('Auth')).toMatch(/^fail \(\d+ms\)$/)
+function expectAuthenticationError(answer: ApiAnswer): void {
+  expect(answer.status).toBe(401)
+  expect(answer.body.error).toMatchObject({ message: expect.stringMatching(/\w+ /), type: 'authentication_error' })
+  expect(answer.stage('Auth')).toMatch(/^fail \(\d+ms\)$/)
 }
 
 rule('Introduction', async () => {
@@ -112,7 +117,7 @@ describe('What the service does', () => {
     const hurried = await harness.key({ qpm: 1 })
     const by = (own: string): Headers => ({ authorization: `Bearer ${own}` })
     expect((await chat()).stages.slice().sort()).toEqual(PASSED)
-    // Each stage that fails is the last that is told of.
+    // Each stage that fails is the last one in the headers.
     expect((await chat({})).stages).toEqual(['x-pipeline-auth'])
     await ask(chatPath, chatBody, by(hurried))
     expect((await ask(chatPath, chatBody, by(hurried))).stages).toEqual(PASSED.filter(name => /auth|limit/.test(name)))
@@ -128,8 +133,8 @@ describe('What the service does', () => {
   rule('What the service does 3', async () => {
     const own = await harness.key({ credit: '1' })
     const count = harness.recordCount()
-    const told = await chat({ authorization: `Bearer ${own}` })
-    expect(told.stage('Breakdown')).toMatch(/^fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+$/)
+    const answer = await chat({ authorization: `Bearer ${own}` })
+    expect(answer.stage('Breakdown')).toMatch(/^fwd=\d+ cost=\d+ deduct=\d+ record=\d+ bodies=\d+$/)
     const [record] = harness.records().slice(count)
     expect(Number(record!.cost)).toBeGreaterThan(0)
     expect((await harness.balance(own)).balance).not.toBe('1.00')
@@ -163,8 +168,8 @@ describe('What the service does', () => {
 describe('Endpoints', () => {
   for (const [at, [path, body]] of families.entries()) {
     rule(`Endpoint families ${(at + 1) as 1}`, async () => {
-      const told = await ask(path, body)
-      expect([told.status, told.stages.slice().sort()]).toEqual([200, PASSED])
+      const answer = await ask(path, body)
+      expect([answer.status, answer.stages.slice().sort()]).toEqual([200, PASSED])
       expectAuthenticationError(await ask(path, body, {}))
       expect((await ask(path, undefined)).status).toBe(path.startsWith('/v1beta') ? 404 : 405)
     })
@@ -191,12 +196,12 @@ describe('Endpoints', () => {
   })
 
   rule('Endpoint families, gaps', async () => {
-    const told = (await (await fetch(`${harness.url}/openapi.json`)).json()) as typeof document
+    const answer = (await (await fetch(`${harness.url}/openapi.json`)).json()) as typeof document
     for (const [path] of families) {
       const shape = path.replace(model, '{model}')
-      expect([shape, Object.keys(told.paths[shape] ?? {})]).toEqual([shape, ['post']])
+      expect([shape, Object.keys(answer.paths[shape] ?? {})]).toEqual([shape, ['post']])
     }
-    const below = (prefix: string): number => Object.keys(told.paths).filter(path => path.startsWith(prefix)).length
+    const below = (prefix: string): number => Object.keys(answer.paths).filter(path => path.startsWith(prefix)).length
     expect([below('/api/public/'), below('/api/web/') > 3]).toEqual([4, true])
   })
 })
@@ -229,8 +234,8 @@ describe('Debug response headers', () => {
   rule('Debug response headers, where', async () => {
     for (const stream of [false, true]) {
       for (const [path, body] of families.filter(([path]) => !path.startsWith('/v1beta'))) {
-        const told = await ask(path, { ...body, stream })
-        expect([path, told.status, told.stages.slice().sort()]).toEqual([path, 200, PASSED])
+        const answer = await ask(path, { ...body, stream })
+        expect([path, answer.status, answer.stages.slice().sort()]).toEqual([path, 200, PASSED])
       }
     }
     const gemini = await ask(`/v1beta/models/${model}:streamGenerateContent?alt=sse`, families[3]![1])
@@ -290,8 +295,8 @@ describe('Debug response headers', () => {
   })
 
   rule('Debug response headers, <n>', async () => {
-    const told = await chat()
-    const spent = ['Auth', 'RateLimit', 'Route', 'Adapter'].map(name => /\((\d+)ms[,)]/.exec(told.stage(name)!)?.[1])
+    const answer = await chat()
+    const spent = ['Auth', 'RateLimit', 'Route', 'Adapter'].map(name => /\((\d+)ms[,)]/.exec(answer.stage(name)!)?.[1])
     for (const ms of spent) expect(Number(ms)).toBeGreaterThanOrEqual(0)
   })
 
@@ -351,8 +356,8 @@ describe('Authentication', () => {
 
   rule('Authentication rules 5', async () => {
     for (const tier of ['free', 'standard', 'pro']) {
-      const told = await chat({ authorization: `Bearer ${await harness.key({ tier })}` })
-      expect(told.stage('Auth')).toMatch(new RegExp(`^pass \\(\\d+ms, tier=${tier}\\)$`))
+      const answer = await chat({ authorization: `Bearer ${await harness.key({ tier })}` })
+      expect(answer.stage('Auth')).toMatch(new RegExp(`^pass \\(\\d+ms, tier=${tier}\\)$`))
     }
   })
 
@@ -378,21 +383,21 @@ describe('Errors', () => {
   rule('Other failures 1', async () => {
     const hurried = { authorization: `Bearer ${await harness.key({ qpm: 1 })}` }
     await chat(hurried)
-    const told = await chat(hurried)
-    expect([told.status, told.stage('RateLimit')]).toEqual([
+    const answer = await chat(hurried)
+    expect([answer.status, answer.stage('RateLimit')]).toEqual([
       ...[429, expect.stringMatching(/^fail \(\d+ms, reason=qpm_exceeded\)$/)],
     ] as never)
   })
 
   rule('Other failures 2', async () => {
-    const told = await ask(chatPath, { ...chatBody, model: 'openai/none' })
-    expect([told.status, told.stage('Route')]).toEqual([404, expect.stringMatching(/^fail \(\d+ms\)$/) as never])
+    const answer = await ask(chatPath, { ...chatBody, model: 'openai/none' })
+    expect([answer.status, answer.stage('Route')]).toEqual([404, expect.stringMatching(/^fail \(\d+ms\)$/) as never])
   })
 
   rule('Other failures 3', async () => {
     harness.upstream.plan(fail(500))
-    const told = await chat()
-    expect([told.status, told.stage('Adapter')]).toEqual([502, expect.stringMatching(/^fail \(\d+ms\)$/) as never])
+    const answer = await chat()
+    expect([answer.status, answer.stage('Adapter')]).toEqual([502, expect.stringMatching(/^fail \(\d+ms\)$/) as never])
   })
 })
 

@@ -11,7 +11,7 @@ export const bounds = {
   bodyMsMax: 60_000,
   /** A body up to this size is read in one piece, and its JSON is parsed on the thread that serves calls. */
   smallBodyBytesMax: 64 * 1024,
-  /** A larger one is read by a thread that runs only while the core is idle. Prompts without media are smaller. */
+  /** A larger one is read by a thread of low priority. Prompts without media are smaller. */
   promptBytesMax: 2 * 1024 * 1024,
   /** Hashing this much takes about a millisecond of the thread that serves calls. */
   hashSliceBytesMax: 1024 * 1024,

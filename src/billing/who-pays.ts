@@ -177,7 +177,7 @@ export const charges = {
   },
   // The recovery after a crash applies this charge. It knows nothing else about the call.
   checkpoint: {
-    text: 'what was delivered up to the last checkpoint, estimated if it was not reported',
+    text: 'an estimate of the input and of what was delivered up to the last checkpoint, also if usage was reported',
     charged: () => {
       throw new Error('only the recovery after a crash charges by checkpoint')
     },

@@ -53,11 +53,11 @@ export async function openShared(
         return parts
       },
       onFenced() {
-        log.error('this process did not answer for too long, and others have ended its calls: it begins anew')
+        log.error('this process did not renew its lease in time, and others have settled its calls: it registers again')
         return endCalls()
       },
-      onRecovered: calls => log.warn('calls of processes that have died were ended', { calls }),
-      onUnrecovered: calls => log.error('calls of processes that have died cannot be ended yet', { calls }),
+      onRecovered: calls => log.warn('calls of dead processes were settled', { calls }),
+      onUnrecovered: calls => log.error('calls of dead processes cannot be settled yet', { calls }),
     })
     return { engine, folder: sharedFolder(path, await secretsOpened.promise), lock }
   } catch (fault) {

@@ -47,7 +47,7 @@ async function move(pool: PostgresPool, folder: string, say: Say): Promise<objec
   const { place, rows, tables, settled, replaced, replacedCount, isContinued } = report
   say(
     isContinued
-      ? `The move to ${place} was complete but for its end, and is complete now.`
+      ? `An earlier move to ${place} was interrupted just before its end. It is finished now.`
       : `Moved ${rows} rows of ${tables} tables to ${place}. Each was read again and compared.`,
   )
   if (settled > 0) say(`${settled} open calls were settled as after a crash.`)
@@ -63,7 +63,7 @@ async function moveBack(pool: PostgresPool, folder: string, say: Say): Promise<o
   const report = await showProgress(onProgress => moveToSqlite({ folder, pool, ...onProgress }))
   say(
     report.isContinued
-      ? `The move to ${folder} was complete but for its end, and is complete now.`
+      ? `An earlier move to ${folder} was interrupted just before its end. It is finished now.`
       : `Moved ${report.rows} rows of ${report.tables} tables to ${folder}. Each was read again and compared.`,
   )
   say('Start the gateway with WEIR_DATA set to this folder, without WEIR_DATABASE_URL, and with the same secrets.')

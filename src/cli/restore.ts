@@ -33,7 +33,8 @@ export async function restore(input: CommandFields, write: Say): Promise<void> {
   const report = await during({ label: 'auditing the backup' }, () =>
     verifyBackup(backup, { data: config.dataFolder, env: config.env }),
   )
-  if (report === undefined) say('The backup is older than the ledger. It is audited after its migration.')
+  if (report === undefined)
+    say('The backup was made by a version of Weir without a ledger. It is audited after its migration.')
   else if (!printReport(report, say) && input['despite-findings'] !== true) {
     throw new Problem('The audit of this backup found contradictions. To restore it anyway, add --despite-findings.')
   }

@@ -101,7 +101,7 @@ function sayCreated({ name, secret }: ShownOnce, say: (line: string) => void): v
 const keyLines = (url: string, key: string): readonly string[] => [
   `  API key (shown once)    ${key}`,
   '',
-  'Its calls are priced and recorded, and have no limit; "bin/weir budgets set wk-… day 5" sets one.',
+  'Its calls are priced and recorded, and need no balance. To limit what they cost: bin/weir budgets set wk-… day 5',
   '',
   'Try it:',
   '',

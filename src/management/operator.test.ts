@@ -15,7 +15,7 @@ test.each(['/api/web/keys', '/machine/fails'])(
     const { error } = (await answer.json()) as { error: { code: string; sentence: string } }
     expect([answer.status, error.code]).toEqual([503, 'storage_away'])
     expect(error.sentence).toBe(
-      'The ledger does not answer at the moment. (storage_away: the ledger took too long) ' +
+      'The database of the gateway does not answer at the moment. (storage_away: the ledger took too long) ' +
         'Check whether the change was made before you try again.',
     )
   },

@@ -116,7 +116,8 @@ export function buildDispatch(parts: DispatchParts): AnswerRequest {
       isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
     if (headRefusal !== undefined) throw headRefusal
-    if (arrival.headers['x-weir-explain'] !== undefined && (arrival.method === 'POST' || socket !== undefined)) {
+    const changes = socket !== undefined || (arrival.method !== 'GET' && arrival.method !== 'HEAD')
+    if (changes && arrival.headers['x-weir-explain'] !== undefined) {
       throw new Refusal('explain_invalid', arrival.path) // only calls can be explained; this request would be carried out
     }
     if (socket !== undefined) return openSocket(arrival, admitted.caller!, context)

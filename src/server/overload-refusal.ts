@@ -21,7 +21,7 @@ export interface EarlyRequest {
   readonly hasStageHeaders: boolean
 }
 
-export type RefuseEarly = (bearer: KeyedRequest, knocking: EarlyRequest) => Response | undefined
+export type RefuseEarly = (credential: KeyedRequest, request: EarlyRequest) => Response | undefined
 
 /** A refusal in one dialect. The request id goes between `before` and `after`. */
 interface RefusalTemplate {
@@ -51,10 +51,10 @@ export function buildRefuseEarly({ gate, recognise }: EarlyRefusalParts): Refuse
     return template
   }
 
-  return function refuseEarly(bearer, { dialect, requestId, hasStageHeaders }) {
+  return function refuseEarly(credential, { dialect, requestId, hasStageHeaders }) {
     if (!gate.isSelective) return undefined
     // When all calls are refused, keys are not looked up.
-    const caller = gate.isClosed ? undefined : recognise(bearer)
+    const caller = gate.isClosed ? undefined : recognise(credential)
     const refusal = gate.isClosed ? gate.refuse('shut') : caller && gate.refusalFor(caller)
     if (refusal === undefined) return undefined
     const { status, before, after, headers: templateHeaders } = templateOf(refusal, dialect)

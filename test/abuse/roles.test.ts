@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, goodPassword, setUpOwner, signIn } from '../support/people.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const statusAndCode = ({ status, error }: Told): unknown => [status, error.code]
+const statusAndCode = ({ status, error }: ApiAnswer): unknown => [status, error.code]
 
 test('a password-reset token has no effect while the person who made it may not change the owner of the password', async () => {
   const admin = await addPerson(harness, owner.ask, { role: 'admin' })
@@ -116,7 +116,7 @@ test('a member of an account does not see which person of the site made a refund
 
 test('an address that guesses too many invitation or password tokens gets 429', async () => {
   for (const path of ['auth/invitation', 'auth/password']) {
-    const guess = (from: string): Promise<Told> => {
+    const guess = (from: string): Promise<ApiAnswer> => {
       const named = path === 'auth/invitation' ? { name: 'Guess' } : {}
       const body = { token: 'x'.repeat(43), password: goodPassword, ...named }
       return anonymous('POST', path, body, { 'x-forwarded-for': from })

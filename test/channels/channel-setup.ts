@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../support/database.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { hello, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
 /** A credential. Tests search for it where a secret must not appear. */
@@ -41,12 +41,16 @@ export const definitionOf = (id: string, url: string, more: object = {}) => ({
   ...more,
 })
 
-export async function defineProvider({ ask, harness }: ChannelSetup, id: string, more: object = {}): Promise<Told> {
+export async function defineProvider(
+  { ask, harness }: ChannelSetup,
+  id: string,
+  more: object = {},
+): Promise<ApiAnswer> {
   return await ask('POST', 'web/providers', { definition: definitionOf(id, harness.upstream.url, more) })
 }
 
 /** The ids of the channels in an answer. */
-export const idsOf = ({ body }: Told): string[] => (body.data as { id: string }[]).map(({ id }) => id)
+export const idsOf = ({ body }: ApiAnswer): string[] => (body.data as { id: string }[]).map(({ id }) => id)
 
 export const channelPath = (id: string, more = ''): string => `web/channels/${encodeURIComponent(id)}${more}`
 

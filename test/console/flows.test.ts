@@ -36,13 +36,13 @@ const balanceNow = async (): Promise<number> =>
 const shownSecret = async (page: Page): Promise<string> =>
   (await page.locator('dialog[open] [data-secret-text]').innerText()).trim()
 
-test('a key is rotated, and its new text works until the key is revoked', async () => {
+test('a key is rotated, and its new secret works until the key is revoked', async () => {
   await visitor.visit(pageAddresses['/keys/$key']!(site), {
     axe: false,
     async act(page) {
       const keyboard = new Keyboard(page)
       await keyboard.press('button', 'Rotate key')
-      await page.getByText('The key gets a new text, shown once.').waitFor()
+      await page.getByText('The key gets a new secret, shown once.').waitFor()
       await keyboard.press('button', 'Rotate key')
       await page.getByText('This is the only time the key is shown').waitFor()
       const text = await shownSecret(page)
@@ -51,7 +51,7 @@ test('a key is rotated, and its new text works until the key is revoked', async 
       await keyboard.press('button', 'Revoke key')
       await page.getByText('Calls with this key are refused from now on.').waitFor()
       await keyboard.press('button', 'Revoke key')
-      await page.getByText('This key is revoked. Its calls are refused for good.').waitFor()
+      await page.getByText('This key is revoked. Its calls are refused.').waitFor()
       expect(await statusWith(text)).toBe(401)
     },
   })
@@ -70,10 +70,10 @@ test('an account is topped up, and a call is refunded', async () => {
       await page.getByText('Balance after').waitFor()
       expect(await balanceNow()).toBe(before)
       await keyboard.press('button', 'Top up')
-      await page.getByText(/12\.50 posted\./).waitFor()
+      await page.getByText(/12\.50 booked\./).waitFor()
       expect(await balanceNow()).toBeCloseTo(before + 12.5, 9)
 
-      await keyboard.choose('Post money', 'Refund a call')
+      await keyboard.choose('Book money', 'Refund a call')
       await keyboard.type('Call', site.ids.calls.streamed)
       await page.keyboard.press('Enter')
       await page.getByText('Balance now').waitFor()
@@ -108,7 +108,7 @@ test('a channel that fails is tested, and the page says why and what to do', asy
     axe: false,
     async act(page) {
       await new Keyboard(page).press('button', 'Test channel')
-      const result = page.getByText(/^The test failed: /).locator('..')
+      const result = page.getByText(/^The channel test failed: /).locator('..')
       await result.waitFor()
       expect(await result.innerText()).toContain('Status 503')
     },

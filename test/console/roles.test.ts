@@ -44,13 +44,13 @@ const buttons: readonly (readonly [page: string, button: RegExp, seenBy: readonl
   ['/routes/$name', /^(Delete route|Save route|Add model)$/, operators],
   ['/limits', /^Create limit$/, operators],
   ['/tiers', /^Create tier$/, operators],
-  ['/prices', /^Price workbench$/, [...operators, 'support']],
+  ['/prices', /^Price backtest$/, [...operators, 'support']],
   ['/prices/$', /^Withdraw own price$/, operators],
-  ['/codes', /^(Make codes|Void codes)$/, operators],
+  ['/codes', /^(Create codes|Void codes)$/, operators],
   ['/webhooks', /^Create webhook$/, [...operators, ...managing, 'stranger']],
   ['/webhooks/$id', /^(Send test|New secret|Remove webhook)$/, [...operators, ...managing]],
   ['/tokens', /^Create token$/, [...operators, 'support', ...managing, 'stranger']],
-  ['/tokens', /^(Rotate text|Revoke token)$/, operators],
+  ['/tokens', /^(Rotate|Revoke token)$/, operators],
 ]
 
 const seen: Partial<Record<Role, Record<string, Seen>>> = {}

@@ -206,8 +206,8 @@ const forms: Readonly<Record<string, FormRow>> = {
   },
   'pages/codes.tsx 1': {
     page: () => '/codes?new=1',
-    open: click('Make codes'),
-    submit: 'Make codes',
+    open: click('Create codes'),
+    submit: 'Create codes',
     fields: () => ({ Codes: '2', Amount: '1' }),
     lists: () => ['/codes', '/codes?tab=codes'],
   },
@@ -219,7 +219,7 @@ const forms: Readonly<Record<string, FormRow>> = {
     saysBelow: true,
     saves: 'some',
   },
-  'pages/find-key.tsx 1': { page: () => '/keys', open: click('Find by text'), submit: 'Find key', saves: none },
+  'pages/find-key.tsx 1': { page: () => '/keys', open: click('Find by secret'), submit: 'Find key', saves: none },
   'pages/funds.tsx 1': {
     as: 'manager',
     page: () => '/funds',
@@ -339,7 +339,7 @@ const forms: Readonly<Record<string, FormRow>> = {
     fields: () => ({ Model: 'demo/echo' }),
     saves: 'some',
   },
-  'pages/price-workbench.tsx 1': { page: () => '/prices/backtest', submit: 'Compute', hasNoText: true },
+  'pages/price-workbench.tsx 1': { page: () => '/prices/backtest', submit: 'Run backtest', hasNoText: true },
   'pages/provider.tsx 1': {
     page: ({ ownProvider }) => `/providers/${ownProvider}?tab=definition`,
     submit: 'Save definition',
@@ -406,8 +406,8 @@ const forms: Readonly<Record<string, FormRow>> = {
   },
   'pages/token-dialogs.tsx 3': {
     page: () => '/tokens',
-    open: fromMenu('Rotate text'),
-    submit: 'Rotate text',
+    open: fromMenu('Rotate'),
+    submit: 'Rotate',
     hasNoText: true,
   },
   'pages/webhook.tsx 1': {
@@ -781,12 +781,12 @@ test('the file of new codes runs no formula', async () => {
   await visitor.visit('/codes', {
     axe: false,
     async act(page) {
-      await click('Make codes')(page)
+      await click('Create codes')(page)
       const dialog = page.locator('dialog[open]')
       await dialog.getByLabel('Codes', { exact: true }).fill('1')
       await dialog.getByLabel('Amount').fill('1')
       await dialog.getByLabel('Batch').fill('=1+1,"x"')
-      await click('Make codes')(page)
+      await click('Create codes')(page)
       const [download] = await Promise.all([page.waitForEvent('download'), click('Save as CSV')(page)])
       file = readFileSync(await download.path(), 'utf8')
       await click('I have them')(page)

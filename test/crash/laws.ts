@@ -16,7 +16,7 @@ const REVENUE = 1
 const SHORTFALL = 3
 
 const HIT =
-  /The ledger does not answer at the moment|The gateway could not write this call to its ledger|The gateway is shutting down/
+  /The database of the gateway does not answer at the moment|The gateway could not write this call to its ledger|The gateway is shutting down/
 
 export const costOf = ({ input, cached, output }: Counts): bigint =>
   BigInt(input - cached) * INPUT + BigInt(cached) * CACHED + BigInt(output) * OUTPUT

@@ -237,6 +237,19 @@ describe('a request for an explanation', () => {
     },
   )
 
+  test('that would delete something is refused', async () => {
+    const key = await harness.key()
+    const stored = { model: 'openai/gpt-4o-mini', input: 'Hello', store: true }
+    const created = await ask(harness, key, { path: '/v1/responses', body: stored })
+    const { id } = (await created.json()) as { id: string }
+    const headers = { authorization: `Bearer ${key}` }
+    const url = `${harness.url}/v1/responses/${id}`
+    const answer = await fetch(url, { method: 'DELETE', headers: { ...headers, 'x-weir-explain': 'dry' } })
+    const { error } = (await answer.json()) as { error: { code: string } }
+    expect([answer.status, error.code]).toEqual([400, 'explain_invalid'])
+    expect((await fetch(url, { headers })).status).toBe(200)
+  })
+
   test('counts against the rate limit of its key', async () => {
     const key = await harness.key({ qpm: 3 })
     for (const status of [200, 200, 200, 429]) expect((await explain(harness, key, chatOf())).status).toBe(status)

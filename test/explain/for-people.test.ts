@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { TestSite } from '../management/matrix/site.ts'
 import { startTestSite } from '../management/matrix/site.ts'
 import { hello, upstreamKey } from '../support/gateway.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import type { Explanation } from './dry.ts'
 import { explain as explainWithKey } from './dry.ts'
 
@@ -21,10 +21,10 @@ afterAll(() => site.stop())
 const model = 'openai/gpt-4o-mini'
 const call = { path: '/v1/chat/completions', body: { model, messages: hello } }
 
-const ask = (actor: keyof TestSite['ask'], more: object = {}, of = key): Promise<Told> =>
+const ask = (actor: keyof TestSite['ask'], more: object = {}, of = key): Promise<ApiAnswer> =>
   site.ask[actor]('POST', `web/keys/${of}/explain`, { ...call, ...more })
 
-const explanationOf = ({ body }: Told): Explanation => body as unknown as Explanation
+const explanationOf = ({ body }: ApiAnswer): Explanation => body as unknown as Explanation
 
 test('gets the explanation that the key itself would get; staff also sees the routing', async () => {
   const { json } = await explainWithKey(site.harness, site.key, call)
@@ -112,7 +112,7 @@ test('strangers and viewers get 404, and one account cannot ask without end', as
   expect((await ask('stranger')).status).toBe(404)
   expect((await ask('viewer')).status).toBe(404)
   site.passTime(60_000)
-  let answer: Told
+  let answer: ApiAnswer
   let count = 0
   do answer = await ask('owner')
   while (answer.status === 200 && ++count < 300)

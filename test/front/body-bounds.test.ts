@@ -20,9 +20,11 @@ const SIGN_IN = '/api/auth/sign-in'
 let harness: Harness
 let owner: Person
 let nowMs = 0
+/** If set, no time passes: nothing is too late, however busy the machine is. */
+let stoppedMs: number | undefined
 
 beforeAll(async () => {
-  const clock = { nowMs: () => performance.now() + nowMs, dateMs: () => Date.now() }
+  const clock = { nowMs: () => (stoppedMs ?? performance.now()) + nowMs, dateMs: () => Date.now() }
   const env = { WEIR_MEMORY_MB: '256', WEIR_TRUSTED_PROXIES: '127.0.0.1' }
   harness = await startHarness({ env, world: { clock, memoryBytes: () => 0 } })
   owner = await setUpOwner(harness)
@@ -188,7 +190,7 @@ describe('bodies in many small pieces', () => {
     async (...[, path, readsMin, headers]) => {
       const { answer, reads } = await sent(path, await headers(), singles(16_000))
       expect(answer.received).toStartWith('HTTP/1.1 400')
-      expect(answer.received).toContain('too many small pieces')
+      expect(answer.received).toContain('too many small chunks')
       expect(answer.received.toLowerCase()).toContain('connection: close')
       expect(reads).toBeGreaterThan(readsMin)
       expect(reads).toBeLessThan(readsMin * 1.1 + 10)
@@ -414,7 +416,7 @@ describe('a large body of a caller', () => {
     const body = make()
     /** How many calls are served while the gateway reads the body. */
     async function servedMeanwhile(): Promise<number> {
-      const small = await harness.key()
+      const small = await harness.key({ qpm: 100_000 })
       const headers = { ...bearer(await harness.key({ credit: '0' })), ...type, 'content-length': String(body.length) }
       const large = new Unfinished(path, headers, body.subarray(0, -1))
       await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way')
@@ -431,7 +433,12 @@ describe('a large body of a caller', () => {
     }
     // This process may not get a processor while the thread has one. If it reads the body itself, it never serves others.
     let served = 0
-    for (let tries = 0; tries < 10 && served <= 3; tries++) served = await servedMeanwhile()
+    stoppedMs = performance.now()
+    try {
+      for (let tries = 0; tries < 10 && served <= 3; tries++) served = await servedMeanwhile()
+    } finally {
+      stoppedMs = undefined
+    }
     expect(served).toBeGreaterThan(3)
   })
 

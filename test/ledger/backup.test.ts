@@ -244,7 +244,7 @@ describe('a backup from before the ledger', () => {
     oldBackup(join(base, 'old'))
     const data = join(base, 'data')
     expect(await weirSays(data, `restore ${join(base, 'old')}`)).toBe(
-      'The backup is older than the ledger. It is audited after its migration.\n' +
+      'The backup was made by a version of Weir without a ledger. It is audited after its migration.\n' +
         `Restored to ${data}: 5 accounts, 1 transfers, 1 records.`,
     )
     expect(rowsOf(join(data, 'weir.db'), 'SELECT balance, held FROM account WHERE id = 9000001')).toEqual([

@@ -54,7 +54,7 @@ const steps: readonly Step[] = [
   [
     'top-up {account} 11 --reference inv-7',
     1,
-    /^weir: This was posted before with other values\. Nothing was changed\.\n$/,
+    /^weir: This reference was already used for another amount or account\. Nothing was booked\.\n$/,
   ],
   ['gift {key} 0.000000001 --reference inv-7', 0, /kind +gift\n[^]*amount +0\.000000001\n/],
   ['top-up {account} 0', 1, AMOUNT],
@@ -103,7 +103,7 @@ const steps: readonly Step[] = [
   ['codes void {one}', 1, /^weir: The code has been redeemed or voided already/],
   ['codes void autumn --json', 0, /"voided": 1/],
   ['codes void winter', 1, /^weir: There is no batch of this name/],
-  ['topup {account} 1 --reference inv-7', 1, /^weir: This was posted before with other values/],
+  ['topup {account} 1 --reference inv-7', 1, /^weir: This reference was already used/],
   ['topup {account} 0', 1, AMOUNT],
 
   ['webhooks list', 0, /^no webhooks\n$/],

@@ -6,7 +6,7 @@ import { parseTextId } from '../../src/base/ids.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { awaitMidnightIfNear } from '../support/midnight.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
@@ -39,7 +39,7 @@ async function keyOf(id: string): Promise<{ id: string; key: string }> {
 }
 const works = async (key: string): Promise<number> =>
   (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status
-const refusals = (answer: readonly Told[]) => answer.map(({ status, error }) => [status, error.code])
+const refusals = (answer: readonly ApiAnswer[]) => answer.map(({ status, error }) => [status, error.code])
 
 describe('an account', () => {
   test('is created and shown with its balance and settings', async () => {
@@ -243,7 +243,7 @@ describe('a budget', () => {
 })
 
 describe('a limit', () => {
-  const createLimit = async (body: object): Promise<Told> => await owner('POST', 'web/limits', body)
+  const createLimit = async (body: object): Promise<ApiAnswer> => await owner('POST', 'web/limits', body)
 
   test('is created, applies, is changed, and is removed', async () => {
     const key = await keyOf(account)

@@ -12,7 +12,7 @@ import { describedEndpoints } from '../../src/management/openapi/described-endpo
 import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { scripted } from '../../tools/fake-upstream/script.ts'
 import { onPostgres } from '../support/harness-databases.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import { Canaries, filesBelow, valuesIn } from './canaries.ts'
 import type { Fixtures } from './matrix/fixtures.ts'
@@ -55,7 +55,10 @@ afterAll(async () => {
 
 type RequestLine = [method: string, path: string, body?: unknown]
 
-async function ask(actor: ActorName, ...[method, path, body]: RequestLine): Promise<Told & { readonly at: number }> {
+async function ask(
+  actor: ActorName,
+  ...[method, path, body]: RequestLine
+): Promise<ApiAnswer & { readonly at: number }> {
   const answer = await site.ask[actor](method, path, body, fromNewAddress())
   return { ...answer, at: canaries.record(`${method} ${path} ${JSON.stringify([...answer.headers])} ${answer.text}`) }
 }

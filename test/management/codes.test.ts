@@ -6,7 +6,7 @@ import { bounds } from '../../src/base/bounds.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
 let harness: Harness
@@ -32,7 +32,7 @@ async function codes(count: number, more: object = {}): Promise<{ batch: string;
   return created.body as { batch: string; codes: string[] }
 }
 
-const redeem = (id: string, code: string): Promise<Told> => ask('POST', `web/accounts/${id}/redemptions`, { code })
+const redeem = (id: string, code: string): Promise<ApiAnswer> => ask('POST', `web/accounts/${id}/redemptions`, { code })
 
 describe('a batch of codes', () => {
   test("is shown once, and afterwards without the codes' texts", async () => {

@@ -9,7 +9,7 @@ import { musts, sentences } from '../../src/base/hint-sentences.ts'
 import { hintCodes, hintOf, hintOfValue } from '../../src/base/hints.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs, askAsOwner, checkHint } from '../support/management.ts'
 
 type Texts = Readonly<Record<string, string>>
@@ -37,7 +37,7 @@ interface Hint {
   readonly values: Readonly<Record<string, string | number | Hint>>
 }
 
-const hintIn = ({ error }: Told): Hint => (error as { readonly hint: Hint }).hint
+const hintIn = ({ error }: ApiAnswer): Hint => (error as { readonly hint: Hint }).hint
 const tier = { name: 'gold', qpm: 5, pricePerMille: 900 }
 const nested = (levels: number): string => `{"name":${'['.repeat(levels)}${']'.repeat(levels)}}`
 
@@ -48,7 +48,7 @@ async function askAsManager(): Promise<Ask> {
   return askAs(harness, String(made.body.token))
 }
 
-const requests: Readonly<Record<string, () => Promise<Told>>> = {
+const requests: Readonly<Record<string, () => Promise<ApiAnswer>>> = {
   missing_type: () => ask('POST', 'web/tiers', { qpm: 5 }),
   missing_one_of: () => ask('GET', 'web/statistics/top'),
   one_of: () => ask('GET', 'web/prices?origin=x'),

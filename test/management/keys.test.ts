@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner } from '../support/people.ts'
 
@@ -42,7 +42,7 @@ const make = async (more: object = {}, by: Ask = owner): Promise<Key> => {
 }
 const works = async (key: string): Promise<number> =>
   (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status
-const names = ({ body }: Told): string[] => (body.data as Key[]).map(({ name }) => name)
+const names = ({ body }: ApiAnswer): string[] => (body.data as Key[]).map(({ name }) => name)
 
 describe('a key', () => {
   test('is shown once with its whole text, and never again', async () => {

@@ -9,7 +9,7 @@ import { csvCell } from '../../src/base/text/export-lines.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
 let harness: Harness
@@ -241,7 +241,7 @@ describe('a posting', () => {
 
   test('takes an Idempotency-Key as its reference', async () => {
     const { id, key } = await account('1')
-    const send = (amount: string): Promise<Told> =>
+    const send = (amount: string): Promise<ApiAnswer> =>
       ask('POST', `web/accounts/${id}/top-ups`, { amount }, { 'idempotency-key': `click ${id}` })
     expect([(await send('1')).status, (await send('1')).status]).toEqual([201, 200])
     expect((await send('2')).error.code).toBe('posted_before')
@@ -261,7 +261,7 @@ describe('a posting', () => {
     const { id, key } = await account()
     const paid = await call(key)
     const charged = (await statement(id))[0]!.amount.slice(1)
-    const refund = (more = {}): Promise<Told> => ask('POST', `web/accounts/${id}/refunds`, { call: paid, ...more })
+    const refund = (more = {}): Promise<ApiAnswer> => ask('POST', `web/accounts/${id}/refunds`, { call: paid, ...more })
     expect((await refund({ amount: '9' })).error.code).toBe('state_unfit')
     const answers = await Promise.all([refund(), refund(), refund()])
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 201])

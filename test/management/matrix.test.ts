@@ -9,7 +9,7 @@ import { roleMatrixPath } from '../../scripts/write-docs.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
 import { openDatabase } from '../support/database.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import { describeMisfit } from './matrix/described-answer.ts'
 import type { Fixtures } from './matrix/fixtures.ts'
 import { buildFixtures } from './matrix/fixtures.ts'
@@ -49,7 +49,7 @@ const refusalVerdicts: Readonly<Record<string, Verdict>> = {
   resource_unknown: '404',
 }
 
-const verdictOf = ({ status, error }: Told): Verdict | number =>
+const verdictOf = ({ status, error }: ApiAnswer): Verdict | number =>
   status >= 500 ? status : (refusalVerdicts[error.code ?? ''] ?? 'may')
 
 /** Actors who see all accounts. */
@@ -64,7 +64,11 @@ function queryFor(endpoint: WebEndpoint, actor: ActorName): string {
   return name === 'GET /api/web/statistics/end-users' && staff.includes(actor) ? `account=${site.account}` : ''
 }
 
-async function request(endpoint: WebEndpoint, actor: ActorName, headers: Record<string, string> = {}): Promise<Told> {
+async function request(
+  endpoint: WebEndpoint,
+  actor: ActorName,
+  headers: Record<string, string> = {},
+): Promise<ApiAnswer> {
   const query = queryFor(endpoint, actor)
   const path = `${await fixtures.pathFor(endpoint)}${query === '' ? '' : `?${query}`}`
   const body = endpoint.body === undefined ? undefined : await fixtures.bodyFor(endpoint)
@@ -120,7 +124,7 @@ describe('objects of another account look like unknown ones:', () => {
   const withUnknownIds = (path: string): string => path.replace(/_[0-9a-z]{11}/g, '_0000000zzzz')
 
   /** The whole answer, except for what changes with every answer. */
-  const stableParts = ({ status, text, headers }: Told): unknown => {
+  const stableParts = ({ status, text, headers }: ApiAnswer): unknown => {
     const changingHeaders = ['date', 'x-request-id', 'request-id']
     const head = [...headers]
       .filter(([name]) => !changingHeaders.includes(name))
@@ -210,7 +214,7 @@ describe('a stranger who filters by another account sees nothing of it:', () => 
     // Not refused for another reason: lists are empty, and statistics of an unknown account do not exist.
     expect([name, [200, 404].includes(foreign.status)]).toEqual([name, true])
     const changingParts = /req_\w+|\d{4}-\d\d-\d\dT[\d:.]+Z/g
-    const stablePart = ({ status, text }: Told): unknown => [name, status, text.replaceAll(changingParts, '')]
+    const stablePart = ({ status, text }: ApiAnswer): unknown => [name, status, text.replaceAll(changingParts, '')]
     expect(stablePart(foreign)).toEqual(stablePart(none))
     expect(foreign.text).not.toContain(CANARY)
     expect(foreign.text).not.toContain(site.account)

@@ -9,7 +9,7 @@ import { operations } from '../openapi/described.ts'
 import { openDatabase } from '../support/database.ts'
 import { onPostgres } from '../support/harness-databases.ts'
 import type { Schema } from '../support/json-schema.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import type { Fixtures } from './matrix/fixtures.ts'
 import { buildFixtures } from './matrix/fixtures.ts'
 import type { TestSite } from './matrix/site.ts'
@@ -47,7 +47,7 @@ function parametersOf(endpoint: WebEndpoint, place: 'query' | 'path') {
   return operation.parameters.filter(one => one.in === place)
 }
 
-function expectWhole(name: string, what: unknown, { status, text }: Told): void {
+function expectWhole(name: string, what: unknown, { status, text }: ApiAnswer): void {
   const isProper = status < 500 || (status === 503 && text.includes('"code":"'))
   expect([name, what, status, isProper ? '' : text]).toEqual([name, what, status, ''])
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import packageJson from '../../package.json'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, cookieOf, setUpOwner, signedIn } from '../support/people.ts'
@@ -33,7 +33,7 @@ const site = {
   version: packageJson.version,
   build: '4f1c0ffee',
 }
-const start = (headers: Record<string, string> = {}): Promise<Told> =>
+const start = (headers: Record<string, string> = {}): Promise<ApiAnswer> =>
   asAnonymous('POST', 'auth/session', undefined, headers)
 
 describe('the start of a page', () => {

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, goodPassword, setUpOwner, signedIn, signIn } from '../support/people.ts'
@@ -30,7 +30,7 @@ afterAll(() => harness.stop())
 
 const accountOf = async ({ ask }: Person): Promise<string> =>
   ((await ask('GET', 'web/me')).body.accounts as { account: string }[])[0]!.account
-const statusAndCode = ({ status, error }: Told) => [status, error.code]
+const statusAndCode = ({ status, error }: ApiAnswer) => [status, error.code]
 
 describe('the list of people', () => {
   test('is for staff of the site', async () => {
@@ -162,12 +162,12 @@ describe('a person', () => {
 
 describe('the preferences of a person', () => {
   const none = { language: null, zone: null, theme: null, density: null }
-  const me = async ({ ask }: Person): Promise<Told> => ask('GET', 'web/me')
+  const me = async ({ ask }: Person): Promise<ApiAnswer> => ask('GET', 'web/me')
 
   test('are their own, change one by one, and change the version', async () => {
     const person = await addPerson(harness, owner.ask)
     expect((await me(person)).body.preferences).toEqual(none)
-    const set = (preferences: object): Promise<Told> => person.ask('PATCH', 'web/me', { preferences })
+    const set = (preferences: object): Promise<ApiAnswer> => person.ask('PATCH', 'web/me', { preferences })
     const first = await set({ theme: 'dark', zone: 'Asia/Kolkata' })
     expect(first.body.preferences).toEqual({ ...none, theme: 'dark', zone: 'Asia/Kolkata' })
     const second = await set({ theme: null, language: 'zh' })
@@ -308,7 +308,7 @@ describe('an invitation', () => {
     const account = await accountOf(owner)
     const wanted = { email: 'looked@example.com', role: 'member', account, accountRole: 'developer' }
     const { token, expires } = (await owner.ask('POST', 'web/invitations', wanted)).body
-    const look = (secret: unknown): Promise<Told> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
+    const look = (secret: unknown): Promise<ApiAnswer> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
     const shown = {
       ...{ kind: 'join', email: 'looked@example.com', site: 'Weir', role: 'member', account: 'Olga Owner' },
       ...{ accountRole: 'developer', expires },
@@ -377,7 +377,7 @@ describe('an invitation', () => {
     owner = await signedIn(harness, owner.email)
     admin = await signedIn(harness, admin.email)
     support = await signedIn(harness, support.email)
-    const look = (secret: unknown): Promise<Told> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
+    const look = (secret: unknown): Promise<ApiAnswer> => asAnonymous('POST', 'auth/invitation/look', { token: secret })
     const [late, unknown] = [await look(token), await look('y'.repeat(43))]
     expect([statusAndCode(late), late.text.length]).toEqual([statusAndCode(unknown), unknown.text.length])
     let answer = unknown

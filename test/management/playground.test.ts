@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, setUpOwner, signedIn } from '../support/people.ts'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const model = 'openai/gpt-4o-mini'
-const request = (person: Person, body: object = {}): Promise<Told> =>
+const request = (person: Person, body: object = {}): Promise<ApiAnswer> =>
   person.ask('POST', `web/accounts/${account}/playground-key`, body)
 
 async function call(key: unknown, more: object = {}): Promise<{ status: number; code: string | undefined }> {

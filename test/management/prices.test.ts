@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { formatUsd, nanos } from '../../src/base/money/money.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
 let harness: Harness
@@ -26,7 +26,7 @@ async function call(key: string, model = MODEL): Promise<bigint> {
 }
 
 const hourAgo = new Date(Date.now() - 3_600_000).toISOString()
-const trial = (body: object): Promise<Told> => ask('POST', 'web/prices/backtest', { from: hourAgo, ...body })
+const trial = (body: object): Promise<ApiAnswer> => ask('POST', 'web/prices/backtest', { from: hourAgo, ...body })
 const usd = (amount: bigint | number): string => formatUsd(nanos(BigInt(amount)))
 
 describe('a price', () => {

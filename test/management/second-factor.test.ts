@@ -7,7 +7,7 @@ import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, goodPassword, personOf, setUpOwner, signedIn, signIn } from '../support/people.ts'
 
@@ -34,7 +34,7 @@ const wrongCodes = (secret: Secret): readonly string[] => {
   return Array.from({ length: 20 }, (_, at) => String(at).padStart(6, '0')).filter(code => !right.includes(code))
 }
 const later = (): void => void (clock.aheadMs += 30_000)
-const enter = ({ email }: Person, code?: string): Promise<Told> =>
+const enter = ({ email }: Person, code?: string): Promise<ApiAnswer> =>
   signIn(harness, { email, password: goodPassword, ...(code !== undefined && { code }) })
 
 /** A person with an authenticator. */

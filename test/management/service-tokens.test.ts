@@ -9,7 +9,7 @@ import { mintServiceToken } from '../../src/identity/service-token-format.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { HUNG_MS, startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, goodPassword, setUpOwner, signedIn } from '../support/people.ts'
@@ -49,10 +49,10 @@ interface Token {
 }
 
 let count = 0
-const create = (fields: object, by: Ask = owner.ask): Promise<Told> =>
+const create = (fields: object, by: Ask = owner.ask): Promise<ApiAnswer> =>
   by('POST', 'web/service-tokens', { name: `token ${++count}`, ...fields })
 
-const tokenOf = (told: Told): Token => {
+const tokenOf = (told: ApiAnswer): Token => {
   if (typeof told.body.token !== 'string') throw new Error(`${told.status} ${told.text}`)
   return { id: String(told.body.id), text: told.body.token, ask: askAs(harness, told.body.token) }
 }
@@ -61,7 +61,7 @@ const inAccount = (accountRole: string): object => ({ account, accountRole })
 const isValid = async ({ ask }: Pick<Token, 'ask'>): Promise<boolean> => (await ask('GET', 'web/tiers')).status === 200
 const shown = async ({ id }: Pick<Token, 'id'>): Promise<Record<string, unknown>> =>
   (await owner.ask('GET', `web/service-tokens/${id}`)).body
-const codeOf = ({ status, error }: Told): readonly unknown[] => [status, error.code]
+const codeOf = ({ status, error }: ApiAnswer): readonly unknown[] => [status, error.code]
 
 function rowOf<T>(sql: string, ...values: string[]): T {
   const db = openDatabase(join(harness.folder, 'weir.db'), { readonly: true })
@@ -141,7 +141,7 @@ describe('a service token', () => {
 
   test('that is rotated twice at once works with the text that was written last', async () => {
     const token = await created({ role: 'support' })
-    const rotate = (): Promise<Told> =>
+    const rotate = (): Promise<ApiAnswer> =>
       owner.ask('POST', `web/service-tokens/${token.id}/rotate`, { overlapSeconds: 0 })
     const texts = (await Promise.all([rotate(), rotate()])).map(tokenOf)
     const valid = [await isValid(texts[0]!), await isValid(texts[1]!)]
@@ -199,7 +199,7 @@ describe('a wrong text', () => {
       const told = await askAs(harness, wrong[tries % wrong.length])('GET', 'web/tiers', undefined, from('10.9.0.1'))
       expect([tries, ...codeOf(told)]).toEqual([tries, 401, 'token_invalid'])
     }
-    const guess = (text: string | undefined, address: string): Promise<Told> =>
+    const guess = (text: string | undefined, address: string): Promise<ApiAnswer> =>
       askAs(harness, text)('GET', 'web/tiers', undefined, from(address))
     for (const text of wrong) {
       const limited = await guess(text, '10.9.0.1')
@@ -443,10 +443,10 @@ describe('the author', () => {
 
   test('of an invitation may be a token, which must still be valid when the invitation is accepted', async () => {
     const [token, admin] = [await created(inAccount('manager')), await created({ role: 'admin' })]
-    const invite = async (): Promise<Told> =>
+    const invite = async (): Promise<ApiAnswer> =>
       token.ask('POST', 'web/invitations', { email: `t${++count}@example.com`, account, accountRole: 'viewer' })
     const toSite = await admin.ask('POST', 'web/invitations', { email: 'site@example.com', role: 'admin' })
-    const accept = ({ body }: Told): Promise<Told> =>
+    const accept = ({ body }: ApiAnswer): Promise<ApiAnswer> =>
       askAs(harness, undefined)('POST', 'auth/invitation', { token: body.token, name: 'New', password: goodPassword })
     const [first, second] = [await invite(), await invite()]
     expect(first.body.by).toBe(token.id)

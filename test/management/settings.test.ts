@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, goodPassword, personOf, setUpOwner } from '../support/people.ts'
@@ -21,8 +21,8 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const errorParts = ({ status, error }: Told) => [status, error.code, error.param ?? undefined]
-const set = (body: object): Promise<Told> => owner.ask('PATCH', 'web/settings', body)
+const errorParts = ({ status, error }: ApiAnswer) => [status, error.code, error.param ?? undefined]
+const set = (body: object): Promise<ApiAnswer> => owner.ask('PATCH', 'web/settings', body)
 
 describe('settings', () => {
   test('have defaults, and apply when they are set', async () => {

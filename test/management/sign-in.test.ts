@@ -5,7 +5,7 @@ import { bounds } from '../../src/base/bounds.ts'
 import { buildPasswordHasher } from '../../src/store/people/password-hash.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { addPerson, cookieOf, goodPassword, personOf, setUpOwner, signedIn, signIn } from '../support/people.ts'
@@ -33,7 +33,7 @@ afterEach(async () => {
   owner = await signedIn(harness, 'owner@example.com')
 })
 
-const refresh = (cookie: string, headers: Record<string, string> = {}): Promise<Told> =>
+const refresh = (cookie: string, headers: Record<string, string> = {}): Promise<ApiAnswer> =>
   asAnonymous('POST', 'auth/refresh', undefined, { cookie, ...headers })
 const isIn = async ({ ask }: Pick<Person, 'ask'>): Promise<boolean> => (await ask('GET', 'web/me')).status === 200
 

@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)('the audit on PostgreSQL', () => {
 
     test('a transfer was never counted', async () => {
       await spoil('INSERT INTO transfer_count VALUES (0, -1)')
-      expect((await auditAll()).findings.map(({ text }) => text)).toEqual(['1 transfers more than were made'])
+      expect((await auditAll()).findings.map(({ text }) => text)).toEqual(['there are 1 transfers too many'])
     })
 
     const schema = [

@@ -6,7 +6,7 @@ import packageJson from '../../package.json'
 import { LEASE_MS } from '../../src/store/postgres/membership.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import type { Told } from '../support/management.ts'
+import type { ApiAnswer } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
 import { setUpOwner } from '../support/people.ts'
@@ -59,7 +59,7 @@ describe.if(hasPostgres)('with two gateways', () => {
   test('each shows both, and which of them has answered', async () => {
     const token = String((await gateways[0].weir('token')).token)
     for (const [at, gateway] of gateways.entries()) {
-      const ask = (): Promise<Told> => askAs(gateway, token)('GET', 'web/gateway')
+      const ask = (): Promise<ApiAnswer> => askAs(gateway, token)('GET', 'web/gateway')
       let sentMs = Date.now()
       let told = await ask()
       // After a pause of the machine, a gateway reports for a moment that it is not ready.

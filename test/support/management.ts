@@ -4,25 +4,25 @@ import { errorRows } from '../../src/base/errors.ts'
 import type { HintData } from '../../src/base/hints.ts'
 import type { Harness } from './gateway.ts'
 
-interface ToldError {
+interface ApiError {
   readonly code?: string
   readonly message?: string
   readonly param?: string
   readonly hint?: HintData
 }
 
-export interface Told {
+export interface ApiAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   /** The parsed body of a JSON answer; else empty. */
   readonly body: Record<string, unknown>
-  readonly error: ToldError
+  readonly error: ApiError
 }
 
 type RequestArguments = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
-export type Ask = (...args: RequestArguments) => Promise<Told>
+export type Ask = (...args: RequestArguments) => Promise<ApiAnswer>
 
 /** Sends requests with this token; the paths begin after `/api/`. */
 export const askAs =
@@ -41,7 +41,7 @@ export const askAs =
     const text = isStream ? await firstPiece(response) : await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
     const parsed = (isJson ? JSON.parse(text) : {}) as Record<string, unknown>
-    const error = (parsed.error ?? {}) as Told['error']
+    const error = (parsed.error ?? {}) as ApiAnswer['error']
     checkHint(error)
     return { status: response.status, headers: response.headers, text, body: parsed, error }
   }
@@ -53,7 +53,7 @@ const bare = new Set(Object.values(errorRows).map(({ message }) => message))
  * Throws if an error says more than its code and does not say it as data: the console could not show it in Chinese. Texts
  * of the schema library, and sentences for the command line, are English only.
  */
-export function checkHint({ message, hint }: ToldError): void {
+export function checkHint({ message, hint }: ApiError): void {
   if (message === undefined || bare.has(message)) return
   const isData = hint !== undefined && hint.code !== 'for_operator' && typeof hint.values.must !== 'string'
   if (!isData) throw new Error(`an error without a hint as data: ${message} ${JSON.stringify(hint)}`)

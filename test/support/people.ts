@@ -3,7 +3,7 @@
 
 import type { AccountRole, SiteRole } from '../../src/management/actor.ts'
 import type { Harness } from './gateway.ts'
-import type { Ask, Told } from './management.ts'
+import type { ApiAnswer, Ask } from './management.ts'
 import { askAs } from './management.ts'
 
 export const goodPassword = 'a river runs through it'
@@ -35,10 +35,11 @@ export interface PersonOptions {
 }
 
 /** The cookie that a browser would send back. */
-export const cookieOf = ({ headers }: Pick<Told, 'headers'>): string => (headers.get('set-cookie') ?? '').split(';')[0]!
+export const cookieOf = ({ headers }: Pick<ApiAnswer, 'headers'>): string =>
+  (headers.get('set-cookie') ?? '').split(';')[0]!
 
 /** The person whom this answer of the gateway has signed in. */
-export function personOf(harness: Pick<Harness, 'url'>, told: Told, password = goodPassword): Person {
+export function personOf(harness: Pick<Harness, 'url'>, told: ApiAnswer, password = goodPassword): Person {
   const { accessToken, user } = told.body as { accessToken: string; user: { id: string; email: string } }
   if (accessToken === undefined) throw new Error(`not signed in: ${told.status} ${told.text}`)
   const { id, email } = user
@@ -70,7 +71,7 @@ export async function addPerson(harness: Harness, by: Ask, options: PersonOption
 }
 
 /** Signs in as a page does: without a token. */
-export const signIn = (harness: Pick<Harness, 'url'>, body: Record<string, unknown>): Promise<Told> =>
+export const signIn = (harness: Pick<Harness, 'url'>, body: Record<string, unknown>): Promise<ApiAnswer> =>
   askAs(harness, undefined)('POST', 'auth/sign-in', body)
 
 export async function signedIn(harness: Pick<Harness, 'url'>, email: string, password = goodPassword): Promise<Person> {

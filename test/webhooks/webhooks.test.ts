@@ -8,7 +8,7 @@ import { parseTextId } from '../../src/base/ids.ts'
 import { openDatabase } from '../support/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
-import type { Ask, Told } from '../support/management.ts'
+import type { ApiAnswer, Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 import type { Receiver } from './receiver.ts'
 import { isSignedWith, startReceiver } from './receiver.ts'
@@ -58,11 +58,11 @@ const ofAccount = (id: string, events: readonly string[], url?: string): Promise
   hook(`web/accounts/${id}/webhooks`, events, url)
 
 let posted = 0
-const take = (id: string, usd: string): Promise<Told> =>
+const take = (id: string, usd: string): Promise<ApiAnswer> =>
   ask('POST', `web/accounts/${id}/adjustments`, { amount: `-${usd}`, reference: `take ${posted++}` })
-const give = (id: string, usd: string): Promise<Told> =>
+const give = (id: string, usd: string): Promise<ApiAnswer> =>
   ask('POST', `web/accounts/${id}/top-ups`, { amount: usd, reference: `give ${posted++}` })
-const alertAt = (id: string, threshold: string): Promise<Told> =>
+const alertAt = (id: string, threshold: string): Promise<ApiAnswer> =>
   ask('PUT', `web/accounts/${id}/balance-alert`, { threshold })
 
 const types = (): string[] => receiver.received.map(({ event }) => event.type)
@@ -397,7 +397,8 @@ describe('other webhooks', () => {
   })
 })
 
-const setDisabled = (id: string, disabled: boolean): Promise<Told> => ask('PATCH', `web/webhooks/${id}`, { disabled })
+const setDisabled = (id: string, disabled: boolean): Promise<ApiAnswer> =>
+  ask('PATCH', `web/webhooks/${id}`, { disabled })
 
 /** Fills the queue of a webhook up to its bound. */
 function fill(hookId: string): void {
@@ -411,7 +412,7 @@ function fill(hookId: string): void {
 }
 
 describe('a delivery', () => {
-  const again = (webhook: string, delivery: string): Promise<Told> =>
+  const again = (webhook: string, delivery: string): Promise<ApiAnswer> =>
     ask('POST', `web/webhooks/${webhook}/deliveries/${delivery}/send-again`)
   const revokedKey = async (of: string): Promise<void> => {
     const { body } = await ask('POST', 'web/keys', { account: of })

@@ -40,7 +40,7 @@ function Report({ of }: { readonly of: KeyReport }) {
   const t = useWords(keyNowWords)
   const bounds = useBounds(of)
   const columns: readonly Column<Bound>[] = [
-    { id: 'name', title: t('bound'), phone: 'main', cell: ({ name }) => name },
+    { id: 'name', title: t('limit'), phone: 'main', cell: ({ name }) => name },
     { id: 'rule', title: t('rule'), phone: 'note', cell: ({ rule }) => rule },
     {
       id: 'left',
@@ -96,7 +96,7 @@ function useBounds({ state, expires, tier, models, endpoints, addresses, limits,
   const t = useWords(keyNowWords)
   const limitRows = useLimitRows(limits)
   const budgetRows = useBudgetRows(budgets)
-  const unbounded = <span className="text-muted">{t('noBound')}</span>
+  const unbounded = <span className="text-muted">{t('noLimit')}</span>
   const { allowed, allowedToAccount, denied, requiredTags } = models
   const modelParts = [
     allowed !== null && t('keyAllows', { names: allowed.join(', ') || t('none') }),

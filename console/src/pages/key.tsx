@@ -111,7 +111,9 @@ function KeyContent({ value }: { readonly value: Key }) {
     <>
       {value.state === 'revoked' && <Notice tone="bad">{t('revokedNote')}</Notice>}
       {value.managedBy === 'file' && <Notice tone="accent">{t('byFile')}</Notice>}
-      {value.oldTextUntil !== null && <Notice>{t.rich('oldText', { time: <Time at={value.oldTextUntil} /> })}</Notice>}
+      {value.oldTextUntil !== null && (
+        <Notice>{t.rich('oldSecret', { time: <Time at={value.oldTextUntil} /> })}</Notice>
+      )}
       <Facts
         of={[
           { name: tk('state'), value: <KeyState state={value.state} /> },

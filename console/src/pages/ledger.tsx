@@ -1,4 +1,4 @@
-// The books: the trial balance, which sums to zero before the viewer's eyes; the auditor; the gateway's own accounts.
+// The ledger: the trial balance, which sums to zero before the viewer's eyes; the auditor; the gateway's own accounts.
 
 import { useRead } from '../api/reads.ts'
 import type { TrialBalance } from '../api/types.ts'
@@ -26,7 +26,7 @@ export function LedgerPage() {
             <div className="flex flex-col gap-2">
               <p className="flex flex-wrap gap-x-3">
                 <State tone={books === 'agree' ? 'ok' : books === 'do not agree' ? 'bad' : 'muted'}>
-                  {t(books === 'agree' ? 'agree' : books === 'do not agree' ? 'disagree' : 'notYet')}
+                  {t(books === 'agree' ? 'consistent' : books === 'do not agree' ? 'inconsistent' : 'notYet')}
                 </State>
                 {audited !== null && (
                   <span className="text-muted">{t.rich('audited', { time: <Time at={audited} isAge /> })}</span>

@@ -52,7 +52,7 @@ export function LivePage() {
           <State tone={tones[view.state]}>{isPaused ? t('paused') : t(view.state)}</State>
           <button type="button" className="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
             <Icon name={isPaused ? 'play' : 'pause'} />
-            {t(isPaused ? 'goOn' : 'pause')}
+            {t(isPaused ? 'resume' : 'pause')}
           </button>
         </>
       }

@@ -137,7 +137,7 @@ function Content({ data }: { readonly data: Overview }) {
   )
 }
 
-/** What is so now: balance, budgets, channels, books. */
+/** What is so now: balance, budgets, channels, ledger. */
 function Now({ data: { account, budgets, channels, ledger } }: { readonly data: Overview }) {
   const t = useWords(overviewWords)
   const hasTrouble = channels !== null && channels.troubled.length > 0
@@ -175,15 +175,15 @@ function Now({ data: { account, budgets, channels, ledger } }: { readonly data: 
         </Small>
       )}
       {ledger !== null && (
-        <Small title={t('books')}>
+        <Small title={t('ledger')}>
           <Link to="/ledger" className="hover:underline">
             <State tone={ledger.books === 'agree' ? 'ok' : ledger.books === 'do not agree' ? 'bad' : 'muted'}>
               {t(
                 ledger.books === 'agree'
-                  ? 'booksAgree'
+                  ? 'ledgerConsistent'
                   : ledger.books === 'do not agree'
-                    ? 'booksDisagree'
-                    : 'booksNotYet',
+                    ? 'ledgerInconsistent'
+                    : 'ledgerNotYet',
               )}
             </State>
           </Link>

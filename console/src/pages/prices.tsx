@@ -57,7 +57,7 @@ export function PricesPage() {
           <>
             <PriceCheck />
             <Link to="/prices/backtest" className="button">
-              {t('workbench')}
+              {t('backtest')}
             </Link>
           </>
         )

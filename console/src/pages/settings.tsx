@@ -116,7 +116,7 @@ function SettingsForm({ settings }: { readonly settings: Settings }) {
               <Notice>{t('startingCreditOpen')}</Notice>
             )}
           </Group>
-          <Group title={t('looks')}>
+          <Group title={t('appearance')}>
             <LookFields form={form} whyNot={isManaged} />
           </Group>
           <Group title={t('records')}>

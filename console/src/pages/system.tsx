@@ -34,12 +34,12 @@ async function readReadiness(): Promise<Readiness> {
 }
 
 type LedgerCheck = AnswerOf<'GET /api/web/ledger/check'>
-const bookTones: Readonly<Record<LedgerCheck['books'], Tone>> = {
+const ledgerTones: Readonly<Record<LedgerCheck['books'], Tone>> = {
   agree: 'ok',
   'do not agree': 'bad',
   'not looked at yet': 'muted',
 }
-const bookWords = { agree: 'agree', 'do not agree': 'differ', 'not looked at yet': 'notYet' } as const
+const ledgerWords = { agree: 'consistent', 'do not agree': 'inconsistent', 'not looked at yet': 'notYet' } as const
 
 export function SystemPage() {
   const t = useWords(systemWords)
@@ -83,12 +83,12 @@ export function SystemPage() {
             note: t('overloadNote'),
           },
           {
-            name: t('books'),
+            name: t('ledgerState'),
             value:
               ledger.data === undefined ? (
                 <None />
               ) : (
-                <State tone={bookTones[ledger.data.books]}>{t(`books_${bookWords[ledger.data.books]}`)}</State>
+                <State tone={ledgerTones[ledger.data.books]}>{t(`ledger_${ledgerWords[ledger.data.books]}`)}</State>
               ),
             note: ledger.data?.audited == null ? undefined : t('audited', { ago: ago(ledger.data.audited) }),
           },

@@ -90,7 +90,7 @@ export function TokensPage() {
       title: '',
       cell: row =>
         row.oldTextUntil !== null && (
-          <span className="text-warn">{t.rich('oldTextUntil', { time: <Time at={row.oldTextUntil} /> })}</span>
+          <span className="text-warn">{t.rich('oldSecretUntil', { time: <Time at={row.oldTextUntil} /> })}</span>
         ),
     },
   ]

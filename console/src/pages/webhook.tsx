@@ -138,7 +138,7 @@ function Actions({ webhook }: { readonly webhook: Webhook }) {
   const setDisabled = (disabled: boolean): void =>
     update.mutate(
       { params, body: { disabled } },
-      { onSuccess: () => say(t(disabled ? 'switchedOff' : 'switchedOn')), onError: failed },
+      { onSuccess: () => say(t(disabled ? 'disabled' : 'enabled')), onError: failed },
     )
   return (
     <>

@@ -267,7 +267,7 @@ function Way({ record }: { readonly record: RecordInFull }) {
   const t = useWords(recordWords)
   const isKnown = record.requestHash !== null && record.upstreamHash !== null
   return (
-    <Section title={t('whereWords')}>
+    <Section title={t('translation')}>
       <div className="flex flex-col gap-2">
         {record.loss.length === 0 ? (
           <p>

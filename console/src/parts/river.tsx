@@ -60,11 +60,12 @@ export function River({
             <span className="min-w-0 truncate text-right">
               {isShut ? (
                 <State tone="bad">
-                  {t('closed', { state: gate!.state })}
-                  {gate!.availableAtMs > nowMs && `, ${t('opensIn', { time: duration(gate!.availableAtMs - nowMs) })}`}
+                  {t('blocked', { state: gate!.state })}
+                  {gate!.availableAtMs > nowMs &&
+                    `, ${t('recoversIn', { time: duration(gate!.availableAtMs - nowMs) })}`}
                 </State>
               ) : (
-                <span className="tabular-nums">{t('underWay', { n: calls })}</span>
+                <span className="tabular-nums">{t('active', { n: calls })}</span>
               )}
             </span>
           </li>

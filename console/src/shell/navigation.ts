@@ -73,7 +73,7 @@ export const navigation: readonly NavigationGroup[] = [
     ],
   },
   {
-    word: 'run',
+    word: 'routing',
     pages: [
       { to: '/channels', word: 'channels', icon: 'channels', roles: staff, letter: 'c' },
       { to: '/providers', word: 'providers', icon: 'providers', roles: staff },

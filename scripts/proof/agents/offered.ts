@@ -10,13 +10,13 @@ export interface Tool {
   readonly schema: Json
 }
 
-export interface Told {
+export interface ApiAnswer {
   readonly tools: readonly Tool[]
   /** The text of each result, oldest first. */
   readonly results: readonly string[]
 }
 
-type Reader = (body: Json) => Told
+type Reader = (body: Json) => ApiAnswer
 
 const tool = (name: unknown, schema: unknown): Tool => ({ name: stringOf(name), schema: recordOf(schema) })
 const textOf = (content: unknown): string => textsOf(content).join('\n')
@@ -71,4 +71,4 @@ const readers: Readonly<Record<string, Reader>> = {
   'gemini': readGemini,
 }
 
-export const toldIn = (dialect: string, request: ReceivedRequest): Told => readers[dialect]!(objectOf(request))
+export const toldIn = (dialect: string, request: ReceivedRequest): ApiAnswer => readers[dialect]!(objectOf(request))

@@ -12,7 +12,7 @@ export interface Answered {
 
 interface Waiting {
   readonly sentMs: number
-  /** Told of the first bytes of the body. */
+  /** Called with the first bytes of the body. */
   readonly onBody: (() => void) | undefined
   resolve(answered: Answered): void
 }

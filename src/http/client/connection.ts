@@ -1,4 +1,4 @@
-// One connection to an upstream: writes bytes, and reports received bytes to its user. dial.ts opens it. This file does
+// One connection to an upstream: writes bytes, and reports received bytes to its user. dialer.ts opens it. This file does
 // not know HTTP.
 
 import type { Socket, SocketOwner } from './socket.ts'

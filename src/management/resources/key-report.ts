@@ -114,8 +114,8 @@ export function keyReportEndpoints(parts: ManagementParts): readonly WebEndpoint
     const rows = names(parts).filter(
       ({ name }) => text === undefined || name.toLowerCase().includes(text.toLowerCase()),
     )
-    const told = rows.map(row => ({ ...row, reason: gateway.modelProblem(row.name, rights) ?? null }))
-    const wanted = told.filter(({ reason }) => allowed === undefined || allowed === (reason === null))
+    const withReason = rows.map(row => ({ ...row, reason: gateway.modelProblem(row.name, rights) ?? null }))
+    const wanted = withReason.filter(({ reason }) => allowed === undefined || allowed === (reason === null))
     const page = pageInMemory(wanted, ask, ({ name }) => name)
     return listAnswer(page, ask, row => ({ ...row, allowed: row.reason === null }))
   }

@@ -165,11 +165,11 @@ export function shownFigures(
 }
 
 /** Returns the answer of the query worker; throws a refusal if there is none. */
-export function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
+export function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'found' }> {
   if (answer.done === 'unknown') throw resourceUnknown()
   const hint = answer.done === 'too_fine' ? hintOf('steps_too_fine') : hintOf('statistics_none')
-  if (answer.done !== 'told') throw new Refusal('field_invalid', answer.done, { hint })
-  return answer as Extract<T, { readonly done: 'told' }>
+  if (answer.done !== 'found') throw new Refusal('field_invalid', answer.done, { hint })
+  return answer as Extract<T, { readonly done: 'found' }>
 }
 
 export function refuseManySteps({ fromMs, beforeMs }: TimeRange, step: Span): void {
@@ -188,7 +188,7 @@ export function zoneDays(range: TimeRange, step: Span, timeZone: string | undefi
     throw zoneRefusal(hintOf('zone_range'))
   }
   const found = daysOfZone(timeZone, range)
-  if (found.done === 'told') return found.days
+  if (found.done === 'found') return found.days
   throw zoneRefusal(hintOf(found.done === 'zone_unknown' ? 'zone_unknown' : 'zone_hours'))
 }
 

@@ -3,7 +3,7 @@ import { daysOfZone } from './zone-days.ts'
 
 const daysOf = (zone: string, from: string, before: string) => {
   const found = daysOfZone(zone, { fromMs: Date.parse(from), beforeMs: Date.parse(before) })
-  return found.done === 'told' ? found.days.map(ms => new Date(ms).toISOString().slice(0, 16)) : found.done
+  return found.done === 'found' ? found.days.map(ms => new Date(ms).toISOString().slice(0, 16)) : found.done
 }
 
 test('the days of a zone begin at its midnights', () => {

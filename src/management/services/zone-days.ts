@@ -6,7 +6,7 @@ import type { TimeRange } from '../../store/statistics/ranges.ts'
 
 export type ZoneDays =
   /** The starts of the days in milliseconds, and the end of the last one. */
-  { readonly done: 'told'; readonly days: readonly number[] } | { readonly done: 'zone_unknown' | 'not_whole_hours' }
+  { readonly done: 'found'; readonly days: readonly number[] } | { readonly done: 'zone_unknown' | 'not_whole_hours' }
 
 /** No day is longer than 25 hours, or 48 where a zone has left out a date. */
 const AROUND_MS = 2 * DAY_MS
@@ -33,5 +33,5 @@ export function daysOfZone(zone: string, { fromMs, beforeMs }: TimeRange): ZoneD
   }
   const first = starts.findLastIndex(ms => ms <= fromMs)
   const end = starts.findIndex(ms => ms >= beforeMs)
-  return { done: 'told', days: starts.slice(first, end + 1) }
+  return { done: 'found', days: starts.slice(first, end + 1) }
 }

@@ -15,11 +15,13 @@ export const must = ((...rule: Parameters<typeof Hint.of>): string => {
   return hint.text
 }) as FromHint<string>
 
-/** Texts of the schema library. */
-must('must_be_valid')
-must('must_be_time')
+/** Messages of the schema library, which are not sentences. */
+const libraryMessages = new Map([
+  ['Invalid input', hintOf('must_be_valid')],
+  ['Invalid ISO datetime', hintOf('must_be_time')],
+])
 
-/** What the value must be. Zod's own messages are not sentences. */
+/** What the value must be. */
 export function mustOf(issue: z.core.$ZodIssue): Must {
   if (issue.code === 'invalid_value') return ['one_of', { allowed: issue.values.join(', ') }]
   if (issue.code === 'invalid_type') return ['type', { type: issue.expected }]
@@ -39,7 +41,9 @@ function ruleOf(issue: z.core.$ZodIssue): Hint | string {
     return hintOf('must_match', { pattern: String(issue.pattern) })
   }
   const kinds = /^Invalid discriminator value\. Expected (.*)$/.exec(message)?.[1]
-  return kinds === undefined ? (rules.get(message) ?? message) : hintOf('must_be_kind', { allowed: kinds })
+  return kinds === undefined
+    ? (rules.get(message) ?? libraryMessages.get(message) ?? message)
+    : hintOf('must_be_kind', { allowed: kinds })
 }
 
 function mustText([code, values]: Must): string {

@@ -174,7 +174,7 @@ export class ResponseSocket implements WebSocketOwner {
 
   closeForMemory(): void {
     for (const ingress of this.#running.values()) ingress.cut(memoryShort)
-    this.#close(TRY_AGAIN_LATER, 'The gateway is at its limit.')
+    this.#close(TRY_AGAIN_LATER, 'The gateway is overloaded.')
   }
 
   #checkKeyLater(): void {

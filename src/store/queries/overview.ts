@@ -30,7 +30,7 @@ export interface OverviewRows<Row> extends StatisticsRange {
 }
 
 export interface Overview {
-  readonly done: 'told'
+  readonly done: 'found'
   readonly current: OverviewFigures
   readonly previous: OverviewFigures
   readonly points: readonly (FigureView & { readonly atMs: number })[]
@@ -45,7 +45,7 @@ export interface Overview {
 export interface OverviewQueries {
   statisticsOverview: {
     input: OverviewFilter & SeriesSteps & { readonly top: number }
-    result: Overview | Exclude<StatisticsQueries['statisticsSeries']['result'], { readonly done: 'told' }>
+    result: Overview | Exclude<StatisticsQueries['statisticsSeries']['result'], { readonly done: 'found' }>
   }
 }
 
@@ -58,26 +58,26 @@ export const overviewQueries = {
   ): Steps<OverviewQueries['statisticsOverview']['result']> {
     const coarsest = finestOfBoth(ask)
     const current = yield* statisticsQueries.statisticsSummary({ ...ask, coarsest })
-    if (current.done !== 'told') return current
+    if (current.done !== 'found') return current
     const before = { ...ask, coarsest, ...periodBefore(current, coarsest, ask.nowMs) }
     const previous = yield* statisticsQueries.statisticsSummary(before)
-    if (previous.done !== 'told') return previous
+    if (previous.done !== 'found') return previous
     const series = yield* statisticsQueries.statisticsSeries(ask)
-    if (series.done !== 'told') return series
+    if (series.done !== 'found') return series
     const failures = yield* statisticsQueries.statisticsFailures(ask)
-    if (failures.done !== 'told') return failures
+    if (failures.done !== 'found') return failures
     const tops: Partial<Record<TopKind, OverviewRows<NamedTopRow>>> = {}
     for (const of of topKinds) {
       if (of === 'channel' && ask.scope !== null) continue
       const top = yield* statisticsQueries.statisticsTop({ ...ask, of, metric: 'cost', limit: ask.top, rowsMax })
-      if (top.done === 'told') tops[of] = top
+      if (top.done === 'found') tops[of] = top
     }
     const accounts = yield* accountsOf(ask)
     const id = typeof accounts !== 'string' && accounts.length === 1 ? accounts[0]! : null
     const { scope, nowMs } = ask
     const account = id === null ? null : yield* accountQueries.account({ id, scope })
     const budgets = id === null ? null : yield* accountQueries.budgets({ id, of: 'account', scope, nowMs })
-    return { done: 'told', current, previous, points: series.points, tops, failures, account, budgets }
+    return { done: 'found', current, previous, points: series.points, tops, failures, account, budgets }
   },
 }
 

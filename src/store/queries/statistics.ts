@@ -93,7 +93,7 @@ export interface NamedTopRow extends TopRow {
 export interface StatisticsQueries {
   statisticsSummary: {
     input: StatisticsFilter
-    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly figures: FigureView })
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'found'; readonly figures: FigureView })
   }
   statisticsSeries: {
     input: StatisticsFilter & SeriesSteps
@@ -101,7 +101,7 @@ export interface StatisticsQueries {
       | StatisticsRefusal
       | { readonly done: 'too_fine' }
       | (StatisticsRange & {
-          readonly done: 'told'
+          readonly done: 'found'
           readonly points: readonly (FigureView & { readonly atMs: number })[]
         })
   }
@@ -113,7 +113,7 @@ export interface StatisticsQueries {
       | StatisticsRefusal
       | { readonly done: 'too_fine' }
       | (StatisticsRange & {
-          readonly done: 'told'
+          readonly done: 'found'
           readonly points: readonly (FigureView & { readonly atMs: number })[]
           readonly groups: readonly SplitGroup[]
         })
@@ -126,15 +126,15 @@ export interface StatisticsQueries {
       /** Default: TOP_ROWS_MAX */
       readonly rowsMax?: number
     }
-    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly NamedTopRow[] })
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'found'; readonly rows: readonly NamedTopRow[] })
   }
   statisticsEndUsers: {
     input: StatisticsFilter & { readonly metric: Metric; readonly limit: number }
-    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly EndUserRow[] })
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'found'; readonly rows: readonly EndUserRow[] })
   }
   statisticsFailures: {
     input: StatisticsFilter
-    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly FailureRow[] })
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'found'; readonly rows: readonly FailureRow[] })
   }
 }
 
@@ -152,18 +152,18 @@ export const statisticsQueries: StatisticsHandlers = {
     const owners = yield* ownersOf(ask)
     if ('done' in owners) return owners
     const range = splitIntoSpans({ ...ask, keeps: keepMs[owners.cut] })
-    return { done: 'told', ...(yield* coverageOf(range)), figures: yield* readSum(owners, range) }
+    return { done: 'found', ...(yield* coverageOf(range)), figures: yield* readSum(owners, range) }
   },
   *statisticsSeries(ask) {
     const owners = yield* ownersOf(ask)
     if ('done' in owners) return owners
     const steps = stepRows(keepMs[owners.cut], ask)
     if (steps === undefined) return { done: 'too_fine' }
-    return { done: 'told', ...(yield* coverageOf(steps)), points: yield* readSeries(owners, steps) }
+    return { done: 'found', ...(yield* coverageOf(steps)), points: yield* readSeries(owners, steps) }
   },
   *statisticsSplit(ask) {
     const series = yield* statisticsQueries.statisticsSeries(ask)
-    if (series.done !== 'told') return series
+    if (series.done !== 'found') return series
     const groups = yield* ask.split === 'outcome' ? outcomeGroups(ask) : memberGroups({ ...ask, of: ask.split })
     if ('done' in groups) return groups
     const rest = restOf(series.points, groups)
@@ -177,7 +177,7 @@ export const statisticsQueries: StatisticsHandlers = {
     const found = yield* nameQueries[ask.of].all(JSON.stringify(rows.map(({ id }) => id)))
     const names = new Map(found.map(({ id, text }) => [Number(id), text]))
     const named = rows.map(row => ({ ...row, name: names.get(row.id) ?? null }))
-    return { done: 'told', ...(yield* coverageOf(range)), rows: named }
+    return { done: 'found', ...(yield* coverageOf(range)), rows: named }
   },
   *statisticsEndUsers(ask) {
     const owners = yield* ownersOf({ ...ask, key: undefined, model: undefined, channel: undefined })
@@ -187,14 +187,14 @@ export const statisticsQueries: StatisticsHandlers = {
     }
     const range = splitIntoSpans({ ...ask, keeps: endUserKeepMs })
     const rows = yield* readTopEndUsers({ ...ask, ones: owners.ones }, range)
-    return { done: 'told', ...(yield* coverageOf(range)), rows }
+    return { done: 'found', ...(yield* coverageOf(range)), rows }
   },
   *statisticsFailures(ask) {
     const owners = yield* ownersOf(ask)
     if ('done' in owners) return owners
     if (owners.other !== undefined) return { done: 'unfit' }
     const range = splitIntoSpans({ ...ask, keeps: failureKeepMs })
-    return { done: 'told', ...(yield* coverageOf(range)), rows: yield* readFailures(owners, range) }
+    return { done: 'found', ...(yield* coverageOf(range)), rows: yield* readFailures(owners, range) }
   },
 }
 
@@ -225,7 +225,7 @@ function* memberGroups(ask: SplitRequest & { readonly of: TopKind }): Steps<read
   const owners = yield* topOwners(ask)
   if ('done' in owners) return owners
   const top = yield* statisticsQueries.statisticsTop(ask)
-  if (top.done !== 'told') return top
+  if (top.done !== 'found') return top
   const { cut, by, other = 0 } = owners
   const steps = stepRows(keepMs[cut], ask)
   if (steps === undefined) return { done: 'too_fine' }

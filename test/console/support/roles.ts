@@ -61,8 +61,8 @@ const read = (page: Page): Promise<Seen> =>
 
 /** `forbidden` and `notThere` of console/src/words/…/states.ts, which only a browser can load. */
 const wordsIn: Readonly<Record<Language, { readonly forbidden: string; readonly notThere: string }>> = {
-  en: { forbidden: 'You may not see this', notThere: 'There is no such thing here' },
-  zh: { forbidden: '您无权查看此内容', notThere: '此处没有该内容' },
+  en: { forbidden: 'You may not see this', notThere: 'Not found' },
+  zh: { forbidden: '您无权查看此内容', notThere: '未找到' },
 }
 
 export interface LookedAs {

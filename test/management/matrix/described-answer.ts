@@ -3,13 +3,13 @@
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 import { answerOf, findSchema, operations } from '../../openapi/described.ts'
 import { misfits } from '../../support/json-schema.ts'
-import type { Told } from '../../support/management.ts'
+import type { ApiAnswer } from '../../support/management.ts'
 
 /** Codes that have another name in OpenAI's dialect. */
 const renamed: Readonly<Record<string, string>> = { request_too_large: 'body_too_large' }
 
 /** What does not match; empty if the answer is as described. */
-export function describeMisfit({ method, path }: WebEndpoint, response: Told): string {
+export function describeMisfit({ method, path }: WebEndpoint, response: ApiAnswer): string {
   const described = operations.find(one => one.method === method && one.path === path.replaceAll('*}', '}'))
   const answer = answerOf(described!.operation, response.status)
   const { code } = response.error

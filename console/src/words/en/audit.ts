@@ -13,7 +13,7 @@ export const auditWords = words('audit', {
   target: 'What',
   account: 'Account',
   changes: 'Changes',
-  address: 'From',
+  address: 'Address',
   request: 'Request',
   row: 'Row',
   hash: 'Hash',

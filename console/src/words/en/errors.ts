@@ -4,5 +4,5 @@ import { words } from '../words.ts'
 export const errorWords = words('errors', {
   offline: 'The gateway cannot be reached. The network or the gateway may be down.',
   session_over: 'Your session has ended. Sign in again.',
-  role_too_low: 'Your role is too low for this.',
+  role_too_low: 'Your role does not allow this.',
 })

@@ -2,7 +2,7 @@ import { words } from '../words.ts'
 
 export const explainWords = words('explain', {
   intro:
-    'A dry run: all checks are made and a channel is chosen, but nothing is sent, reserved or counted in the limits of the key.',
+    'A dry run: all checks are made and a channel is chosen, but nothing is sent, held or counted in the limits of the key.',
   key: 'As which key',
   keyHint: 'A name, the last characters, or an id (key_…)',
   keyMissing: 'Choose a key from the list.',

@@ -2,7 +2,7 @@ import { words } from '../words.ts'
 
 export const keysWords = words('keys', {
   title: 'Keys',
-  intro: 'A key lets a program call models. Its text begins with wk- and is shown only once.',
+  intro: 'A key lets a program call models. Its secret begins with wk- and is shown only once.',
   create: 'Create key',
   name: 'Name',
   nameHint: 'For you: which program uses it?',
@@ -37,14 +37,15 @@ export const keysWords = words('keys', {
   credit: 'Balance to begin with',
   creditHint: 'US dollars, given as free credit. Without a balance every call is refused.',
   onceTitle: 'This is the only time the key is shown',
-  onceText: 'Copy it now and keep it where programs keep their secrets. The gateway stores only a fingerprint.',
+  onceText: 'Copy it now and keep it where programs keep their secrets. The gateway stores only a hash.',
   copyKey: 'Copy key',
   use: 'Use it',
   done: 'I have copied it',
-  find: 'Find by text',
+  find: 'Find by secret',
   findAction: 'Find key',
-  findLabel: 'Text of the key',
-  findHint: 'The whole text, such as one that was found in a log. It is compared by its fingerprint and not stored.',
+  findLabel: 'Secret of the key',
+  findHint:
+    'The whole secret, such as one that was found in a log. The gateway compares its hash and does not store it.',
   chosen: { one: '{n} key chosen', other: '{n} keys chosen' },
   skipped: {
     one: '{n} of them is revoked or comes from the configuration file, and stays as it is.',

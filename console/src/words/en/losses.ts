@@ -3,9 +3,9 @@ import { words } from '../words.ts'
 export const lossesWords = words('losses', {
   title: 'Loss map',
   intro:
-    'What a call loses when a caller speaks another dialect than the provider. Every cell is tested with the official SDKs.',
-  caller: 'Caller speaks',
-  provider: 'Provider speaks',
+    'What a call loses when the caller and the provider use different dialects. Every cell is tested with the official SDKs.',
+  caller: 'Caller dialect',
+  provider: 'Provider dialect',
   nothing: 'nothing lost',
   some: { one: '1 loss', other: '{n} losses' },
   cell: '{caller} to {provider}',

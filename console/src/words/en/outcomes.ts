@@ -3,11 +3,11 @@ import { words } from '../words.ts'
 /** How calls end, in a word or two. The keys are the outcomes of src/billing/who-pays.ts. */
 export const outcomeWords = words('outcomes', {
   completed: 'completed',
-  client_left: 'caller left',
+  client_left: 'caller disconnected',
   refused: 'refused',
   upstream_failed: 'upstream failed',
-  over_bound: 'over a bound',
-  too_long: 'too long',
+  over_bound: 'too large or silent too long',
+  too_long: 'took too long',
   out_of_funds: 'out of funds',
   drained: 'gateway stopped',
   revoked: 'key revoked',

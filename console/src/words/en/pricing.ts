@@ -2,14 +2,14 @@ import { words } from '../words.ts'
 
 export const pricingWords = words('pricing', {
   title: 'Models and prices',
-  unit: 'US dollars for a million tokens.',
+  unit: 'US dollars per million tokens.',
   tier: 'Tier',
   standard: 'standard prices',
   search: 'Model',
   model: 'Model',
   input: 'Input',
   output: 'Output',
-  cacheRead: 'Cache read',
+  cacheRead: 'Cached input',
   context: 'Context',
   free: 'free',
   none: 'No model matches.',

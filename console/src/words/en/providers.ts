@@ -2,7 +2,7 @@ import { words } from '../words.ts'
 
 export const providersWords = words('providers', {
   title: 'Providers',
-  intro: 'Where models are: the providers that are shipped with the gateway, and your own definitions.',
+  intro: 'The services that run models: those shipped with the gateway, and your own.',
   create: 'Define provider',
   text: 'Name or id',
   from: 'Definition',
@@ -28,8 +28,8 @@ export const providersWords = words('providers', {
   definition: 'Definition (JSON)',
   definitionNote: 'The contents of a provider file. The fields are described in the reference of providers.',
   shippedNote: 'This definition is shipped with the gateway and gets new models and prices with each version.',
-  copyAsOwn: 'Make an own copy',
-  copyTitle: 'Make an own copy of {name}?',
+  copyAsOwn: 'Create your own copy',
+  copyTitle: 'Create your own copy of {name}?',
   copyText:
     'Your copy replaces the shipped definition. New models and prices of later versions do not come into it until you delete it.',
   copied: 'You can now edit the definition of {name}',
@@ -43,7 +43,7 @@ export const providersWords = words('providers', {
   noObject: 'The definition must be a JSON object.',
   remove: 'Delete definition',
   removeTitle: 'Delete your definition of {name}?',
-  removeText: 'The provider and its models are gone. It must not have channels.',
+  removeText: 'The provider and its models are removed. This is possible only if it has no channels.',
   removeTextOver:
     'The shipped definition applies again. If its host is another one, credentials of channels are deleted.',
   removed: 'Definition of {name} deleted',
@@ -54,7 +54,7 @@ export const providersWords = words('providers', {
   noChannels: 'No channels yet',
   noChannelsText: 'Add a key, and the models of this provider can be called.',
   price: 'Input / output',
-  priceNote: 'US dollars for a million tokens, before the multiplier of a tier',
+  priceNote: 'US dollars per million tokens, before the price multiplier of a tier',
   context: 'Context',
   available: 'Can be called',
   availableOnly: 'Callable only',

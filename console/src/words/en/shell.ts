@@ -2,9 +2,9 @@ import { words } from '../words.ts'
 
 export const shellWords = words('shell', {
   use: 'Use',
-  watch: 'Watch',
+  watch: 'Monitoring',
   money: 'Money',
-  run: 'Run',
+  routing: 'Routing and limits',
   peopleGroup: 'People',
   site: 'Site',
   overview: 'Overview',

@@ -14,11 +14,11 @@ export const statementWords = words('statement', {
   kind_opening: 'Opening balance',
   ref: 'Belongs to',
   reference: 'Reference',
-  with: 'Other side',
+  with: 'Other account',
   author: 'By',
   amount: 'Amount',
   balance: 'Balance after',
-  emptyTitle: 'No money has moved yet',
+  emptyTitle: 'No transfers yet',
   emptyText: 'Each call, top-up, gift and refund becomes a line here, with the balance after it.',
   agrees: {
     one: '1 line, sum {sum}: its balance agrees.',

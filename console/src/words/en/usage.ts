@@ -16,7 +16,7 @@ export const usageWords = words('usage', {
   by_tokens: 'tokens',
   by_errors: 'errors',
   overTime: 'Over time',
-  use: 'Use',
+  use: 'Usage',
   errors: 'Errors',
   endUsers: 'End users',
   calls: 'Calls',

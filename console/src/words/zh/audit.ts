@@ -13,7 +13,7 @@ export const audit: Chinese<typeof auditWords> = {
   target: '对象',
   account: '账户',
   changes: '更改内容',
-  address: '来源',
+  address: '来源地址',
   request: '请求',
   row: '行号',
   hash: '哈希',

@@ -2,7 +2,7 @@ import type { explainWords } from '../en/explain.ts'
 import type { Chinese } from '../words.ts'
 
 export const explain: Chinese<typeof explainWords> = {
-  intro: '演练：进行所有检查并选择渠道，但不发送、不预留，也不计入密钥的限额。',
+  intro: '模拟调用：进行所有检查并选择渠道，但不发送、不预扣，也不计入密钥的限额。',
   key: '以哪个密钥',
   keyHint: '名称、结尾字符或编号（key_…）',
   keyMissing: '请从列表中选择一个密钥。',

@@ -3,9 +3,9 @@ import type { Chinese } from '../words.ts'
 
 export const losses: Chinese<typeof lossesWords> = {
   title: '转换损失',
-  intro: '调用方与供应商使用不同接口时会丢失的内容。每一格都用官方 SDK 测试。',
-  caller: '调用方接口',
-  provider: '供应商接口',
+  intro: '调用方与供应商使用不同协议时会丢失的内容。每一格都用官方 SDK 测试。',
+  caller: '调用方协议',
+  provider: '供应商协议',
   nothing: '无损失',
   some: '{n} 项损失',
   cell: '{caller} 到 {provider}',

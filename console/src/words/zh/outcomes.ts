@@ -3,10 +3,10 @@ import type { Chinese } from '../words.ts'
 
 export const outcomes: Chinese<typeof outcomeWords> = {
   completed: '完成',
-  client_left: '调用方离开',
+  client_left: '调用方断开连接',
   refused: '被拒绝',
   upstream_failed: '上游失败',
-  over_bound: '超出界限',
+  over_bound: '过大或停顿过久',
   too_long: '超时',
   out_of_funds: '余额用尽',
   drained: '网关停止',

@@ -3,7 +3,7 @@ import type { Chinese } from '../words.ts'
 
 export const providers: Chinese<typeof providersWords> = {
   title: '供应商',
-  intro: '模型所在之处：随网关附带的供应商，以及您自己的定义。',
+  intro: '提供模型的服务：随网关附带的供应商，以及您自己的定义。',
   create: '定义供应商',
   text: '名称或编号',
   from: '定义',
@@ -42,7 +42,7 @@ export const providers: Chinese<typeof providersWords> = {
   noObject: '定义必须是 JSON 对象。',
   remove: '删除定义',
   removeTitle: '删除您对 {name} 的定义？',
-  removeText: '该供应商及其模型将消失。它不能有渠道。',
+  removeText: '该供应商及其模型会被移除。仅在它没有渠道时可以删除。',
   removeTextOver: '随附的定义重新生效。如果主机不同，渠道的凭据会被删除。',
   removed: '{name} 的定义已删除',
   fromFile: '此定义来自配置文件。请在文件中更改并重新应用。',
@@ -52,7 +52,7 @@ export const providers: Chinese<typeof providersWords> = {
   noChannels: '还没有渠道',
   noChannelsText: '添加密钥后，此供应商的模型即可调用。',
   price: '输入 / 输出',
-  priceNote: '每百万 token 的美元价格，未计等级倍率',
+  priceNote: '每百万 token 的美元价格，未乘等级的价格倍率',
   context: '上下文',
   available: '可以调用',
   availableOnly: '仅可调用的',

@@ -3,9 +3,9 @@ import type { Chinese } from '../words.ts'
 
 export const shell: Chinese<typeof shellWords> = {
   use: '使用',
-  watch: '观察',
+  watch: '监控',
   money: '资金',
-  run: '运行',
+  routing: '路由与限额',
   peopleGroup: '人员',
   site: '站点',
   overview: '概览',

@@ -19,7 +19,7 @@ export const statement: Chinese<typeof statementWords> = {
   author: '操作人',
   amount: '金额',
   balance: '之后余额',
-  emptyTitle: '还没有资金变动',
+  emptyTitle: '还没有转账',
   emptyText: '每次调用、充值、赠送和退款都会在这里成为一行，并显示之后的余额。',
   agrees: '{n} 行，合计 {sum}：所有余额一致（由本浏览器计算）。',
   agreesPart: '{n} 行，合计 {sum}：这些行的余额一致（由本浏览器计算）。',

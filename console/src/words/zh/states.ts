@@ -7,7 +7,7 @@ export const states: Chinese<typeof statesWords> = {
   offline: '无法连接网关',
   forbidden: '您无权查看此内容',
   forbiddenNote: '需要其他角色。请联系本站的所有者或管理员，或账户的管理者。',
-  notThere: '此处没有该内容',
+  notThere: '未找到',
   notThereNote: '它可能已被删除，或属于您不是成员的账户。',
   support: '获取帮助',
   requestId: '请求',

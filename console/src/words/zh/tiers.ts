@@ -3,7 +3,7 @@ import type { Chinese } from '../words.ts'
 
 export const tiers: Chinese<typeof tiersWords> = {
   title: '等级',
-  intro: '等级决定其密钥的速率和价格。每个密钥有一个等级。',
+  intro: '等级为其密钥设定每分钟调用数和价格倍率。每个密钥有一个等级。',
   create: '新建等级',
   newTitle: '新等级',
   name: '名称',
@@ -11,9 +11,9 @@ export const tiers: Chinese<typeof tiersWords> = {
   qpm: '每个密钥每分钟调用数',
   accountQpm: '整个账户每分钟调用数',
   accountConcurrency: '整个账户并发调用数',
-  multiplier: '价格',
-  multiplierField: '价格（千分比）',
-  multiplierHint: '1000 为正常价格，850 便宜 15%，0 为免费。进行中的调用保持原价。',
+  multiplier: '价格倍率',
+  multiplierField: '价格倍率（千分比）',
+  multiplierHint: '1000 为原价，850 便宜 15%，0 为免费。进行中的调用不受影响。',
   times: '× {n}',
   keys: '密钥数',
   save: '保存等级',
