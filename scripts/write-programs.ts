@@ -83,7 +83,7 @@ A file with a key is not written into a folder of git: \`--into-repository\` all
 and its copy. Files that are not UTF-8, and files whose text cannot be changed without risk, are refused.`
 
 const placeholders = `Below, \`${URL}\` is the gateway and \`${KEY}\` your Weir key. A model is a name as in \`GET /v1/models\`,
-with or without its provider in front, or a [name of yours](model-names.md).`
+with or without its provider in front, or a [model name that you defined](model-names.md).`
 
 const upstreamTitles = { ...dialectTitles, ark: 'Ark' } as const
 

@@ -327,7 +327,7 @@ describe('the command line', () => {
     const backup = await weir(folder, `backup ${copy} --progress`)
     expect([backup.code, backup.stderr]).toEqual([0, expect.stringMatching(/^copying and auditing … {2}\d+ s/)])
     const audit = await weir(folder, 'audit --progress --json')
-    expect([audit.code, audit.stderr]).toEqual([0, expect.stringContaining('reading the books …')])
+    expect([audit.code, audit.stderr]).toEqual([0, expect.stringContaining('reading the ledger …')])
     expect(JSON.parse(audit.stdout)).toMatchObject({ books: 'agree' })
     const restored = await weir(folder, `restore ${copy} --progress`)
     // A step is printed again each second for as long as it lasts.

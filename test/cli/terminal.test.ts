@@ -64,7 +64,7 @@ describe('the progress', () => {
     const folder = freshFolder()
     await weirSays(folder, 'keys create')
     for (const [command, label] of [
-      ['audit', 'reading the books …'],
+      ['audit', 'reading the ledger …'],
       [`backup ${folder}/copy`, 'copying and auditing …'],
     ] as const) {
       const { code, text } = await inTerminal(folder, command)

@@ -104,7 +104,7 @@ export class Checker {
     const lost = this.#history.booked.filter(reference => !this.#payments.has(reference))
     return [
       ...twice.map(reference => `G3: ${reference} was booked twice`),
-      ...lost.map(reference => `G3: ${reference} was acknowledged and is not in the books`),
+      ...lost.map(reference => `G3: ${reference} was acknowledged and is not in the ledger`),
     ]
   }
 

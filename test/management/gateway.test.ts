@@ -32,7 +32,7 @@ const beganMs = Date.now()
 beforeAll(async () => {
   // This clock stands still: a slow machine may need longer than 30 seconds for a backup and an audit.
   const clock = { nowMs: () => aheadMs, dateMs: () => Date.now() }
-  // Audits on demand only, so that the books have not been looked at before the test does it.
+  // Audits on demand only, so that the ledger has not been audited before the test does it.
   harness = await startHarness({ env: { WEIR_AUDIT_SECONDS: '0', WEIR_DATABASE_URL: '' }, world: { clock } })
   ask = await askAsOwner(harness)
 })

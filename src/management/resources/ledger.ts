@@ -17,7 +17,7 @@ const TrialBalance = z
   .object({
     own: z.array(OperatorAccount),
     customers: z.array(Customers),
-    sum: money.meta({ description: 'The sum of all balances: 0.00 if the books agree.' }),
+    sum: money.meta({ description: 'The sum of all balances: 0.00 if the ledger is consistent.' }),
     transfers: z.number().meta({ description: 'The number of the last transfer that is included.' }),
   })
   .meta({ id: 'TrialBalance' })

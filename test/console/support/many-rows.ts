@@ -17,7 +17,7 @@ export class ManyRows {
   readonly #copied: number
   #next: number
 
-  /** The copies are of a call that cost nothing, so the books are right without them. */
+  /** The copies are of a call that cost nothing, so the ledger is consistent without them. */
   constructor({ harness, ids }: SeededSite) {
     this.#path = join(harness.folder, 'weir.db')
     this.#copied = parseTextId('req', ids.calls.refused)!

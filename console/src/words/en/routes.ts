@@ -25,7 +25,7 @@ export const routesWords = words('routes', {
   text: 'Name contains',
   emptyTitle: 'No routes yet',
   emptyText:
-    'Callers name models as provider/model. With a route they write a name of yours, and you decide what is behind it.',
+    'Callers name models as provider/model. With a route they write a model name that you define, and you decide what is behind it.',
   back: 'Routes',
   settings: 'Members',
   save: 'Save route',

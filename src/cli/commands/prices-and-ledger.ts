@@ -1,4 +1,4 @@
-// Commands about prices and about all of the books: audit, backup, restore.
+// Commands about prices and about the whole ledger: audit, backup, restore.
 
 import { readFileSync } from 'node:fs'
 import type { CommandFields } from '../connect.ts'
@@ -83,7 +83,7 @@ export const bookRows: Readonly<Record<string, CliCommand>> = {
     usage: 'audit [--progress]',
     description: 'check that balances, holds, charges and records agree; exit code 1 if they do not',
     ask: (_, send) => send.machine('audit'),
-    progress: () => ({ label: 'reading the books' }),
+    progress: () => ({ label: 'reading the ledger' }),
     isFailure: ({ findings }) => (findings as CommandFields[]).length > 0,
   }),
   'backup': defineCommand({
