@@ -195,9 +195,9 @@ describe.skipIf(!hasPostgres)('the statistics on PostgreSQL', () => {
         await compare('end users', () => stepQueries.statisticsEndUsers(endUsers))
       }
       for (const name of ['summary', 'series', 'split', 'top', 'failures', 'end users']) {
-        expect(outcomes[`${name} told`]).toBeGreaterThan(20)
+        expect(outcomes[`${name} found`]).toBeGreaterThan(20)
       }
-      expect(outcomes['overview told']).toBeGreaterThan(5)
+      expect(outcomes['overview found']).toBeGreaterThan(5)
       for (const kind of ['summary unknown', 'summary unfit', 'series too_fine']) {
         expect(outcomes[kind]).toBeGreaterThan(0)
       }
