@@ -48,7 +48,7 @@ describe('an invalid rule stops the start, and can be repaired by a command:', (
     [
       'a route without members',
       "INSERT INTO model_route (name, policy, members, author, changed_ms) VALUES ('a', 'balanced', '[]', 'x', 0)",
-      /^The route "a" cannot be read\. Remove it: weir routes remove\.$/,
+      /^The route "a" cannot be read\. Remove it: weir routes remove a$/,
       'routes remove',
       { name: 'a' },
     ],
@@ -57,14 +57,14 @@ describe('an invalid rule stops the start, and can be repaired by a command:', (
       `INSERT INTO model_route (name, policy, members, author, changed_ms)
        VALUES ('a', 'balanced', '[${member}]', 'x', 0),
          ('b', 'balanced', '[${member.replace('"b"', '"a"')}]', 'x', 0)`,
-      /^The model names cannot be used\. .*See: weir routes\.$/,
+      /^The model names cannot be used\. .*See: weir routes list\.$/,
       'routes remove',
       { name: 'a' },
     ],
     [
       'a limit of nothing',
       "INSERT INTO limit_rule VALUES (7, 'requests', 'minute', 0, NULL, NULL, NULL, NULL, '', 'x', 0, 1)",
-      /^Limit 7 cannot be used\. The amount of a limit must be a whole number .*See: weir limits\.$/,
+      /^Limit 7 cannot be used\. The amount of a limit must be a whole number .*See: weir limits list\.$/,
       'limits remove',
       { id: 7 },
     ],
