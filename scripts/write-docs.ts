@@ -117,11 +117,12 @@ were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
   tool call, or was stopped by a filter, and the provider bills it. No other channel is tried, which would cost the same
   again. Without a report it is free.
 - **An error without output is free**, except where the money is used up (\`out_of_funds_*\`) or the key ends
-  (\`revoked_waiting\`), and with one more exception: a call that lets the provider run tools pays for its input and its time, because the model may have sent text to a tool server of the caller. This applies if a bound of the gateway
-  ends the call (\`over_bound_tools\`, \`too_long_tools\`), and if the upstream refuses or fails more than a second after
-  the request was sent (\`refused_tools\`, \`upstream_failed_tools\`). A sooner refusal or failure is free, and so is a
-  later one of a call whose only tool is the provider's search: no server of the caller takes part in a search. A bound of
-  the gateway that ends such a call is charged.
+  (\`revoked_waiting\`), and with one more exception: a call that lets the provider run tools pays for its input and its
+  time, because the model may have sent text to a tool server of the caller. This applies if a bound of the gateway ends
+  the call (\`over_bound_tools\`, \`too_long_tools\`), and if the upstream refuses or fails more than a second after the
+  request was sent (\`refused_tools\`, \`upstream_failed_tools\`). A sooner refusal or failure is free, and so is a later
+  one of a call whose only tool is the provider's search: no server of the caller takes part in a search. A bound of the
+  gateway that ends such a call is charged.
 - **Reasoning that the model does not show** is known only from the provider's report at the end. If a caller leaves, the
   gateway reads on to that report. If it cannot, the time without visible output is charged at the model's greatest known
   speed ([ledger](../how-it-works/ledger.md#reasoning-that-nobody-sees)).

@@ -154,7 +154,7 @@ async function tryPair(pair: Pair): Promise<Outcome> {
       writeFileSync(join(options.record, nameOfRecording(trial)), text)
     }
     const after = await harness.balance(key)
-    const [lost, recorded] = [sayLosses(tap.heard()), toldIn(harness.records())]
+    const [lost, recorded] = [reportedLosses(tap.heard()), recordedLosses(harness.records())]
     const { lastWords } = trial.code === undefined ? task : weather
     const faults = findFaults([
       [ended.code === 0, `exit code ${ended.code}: ${ended.output.slice(-2_000)}`],
@@ -185,10 +185,10 @@ const bareEnv = (home: string): Record<string, string> => ({
   NO_PROXY: '127.0.0.1,localhost',
 })
 
-/** What the agent was told is what is on record, and each is a set. */
+/** The losses in the headers of the answers must be those in the records. Their order does not matter. */
 const asSet = (codes: readonly string[]): string => [...new Set(codes)].sort().join(' ')
-const sayLosses = (heard: readonly Heard[]): string => asSet(heard.flatMap(({ lost }) => lost))
-const toldIn = (records: readonly Record<string, unknown>[]): string =>
+const reportedLosses = (heard: readonly Heard[]): string => asSet(heard.flatMap(({ lost }) => lost))
+const recordedLosses = (records: readonly Record<string, unknown>[]): string =>
   asSet(records.flatMap(({ loss }) => (typeof loss === 'string' ? loss.split(',') : [])))
 
 const tellHeard = ({ asked, status, lost }: Heard): string => `${status} ${asked} ${lost.join(' ')}`

@@ -1,5 +1,5 @@
-// What an upstream is offered and told, read off the wire of each dialect: the tools with their schemas, and the
-// results of the calls that were made. It is read anew here, so that a mistake of the gateway's readers shows.
+// Reads the tools with their schemas, and the results of tool calls, from a request that an upstream received. It does not
+// use the gateway's readers, so that a mistake of theirs shows.
 
 import type { Json } from '../../../tools/fake-upstream/body-fields.ts'
 import { objectOf, recordOf, recordsOf, stringOf, textsOf } from '../../../tools/fake-upstream/body-fields.ts'
@@ -10,13 +10,13 @@ export interface Tool {
   readonly schema: Json
 }
 
-export interface ApiAnswer {
+export interface ToolUse {
   readonly tools: readonly Tool[]
   /** The text of each result, oldest first. */
   readonly results: readonly string[]
 }
 
-type Reader = (body: Json) => ApiAnswer
+type Reader = (body: Json) => ToolUse
 
 const tool = (name: unknown, schema: unknown): Tool => ({ name: stringOf(name), schema: recordOf(schema) })
 const textOf = (content: unknown): string => textsOf(content).join('\n')
@@ -71,4 +71,4 @@ const readers: Readonly<Record<string, Reader>> = {
   'gemini': readGemini,
 }
 
-export const toldIn = (dialect: string, request: ReceivedRequest): ApiAnswer => readers[dialect]!(objectOf(request))
+export const toolUseOf = (dialect: string, request: ReceivedRequest): ToolUse => readers[dialect]!(objectOf(request))

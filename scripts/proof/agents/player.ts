@@ -12,7 +12,7 @@ import type { ReceivedRequest } from '../../../tools/fake-upstream/request.ts'
 import type { Script } from '../../../tools/fake-upstream/script.ts'
 import { scripted } from '../../../tools/fake-upstream/script.ts'
 import { chunkSizes } from '../../../tools/fake-upstream/script-changes.ts'
-import { toldIn } from './offered.ts'
+import { toolUseOf } from './offered.ts'
 import type { Toolbox } from './toolbox.ts'
 import { callOf, cutCall, toolFor } from './toolbox.ts'
 
@@ -58,7 +58,7 @@ function turnOf(request: ReceivedRequest, file: string, played: Played): Script 
     return fail(problem.status ?? 400, { error: problem })
   }
   const asked = dialect.read(request)
-  const { tools, results } = toldIn(dialect.name, request)
+  const { tools, results } = toolUseOf(dialect.name, request)
   const shell = toolFor(tools, 'shell')
   if (tools.some(({ name }) => name === weather.tool)) return tellWeather(asked, played, results)
   if (!shell && JSON.stringify(objectOf(request)).includes('*file listing*')) return listFile(asked, played)

@@ -1,7 +1,8 @@
-// Handles callers that disconnect, or lose their key. Normally the call is stopped. It runs on to its end, within bounds, in three cases:
-// it has an idempotency key, so that the caller can come back for the answer; the upstream bills the whole answer
-// anyway, so that the final report is the right price; or only that report tells what the call costs, because the model
-// may have reasoned unseen or has read what the gateway cannot measure.
+// Handles callers that disconnect, or lose their key. Normally the call is stopped. It runs on to its end, within bounds,
+// in three cases: it has an idempotency key, so that the caller can come back for the answer; the upstream bills the whole
+// answer anyway, so that the final report is the right price; or only that report tells what the call costs, because the
+// model may have reasoned unseen or has read what the gateway cannot measure. Without a key only the last case counts, and
+// of it only the input.
 
 import { bounds } from '../../base/bounds.ts'
 import { AccountShares } from '../../base/collections/account-shares.ts'
