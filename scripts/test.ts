@@ -57,6 +57,8 @@ const LANES = 3
 /** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
 const HUNG_MS = 120_000
 
+const FAILURE_CHARS_MAX = 4_000
+
 interface Group {
   readonly paths: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -99,6 +101,23 @@ async function runAll(): Promise<Ran[]> {
   return ran.flat()
 }
 
+/** Each failed test once, with what was printed for it: an error is printed before the line of its test. */
+function failuresOf(report: string): readonly string[] {
+  const failures = new Map<string, string>()
+  let printed: string[] = []
+  for (const line of report.split('\n')) {
+    const isResult = /^\((pass|fail|skip|todo)\) /.test(line)
+    if (!isResult) printed.push(line)
+    else {
+      const isNewFailure = line.startsWith('(fail)') && !failures.has(line)
+      if (isNewFailure)
+        failures.set(line, [printed.join('\n').slice(-FAILURE_CHARS_MAX), line.slice(0, 300)].join('\n'))
+      printed = []
+    }
+  }
+  return [...failures.values()]
+}
+
 const paths = process.argv.slice(2)
 let checked = true
 const bundles = mkdtempSync(join(root, 'node_modules', '.threads-')) // where the bundles find the packages
@@ -114,9 +133,8 @@ const failed = count('fail') + (checked ? 0 : 1)
 const isWhole = ran.every(({ report, exitCode }) => exitCode === 0 && countIn(report, 'pass') > 0)
 const ok = failed === 0 && isWhole
 
-// The reports are long: what failed is listed again where it is seen.
-const failures = ran.flatMap(({ report }) => [...new Set(report.match(/^\(fail\) .*$/gm) ?? [])])
-for (const line of failures) process.stdout.write(`${line.slice(0, 300)}\n`)
+// The reports are long: what failed is printed again where it is seen.
+for (const text of ran.flatMap(({ report }) => failuresOf(report))) process.stdout.write(`${text}\n`)
 if (!checked) process.stdout.write('npm run check found problems: see above\n')
 const unfinished = ran.filter(({ report, exitCode }) => exitCode !== 0 && countIn(report, 'fail') === 0)
 for (const { paths, exitCode } of unfinished) process.stdout.write(`${paths.join(' ')}: exit code ${exitCode}\n`)

@@ -50,6 +50,10 @@ describe('a channel', () => {
     expect(names).toEqual(['many 1', 'many 2', 'many 3'])
     const bad = await create({ credentials: ['k-d', 'with space'], name: 'bad' })
     expect([bad.status, bad.error.code]).toEqual([400, 'field_invalid'])
+    for (const name of ['a\0b', 'a\nb', 'a\ud800b']) {
+      const unstorable = await create({ credentials: ['k-d'], name })
+      expect([name, unstorable.status, unstorable.error.param]).toEqual([name, 400, 'name'])
+    }
     const taken = await create({ credentials: ['k-e', 'k-f'], name: 'many' })
     expect([taken.status, taken.error.code]).toEqual([409, 'name_taken'])
     const twice = await create({ credentials: ['k-g', 'k-g'] })

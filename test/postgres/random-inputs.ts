@@ -123,32 +123,32 @@ export function randomOperations(seed: number, nowMs: () => number): () => Rando
     removeRoute: () => ({ name: pick('r', 's') }),
     setChannels: () => ({
       author: 'a',
-      changes: [
-        {
-          channel: channel(),
+      // A channel may be listed twice.
+      changes: [channel(), channel()]
+        .slice(below(2))
+        .map(id => ({
+          channel: id,
           ...some({ weight: below(5), tags: pick([], ['eu']), proxy: orNull(base64(40)), origin: origin() }),
           ...some({ credential: { sealed: base64(40), fingerprint: 'f' }, origin: origin() }),
-        },
-      ].map(change => ('credential' in change ? { ...change, origin: change.origin ?? origin() } : change)),
+        }))
+        .map(change => ('credential' in change ? { ...change, origin: change.origin ?? origin() } : change)),
     }),
     createChannels: () => ({
       author: 'a',
-      channels: [
-        {
-          ...{ channel: pick('openai#ch_a', 'openai#ch_b', 'azure#ch_c'), provider: pick('openai', 'azure') },
-          setting: {
-            name: pick('one', 'two'),
-            baseUrl: orNull('https://a/v1'),
-            headers: {},
-            parameters: {},
-            times: {},
-          },
-          ...{ origin: origin(), credential: { sealed: base64(40), fingerprint: 'f' } },
+      channels: [pick('openai#ch_a', 'openai#ch_b'), 'azure#ch_c'].slice(below(2)).map(id => ({
+        ...{ channel: id, provider: pick('openai', 'azure') },
+        setting: {
+          name: pick('one', 'two'),
+          baseUrl: orNull('https://a/v1'),
+          headers: {},
+          parameters: {},
+          times: {},
         },
-      ],
+        ...{ origin: origin(), credential: { sealed: base64(40), fingerprint: 'f' } },
+      })),
     }),
     resetChannel: () => ({ channel: channel(), author: 'b' }),
-    removeChannels: () => ({ channels: [channel()] }),
+    removeChannels: () => ({ channels: [channel(), channel()].slice(below(2)) }),
     setProvider: () => ({
       ...{ id: pick('openai', 'azure'), definition: `{"n":"${name()}"}`, isNew: pick(true, false), author: 'a' },
       origin: orNull(origin()),

@@ -33,6 +33,10 @@ function runOnSqlite(db: Database, runner: OperationRunner, operation: RandomOpe
   }
 }
 
+/** The numbers of deliveries have gaps on PostgreSQL, where a change with deliveries was rolled back. */
+const withoutDelivery = (result: unknown): unknown =>
+  typeof result === 'object' && result !== null && 'delivery' in result ? { ...result, delivery: 'any' } : result
+
 export interface RandomRun {
   readonly seed: number
   readonly operations: number
@@ -51,13 +55,12 @@ export async function runRandomOperations(books: TestBooks, pool: PostgresPool, 
     const operation = next()
     if (run.without?.test(operation.name)) continue
     const isLogged = isAudited(operation.name as OperationName)
-    // A change that is rolled back leaves a gap in the numbers of prices and deliveries on PostgreSQL.
-    const isNumbered = operation.name === 'addPrices' || operation.name === 'testWebhook'
-    const version = below(4) === 0 && !isNumbered ? { expectedVersion: below(3) + 1 } : {}
+    // A change that is rolled back leaves a gap in the numbers of prices on PostgreSQL.
+    const version = below(4) === 0 && operation.name !== 'addPrices' ? { expectedVersion: below(3) + 1 } : {}
     const by: AuditedBy | undefined = isLogged ? { actor: 'cli', address: '1.2.3.4', ...version } : undefined
     const expected = runOnSqlite(books.db, runner, operation, by)
     const found: unknown = await operations.run(operation.name, operation.input, by).catch(() => REFUSED)
-    run.compare?.({ operation, expected, found }, count)
+    run.compare?.({ operation, expected: withoutDelivery(expected), found: withoutDelivery(found) }, count)
     books.nowMs += below(50)
   }
 }

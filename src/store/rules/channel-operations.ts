@@ -1,5 +1,8 @@
 // The operations on channels and providers: the rules of any channel, and the stored channels and providers. The caller
 // has checked that the values make sense.
+//
+// An operation on a thousand channels needs as few statements as one on a single channel, because on PostgreSQL each
+// statement is a round trip.
 
 import { bounds } from '../../base/bounds.ts'
 import type { OperationContext } from '../engine/operation.ts'
@@ -7,7 +10,7 @@ import type { OperationSteps } from '../engine/operations.ts'
 import type { SqlValue, Steps } from '../engine/steps.ts'
 import { query } from '../engine/steps.ts'
 import type { SqlRow } from '../tables/columns.ts'
-import { rowUpdater } from '../tables/columns.ts'
+import { rowsUpdater } from '../tables/columns.ts'
 import { authorColumns, channelColumns, storedChannelColumns } from '../tables/rules.ts'
 import type { ChannelChange, RuleOperations } from './rules.ts'
 import { isStoredChannelId } from './rules.ts'
@@ -22,14 +25,13 @@ type ChannelOperationName =
 type ChannelSteps = Pick<OperationSteps, ChannelOperationName & keyof RuleOperations>
 
 const countChannels = query<{ n: bigint }>('SELECT count(*) AS n FROM channel')
-const findChannel = query<SqlRow>('SELECT * FROM channel WHERE id = ?1')
 const findName = query('SELECT 1 FROM channel WHERE provider = ?1 AND name = ?2 AND id <> ?3')
 const findChannels = query<SqlRow>({
   sqlite: 'SELECT * FROM channel WHERE id IN (SELECT value FROM json_each(?1))',
   postgres: 'SELECT * FROM channel WHERE id IN (SELECT jsonb_array_elements_text(CAST(CAST(?1 AS TEXT) AS JSONB)))',
 })
 const findNames = query<{ name: string }>('SELECT name FROM channel WHERE provider = ?1')
-/** Inserts a list of [id, provider, name]: one statement for a thousand channels, see `rowsOf`. */
+/** Inserts a list of [id, provider, name]. */
 const insertChannels = query<SqlRow>({
   sqlite: `INSERT INTO channel (id, provider, name, author, created_ms, changed_ms, version)
     SELECT value ->> 0, value ->> 1, value ->> 2, ?2, ?3, ?3, ?3 FROM json_each(?1) RETURNING *`,
@@ -37,13 +39,9 @@ const insertChannels = query<SqlRow>({
     SELECT value ->> 0, value ->> 1, value ->> 2, ?2, ?3, ?3, ?3
     FROM jsonb_array_elements(CAST(CAST(?1 AS TEXT) AS JSONB)) AS listed(value) RETURNING *`,
 })
-const updateChannel = rowUpdater('channel', { ...channelColumns, ...storedChannelColumns, ...authorColumns })
+const channelRows = rowsUpdater('channel', { ...channelColumns, ...storedChannelColumns, ...authorColumns })
 
-function* exists(id: string): Steps<boolean> {
-  return (yield* findChannel.get(id)) !== undefined
-}
-
-/** The rows by their ids, in one statement: a thousand statements for a thousand channels take seconds on PostgreSQL. */
+/** The rows by their ids. */
 function* rowsOf(ids: readonly string[]): Steps<Map<string, SqlRow>> {
   const rows = yield* findChannels.all(JSON.stringify(ids))
   return new Map(rows.map(row => [row.id as string, row]))
@@ -69,13 +67,18 @@ interface Writing {
   readonly nowMs: OperationContext['nowMs']
 }
 
-/** Writes a change of a row. Returns whether the credential was deleted because it was for another origin. */
-function* writeChannel(change: ChannelChange, row: SqlRow, { author, nowMs }: Writing): Steps<boolean> {
-  const { channel, setting = {}, origin, credential, credentialFrom, version: _, ...rules } = change
+interface ChangedChannel {
+  readonly row: SqlRow
+  /** The credential was deleted, because it was for another origin. */
+  readonly isCleared: boolean
+}
+
+function changedChannel(change: ChannelChange, row: SqlRow, { author, nowMs }: Writing): ChangedChannel {
+  const { channel: _, setting = {}, origin, credential, credentialFrom, version: __, ...rules } = change
   const { headers, parameters, times, ...plain } = setting
   // A credential for one origin is never kept for another.
   const isCleared = !credential && origin !== undefined && row.credential !== null && row.origin !== origin
-  yield* updateChannel(channel, row, {
+  const changed = channelRows.changed(row, {
     ...rules,
     ...plain,
     headers: headers && JSON.stringify(headers),
@@ -87,7 +90,7 @@ function* writeChannel(change: ChannelChange, row: SqlRow, { author, nowMs }: Wr
     author,
     changedMs: nowMs(),
   })
-  return isCleared
+  return { row: changed, isCleared }
 }
 
 type Refused = 'unknown' | 'name_taken' | 'stale'
@@ -118,10 +121,11 @@ const setAndCreateOperations: Pick<ChannelSteps, 'setChannels' | 'createChannels
     const cleared: string[] = []
     for (const change of changes) {
       // A channel may be listed twice: the second change is one of the changed row.
-      const row = rows.get(change.channel) ?? (yield* findChannel.get(change.channel))!
-      rows.delete(change.channel)
-      if (yield* writeChannel(change, row, { author, nowMs })) cleared.push(change.channel)
+      const { row, isCleared } = changedChannel(change, rows.get(change.channel)!, { author, nowMs })
+      rows.set(change.channel, row)
+      if (isCleared) cleared.push(change.channel)
     }
+    yield* channelRows.write([...rows.values()])
     return { done: 'set', cleared }
   },
   *createChannels({ channels, author }, { nowMs }) {
@@ -135,9 +139,10 @@ const setAndCreateOperations: Pick<ChannelSteps, 'setChannels' | 'createChannels
     }
     const newRows = channels.map(({ channel, provider, setting }) => [channel, provider, setting.name] as const)
     const rows = yield* insertRows(newRows, { author, nowMs })
-    for (const { provider: _, ...channel } of channels) {
-      yield* writeChannel(channel, rows.get(channel.channel)!, { author, nowMs })
-    }
+    const changed = channels.map(
+      ({ provider: _, ...channel }) => changedChannel(channel, rows.get(channel.channel)!, { author, nowMs }).row,
+    )
+    yield* channelRows.write(changed)
     return { done: 'created' }
   },
 }
@@ -146,20 +151,23 @@ const resetChannel = query(
   `UPDATE channel SET disabled = 0, weight = 1, priority = 0, rpm = NULL, tpm = NULL, concurrency = NULL,
      proxy = NULL, tags = '', foreign_ids = 0, author = ?2, changed_ms = ?3 WHERE id = ?1`,
 )
-const deleteChannel = query('DELETE FROM channel WHERE id = ?1')
+const deleteChannels = query({
+  sqlite: 'DELETE FROM channel WHERE id IN (SELECT value FROM json_each(?1))',
+  postgres: 'DELETE FROM channel WHERE id IN (SELECT jsonb_array_elements_text(CAST(CAST(?1 AS TEXT) AS JSONB)))',
+})
 
 const resetAndRemoveOperations: Pick<ChannelSteps, 'resetChannel' | 'removeChannels'> = {
   *resetChannel({ channel, author }, { nowMs }) {
     const changed = isStoredChannelId(channel)
       ? yield* resetChannel.run(channel, author, nowMs())
-      : yield* deleteChannel.run(channel)
+      : yield* deleteChannels.run(JSON.stringify([channel]))
     return { done: changed > 0 ? 'removed' : 'unknown' }
   },
   *removeChannels({ channels }) {
-    for (const channel of channels) {
-      if (!isStoredChannelId(channel) || !(yield* exists(channel))) return { done: 'unknown', channel }
-    }
-    for (const channel of channels) yield* deleteChannel.run(channel)
+    const rows = yield* rowsOf(channels)
+    const unknown = channels.find(channel => !isStoredChannelId(channel) || !rows.has(channel))
+    if (unknown !== undefined) return { done: 'unknown', channel: unknown }
+    yield* deleteChannels.run(JSON.stringify(channels))
     return { done: 'removed' }
   },
 }

@@ -8,8 +8,11 @@ import { bounds } from '../../base/bounds.ts'
 import { Seal } from '../../base/secrets/seal.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
+import type { OperationContext } from '../engine/operation.ts'
 import { bindReads } from '../engine/reads.ts'
-import { sqliteSnapshots } from '../engine/sqlite-steps.ts'
+import { sqliteSnapshots, sqliteSteps } from '../engine/sqlite-steps.ts'
+import type { Steps } from '../engine/steps.ts'
+import { channelOperations } from './channel-operations.ts'
 import { LiveRules } from './live-rules.ts'
 import type { ChannelChange, ChannelRow, LimitRow, RouteRow, Rules } from './rules.ts'
 import { buildRulesReads } from './rules-reader.ts'
@@ -215,6 +218,46 @@ describe('the rules of a channel', () => {
   ] as const)('refuse a %s of %d in the database', async (name, value) => {
     expect(() => setChannel({ channel: 'p#1', [name]: value })).toThrow('CHECK constraint failed')
     expect((await rules()).channels).toEqual([])
+  })
+})
+
+describe('an operation on many channels', () => {
+  /** Runs an operation. Returns how many statements it needed. */
+  function statements(operation: Steps<{ readonly done: string }>): number {
+    let count = 0
+    const counted = function* (): Steps<string> {
+      let step = operation.next()
+      for (; !step.done; step = operation.next(yield step.value)) count++
+      return step.value.done
+    }
+    expect(sqliteSteps(books.db)(counted())).toBeOneOf(['created', 'set', 'removed'])
+    return count
+  }
+  const context = { nowMs: () => 1, ...({} as Omit<OperationContext, 'nowMs'>) }
+  const setting = { baseUrl: null, headers: {}, parameters: {}, times: {} }
+  const channelsOf = (provider: string, count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      channel: `${provider}#ch_${at}`,
+      provider,
+      origin: 'https://a',
+      setting: { ...setting, name: `${at}` },
+      credential: { sealed: 'AAEC', fingerprint: 'f' },
+    }))
+
+  test('needs as few statements as one on a single channel', () => {
+    const [one, many] = [1, 100].map(count => {
+      const channels = channelsOf(`p${count}`, count)
+      const changes = channels.map(({ channel }) => ({ channel, weight: 5, disabled: true }))
+      const ids = channels.map(({ channel }) => channel)
+      const created = statements(channelOperations.createChannels({ channels, author }, context))
+      const set = statements(channelOperations.setChannels({ changes, author }, context))
+      const rows = books.db.query('SELECT weight, disabled, credential FROM channel').all()
+      expect(rows).toEqual(Array(count).fill({ weight: 5n, disabled: 1n, credential: new Uint8Array([0, 1, 2]) }))
+      const removed = statements(channelOperations.removeChannels({ channels: ids }, context))
+      expect(books.db.query('SELECT 1 FROM channel').all()).toEqual([])
+      return { created, set, removed }
+    })
+    expect(many!).toEqual(one!)
   })
 })
 
