@@ -4,7 +4,7 @@
 
 /**
  * - `custom_tools`: tools that take free text, and their calls
- * - `prompt_cache_breakpoint`: on parts of a message, so also texts in a list
+ * - `prompt_cache_breakpoint`: on parts of a message, so also texts in a list; and the request's `prompt_cache_options`
  * - `prompt_cache_key`, `user`, `verbosity`: fields of the request
  * - `refusal`: a field of the model's messages
  */

@@ -10,6 +10,7 @@ import { checkModelAllowed } from '../identity/key-rights.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Service } from '../protocols/request/services.ts'
+import { USES_MAX } from '../protocols/request/services.ts'
 import type { Candidate, Permit, Route } from './exchange.ts'
 import { sizeOn } from './route/call-size.ts'
 import type { Target, TargetChannel, TargetGroup, Targets } from './route/targets.ts'
@@ -87,7 +88,9 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     }
     const { names, provider, model, channels, upstreamProtocol, option } = target
     const sized = { names, provider, model, channels, upstreamProtocol, option, price, withoutSearch }
-    const size = sizeOn(sized, call)
+    // The caller's bound of searches may be lost in a translation.
+    const isUnbounded = call.searchesMax > 0 && upstreamProtocol !== protocol
+    const size = sizeOn(sized, isUnbounded ? { ...call, searchesMax: Math.max(call.searchesMax, USES_MAX) } : call)
     if (withoutSearch) return { ...sized, withoutSearch, size }
     return { names, provider, model, channels, upstreamProtocol, option, price, size }
   }

@@ -36,10 +36,12 @@ const annotated = (annotation: Json): Citation => {
 function grounded(candidate: Json | undefined): readonly Citation[] {
   const { groundingChunks: chunks, groundingSupports: supports } = (candidate?.groundingMetadata ?? {}) as Json
   const sources = list(chunks).map(({ web, retrievedContext }) => (web ?? retrievedContext) as Json)
-  const placed = list(supports).map(({ segment, groundingChunkIndices }) => {
+  const placed = list(supports).flatMap(({ segment, groundingChunkIndices }) => {
     const { startIndex, endIndex } = segment as Json
-    const { uri, title } = sources[(groundingChunkIndices as [number])[0]]!
-    return { url: uri, title, start: startIndex, end: endIndex }
+    return (groundingChunkIndices as number[]).map(index => {
+      const { uri, title } = sources[index]!
+      return { url: uri, title, start: startIndex, end: endIndex }
+    })
   })
   return placed.length > 0 ? placed : sources.map(({ uri, title }) => ({ url: uri, title }))
 }
@@ -491,7 +493,7 @@ describe('sources in an answer of gemini', () => {
 
   test('are limited in number, and more are reported as lost', async () => {
     const many = Array.from({ length: 300 }, (_, at) => ({ web: { uri: `https://a.example/${at}`, title: 'T' } }))
-    const few = Array.from({ length: 300 }, (_, at) => ({ ...support(0, 'Äpfe'.slice(0, at % 4)), x: at }))
+    const few = Array.from({ length: 300 }, (_, at) => support(0, 'Äpfe'.slice(0, at % 4)))
     const urlMetadata = many.map(({ web }) => ({
       retrievedUrl: web.uri,
       urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS',
@@ -513,6 +515,62 @@ describe('sources in an answer of gemini', () => {
     const [[, metadata]] = kinds as [readonly [string, Json, unknown]]
     const upstreamAnswer = [candidate(parts.call, metadata), end]
     expect((await ask('openai-chat', 'gemini', upstreamAnswer)).losses).toContain('citations')
+  })
+})
+
+describe('words of a source are not words of the answer', () => {
+  const url = 'https://a.example'
+  const cited = { type: 'web_search_result_location', url, title: 'A', cited_text: 'c', encrypted_index: 'x' }
+  const blocks = [
+    { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+    { type: 'web_search_tool_result', tool_use_id: 's', content: [] },
+  ]
+  const head = { id: 'm', type: 'message', role: 'assistant', model: 'm' }
+  const usage = { input_tokens: 1, output_tokens: 1 }
+  const whole = {
+    ...head,
+    content: [...blocks, { type: 'text', text: 'Paris.', citations: [cited] }],
+    ...{ stop_reason: 'end_turn', usage },
+  }
+  const events: readonly Json[] = [
+    { type: 'message_start', message: { ...head, content: [], usage } },
+    ...blocks.flatMap((block, index) => [
+      { type: 'content_block_start', index, content_block: block },
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'content_block_start', index: 2, content_block: { type: 'text', text: '', citations: [] } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'citations_delta', citation: cited } },
+    ...['Par', 'is.'].map(text => ({ type: 'content_block_delta', index: 2, delta: { type: 'text_delta', text } })),
+    { type: 'content_block_stop', index: 2 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ]
+
+  test('for a caller of Gemini, who gets the part and the words of the answer', async () => {
+    for (const upstreamAnswer of [whole, events]) {
+      const { answers } = await ask('gemini', 'anthropic-messages', upstreamAnswer)
+      const [candidate] = list(answers.at(-1)!.candidates)
+      expect(candidate!.groundingMetadata).toEqual({
+        groundingChunks: [{ web: { uri: url, title: 'A' } }],
+        groundingSupports: [{ segment: { startIndex: 0, endIndex: 6, text: 'Paris.' }, groundingChunkIndices: [0] }],
+      })
+    }
+  })
+
+  test('for a caller of Messages, who gets only words of the source', async () => {
+    const groundingChunks = [{ web: { uri: url, title: 'A' } }, { retrievedContext: { uri: `${url}/2`, text: 'c' } }]
+    const segment = { endIndex: 5, text: 'Paris' }
+    const candidate = {
+      ...{ index: 0, finishReason: 'STOP', content: { role: 'model', parts: [{ text: 'Paris.' }] } },
+      groundingMetadata: { groundingChunks, groundingSupports: [{ segment, groundingChunkIndices: [0, 1] }] },
+    }
+    const { answers, losses } = await ask('anthropic-messages', 'gemini', { candidates: [candidate] })
+    const [block] = list(answers[0]!.content)
+    expect(list(block!.citations).map(one => [one.url, one.cited_text])).toEqual([
+      [url, ''],
+      [`${url}/2`, 'c'],
+    ])
+    expect(losses).toBe('')
   })
 })
 
@@ -560,7 +618,10 @@ describe('files that an answer cites reach Gemini as documents of the caller:', 
     const [candidate] = list(answers[0]!.candidates)
     expect(candidate!.groundingMetadata).toEqual({
       groundingChunks: [{ retrievedContext: { title: 'report.pdf' } }, { web: { uri: page.url, title: 'A' } }],
-      groundingSupports: [{ segment: { startIndex: 0, endIndex: 3 }, groundingChunkIndices: [1] }],
+      groundingSupports: [
+        { segment: { startIndex: 0, endIndex: 7, text: 'See it.' }, groundingChunkIndices: [0] },
+        { segment: { startIndex: 0, endIndex: 3, text: 'See' }, groundingChunkIndices: [1] },
+      ],
     })
     expect(losses).toBe('')
   })

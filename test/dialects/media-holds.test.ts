@@ -296,13 +296,15 @@ test.each(unclearCalls)('a call with %s is held for the whole context (%s)', (_n
   expect(inputMax(read(dialect, more))).toBe(70_000)
 })
 
-test('a call with duplicate fields is held for the whole context', () => {
+test('a call with duplicate fields is refused, or held for the whole context if they are in the data of the caller', () => {
   const sent = (text: string): Call => readBody('gemini', text)
   const data = `"data":"${image64}"`
   const once = `{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png",${data}}}]}]}`
   expect(mediaMax(sent(once))).toBe(IMAGE)
   const twice = once.replace(data, `"data":"${png(9_000, 9_000).toString('base64')}",${data}`)
-  expect(inputMax(sent(twice))).toBe(70_000)
+  expect(() => sent(twice)).toThrow('in an object')
+  const labelled = once.replace('{', '{"labels":{"a":"1","a":"2"},')
+  expect(inputMax(sent(labelled))).toBe(70_000)
 })
 
 test('an image that cannot be read counts as the largest image, and its bytes count as text', () => {

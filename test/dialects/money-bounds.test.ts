@@ -211,9 +211,35 @@ describe('a field that two parsers could read differently is refused', () => {
     ['gemini', '"generationConfig":{"MaxOutputTokens":9999}'],
     ['gemini', '"Cached_Content":"c"'],
     ['gemini', '"service_tier":"a","serviceTier":"b"'],
+    // Google ignores a field that is null: the first one would count.
+    ['gemini', '"tools":[{"urlContext":{},"urlContext":null}]'],
+    ['gemini', '"tools":[{"googleSearch":{},"googleSearch":null}]'],
+    ['gemini', '"tools":[{"someNewTool":{},"someNewTool":null}]'],
+    ['gemini', '"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"},"inlineData":null}]}]'],
+    ['gemini', '"systemInstruction":{"parts":[{"text":"a"}],"parts":[]}'],
+    [
+      'gemini',
+      '"tools":[{"urlContext":{},"urlContext":null,"functionDeclarations":[{"parameters":{"urlContext":1}}]}]',
+    ],
+    ['gemini', '"unknown":{"urlContext":{}},"unknown":{}'],
+    ['openai-chat', '"web_search_options":{"a":1},"stream_options":{"include_usage":true,"include_usage":false}'],
+    ['anthropic-messages', '"thinking":{"budget_tokens":1024,"budget_tokens":9999}'],
   ]
   test.each(duplicates)('%s: %s', (dialect, more) => {
     expect(refusedFor(() => read(dialect, more))).toBe('field_duplicate')
+  })
+
+  const inCallerData: readonly (readonly [Dialect, string])[] = [
+    ['openai-chat', '"metadata":{"a":"1","a":"2"}'],
+    ['openai-chat', '"tools":[{"type":"function","function":{"name":"f","parameters":{"colour":{},"colour":{}}}}]'],
+    [
+      'anthropic-messages',
+      '"tools":[{"name":"f","input_schema":{"type":"object","properties":{"colour":{},"colour":{}}}}]',
+    ],
+    ['gemini', '"labels":{"a":"1","a":"2"}'],
+  ]
+  test.each(inCallerData)('but not in the own data of a caller: %s: %s', (dialect, more) => {
+    expect(read(dialect, more).model).toBeString()
   })
 
   const odd: readonly (readonly [Dialect, object])[] = [

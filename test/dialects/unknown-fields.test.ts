@@ -24,7 +24,7 @@ const OPAQUE = new RegExp(
   [
     ...['metadata', 'labels', 'logit_bias', 'schema', 'parameters', 'input_schema', 'responseSchema', 'args', 'input'],
     ...['response', 'extra_content', 'usage', 'usageMetadata', 'logprobs', 'logprobsResult'],
-    ...['safetySettings', 'caller', 'stop_details', 'diagnostics', 'thread', 'container'],
+    ...['safetySettings', 'caller', 'diagnostics', 'thread', 'container'],
   ]
     .map(name => `\\.${name}$`)
     .join('|'),
@@ -131,8 +131,11 @@ const webCitation = { type: 'web_search_result_location', url, title: 'A', cited
 const documentCitation = { type: 'search_result_location', source: url, title: 'A', cited_text: 'c' }
 const urlCitation = { url, title: 'A', start_index: 0, end_index: 1 }
 
-/** A text with citations of each kind that the dialect has, as a message of an answer and of a request. */
-const citedTexts: Readonly<Partial<Record<Dialect, { answer: Json; request: Json }>>> = {
+/**
+ * A text with citations of each kind that the dialect has, as a message of an answer and of a request. Requests of Gemini
+ * have no citations.
+ */
+const citedTexts: Readonly<Partial<Record<Dialect, { answer: Json; request?: Json }>>> = {
   'openai-chat': {
     answer: {
       ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
@@ -207,7 +210,33 @@ const citedTexts: Readonly<Partial<Record<Dialect, { answer: Json; request: Json
       ],
     },
   },
+  'gemini': {
+    answer: {
+      ...{ modelVersion: 'm', responseId: 'r', usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 } },
+      candidates: [
+        {
+          ...{ index: 0, finishReason: 'STOP', content: { role: 'model', parts: [{ text: 'Hello' }] } },
+          groundingMetadata: {
+            groundingChunks: [
+              { web: { uri: url, title: 'A' } },
+              { maps: { uri: url, title: 'A', text: 'c' } },
+              { image: { sourceUri: url, title: 'A' } },
+              { retrievedContext: { uri: url, title: 'A', text: 'c', ragChunk: { text: 'c' } } },
+            ],
+            groundingSupports: [{ segment: { startIndex: 0, endIndex: 1 }, groundingChunkIndices: [0, 1, 2, 3] }],
+          },
+          citationMetadata: { citations: [{ startIndex: 0, endIndex: 1, uri: url, title: 'A' }] },
+          urlContextMetadata: {
+            urlMetadata: [{ retrievedUrl: url, urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' }],
+          },
+        },
+      ],
+    },
+  },
 }
+
+/** The fields of an answer or request that hold citations. */
+const CITING = /citations|annotations|(grounding|citation|urlContext)Metadata/
 
 const citedPairs = pairs.flatMap(([from, to]) => {
   const cited = citedTexts[from]
@@ -217,7 +246,7 @@ const citedPairs = pairs.flatMap(([from, to]) => {
 describe.each(citedPairs)('citations of %s for %s', (from, to, { answer, request }) => {
   test('in an answer: an unknown field is reported', () => {
     const before = lossesOfAnswer(from, to, answer)
-    const found = placesOf(answer, true).filter(({ path }) => /citations|annotations/.test(path.join()))
+    const found = placesOf(answer, true).filter(({ path }) => CITING.test(path.join()))
     expect(found.length).toBeGreaterThan(2)
     const unreported = found.filter(
       place =>
@@ -228,9 +257,10 @@ describe.each(citedPairs)('citations of %s for %s', (from, to, { answer, request
     expect(unreported.map(({ path }) => path.join('.'))).toEqual([])
   })
 
+  if (request === undefined) return
   test('in a request: an unknown field is reported', () => {
     const before = lossesOfRequest(from, to, structuredClone(request)) as readonly string[]
-    const found = placesOf(request, false).filter(({ path }) => /citations|annotations/.test(path.join()))
+    const found = placesOf(request, false).filter(({ path }) => CITING.test(path.join()))
     const unreported = found.filter(place => {
       const losses = lossesOfRequest(from, to, withUnknown(request, place))
       // Where citations of the history are lost as a whole, their fields are, too.
@@ -282,6 +312,101 @@ describe.each(pairs)('an answer of %s to a caller of %s', (from, to) => {
     })
     expect(unreported).toEqual([])
   })
+})
+
+/** Each answer whole and as a stream, with the losses for callers of other dialects. */
+const message = {
+  id: 'm',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  usage: { input_tokens: 1, output_tokens: 1 },
+}
+const endedWith = (end: Json): readonly [Json, string] => {
+  const start = { type: 'message_start', message: { ...message, content: [], stop_reason: null } }
+  const events = [start, { type: 'message_delta', delta: end, usage: {} }, { type: 'message_stop' }]
+  return [{ ...message, content: [], ...end }, events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('')]
+}
+const refused = (more: Json) => endedWith({ stop_reason: 'refusal', stop_details: { type: 'refusal', ...more } })
+const stopped = endedWith({ stop_reason: 'stop_sequence', stop_sequence: 'END' })
+const candidateWith = (rating: Json): readonly [Json, string] => {
+  const json = { candidates: [{ index: 0, finishReason: 'SAFETY', safetyRatings: [{ category: 'X', ...rating }] }] }
+  return [json, `data: ${JSON.stringify(json)}\n\n`]
+}
+const promptWith = (rating: Json): readonly [Json, string] => {
+  const json = { promptFeedback: { blockReason: 'SAFETY', safetyRatings: [{ category: 'X', ...rating }] } }
+  return [json, `data: ${JSON.stringify(json)}\n\n`]
+}
+
+type AnswerRow = readonly [what: string, Dialect, Dialect, answer: readonly [Json, string], losses: readonly string[]]
+const endings: readonly AnswerRow[] = [
+  ['a refusal', 'anthropic-messages', 'openai-chat', refused({ explanation: 'no', category: null }), []],
+  [
+    'a refusal with a category',
+    'anthropic-messages',
+    'openai-chat',
+    refused({ explanation: 'no', category: 'cyber' }),
+    ['answer.stop_details.category'],
+  ],
+  [
+    'a refusal with an unknown detail',
+    'anthropic-messages',
+    'gemini',
+    refused({ x_unheard: 1 }),
+    ['answer.stop_details.x_unheard'],
+  ],
+  ['a stop sequence', 'anthropic-messages', 'openai-chat', stopped, ['stop_sequence']],
+  ['a stop sequence', 'anthropic-messages', 'ark', stopped, ['stop_sequence']],
+  ['a stop sequence', 'anthropic-messages', 'gemini', stopped, ['stop_sequence']],
+  ['ratings that block nothing', 'gemini', 'openai-chat', candidateWith({ probability: 'LOW', blocked: false }), []],
+  [
+    'a rating that blocks the answer',
+    'gemini',
+    'openai-chat',
+    candidateWith({ probability: 'HIGH', blocked: true }),
+    ['answer.candidates.safetyratings'],
+  ],
+  [
+    'a rating that blocks the prompt',
+    'gemini',
+    'anthropic-messages',
+    promptWith({ blocked: true }),
+    ['answer.promptfeedback.safetyratings'],
+  ],
+]
+
+test.each(endings)('why an answer ended is carried or reported: %s of %s for %s', (_what, from, to, ...rest) => {
+  const [[whole, streamed], losses] = rest
+  expect(lossesOfAnswer(from, to, whole)).toEqual(losses)
+  expect(lossesOfAnswer(from, to, streamed)).toEqual(losses)
+})
+
+const words = [{ role: 'user', content: 'Hi' }]
+const explicit = { prompt_cache_options: { mode: 'explicit' } }
+const hour = { max_tokens: 5, cache_control: { type: 'ephemeral', ttl: '1h' } }
+const coarse = [
+  { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=', detail: 'low' },
+]
+const named = [{ role: 'developer', content: 'Be brief.', name: 'bob' }, ...words]
+
+const settingRows: readonly (readonly [Dialect, Dialect, Json, readonly string[]])[] = [
+  ['openai-chat', 'openai-responses', { messages: words, ...explicit }, []],
+  ['openai-chat', 'anthropic-messages', { messages: words, ...explicit }, []],
+  ['openai-chat', 'gemini', { messages: words, ...explicit }, ['prompt_cache_options']],
+  ['openai-chat', 'ark', { messages: words, ...explicit }, ['prompt_cache_options']],
+  ['openai-responses', 'openai-chat', { input: words, ...explicit }, ['prompt_cache_options']],
+  ['anthropic-messages', 'openai-chat', { messages: words, ...hour }, ['cache_control']],
+  ['anthropic-messages', 'ark', { messages: words, ...hour }, ['cache_control']],
+  ['anthropic-messages', 'gemini', { messages: words, ...hour }, ['cache_control']],
+  ['openai-responses', 'openai-chat', { input: [{ role: 'user', content: coarse }] }, ['file.detail']],
+  ['openai-responses', 'ark', { input: [{ role: 'user', content: coarse }] }, ['file.detail']],
+  ['openai-responses', 'anthropic-messages', { input: [{ role: 'user', content: coarse }] }, ['file.detail']],
+  ['openai-chat', 'anthropic-messages', { messages: named }, ['messages.name']],
+  ['openai-chat', 'gemini', { messages: named }, ['name']],
+]
+
+test.each(settingRows)('a setting of %s for %s is carried or reported: %j', (from, to, request, losses) => {
+  expect(lossesOfRequest(from, to, { model: 'p/m', ...request })).toEqual(losses)
 })
 
 describe('at a gateway', () => {

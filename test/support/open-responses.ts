@@ -66,6 +66,7 @@ const image = z.strictObject({
   type: z.literal('image_generation_call'),
   status: z.literal('completed'),
   result: id,
+  output_format: z.enum(['png', 'webp', 'jpeg', 'gif', 'svg']).optional(),
 })
 const item = z.discriminatedUnion('type', [message, functionCall, customCall, reasoning, image])
 

@@ -5,6 +5,7 @@ import type { ChoiceContents } from '../neutral/finish-reasons.ts'
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 export const answerFields: FieldTable = {
@@ -14,6 +15,9 @@ export const answerFields: FieldTable = {
 }
 
 export const deltaFields: FieldTable = tableOf('read', 'stop_reason stop_sequence stop_details')
+
+/** Details of a refusal. Other dialects have only its text. */
+const stopDetailFields: FieldTable = { type: 'moot', explanation: 'read', category: 'lost' }
 
 const blockFields: Readonly<Record<string, FieldTable>> = {
   text: tableOf('read', 'type text citations'),
@@ -41,6 +45,14 @@ export function lostIn({ type }: Json): ChoiceContents['lost'] {
   if (typeof type !== 'string') return 'unknown'
   if (OWN_BLOCKS.test(type) || Object.hasOwn(blockFields, type)) return type === 'tool_use' ? 'call' : undefined
   return type.endsWith('_use') ? 'call' : 'unknown'
+}
+
+/** Reads the provider's explanation of a refusal, and records the lost details. */
+export function readExplanation(details: unknown, losses: Losses): string | undefined {
+  if (!isObject(details)) return undefined
+  addLostFields(details, stopDetailFields, { path: 'stop_details', losses })
+  const { explanation } = details
+  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined
 }
 
 /** Bedrock's guardrails replace the answer and report that in a field of their own. */

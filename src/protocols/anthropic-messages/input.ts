@@ -15,8 +15,7 @@ import {
   mergeServices,
   removeVersionDate,
   runsAtProvider,
-  USES_MAX,
-  USES_REQUESTED_MAX,
+  usesMaxOf,
 } from '../request/services.ts'
 import { requestFields } from './fields.ts'
 
@@ -200,7 +199,7 @@ function weighTools(tools: unknown, path: string): WeighedTools {
     addsWords = true
     serverTools ||= !CALLERS_TOOLS.has(name)
     freeCode ||= typeof type === 'string' && freesCode(type)
-    if (isWebSearch(name)) searchesMax += usesMax(tool)
+    if (isWebSearch(name)) searchesMax += usesMaxOf(tool.max_uses)
     else if (name === 'code_execution') services.push(codeService())
     else if (!CALLERS_TOOLS.has(name)) services.push({ name })
     // It asks a model of its own choice, at a price that is not this call's.
@@ -210,9 +209,4 @@ function weighTools(tools: unknown, path: string): WeighedTools {
     }
   }
   return { addsWords, serverTools, searchesMax, services, freeCode }
-}
-
-function usesMax({ max_uses: uses }: Json): number {
-  const isBound = Number.isSafeInteger(uses) && (uses as number) >= 0
-  return isBound ? Math.min(uses as number, USES_REQUESTED_MAX) : USES_MAX
 }

@@ -7,7 +7,7 @@ import type { AnswerSource } from '../protocol.ts'
 import { addLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { addLostBlockFields, answerFields, lostIn, readStopReason } from './answer-fields.ts'
+import { addLostBlockFields, answerFields, lostIn, readExplanation, readStopReason } from './answer-fields.ts'
 import { unwrapInput } from './arguments.ts'
 import { readCitations } from './read-messages.ts'
 import { readServedClass, readUsage } from './usage.ts'
@@ -17,7 +17,7 @@ export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
   const { losses } = source.notes
   addLostFields(json, answerFields, { path: '', losses })
   const parts = json.content.flatMap((block: unknown) => (isObject(block) ? readBlock(block, source) : []))
-  const explanation = readExplanation(json.stop_details)
+  const explanation = readExplanation(json.stop_details, losses)
   if (explanation !== undefined) parts.push({ kind: 'refusal', text: explanation })
   const { id, model, usage: report, stop_sequence: stopSequence } = json
   const usage = readUsage(report)
@@ -38,12 +38,6 @@ export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
     ...(usage !== undefined && usage !== 'nonsense' && { usage }),
     ...(serviceClass !== undefined && { serviceClass }),
   }
-}
-
-/** Reads the provider's explanation of a refusal. */
-export function readExplanation(details: unknown): string | undefined {
-  const explanation = isObject(details) ? details.explanation : undefined
-  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined
 }
 
 function readBlock(block: Json, source: AnswerSource): AnswerPart[] {

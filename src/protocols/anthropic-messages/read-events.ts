@@ -13,9 +13,15 @@ import type { AnswerSource } from '../protocol.ts'
 import { addLostFields, tableOf } from '../request/fields.ts'
 import { isObject, parseNestedJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { addLostBlockFields, answerFields, deltaFields, lostIn, readStopReason } from './answer-fields.ts'
+import {
+  addLostBlockFields,
+  answerFields,
+  deltaFields,
+  lostIn,
+  readExplanation,
+  readStopReason,
+} from './answer-fields.ts'
 import { unwrapInput } from './arguments.ts'
-import { readExplanation } from './read-answer.ts'
 import { readCitation } from './read-messages.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
@@ -134,7 +140,8 @@ export class MessageEventReader implements EventReader {
 
   /** The start event may hold blocks: tool calls by code that the provider runs continue from an earlier message. */
   #startMessage(message: Json): void {
-    addLostFields(message, answerFields, { path: '', losses: this.#source.notes.losses })
+    const { losses } = this.#source.notes
+    addLostFields(message, answerFields, { path: '', losses })
     this.#start(message)
     const content = Array.isArray(message.content) ? (message.content as readonly unknown[]) : []
     content.forEach((block, at) => {
@@ -144,6 +151,7 @@ export class MessageEventReader implements EventReader {
       this.#close(key)
     })
     this.#stopReason = readStopReason(message) ?? this.#stopReason
+    this.#explanation = readExplanation(message.stop_details, losses) ?? this.#explanation
   }
 
   #start({ id, model, usage }: Json): void {
@@ -160,10 +168,11 @@ export class MessageEventReader implements EventReader {
 
   #noteEnd(delta: Json): void {
     const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = delta
-    addLostFields(delta, deltaFields, { path: '', losses: this.#source.notes.losses })
+    const { losses } = this.#source.notes
+    addLostFields(delta, deltaFields, { path: '', losses })
     this.#stopReason = reason ?? this.#stopReason
     this.#stopSequence = sequence ?? this.#stopSequence
-    this.#explanation = readExplanation(details) ?? this.#explanation
+    this.#explanation = readExplanation(details, losses) ?? this.#explanation
   }
 
   #noteUsage(report: unknown): void {

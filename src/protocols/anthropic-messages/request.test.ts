@@ -149,6 +149,7 @@ describe('the input of a request', () => {
     ['no search', [{ name: 'web_search', input_schema: {} }], 0],
     ['searches without a maximum', [{ type: 'web_search_20250305', name: 'web_search' }], 10],
     ['searches with a maximum', [{ type: 'web_search_20260318', name: 'web_search', max_uses: 3 }], 3],
+    ['a maximum of none', [{ type: 'web_search_20260318', name: 'web_search', max_uses: 0 }], 1],
     ['an invalid maximum', [{ type: 'web_search_20260318', max_uses: -3 }], 10],
     ['fetches, which cost nothing', [{ type: 'web_fetch_20250910', name: 'web_fetch' }], 0],
   ])('may include searches: %s', (_name, tools, searchesMax) => {

@@ -252,6 +252,7 @@ describe('settings are written or lost:', () => {
     ['speed', { serviceClass: 'fast' }, { speed: 'fast' }, []],
     ['a service class of other providers', { serviceClass: 'flex' }, {}, ['service_tier']],
     ['the cache', { cache: { ttl: '30m' } }, { cache_control: { type: 'ephemeral' } }, []],
+    ['the cache of only the breakpoints', { cache: 'breakpoints' }, {}, []],
     ['temperature', { temperature: 0.5 }, { temperature: 0.5 }, []],
     ['a temperature above the maximum', { temperature: 1.5 }, { temperature: 1 }, ['temperature']],
     ['temperature and top p together', { temperature: 0.5, topP: 0.5 }, { temperature: 0.5 }, ['top_p']],

@@ -142,7 +142,8 @@ function writeSettings(settings: GenerationSettings, losses: Losses): Json {
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...(endUser !== undefined && { metadata: { user_id: endUser } }),
     ...writeServiceClass(settings.serviceClass, losses),
-    ...(cache !== undefined && { cache_control: writeCacheBreakpoint(cache) }),
+    // Without a mark on the request, this provider caches only up to the breakpoints.
+    ...(cache !== undefined && cache !== 'breakpoints' && { cache_control: writeCacheBreakpoint(cache) }),
     ...(stream && { stream }),
   }
 }

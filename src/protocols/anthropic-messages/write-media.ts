@@ -16,7 +16,7 @@ export function writeMedia(part: MediaPart, target: ConversationTarget): Json {
   const available = findSource(source, target)
   const asText = kind === 'file' ? plainText(available) : undefined
   if (asText === undefined) checkReads(kind, target.traits)
-  if (detail !== undefined && detail !== 'auto') target.notes.losses.add('image.detail')
+  if (detail !== undefined && detail !== 'auto') target.notes.losses.add(`${kind}.detail`)
   if (kind === 'image') return { type: 'image', source: writeSource(available, 'image'), ...writeCacheControl(part) }
   const documentSource = asText === undefined ? writeSource(available, 'file') : textSource(asText)
   return {

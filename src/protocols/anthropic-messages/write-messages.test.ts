@@ -51,6 +51,16 @@ describe('messages', () => {
     expect(messages[1]!.content).toEqual([{ type: 'text', text: 'So:' }])
   })
 
+  test('record a loss for the name of instructions and for the detail of a file', () => {
+    for (const role of ['system', 'developer'] as const) {
+      expect(write({ messages: [{ role, name: 'bob', parts: [text('be brief')] }, hi] }).losses).toEqual([
+        'messages.name',
+      ])
+    }
+    const source = { at: 'inline', base64: 'AAAA', mime: 'application/pdf' } as const
+    expect(write({ messages: [user({ kind: 'file', source, detail: 'low' })] }).losses).toEqual(['file.detail'])
+  })
+
   test('record a loss for each part that they cannot carry', () => {
     const cited = { ...text('x'), citations: [{ url: 'u' }] }
     const foreign = { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} } as const

@@ -40,6 +40,7 @@ export function writeMessages(
   target: ConversationTarget,
   names: AnthropicToolNames,
 ): WrittenMessages {
+  if (turns.some(({ name }) => name !== undefined)) target.notes.losses.add('messages.name')
   const first = turns.findIndex(({ role }) => role !== 'system' && role !== 'developer')
   const instructionCount = target.traits.system === false ? 0 : first < 0 ? turns.length : first
   const writer = new TurnsWriter(target, names)
@@ -73,8 +74,7 @@ class TurnsWriter {
     return parts.flatMap(part => (part.kind === 'text' ? this.#writeText(part) : this.#addLoss(part.kind)))
   }
 
-  add({ role, parts, name }: ConversationMessage): void {
-    if (name !== undefined) this.#target.notes.losses.add('messages.name')
+  add({ role, parts }: ConversationMessage): void {
     if (role === 'assistant') return this.#addAssistant(parts)
     if (role === 'system' || role === 'developer') {
       // Only some models take system messages in the middle of a conversation, so it becomes a text of the user: its

@@ -31,15 +31,22 @@ const groundingFields: FieldTable = {
 export function addLostAnswerFields(answer: Json, losses: Losses): void {
   addLostFields(answer, answerFields, { path: '', losses })
   const { promptFeedback: feedback } = answer
-  if (isObject(feedback)) addLostFields(feedback, feedbackFields, { path: 'promptFeedback', losses })
+  if (!isObject(feedback)) return
+  addLostFields(feedback, feedbackFields, { path: 'promptFeedback', losses })
+  if (hasBlocked(feedback)) losses.add('answer.promptFeedback.safetyRatings')
 }
 
 export function addLostCandidateFields(candidate: Json, losses: Losses): void {
   const { content, groundingMetadata: grounding } = candidate
   addLostFields(candidate, candidateFields, { path: 'candidates', losses })
+  if (hasBlocked(candidate)) losses.add('answer.candidates.safetyRatings')
   if (isObject(content)) addLostFields(content, contentFields, { path: 'content', losses })
   if (isObject(grounding)) addLostFields(grounding, groundingFields, { path: 'groundingMetadata', losses })
 }
+
+/** Whether a rating says what was blocked. Only then the ratings are a loss, because most answers have some. */
+const hasBlocked = ({ safetyRatings: ratings }: Json): boolean =>
+  Array.isArray(ratings) && ratings.some(rating => isObject(rating) && rating.blocked === true)
 
 /** Records the lost fields of a part. A part of an unknown kind is passed on as a native part and recorded as a whole. */
 export function addLostPartFields(part: Json, losses: Losses): void {

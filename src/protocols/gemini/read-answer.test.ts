@@ -239,13 +239,127 @@ describe('the reader of events', () => {
         { segment: { endIndex: 99 }, groundingChunkIndices: [0] },
       ],
     }
-    const [part] = firstParts([chunk([{ text: 'ä ünö' }]), chunk([{ text: '' }], { groundingMetadata })])!
-    expect(part).toMatchObject({
-      citations: [
-        { url: 'https://x.example', title: 'X', citedText: 'ünö', start: 2, end: 5 },
-        { url: 'https://y.example', citedText: 'ünö', start: 2, end: 5 },
-        { url: 'https://x.example', title: 'X' },
+    const from = source()
+    const chunks = [chunk([{ text: 'ä ünö' }]), chunk([{ text: '' }], { groundingMetadata })]
+    // The words of the segment are those of the answer, so that they are not words of the source.
+    expect(firstParts(chunks, from)).toEqual([
+      {
+        kind: 'text',
+        text: 'ä ünö',
+        citations: [
+          { url: 'https://x.example', title: 'X', start: 2, end: 5 },
+          { url: 'https://y.example', start: 2, end: 5 },
+          { url: 'https://x.example', title: 'X' },
+        ],
+      },
+    ])
+    expect(from.notes.losses.codes).toEqual(['citations']) // there is no source of number 9
+  })
+
+  describe('reads what a source is:', () => {
+    const uri = 'https://x.example/page'
+    const redirect = 'https://redirect.example/1'
+    const long = '😀'.repeat(3_000)
+    const rows: readonly (readonly [string, object, object | undefined, readonly string[]])[] = [
+      ['a web page', { web: { uri, title: 'X', domain: 'x.example' } }, { url: uri, title: 'X' }, []],
+      [
+        'a web page behind a redirect',
+        { web: { uri: redirect, domain: 'x.example' } },
+        { url: redirect, title: 'x.example' },
+        [],
       ],
+      [
+        'a web page whose domain is lost',
+        { web: { uri: redirect, title: 'X', domain: 'x.example' } },
+        { url: redirect, title: 'X' },
+        ['citations.domain'],
+      ],
+      [
+        'an image',
+        { image: { sourceUri: uri, imageUri: `${uri}.png`, title: 'X', domain: 'x.example' } },
+        { url: uri, title: 'X' },
+        ['citations.imageuri'],
+      ],
+      [
+        'a place',
+        {
+          maps: {
+            uri,
+            title: 'X',
+            text: 'A museum.',
+            placeId: 'places/1',
+            placeAnswerSources: { flagContentUri: 'u' },
+          },
+        },
+        { url: uri, title: 'X', citedText: 'A museum.' },
+        ['citations.placeid', 'citations.placeanswersources'],
+      ],
+      [
+        'a document',
+        { retrievedContext: { title: 'x.pdf', text: 'words', pageNumber: 3, fileSearchStore: 'fileSearchStores/1' } },
+        { title: 'x.pdf', citedText: 'words' },
+        ['citations.pagenumber'],
+      ],
+      [
+        'a document with its words in a chunk',
+        { retrievedContext: { documentName: 'projects/1', ragChunk: { text: 'words', pageSpan: { firstPage: 1 } } } },
+        { title: 'projects/1', citedText: 'words' },
+        ['citations.pagespan'],
+      ],
+      [
+        'a long document',
+        { retrievedContext: { title: 'x.pdf', text: `x${long}` } },
+        { title: 'x.pdf', citedText: `x${long.slice(0, 4_094)}\uFFFD` },
+        [],
+      ],
+      [
+        'fields without content',
+        { retrievedContext: { uri, title: 'X', text: '', pageNumber: 0, customMetadata: [], mediaId: '' } },
+        { url: uri, title: 'X' },
+        [],
+      ],
+      ['a source without a name', { image: { imageUri: uri } }, undefined, ['citations']],
+      ['an unknown kind', { video: { uri } }, undefined, ['citations.video', 'citations']],
+    ]
+    test.each(rows)('%s', (_name, grounding, expected, losses) => {
+      const support = { segment: { endIndex: 1 }, groundingChunkIndices: [0] }
+      for (const groundingSupports of [[], [support]]) {
+        const from = source()
+        const groundingMetadata = { groundingChunks: [grounding], groundingSupports }
+        const [part] = firstParts([chunk([{ text: 'x' }], { groundingMetadata, finishReason: 'STOP' })], from)!
+        const place = groundingSupports.length > 0 ? { start: 0, end: 1 } : {}
+        const citations = expected === undefined ? {} : { citations: [{ ...expected, ...place }] }
+        expect(part).toEqual({ kind: 'text', text: 'x', ...citations } as never)
+        expect(from.notes.losses.codes).toEqual([...losses])
+      }
+    })
+
+    test('quoted sources, and how sure the model is', () => {
+      const from = source()
+      const groundingMetadata = {
+        groundingChunks: [{ web: { uri, title: 'X' } }],
+        groundingSupports: [{ segment: { endIndex: 1 }, groundingChunkIndices: [0], confidenceScores: [0.5] }],
+      }
+      const citations = [
+        { startIndex: 0, endIndex: 1, uri: redirect, license: 'mit', publicationDate: { year: 2025 } },
+        { startIndex: 0, endIndex: 1, license: 'mit' },
+        { startIndex: 0, endIndex: 1, uri, license: '' },
+      ]
+      const more = { groundingMetadata, citationMetadata: { citations }, finishReason: 'STOP' }
+      const place = { start: 0, end: 1 }
+      expect(firstParts([chunk([{ text: 'x' }], more)], from)).toEqual([
+        {
+          kind: 'text',
+          text: 'x',
+          citations: [
+            { url: uri, title: 'X', ...place },
+            { url: redirect, ...place },
+            { url: uri, ...place },
+          ],
+        },
+      ])
+      const lost = ['citations.confidencescores', 'citations.license', 'citations.publicationdate', 'citations']
+      expect(from.notes.losses.codes).toEqual(lost)
     })
   })
 
@@ -253,14 +367,15 @@ describe('the reader of events', () => {
     const code = { executableCode: { code: '1' } }
     const [hello, paris] = [{ text: 'Hello world. ' }, { text: 'Paris is in France.' }]
     const long = { text: 'x'.repeat(20_000) }
-    const rows: readonly (readonly [string, readonly object[], object, readonly (readonly unknown[])[]])[] = [
-      ['in the first part', [hello, paris], { endIndex: 5, text: 'Hello' }, [['Hello', 0, 5]]],
-      ['in the next part', [hello, paris], { startIndex: 0, endIndex: 5, text: 'Paris' }, [['Paris', 13, 18]]],
-      ['in a part of its own', [{ text: 'Hm.' }, code, paris], { endIndex: 5, text: 'Paris' }, [[], ['Paris', 0, 5]]],
-      ['beyond the kept text', [long, paris], { startIndex: 19_999, endIndex: 20_000, text: 'x' }, [['x']]],
-      ['nowhere', [hello, paris], { startIndex: 0, endIndex: 4, text: 'Rome' }, [['Rome', 0, 4]]],
-      ['nowhere in a part', [hello, paris], { partIndex: 1, endIndex: 4, text: 'Rome' }, [['Rome', 13, 17]]],
-      ['after a wrong number', [hello, paris], { partIndex: 1, endIndex: 5, text: 'Hello' }, [['Hello', 0, 5]]],
+    /** The words that are cited of each text. */
+    const rows: readonly (readonly [string, readonly object[], object, readonly (readonly string[])[]])[] = [
+      ['in the first part', [hello, paris], { endIndex: 5, text: 'Hello' }, [['Hello']]],
+      ['in the next part', [hello, paris], { startIndex: 0, endIndex: 5, text: 'Paris' }, [['Paris']]],
+      ['in a part of its own', [{ text: 'Hm.' }, code, paris], { endIndex: 5, text: 'Paris' }, [[], ['Paris']]],
+      ['beyond the kept text', [long, paris], { startIndex: 19_999, endIndex: 20_000, text: 'x' }, [['no place']]],
+      ['nowhere', [hello, paris], { startIndex: 0, endIndex: 4, text: 'Rome' }, [['Hell']]],
+      ['nowhere in a part', [hello, paris], { partIndex: 1, endIndex: 4, text: 'Rome' }, [['Pari']]],
+      ['after a wrong number', [hello, paris], { partIndex: 1, endIndex: 5, text: 'Hello' }, [['Hello']]],
     ]
     const metadataOf = (segment: object): object => ({
       groundingMetadata: {
@@ -271,8 +386,8 @@ describe('the reader of events', () => {
     const citedIn = (answer: readonly object[]): unknown =>
       firstParts(answer)!
         .filter(part => part.kind === 'text')
-        .map(({ citations = [] }) =>
-          citations.flatMap(({ citedText, start, end }) => [citedText, start, end].filter(one => one !== undefined)),
+        .map(({ text, citations = [] }) =>
+          citations.map(({ start, end }) => (start === undefined ? 'no place' : text.slice(start, end))),
         )
     test.each(rows)('%s', (_name, parts, segment, expected) => {
       const metadata = metadataOf(segment)
@@ -283,7 +398,7 @@ describe('the reader of events', () => {
     test('beyond the kept text, as soon as the text ends', () => {
       const metadata = metadataOf({ startIndex: 19_999, endIndex: 20_000, text: 'x' })
       const chunks = [chunk([long], metadata), chunk([code]), chunk([paris], { finishReason: 'STOP' })]
-      expect(citedIn(chunks)).toEqual([['x'], []])
+      expect(citedIn(chunks)).toEqual([['no place'], []])
     })
   })
 
@@ -329,6 +444,12 @@ describe('the reader of events', () => {
       'chosenCandidates',
       'citationMetadata',
       'citations',
+      'retrievedContext',
+      'ragChunk',
+      'image',
+      'sourceUri',
+      'urlContextMetadata',
+      'urlMetadata',
       'responseId',
       'blockReason',
     ]

@@ -3,18 +3,43 @@
 
 import type { Citation } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
+import type { FieldTable } from '../request/fields.ts'
+import { findLostFields, isEmpty, tableOf } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import type { ByteRange } from './citations.ts'
 import { citationsMax, TextPositions } from './citations.ts'
 
 /** How many texts of a choice are remembered. Sources of earlier ones are lost. */
 const TEXTS_MAX = 64
 const RETRIEVED = 'URL_RETRIEVAL_STATUS_SUCCESS'
+/** How much of a source is quoted. A long document may be cited for each sentence of the answer. */
+const QUOTE_CHARS_MAX = 4_096
 
-/** A source, and the place that it supports. */
-export interface FoundSource {
+const citedFields: FieldTable = tableOf('read', 'citations citationSources')
+const contextFields: FieldTable = tableOf('read', 'urlMetadata')
+const pageFields: FieldTable = tableOf('read', 'retrievedUrl urlRetrievalStatus')
+const chunkFields: FieldTable = tableOf('read', 'web maps retrievedContext image')
+const supportFields: FieldTable = tableOf('read', 'segment groundingChunkIndices')
+const segmentFields: FieldTable = tableOf('read', 'partIndex startIndex endIndex text')
+
+/** The fields of a source of any kind. The name of the store that holds a document is of no use to the caller. */
+const sourceFields: FieldTable = {
+  ...tableOf('read', 'uri sourceUri title documentName domain text ragChunk startIndex endIndex'),
+  ...tableOf('moot', 'fileSearchStore'),
+}
+
+const ragFields: FieldTable = { ...tableOf('read', 'text'), ...tableOf('moot', 'chunkId fileId') }
+
+/** A source with a URL, a title, or both. */
+interface Source {
   readonly url: string | undefined
   readonly title: string | undefined
+  readonly citedText?: string
+}
+
+/** A source, and the place that it supports. */
+export interface FoundSource extends Source {
   /** The place in one part. */
   readonly segment?: Segment
   /** The place in all text of the answer. */
@@ -23,13 +48,9 @@ export interface FoundSource {
 
 interface Segment {
   readonly part: number
+  /** Words of the answer. They only help to find the place. */
   readonly text: string | undefined
   readonly range: ByteRange | undefined
-}
-
-interface ByteRange {
-  readonly start: number
-  readonly end: number
 }
 
 const readText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
@@ -46,18 +67,37 @@ function readRange({ startIndex, endIndex }: Json): ByteRange | undefined {
 export function readSources(candidate: Json, losses: Losses): readonly FoundSource[] {
   const { groundingMetadata: grounding, citationMetadata, urlContextMetadata: context } = candidate
   const found = isObject(grounding) ? readGrounding(grounding, losses) : []
-  const citations = isObject(citationMetadata) ? (citationMetadata.citations ?? citationMetadata.citationSources) : []
-  for (const source of withinLimit(readList(citations), losses)) {
-    if (!isObject(source)) continue
-    const span = readRange(source)
-    found.push({ ...nameOf(source), ...(span !== undefined && { span }) })
+  if (isObject(citationMetadata)) found.push(...readCited(citationMetadata, losses))
+  for (const url of isObject(context) ? readPages(context, losses) : []) {
+    if (!found.some(source => source.url === url)) found.push({ url, title: undefined })
   }
-  for (const page of withinLimit(readList(isObject(context) ? context.urlMetadata : undefined), losses)) {
-    const url = isObject(page) && page.urlRetrievalStatus === RETRIEVED ? readText(page.retrievedUrl) : undefined
-    if (url !== undefined && !found.some(source => source.url === url)) found.push({ url, title: undefined })
-  }
-  const named = found.filter(({ url, title }) => url !== undefined || title !== undefined)
-  return withinLimit(named, losses)
+  return withinLimit(found, losses)
+}
+
+/** Fields that say nothing, such as an empty license, are no losses. */
+function addLost(json: Json, table: FieldTable, losses: Losses): void {
+  for (const name of findLostFields(json, table)) if (!isEmpty(json[name])) losses.add(`citations.${name}`)
+}
+
+/** Reads sources that the answer quotes at length. */
+function readCited(metadata: Json, losses: Losses): readonly FoundSource[] {
+  addLost(metadata, citedFields, losses)
+  const citations = readList(metadata.citations ?? metadata.citationSources)
+  return withinLimit(citations, losses).flatMap((cited): readonly FoundSource[] => {
+    const source = readSource(cited, losses)
+    const span = isObject(cited) ? readRange(cited) : undefined
+    return source === undefined ? [] : [{ ...source, ...(span !== undefined && { span }) }]
+  })
+}
+
+/** Reads the URLs that the model has retrieved. A page that it could not retrieve is no source. */
+function readPages(context: Json, losses: Losses): readonly string[] {
+  addLost(context, contextFields, losses)
+  return withinLimit(readList(context.urlMetadata), losses).flatMap(page => {
+    if (!isObject(page)) return []
+    addLost(page, pageFields, losses)
+    return page.urlRetrievalStatus === RETRIEVED ? (readText(page.retrievedUrl) ?? []) : []
+  })
 }
 
 function withinLimit<One>(list: readonly One[], losses: Losses): readonly One[] {
@@ -68,38 +108,52 @@ function withinLimit<One>(list: readonly One[], losses: Losses): readonly One[] 
 
 function readGrounding(grounding: Json, losses: Losses): FoundSource[] {
   const found: FoundSource[] = []
-  const sources = readList(grounding.groundingChunks)
+  const sources = readList(grounding.groundingChunks).map(chunk => readSource(sourceOf(chunk, losses), losses))
   for (const support of withinLimit(readList(grounding.groundingSupports), losses)) {
     if (!isObject(support)) continue
-    const segment = isObject(support.segment) ? support.segment : undefined
+    addLost(support, supportFields, losses)
+    const segment = isObject(support.segment) ? readSegment(support.segment, losses) : undefined
     for (const index of withinLimit(readList(support.groundingChunkIndices), losses)) {
       const source = typeof index === 'number' ? sources[index] : undefined
-      if (source === undefined) continue
-      if (found.length === citationsMax) losses.add('citations')
+      if (source === undefined || found.length >= citationsMax) losses.add('citations')
       if (found.length >= citationsMax) return found
-      found.push({ ...nameOf(sourceOf(source)), ...(segment !== undefined && { segment: readSegment(segment) }) })
+      if (source !== undefined) found.push({ ...source, ...(segment !== undefined && { segment }) })
     }
   }
-  return found.length > 0 ? found : withinLimit(sources, losses).map(source => nameOf(sourceOf(source)))
+  return found.length > 0 ? found : sources.filter(source => source !== undefined)
 }
 
-const readSegment = (segment: Json): Segment => ({
-  part: readOffset(segment.partIndex) ?? 0,
-  text: readText(segment.text),
-  range: readRange(segment),
-})
+function readSegment(segment: Json, losses: Losses): Segment {
+  addLost(segment, segmentFields, losses)
+  return { part: readOffset(segment.partIndex) ?? 0, text: readText(segment.text), range: readRange(segment) }
+}
 
 /** A source is a web page, a place on a map, an image, or a document of the caller. */
-function sourceOf(chunk: unknown): Json {
-  if (!isObject(chunk)) return {}
-  const source = chunk.web ?? chunk.maps ?? chunk.retrievedContext ?? chunk.image
-  return isObject(source) ? source : {}
+function sourceOf(chunk: unknown, losses: Losses): unknown {
+  if (!isObject(chunk)) return undefined
+  addLost(chunk, chunkFields, losses)
+  return chunk.web ?? chunk.maps ?? chunk.retrievedContext ?? chunk.image
 }
 
-const nameOf = (source: Json): Pick<FoundSource, 'url' | 'title'> => ({
-  url: readText(source.uri),
-  title: readText(source.title),
-})
+/** A source without a URL and a title is lost, because no dialect can name it. */
+function readSource(source: unknown, losses: Losses): Source | undefined {
+  const fields = isObject(source) ? source : {}
+  // An image has the URL of the page that shows it.
+  const url = readText(fields.uri) ?? readText(fields.sourceUri)
+  const domain = readText(fields.domain)
+  const title = readText(fields.title) ?? readText(fields.documentName) ?? domain
+  if (url === undefined && title === undefined) {
+    losses.add('citations')
+    return undefined
+  }
+  addLost(fields, sourceFields, losses)
+  // A URL that leads to the source through Google does not show the domain.
+  if (domain !== undefined && ![url, title].some(known => known?.includes(domain))) losses.add('citations.domain')
+  const rag = isObject(fields.ragChunk) ? fields.ragChunk : {}
+  addLost(rag, ragFields, losses)
+  const citedText = (readText(fields.text) ?? readText(rag.text))?.slice(0, QUOTE_CHARS_MAX).toWellFormed()
+  return { url, title, ...(citedText !== undefined && { citedText }) }
+}
 
 /** One text of a choice. */
 export interface CitedText {
@@ -110,7 +164,6 @@ export interface CitedText {
   readonly starts: Map<number, number>
   /** Where it begins in all text of the choice, in bytes. */
   readonly offset: number
-  bytes: number
 }
 
 /** The texts of a choice, and the sources that have not found their text yet. */
@@ -146,18 +199,17 @@ export class CitedTexts {
 
   open(index: number): void {
     if (this.#texts.length >= TEXTS_MAX) this.#texts.shift()
-    this.#texts.push({ index, positions: new TextPositions(), starts: new Map(), offset: this.#bytes, bytes: 0 })
+    this.#texts.push({ index, positions: new TextPositions(), starts: new Map(), offset: this.#bytes })
   }
 
   /** Adds to the last text. */
   add(text: string): void {
     const { last } = this
     if (last === undefined) return
-    if (!last.starts.has(this.#part) && last.starts.size < citationsMax) last.starts.set(this.#part, last.bytes)
-    const bytes = Buffer.byteLength(text)
-    last.positions.add(text)
-    last.bytes += bytes
-    this.#bytes += bytes
+    const { positions, starts, offset } = last
+    if (!starts.has(this.#part) && starts.size < citationsMax) starts.set(this.#part, positions.byteLength)
+    positions.add(text)
+    this.#bytes = offset + positions.byteLength
   }
 
   /** Adds new sources. Returns those whose text is known and closed: all texts but `open`. */
@@ -213,19 +265,19 @@ export interface PlacedSource {
 
 /** Whether a source belongs to this text. One that names no place belongs to any text. */
 function takes(cited: CitedText, { segment, span }: FoundSource): boolean {
-  const { offset, bytes } = cited
-  if (span !== undefined) return span.start >= offset && span.start < offset + bytes
+  const { offset, positions } = cited
+  if (span !== undefined) return span.start >= offset && span.start < offset + positions.byteLength
   if (segment === undefined || startByNumber(segment, cited) !== undefined) return true
   return segment.part === 0 && startByWords(segment, cited) !== undefined
 }
 
 /** Where the part of this number begins. Undefined if it has other words than the cited ones. */
-function startByNumber({ part, text, range }: Segment, { starts, positions, bytes }: CitedText): number | undefined {
+function startByNumber({ part, text, range }: Segment, { starts, positions }: CitedText): number | undefined {
   const start = starts.get(part)
   if (start === undefined || text === undefined || range === undefined) return start
   const end = start + range.end
   // Words that the text has, but that are not kept, cannot be compared.
-  const isBeyond = end <= bytes && positions.toUnits(end) === undefined
+  const isBeyond = end <= positions.byteLength && positions.toUnits(end) === undefined
   return isBeyond || positions.isAt(start + range.start, text) ? start : undefined
 }
 
@@ -237,12 +289,11 @@ function startByWords({ text, range }: Segment, { starts, positions }: CitedText
 
 function citationOf(source: FoundSource, cited: CitedText): Citation {
   const { positions, offset } = cited
-  const { url, title, segment, span } = source
+  const { url, title, citedText, segment, span } = source
   const place = segment === undefined ? span : segment.range
   const base = segment === undefined ? -offset : baseOf(segment, cited)
   const from = place === undefined ? undefined : positions.toUnits(base + place.start)
   const to = place === undefined ? undefined : positions.toUnits(base + place.end)
-  const citedText = segment?.text
   return {
     ...(url !== undefined && { url }),
     ...(title !== undefined && { title }),

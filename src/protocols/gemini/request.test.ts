@@ -134,7 +134,7 @@ describe('refuses', () => {
       'the cap twice',
       '{"contents":[{"parts":[]}],"generationConfig":{"maxOutputTokens":5,"maxOutputTokens":500}}',
       'field_duplicate',
-      'generationConfig.maxOutputTokens',
+      'maxOutputTokens',
     ],
     ['contents twice', '{"contents":[{}],"contents":[{}]}', 'field_duplicate', 'contents'],
   ]

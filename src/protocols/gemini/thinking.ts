@@ -72,11 +72,13 @@ export interface ThinkingTarget {
 }
 
 export function writeThinking(wish: ReasoningOptions, target: ThinkingTarget): Json | undefined {
-  const { thinking: mode } = target.traits
+  const { thinking: mode, stopsThinking } = target.traits
+  const isOff = wish.effort === 'none' || wish.budget === 0
   if (mode === 'none') {
-    if (wish.effort !== 'none' && wish.budget !== 0) target.losses.add('reasoning')
+    if (!isOff) target.losses.add('reasoning')
     return undefined
   }
+  if (isOff && stopsThinking === false) target.losses.add('reasoning')
   const byBudget = mode === 'budget' || (mode === undefined && wish.effort === undefined)
   const amount = byBudget ? budgetFor(wish, target) : levelFor(wish, target.traits)
   const shows = wish.show !== undefined && wish.show !== 'none'

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
 import { collectAnswer, toEvents } from '../neutral/answer-collector.ts'
+import type { Citation } from '../neutral/conversation.ts'
 import { Losses } from '../neutral/losses.ts'
 import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerTarget } from '../protocol.ts'
@@ -177,10 +178,159 @@ test('citations have positions in bytes, and parts that Google does not have are
     finishReason: 'STOP',
     groundingMetadata: {
       groundingChunks: [{ web: { uri: 'https://x.example', title: 'X' } }],
-      groundingSupports: [{ segment: { startIndex: 3, endIndex: 8 }, groundingChunkIndices: [0] }],
+      groundingSupports: [{ segment: { startIndex: 3, endIndex: 8, text: 'ünö' }, groundingChunkIndices: [0] }],
     },
   })
   expect([...target.losses.codes].sort()).toEqual(['stop_sequence', 'web_search_call'])
+})
+
+interface Grounding {
+  readonly groundingChunks: readonly object[]
+  readonly groundingSupports?: readonly {
+    readonly segment: Segment
+    readonly groundingChunkIndices: readonly number[]
+  }[]
+}
+type Segment = Readonly<{ partIndex?: number; startIndex: number; endIndex: number; text?: string }>
+type TextPiece = Readonly<{ text?: string; thought?: boolean; thoughtSignature?: string }>
+
+/** The parts of one choice of a stream, as a client joins them: neighbouring texts are one part. */
+function joinPieces(sse: string, choice = 0): readonly TextPiece[] {
+  const joined: TextPiece[] = []
+  const candidates = chunksOf(sse).flatMap(body => body.candidates.filter(({ index }) => index === choice))
+  for (const part of candidates.flatMap(({ content }) => (content.parts ?? []) as TextPiece[])) {
+    const last = joined.at(-1)
+    const isNext = last?.text === undefined || part.text === undefined || last.thoughtSignature !== undefined
+    if (isNext || last.thought !== part.thought) joined.push(part)
+    else joined[joined.length - 1] = { ...part, text: last.text + part.text }
+  }
+  return joined
+}
+const groundingOf = (body: Body, choice = 0): Grounding =>
+  (body.candidates.find(({ index }) => index === choice)?.groundingMetadata ?? { groundingChunks: [] }) as Grounding
+const segmentsOf = (body: Body, choice = 0): readonly Segment[] =>
+  (groundingOf(body, choice).groundingSupports ?? []).map(({ segment }) => segment)
+
+describe('a citation names the part that is written:', () => {
+  const lost: AnswerPart = { kind: 'native', dialect: 'other', what: 'web_search_call', value: {} }
+  const cutCall: AnswerPart = { kind: 'call', id: 'c', name: 'f', arguments: '{"a":', isCut: true }
+  const badCall: AnswerPart = { kind: 'call', id: 'c', name: 'f', arguments: '[1]' }
+  const call: AnswerPart = { kind: 'call', id: 'c', name: 'f', arguments: '{}' }
+  const thought: AnswerPart = { kind: 'reasoning', text: 'hm' }
+  const empty: AnswerPart = { kind: 'text', text: '' }
+  const intro: AnswerPart = { kind: 'text', text: 'Ä: ' }
+  const paris: AnswerPart = {
+    kind: 'text',
+    text: 'Paris.',
+    citations: [{ url: 'https://x.example', title: 'X', start: 0, end: 5 }],
+  }
+  const first: Segment = { startIndex: 0, endIndex: 5, text: 'Paris' }
+  const second: Segment = { partIndex: 1, ...first }
+  const rows: readonly (readonly [string, readonly AnswerPart[], Segment, Segment])[] = [
+    ['after parts that Google does not have', [lost, lost], first, first],
+    ['after a call that is cut off', [cutCall], first, first],
+    ['after a call with bad arguments', [badCall], first, first],
+    ['after an empty text', [empty], first, first],
+    ['after a call', [lost, call], second, second],
+    ['after thoughts that are joined', [thought, thought], second, second],
+    // A stream has no sign between two texts, so that its reader sees one part.
+    ['after another text', [intro, lost], second, { startIndex: 4, endIndex: 9, text: 'Paris' }],
+  ]
+  test.each(rows)('%s', (_name, before, plain, fromStream) => {
+    const cited: Answer = { choices: [{ parts: [...before, paris], finish: 'stop' }] }
+    expect(segmentsOf(JSON.parse(writeWholeAnswer(cited, newTarget())) as Body)).toEqual([plain])
+    expect(segmentsOf(chunksOf(streamed(toEvents(cited))).at(-1)!)).toEqual([fromStream])
+  })
+
+  test('if it arrives before the parts in front of its text are written', () => {
+    const events: readonly AnswerEvent[] = [
+      { kind: 'start' },
+      { kind: 'open', index: 0, choice: 0, part: 'call', id: 'c', name: 'f' },
+      { kind: 'open', index: 1, choice: 0, part: 'text' },
+      { kind: 'delta', index: 1, text: 'Paris.' },
+      { kind: 'cite', index: 1, citation: { url: 'https://x.example', start: 0, end: 5 } },
+      { kind: 'delta', index: 0, text: '{}' },
+      { kind: 'close', index: 0 },
+      { kind: 'close', index: 1 },
+      { kind: 'finish', choice: 0, finish: 'stop' },
+    ]
+    expect(segmentsOf(chunksOf(streamed(events)).at(-1)!)).toEqual([second])
+  })
+
+  test('in any answer, with the words at that place', () => {
+    let count = 0
+    const check = (body: Body, choice: number, parts: readonly TextPiece[]): void => {
+      for (const { partIndex = 0, startIndex, endIndex, text = '' } of segmentsOf(body, choice)) {
+        const words = Buffer.from(parts[partIndex]!.text!).subarray(startIndex, endIndex).toString()
+        expect(words).toBe(text)
+        count++
+      }
+    }
+    fc.assert(
+      fc.property(anyEvents(), events => {
+        const sse = streamed(events)
+        const whole = JSON.parse(writeWholeAnswer(collectAnswer(events), newTarget())) as Body
+        whole.candidates.forEach(({ content }, choice) => {
+          check(whole, choice, (content.parts ?? []) as TextPiece[])
+          check(chunksOf(sse).at(-1)!, choice, joinPieces(sse, choice))
+        })
+      }),
+    )
+    expect(count).toBeGreaterThan(0)
+  })
+})
+
+describe('the words of a citation', () => {
+  const writeCited = (text: string, citations: readonly Citation[]): Grounding => {
+    const cited: Answer = { choices: [{ parts: [{ kind: 'text', text, citations }], finish: 'stop' }] }
+    const whole = groundingOf(JSON.parse(writeWholeAnswer(cited, newTarget())) as Body)
+    expect(groundingOf(chunksOf(streamed(toEvents(cited))).at(-1)!)).toEqual(whole)
+    return whole
+  }
+  const url = 'https://x.example'
+
+  test('are those of the answer; only a document can have words of the source', () => {
+    const citations = [
+      { url, title: 'X', citedText: 'from X', start: 2, end: 5 },
+      { url, title: 'X', citedText: 'more from X', start: 2, end: 5 },
+      { title: 'report.pdf', citedText: 'from the report', start: 2, end: 5 },
+    ]
+    expect(writeCited('ä ünö', citations)).toEqual({
+      groundingChunks: [
+        { web: { uri: url, title: 'X' } },
+        { retrievedContext: { title: 'report.pdf', text: 'from the report' } },
+      ],
+      groundingSupports: [{ segment: { startIndex: 3, endIndex: 8, text: 'ünö' }, groundingChunkIndices: [0, 1] }],
+    })
+  })
+
+  test('are the whole text if the citation has no positions', () => {
+    const segment = { startIndex: 0, endIndex: 8, text: 'ä ünö' }
+    expect(writeCited('ä ünö', [{ url, citedText: 'from X' }]).groundingSupports).toEqual([
+      { segment, groundingChunkIndices: [0] },
+    ])
+  })
+
+  test('are left out if the text is not kept so far, and no place is named outside it', () => {
+    const long = 'ä'.repeat(20_000)
+    const citations = [
+      { url },
+      { url, start: 19_000, end: 19_001 },
+      { url, start: -2, end: 1 },
+      { url, start: 2, end: 1 },
+    ]
+    expect(writeCited(long, citations)).toEqual({
+      groundingChunks: [{ web: { uri: url, title: '' } }],
+      groundingSupports: [{ segment: { startIndex: 0, endIndex: 40_000 }, groundingChunkIndices: [0] }],
+    })
+  })
+
+  test('are left out if overlapping citations would repeat the text too often', () => {
+    const citations = Array.from({ length: 256 }, (_, at) => ({ url, start: at, end: 10_000 }))
+    const { groundingSupports = [] } = writeCited('x'.repeat(10_000), citations)
+    const chars = groundingSupports.reduce((sum, { segment }) => sum + (segment.text?.length ?? 0), 0)
+    expect([groundingSupports.length, chars > 50_000, chars <= 65_536]).toEqual([256, true, true])
+  })
 })
 
 describe('P13: a stream as one array', () => {

@@ -27,11 +27,15 @@ import { writeLogprobs } from './logprobs.ts'
 import { UNSIGNED_CALL } from './packed-state.ts'
 import { AnswerReasoning } from './reasoning-state.ts'
 import { writeUsage } from './usage.ts'
+import type { PartPlace } from './written-parts.ts'
+import { isSameThought, WrittenParts } from './written-parts.ts'
 
 interface OpenPart {
   readonly choice: Choice
   readonly opening: PartOpening
   readonly cited: TextPositions
+  /** Where its first piece is written. */
+  place: PartPlace | undefined
   text: string
   sealed: ReasoningState | undefined
   logprobs: TokenProb[]
@@ -46,7 +50,7 @@ interface Choice {
   /** Parts that are not completely written, in the order of their opening. The first is written as it arrives. */
   readonly waiting: QueuedPart[]
   readonly citations: PlacedCitation[]
-  partsWritten: number
+  readonly written: WrittenParts
   /** The thoughts since the last call. */
   readonly thoughts: AnswerReasoning
   finish: Finish | undefined
@@ -69,7 +73,7 @@ const SERVED_TIERS: readonly string[] = ['standard', 'flex', 'priority']
 const CHUNK_START = 'data: {"candidates":['
 
 export function openEventWriter(request: AnswerTarget): EventWriter {
-  const writer = new AnswerWriter(request)
+  const writer = new AnswerWriter(request, true)
   const known = request.losses.codes.length
   // All chunks but the last end with the same text, which is serialized once.
   const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(CHUNK_START.length)
@@ -100,7 +104,7 @@ const formatEvent = (body: Json): string => `data: ${JSON.stringify(body)}\r\n\r
 const emptyChunk = (choice: Choice): ChoiceChunk => ({ choice, parts: [{ text: '' }], logprobs: [] })
 
 export function writeWholeAnswer(answer: Answer, request: AnswerTarget): string {
-  const writer = new AnswerWriter(request)
+  const writer = new AnswerWriter(request, false)
   const chunks = [...toEvents(answer).flatMap(event => writer.take(event)), ...writer.rest()]
   const candidates = writer.choices().map(choice => {
     const ownChunks = chunks.filter(chunk => chunk.choice === choice)
@@ -111,15 +115,13 @@ export function writeWholeAnswer(answer: Answer, request: AnswerTarget): string 
   return JSON.stringify(writer.body(candidates))
 }
 
-/** Joins neighbouring thoughts into one part; a part with a signature is complete. */
+/** Joins neighbouring thoughts into one part. */
 function joinThoughts(parts: readonly Json[]): Json[] {
   const joinedParts: Json[] = []
   for (const part of parts) {
     const last = joinedParts.at(-1)
-    const mayJoin =
-      typeof part.text === 'string' && typeof last?.text === 'string' && last.thoughtSignature === undefined
-    if (mayJoin && part.thought === true && last.thought === true) {
-      joinedParts[joinedParts.length - 1] = { ...part, text: (last.text as string) + part.text }
+    if (isSameThought(last, part)) {
+      joinedParts[joinedParts.length - 1] = { ...part, text: `${last?.text as string}${part.text as string}` }
     } else joinedParts.push(part)
   }
   return joinedParts
@@ -153,6 +155,7 @@ function hidesThoughts({ json, keep }: AnswerTarget): boolean {
 
 class AnswerWriter {
   readonly #request: AnswerTarget
+  readonly #isStream: boolean
   readonly #hidesThoughts: boolean
   readonly #pings: ThoughtPings
   readonly #choices = new Map<number, Choice>()
@@ -162,8 +165,9 @@ class AnswerWriter {
   #serviceClass: string | undefined
   #waitingChars = 0
 
-  constructor(request: AnswerTarget) {
+  constructor(request: AnswerTarget, isStream: boolean) {
     this.#request = request
+    this.#isStream = isStream
     this.#hidesThoughts = hidesThoughts(request)
     this.#pings = new ThoughtPings(request)
   }
@@ -229,7 +233,7 @@ class AnswerWriter {
       number,
       waiting: [],
       citations: [],
-      partsWritten: 0,
+      written: new WrittenParts(this.#isStream),
       thoughts: new AnswerReasoning(),
       finish: undefined,
       reason: undefined,
@@ -246,6 +250,7 @@ class AnswerWriter {
       choice,
       opening,
       cited: new TextPositions(),
+      place: undefined,
       text: '',
       sealed,
       logprobs: [],
@@ -260,17 +265,17 @@ class AnswerWriter {
   #update(event: AnswerEvent & { readonly kind: 'delta' | 'cite' | 'close' }): readonly ChoiceChunk[] {
     const part = this.#openParts.get(event.index)
     if (part === undefined) return []
-    const { choice, cited } = part
+    const { choice } = part
     if (event.kind === 'cite') {
       const { length } = choice.citations
       if (length >= citationsMax) this.#request.losses.add('citations')
-      else choice.citations.push({ citation: event.citation, cited, partIndex: choice.partsWritten })
+      else choice.citations.push({ citation: event.citation, part })
       return []
     }
     if (event.kind === 'delta') {
       part.text += event.text
       if (event.logprobs !== undefined) for (const token of event.logprobs) part.logprobs.push(token)
-      if (part.opening.part === 'text') cited.add(event.text)
+      if (part.opening.part === 'text') part.cited.add(event.text)
       this.#checkBound(event.text.length)
     } else {
       part.isClosed = true
@@ -292,26 +297,28 @@ class AnswerWriter {
     const chunks: ChoiceChunk[] = []
     for (let first = choice.waiting[0]; first !== undefined; first = choice.waiting[0]) {
       if ('whole' in first) {
-        if (first.whole !== undefined) chunks.push({ choice, parts: [first.whole], logprobs: [] })
+        if (first.whole !== undefined) {
+          choice.written.add(first.whole)
+          chunks.push({ choice, parts: [first.whole], logprobs: [] })
+        }
       } else {
         const { logprobs } = first
-        const parts = first.opening.part === 'call' ? this.#flushCall(first) : this.#flushText(first)
-        if (parts.length > 0 || logprobs.length > 0) {
-          chunks.push({ choice, parts: parts.length > 0 ? parts : [{ text: '' }], logprobs })
+        const written = first.opening.part === 'call' ? this.#flushCall(first) : this.#flushText(first)
+        const part = written ?? (logprobs.length > 0 ? { text: '' } : undefined)
+        if (part !== undefined) {
+          const place = choice.written.add(part)
+          first.place ??= place
+          chunks.push({ choice, parts: [part], logprobs })
         }
         if (!first.isClosed) break
       }
-      if (!this.#isHidden(first)) choice.partsWritten++
       choice.waiting.shift()
     }
     return chunks
   }
 
-  #isHidden(part: QueuedPart): boolean {
-    return this.#hidesThoughts && 'opening' in part && part.opening.part === 'reasoning'
-  }
-
-  #flushText(part: OpenPart): Json[] {
+  /** Returns the next piece of a text or thought; undefined if there is nothing to write. */
+  #flushText(part: OpenPart): Json | undefined {
     const { text, opening, isClosed } = part
     this.#waitingChars -= text.length
     part.text = ''
@@ -319,24 +326,26 @@ class AnswerWriter {
     const isThought = opening.part === 'reasoning'
     const sealed = isClosed ? part.sealed : undefined
     if (isThought && !part.choice.thoughts.add(text, isClosed, sealed)) this.#request.losses.add('reasoning_state')
-    if (this.#isHidden(part)) return text !== '' && this.#pings.isDue() ? [{ text: '' }] : []
+    const isHidden = isThought && this.#hidesThoughts
+    if (isHidden) return text !== '' && this.#pings.isDue() ? { text: '' } : undefined
     if (sealed !== undefined) {
-      return [{ text, ...(isThought && { thought: true }), thoughtSignature: packReasoningState(sealed) }]
+      return { text, ...(isThought && { thought: true }), thoughtSignature: packReasoningState(sealed) }
     }
-    if (text === '') return []
-    return isThought ? [{ text, thought: true }] : [{ text }]
+    if (text === '') return undefined
+    return isThought ? { text, thought: true } : { text }
   }
 
-  #flushCall({ text, opening, sealed, isClosed, isCut, choice }: OpenPart): Json[] {
-    if (!isClosed || opening.part !== 'call') return []
+  /** Returns a call when it is complete; undefined if it cannot be written. */
+  #flushCall({ text, opening, sealed, isClosed, isCut, choice }: OpenPart): Json | undefined {
+    if (!isClosed || opening.part !== 'call') return undefined
     this.#waitingChars -= text.length
     // The arguments are an object, so that they must be whole.
-    if (isCut && (opening.custom || !isWholeObject(text))) return []
+    if (isCut && (opening.custom || !isWholeObject(text))) return undefined
     const args = opening.custom === true ? { input: text } : parseObject(text)
     if (args === undefined) {
       choice.hasBadCall = true
       this.#request.losses.add('tool_arguments')
-      return []
+      return undefined
     }
     const thoughts = choice.thoughts.take()
     if (thoughts.length > 0) this.#request.keep?.(opening.id, thoughts)
@@ -345,7 +354,7 @@ class AnswerWriter {
     // conversation may go to Google.
     const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED_CALL) : packReasoningState(sealed)
     choice.hasCall = true
-    return [signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }]
+    return signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }
   }
 
   #writeWhole(part: MediaPart | NativePart): Json | undefined {

@@ -262,4 +262,19 @@ describe('media:', () => {
       'image.detail',
     )
   })
+
+  test('the resolution is also that of files with a detail, and of media in tool results', () => {
+    const pdf = { kind: 'file', source: { at: 'inline', base64: 'AAAA', mime: 'application/pdf' } } as const
+    const resultWith = (part: object) => [greeting, model(call('x')), tool(result('x', '', { parts: [part] }))]
+    const resolutionOf = (...messages: ConversationMessage[]) => {
+      const { body, losses } = writeWith({ messages }, targetFor({ thinking: 'none' }, { media: fetched.media }))
+      return [(body.generationConfig as { mediaResolution?: string } | undefined)?.mediaResolution, losses]
+    }
+    const low = 'MEDIA_RESOLUTION_LOW'
+    expect(resolutionOf(...resultWith({ ...image, detail: 'low' }))).toEqual([low, []])
+    expect(resolutionOf(...resultWith({ ...image, detail: 'low' }), user(image))).toEqual([undefined, ['image.detail']])
+    expect(resolutionOf(user({ ...pdf, detail: 'low' }))).toEqual([low, []])
+    expect(resolutionOf(user(pdf, { ...image, detail: 'low' }))).toEqual([low, []])
+    expect(resolutionOf(user({ ...pdf, detail: 'low' }, image))).toEqual([undefined, ['file.detail']])
+  })
 })

@@ -38,6 +38,7 @@ export function writeContents(
   names: GeminiToolNames,
   target: ConversationTarget,
 ): WrittenContents {
+  if (turns.some(({ name }) => name !== undefined)) target.notes.losses.add('name')
   const isInstruction = ({ role }: ConversationMessage): boolean => role === 'system' || role === 'developer'
   const first = turns.findIndex(turn => !isInstruction(turn))
   const instructions = turns.slice(0, first < 0 ? turns.length : first)
@@ -73,7 +74,6 @@ class ContentsWriter {
   }
 
   add(turn: ConversationMessage): void {
-    if (turn.name !== undefined) this.#addLoss('name')
     if (turn.role === 'assistant') {
       if (this.#results.size > 0 || this.#userParts.length > 0) this.#endUserTurn()
       const parts = this.#writeStep(turn.parts)

@@ -214,6 +214,17 @@ describe('settings are written:', () => {
     ])
   })
 
+  test('caching only up to breakpoints is a loss', () => {
+    expect(writeWith({ settings: { stream: false, cache: 'breakpoints' } }).losses).toEqual(['prompt_cache_options'])
+  })
+
+  test('the name of instructions is a loss', () => {
+    for (const role of ['system', 'developer'] as const) {
+      const named: ConversationMessage = { role, name: 'bob', parts: [{ kind: 'text', text: 'be brief' }] }
+      expect(writeWith({ messages: [named, greeting] }).losses).toEqual(['name'])
+    }
+  })
+
   const caps: readonly (readonly [number | undefined, number | undefined, number | undefined, number | undefined])[] = [
     [undefined, undefined, 50, undefined],
     [100, undefined, 50, 50],
@@ -251,6 +262,21 @@ describe('settings are written:', () => {
   test.each(thinkingCases)('thinking %j %j', (reasoning, traits, expected) => {
     const { body } = writeWith({ reasoning }, targetFor(traits))
     expect((body.generationConfig as Body | undefined)?.thinkingConfig as object | undefined).toEqual(expected)
+  })
+
+  const always: ModelTraits = { stopsThinking: false }
+  const alwaysCases: readonly ThinkingCase[] = [
+    [{ effort: 'none' }, { ...always, thinking: 'level', efforts: ['low', 'high'] }, { thinkingLevel: 'LOW' }],
+    [{ effort: 'none' }, { ...always, thinking: 'level', efforts: ['minimal'] }, { thinkingLevel: 'MINIMAL' }],
+    [{ effort: 'none' }, { ...always, ...budget }, { thinkingBudget: 128 }],
+    [{ budget: 0 }, { ...always, ...budget }, { thinkingBudget: 128 }],
+  ]
+  test.each(alwaysCases)('%j is a loss if the model cannot stop thinking: %j', (reasoning, traits, expected) => {
+    const { body, losses } = writeWith({ reasoning }, targetFor(traits))
+    expect([(body.generationConfig as Body).thinkingConfig, losses]).toEqual([expected, ['reasoning']])
+    const { stopsThinking: _never, ...others } = traits
+    expect(writeWith({ reasoning }, targetFor(others)).losses).toEqual([])
+    expect(writeWith({ reasoning: { effort: 'low' } }, targetFor(traits)).losses).toEqual([])
   })
 })
 

@@ -1,6 +1,12 @@
 // Writes the neutral conversation as a request for an upstream of this dialect.
 
-import type { Conversation, GenerationSettings, MediaPart, OutputFormat } from '../neutral/conversation.ts'
+import type {
+  Conversation,
+  ConversationPart,
+  GenerationSettings,
+  MediaPart,
+  OutputFormat,
+} from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
 import { toGoogleSchema } from './schema.ts'
@@ -39,7 +45,7 @@ function noteLosses(settings: GenerationSettings, { notes }: ConversationTarget)
     user: endUser,
     metadata,
     prompt_cache_key: cacheKey,
-    cache_control: cache,
+    [cache === 'breakpoints' ? 'prompt_cache_options' : 'cache_control']: cache,
   }
   for (const [code, value] of Object.entries(lost)) if (value !== undefined) notes.losses.add(code)
 }
@@ -126,10 +132,19 @@ const RESOLUTION_BY_DETAIL: Readonly<Record<string, string>> = {
   original: 'MEDIA_RESOLUTION_HIGH',
 }
 
-/** This dialect has one resolution for all images, so a detail is carried only if all images have the same. */
+/**
+ * This dialect has one resolution for all media, so a detail is carried only if all images have the same. Files count
+ * only with a detail: in most dialects they cannot have one.
+ */
 function writeResolution({ messages }: Conversation, { notes }: ConversationTarget): string | undefined {
-  const images = messages.flatMap(turn => turn.parts.filter((part): part is MediaPart => part.kind === 'image'))
-  const resolutions = new Set(images.map(({ detail }) => RESOLUTION_BY_DETAIL[detail ?? 'auto']))
-  if (resolutions.size > 1) notes.losses.add('image.detail')
-  return resolutions.size === 1 ? [...resolutions][0] : undefined
+  const parts = messages
+    .flatMap(turn => turn.parts)
+    .flatMap((part): readonly ConversationPart[] => (part.kind === 'result' ? part.parts : [part]))
+  const resolutionOf = ({ detail = 'auto' }: MediaPart): string | undefined => RESOLUTION_BY_DETAIL[detail]
+  const media = parts.filter((part): part is MediaPart => 'source' in part)
+  const counted = media.filter(part => part.kind === 'image' || resolutionOf(part) !== undefined)
+  const resolutions = new Set(counted.map(resolutionOf))
+  if (resolutions.size <= 1) return [...resolutions][0]
+  for (const part of counted) if (resolutionOf(part) !== undefined) notes.losses.add(`${part.kind}.detail`)
+  return undefined
 }

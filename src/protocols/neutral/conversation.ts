@@ -49,7 +49,7 @@ export interface TextPart extends Cacheable {
 export interface MediaPart extends Cacheable {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
   readonly source: MediaSource
-  /** The resolution at which the model sees an image. */
+  /** The resolution at which the model sees an image or the pages of a file. */
   readonly detail?: 'auto' | 'low' | 'high' | 'original'
   /** The name of a file, or the title of a document. */
   readonly name?: string
@@ -112,6 +112,7 @@ export interface NativePart {
 export interface Citation {
   readonly url?: string
   readonly title?: string
+  /** Words of the source, not of the answer. */
   readonly citedText?: string
   /** The range in the text, in UTF-16 code units. */
   readonly start?: number
@@ -207,7 +208,7 @@ export interface GenerationSettings {
   readonly endUser?: string
   readonly metadata?: Readonly<Record<string, string>>
   readonly cacheKey?: string
-  /** Asks the provider to cache the whole prompt. */
-  readonly cache?: CacheBreakpoint
+  /** Asks the provider to cache the whole prompt. `breakpoints`: it may cache only up to the breakpoints, if any. */
+  readonly cache?: CacheBreakpoint | 'breakpoints'
   readonly stream: boolean
 }

@@ -33,6 +33,8 @@ export const streamFields: FieldTable = {
   ...withRule('moot', 'include_obfuscation'),
 }
 
+export const cacheOptionFields: FieldTable = withRule('read', 'mode', 'ttl')
+
 export const messageFields: Readonly<Record<string, FieldTable>> = {
   system: withRule('read', 'role', 'content', 'name', 'cache_control'),
   developer: withRule('read', 'role', 'content', 'name', 'cache_control'),

@@ -98,6 +98,36 @@ describe('thinking', () => {
   )
 })
 
+describe('caching', () => {
+  const rows: readonly (readonly [object, unknown])[] = [
+    [{ mode: 'explicit' }, 'breakpoints'],
+    [{ mode: 'explicit', ttl: '30m' }, 'breakpoints'],
+    [{ mode: 'implicit' }, {}],
+    [{ mode: 'implicit', ttl: '30m' }, { ttl: '30m' }],
+    [{ ttl: '12h' }, { ttl: '12h' }],
+    [{}, undefined],
+  ]
+
+  test.each(rows)('with the options %j', (options, expected) => {
+    expect<unknown>(readChat({ prompt_cache_options: options }).settings.cache).toEqual(expected)
+  })
+
+  test('has a TTL that breakpoints of OpenAI inherit', () => {
+    const own = { type: 'text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit', ttl: '30m' } }
+    const inherited = { type: 'text', text: 'b', prompt_cache_breakpoint: { mode: 'explicit' } }
+    const foreign = { type: 'text', text: 'c', cache_control: { type: 'ephemeral' } }
+    const messages = [{ role: 'user', content: [own, inherited, foreign] }]
+    const { messages: turns } = readChat({ messages, prompt_cache_options: { mode: 'explicit', ttl: '12h' } })
+    const marks = turns[0]!.parts.map(part => 'cache' in part && part.cache)
+    expect<unknown>(marks).toEqual([{ ttl: '30m' }, { ttl: '12h' }, {}])
+  })
+
+  test('with an unknown option is a loss, and with options that are no object is refused', () => {
+    expect(readChat({ prompt_cache_options: { novel: 1 } }).lostFields).toEqual(['prompt_cache_options.novel'])
+    expect(refusedParam({ prompt_cache_options: 'explicit' })).toBe('prompt_cache_options')
+  })
+})
+
 test('any request is read, or throws a Refusal', () => {
   const names = ['model', 'messages', 'role', 'content', 'tool_calls', 'tools', 'type', 'function', 'tool_choice']
   const more = ['response_format', 'thinking', 'extra_body', 'stop', 'image_url', 'url', 'file', 'user', 'assistant']

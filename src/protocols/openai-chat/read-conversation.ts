@@ -1,13 +1,15 @@
 // Reads a chat request into the neutral conversation: messages, tools and settings.
 
 import type { Call } from '../neutral/call.ts'
-import type { CacheBreakpoint, Conversation, GenerationSettings, OutputFormat } from '../neutral/conversation.ts'
+import type { Conversation, GenerationSettings, OutputFormat } from '../neutral/conversation.ts'
 import { invalid, readOptional } from '../request/checks.ts'
 import type { FieldTable } from '../request/fields.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { formatFields, requestFields, streamFields } from './fields.ts'
+import type { CacheOptions } from './cache-options.ts'
+import { readCacheOptions } from './cache-options.ts'
+import { cacheOptionFields, formatFields, requestFields, streamFields } from './fields.ts'
 import type { ChatFlavour } from './flavour.ts'
 import type { ChatMessageContext } from './read-messages.ts'
 import { readMessages } from './read-messages.ts'
@@ -19,14 +21,20 @@ import { readToolChoice, readTools } from './read-tools.ts'
 export function readConversation(call: Call, { dialect }: ChatFlavour): Conversation {
   const { json } = call
   const unread = new Set(findLostFields(json, requestFields))
-  const reading: ChatMessageContext = { lostFields: unread, dialect, recall: callId => call.recall?.(callId) ?? [] }
+  const caching = readCaching(json, unread)
+  const reading: ChatMessageContext = {
+    lostFields: unread,
+    cacheTtl: caching.ttl,
+    dialect,
+    recall: callId => call.recall?.(callId) ?? [],
+  }
   const toolChoice = readToolChoice(json)
   const format = readFormat(json, reading)
   const reasoning = readReasoning(json, reading)
   const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')
   const turns = readMessages(json.messages as readonly unknown[], reading)
   const tools = readTools(json, reading)
-  const settings = readSettings(call, reading)
+  const settings = readSettings(call, reading, caching)
   return {
     messages: turns,
     tools,
@@ -72,7 +80,7 @@ const numbers = {
   presencePenalty: 'presence_penalty',
 } as const satisfies Partial<Record<keyof GenerationSettings, string>>
 
-function readSettings(call: Call, reading: ChatReadContext): GenerationSettings {
+function readSettings(call: Call, reading: ChatReadContext, { cache }: CacheOptions): GenerationSettings {
   const { json } = call
   const settings: { -readonly [Name in keyof GenerationSettings]: GenerationSettings[Name] } = { stream: call.stream }
   for (const name of Object.keys(numbers) as (keyof typeof numbers)[]) {
@@ -98,7 +106,7 @@ function readSettings(call: Call, reading: ChatReadContext): GenerationSettings 
   set('endUser', textOf(json.safety_identifier) ?? textOf(json.user))
   set('metadata', readMetadata(json.metadata, reading))
   set('cacheKey', textOf(json.prompt_cache_key))
-  set('cache', readCaching(json.prompt_cache_options))
+  set('cache', cache)
   const options = readOptional(json, 'stream_options', 'object')
   if (options !== undefined) addLostFields(reading, options, [streamFields, 'stream_options'])
   if (json.store === true) reading.lostFields.add('store')
@@ -149,8 +157,8 @@ function readMetadata(metadata: unknown, { lostFields }: ChatReadContext): Gener
   return texts.length === 0 ? undefined : (Object.fromEntries(texts) as Record<string, string>)
 }
 
-/** In the mode `explicit` only the breakpoints of the request count, and nothing is cached automatically. */
-function readCaching(options: unknown): CacheBreakpoint | undefined {
-  if (!isObject(options) || options.mode === 'explicit') return undefined
-  return options.ttl === '30m' ? { ttl: '30m' } : {}
+function readCaching(json: Json, lostFields: Set<string>): CacheOptions {
+  const options = readOptional(json, 'prompt_cache_options', 'object')
+  if (options !== undefined) addLostFields({ lostFields }, options, [cacheOptionFields, 'prompt_cache_options'])
+  return readCacheOptions(options)
 }

@@ -71,7 +71,7 @@ class MessageReader {
     if (role === 'assistant') return this.#add(message, role, this.#readAssistant(message, at))
     const parts = putBreakpointOnLast(
       readContent(message.content, `${at}.content`, this.#reading),
-      readCacheBreakpoint(message),
+      readCacheBreakpoint(message, this.#reading),
     )
     if (role === 'user' && parts.length === 0) {
       if (!isPresent(message.content)) throw invalid(`${at}.content`, 'must not be empty')
@@ -122,7 +122,7 @@ class MessageReader {
     }
     this.#pending.delete(id)
     const parts = readContent(message.content, `${at}.content`, this.#reading)
-    const cache = readCacheBreakpoint(message) ?? parts.findLast(part => part.cache !== undefined)?.cache
+    const cache = readCacheBreakpoint(message, this.#reading) ?? parts.findLast(part => part.cache !== undefined)?.cache
     this.#results.push({
       kind: 'result',
       callId: call.id,
@@ -159,7 +159,7 @@ class MessageReader {
       const texts = readContent(content, `${at}.content`, this.#reading) as TextPart[]
       const citations = readCitations(message.annotations, this.#reading.lostFields)
       const cited = texts.map(text => ({ ...text, ...(citations.length > 0 && { citations }) }))
-      return putBreakpointOnLast(cited, readCacheBreakpoint(message))
+      return putBreakpointOnLast(cited, readCacheBreakpoint(message, this.#reading))
     }
     // The annotations do not say which of the parts they belong to.
     if (Array.isArray(message.annotations) && message.annotations.length > 0) this.#reading.lostFields.add('citations')
@@ -174,7 +174,7 @@ class MessageReader {
     })
     const filled = parts.filter(part => part.kind !== 'text' || part.text !== '')
     return filled.every(part => part.kind === 'text')
-      ? putBreakpointOnLast(filled as TextPart[], readCacheBreakpoint(message))
+      ? putBreakpointOnLast(filled as TextPart[], readCacheBreakpoint(message, this.#reading))
       : filled
   }
 

@@ -9,9 +9,12 @@ import type { Json } from '../request/json-type.ts'
 import { parseAddress } from '../request/references.ts'
 import { partFields } from './fields.ts'
 
-/** Shared by the readers of one request: the fields that the translation cannot carry. */
+/** Shared by the readers of one request. */
 export interface ChatReadContext {
+  /** The fields that the translation cannot carry. */
   readonly lostFields: Set<string>
+  /** The TTL of cache breakpoints that have none of their own. */
+  readonly cacheTtl?: CacheBreakpoint['ttl']
 }
 
 export function addLostFields(
@@ -51,7 +54,7 @@ export function readPart(part: unknown, at: string, reading: ChatReadContext): T
   addLostFields(reading, part, [outer, 'messages.content'])
   const inner = part[type]
   if (isObject(inner)) addLostFields(reading, inner, [inside, `messages.content.${type}`])
-  const cache = readCacheBreakpoint(part)
+  const cache = readCacheBreakpoint(part, reading)
   return { ...read(inner, `${at}.${type}`, reading), ...(cache && { cache }) }
 }
 
@@ -148,11 +151,15 @@ function readDetail(detail: unknown, { lostFields }: ChatReadContext): MediaPart
 
 const ttls = ['5m', '30m', '1h', '12h'] as const
 
-/** Reads OpenAI's cache breakpoint, or Anthropic's `cache_control`, which chat clients send as well. */
-export function readCacheBreakpoint(json: Json): CacheBreakpoint | undefined {
-  const mark = isObject(json.prompt_cache_breakpoint) ? json.prompt_cache_breakpoint : json.cache_control
+/**
+ * Reads OpenAI's cache breakpoint, or Anthropic's `cache_control`, which chat clients send as well. The TTL of the
+ * request is OpenAI's, so it counts only for OpenAI's breakpoint.
+ */
+export function readCacheBreakpoint(json: Json, { cacheTtl }: ChatReadContext): CacheBreakpoint | undefined {
+  const { prompt_cache_breakpoint: own, cache_control: foreign } = json
+  const mark = isObject(own) ? own : foreign
   if (!isObject(mark)) return undefined
-  const ttl = ttls.find(word => word === mark.ttl)
+  const ttl = ttls.find(word => word === mark.ttl) ?? (mark === own ? cacheTtl : undefined)
   return ttl === undefined ? {} : { ttl }
 }
 

@@ -29,7 +29,7 @@ function readTool(tool: unknown, at: string, reading: ChatToolContext): Tool {
   if (type === 'function' || type === 'custom') {
     addLostFields(reading, tool, [toolFields, 'tools'])
     const inner = isObject(tool[type]) ? tool[type] : {}
-    const cache = readCacheBreakpoint(tool) ?? readCacheBreakpoint(inner)
+    const cache = readCacheBreakpoint(tool, reading) ?? readCacheBreakpoint(inner, reading)
     const read = type === 'function' ? readFunction : readCustom
     return { ...read(tool[type], `${at}.${type}`, reading), ...(cache && { cache }) }
   }

@@ -41,7 +41,8 @@ export function writeWholeAnswer(answer: Answer, target: AnswerTarget, flavour: 
 }
 
 function writeChoice(choice: AnswerChoice, index: number, target: AnswerTarget, flavour: ChatFlavour): object {
-  const { parts, finish } = choice
+  const { parts, finish, stopSequence } = choice
+  if (stopSequence !== undefined) target.losses.add('stop_sequence')
   addFinishLoss(target.losses, 'openai-chat', choice)
   const legacy = isLegacy(target)
   // A call none of whose arguments has arrived says nothing, and some clients would run it.

@@ -137,6 +137,10 @@ describe('messages', () => {
       { type: 'file', file: { file_url: 'http://x/f' } },
       { type: 'image_url', image_url: { url: 'http://x/', detail: 'xhigh' } },
     ])
+    const inline = { at: 'inline', base64: 'AAAA', mime: 'application/pdf' } as const
+    const coarse: MediaPart = { kind: 'file', source: inline, detail: 'low' }
+    expect(write({ messages: [user(coarse)] }).losses).toEqual(['file.detail'])
+    expect(write({ messages: [user({ ...coarse, detail: 'auto' })] }).losses).toEqual([])
     const stored: MediaPart = { kind: 'image', source: { at: 'provider', id: 'file-1' } }
     expect(() => write({ messages: [user(stored)] })).toThrow(Refusal)
   })
@@ -423,6 +427,27 @@ describe('settings', () => {
     expect(fieldsFor('prompt_cache_key')).toEqual([{ prompt_cache_key: 'k' }, ['verbosity', 'user']])
     expect(fieldsFor('verbosity', 'user')).toEqual([{ verbosity: 'low', user: 'u' }, ['prompt_cache_key']])
     expect(fieldsFor()).toEqual([{}, ['prompt_cache_key', 'verbosity', 'user']])
+  })
+
+  type CacheRow = readonly [NonNullable<GenerationSettings['cache']>, object | undefined, lost: string[], other: string]
+  const cacheRows: readonly CacheRow[] = [
+    ['breakpoints', { mode: 'explicit' }, [], 'prompt_cache_options'],
+    [{}, undefined, [], 'cache_control'],
+    [{ ttl: '5m' }, undefined, [], 'cache_control'],
+    [{ ttl: '30m' }, undefined, [], 'cache_control'],
+    [{ ttl: '1h' }, undefined, ['cache_control'], 'cache_control'],
+    [{ ttl: '12h' }, undefined, ['cache_control'], 'cache_control'],
+  ]
+  test.each(cacheRows)('for caching are written or lost: %j', (cache, options, ...[lost, lostElsewhere]) => {
+    const { body, losses } = writeSettings({ cache })
+    expect([body.prompt_cache_options, losses]).toEqual([options, lost])
+    const others = [
+      writeSettings({ cache }, { traits: { cacheMarks: false } }),
+      writeSettings({ cache }, { chatFields: ['user'] }),
+      writeSettings({ cache }, {}, arkChat),
+    ]
+    for (const other of others)
+      expect([other.body.prompt_cache_options, other.losses]).toEqual([undefined, [lostElsewhere]])
   })
 
   test('have names and stop sequences within the limits of OpenAI', () => {

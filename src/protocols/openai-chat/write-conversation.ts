@@ -16,7 +16,7 @@ import { shortened } from './short-names.ts'
 import { ChatToolNames } from './tool-names.ts'
 import { writeMessages } from './write-messages.ts'
 import type { ChatWriteContext } from './write-parts.ts'
-import { acceptsField } from './write-parts.ts'
+import { acceptsBreakpoints, acceptsField } from './write-parts.ts'
 import { writeTools } from './write-tools.ts'
 
 export function writeConversation(
@@ -128,6 +128,7 @@ function writeSettings(settings: GenerationSettings, writing: ChatWriteContext):
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
     logit_bias: settings.logitBias,
     ...writeOptionalFields(settings, writing),
+    prompt_cache_options: writeCacheOptions(settings, writing),
     service_tier: writeTier(settings, writing),
     ...(stream && { stream: true, ...(target.askUsage && { stream_options: { include_usage: true } }) }),
   }
@@ -155,6 +156,18 @@ function writeOptionalFields(settings: GenerationSettings, writing: ChatWriteCon
   const accepted = requested.filter(name => acceptsField(writing, name))
   for (const name of requested) if (!accepted.includes(name)) writing.target.notes.losses.add(name)
   return Object.fromEntries(accepted.map(name => [name, fields[name]]))
+}
+
+/** An upstream with breakpoints caches the whole prompt by default, for 30 minutes: its options have no other TTL. */
+function writeCacheOptions({ cache }: GenerationSettings, writing: ChatWriteContext): object | undefined {
+  if (cache === undefined) return undefined
+  const { losses } = writing.target.notes
+  const isAccepted = acceptsBreakpoints(writing)
+  if (cache === 'breakpoints') {
+    if (isAccepted) return { mode: 'explicit' }
+    losses.add('prompt_cache_options')
+  } else if (!isAccepted || cache.ttl === '1h' || cache.ttl === '12h') losses.add('cache_control')
+  return undefined
 }
 
 function writeTier({ serviceClass }: GenerationSettings, { flavour, target }: ChatWriteContext): string | undefined {

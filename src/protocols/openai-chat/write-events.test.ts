@@ -193,6 +193,19 @@ describe('P37: the finish reason', () => {
     expect(finishReasonOf([call], legacy)).toBe(withCalls === 'tool_calls' ? 'function_call' : withCalls)
   })
 
+  test('does not say which stop sequence the model wrote, which is a loss', () => {
+    const answer: Answer = { choices: [{ parts: [], finish: 'stop_sequence', stopSequence: 'END' }] }
+    for (const flavour of [openaiChatFlavour, arkChat]) {
+      const [whole, streamed] = [askOf(), askOf()]
+      writtenAnswer(answer, whole, flavour)
+      expect(whole.losses.codes).toEqual(['stop_sequence'])
+      // The loss is known before the last event, so that a comment can report it.
+      const writer = new ChatEventWriter(streamed, flavour)
+      for (const event of toEvents(answer)) writer.write(event)
+      expect(streamed.losses.codes).toEqual(['stop_sequence'])
+    }
+  })
+
   test('of a refusal with text is stop', () => {
     const answer: Answer = { choices: [{ parts: [{ kind: 'refusal', text: 'no' }], finish: 'filtered' }] }
     const [choice] = writtenAnswer(answer).choices

@@ -110,6 +110,7 @@ export class ChatEventWriter implements EventWriter {
         const choice = this.#choice(event.choice)
         if (choice === undefined) return ''
         choice.finish = event.finish
+        if (event.stopSequence !== undefined) this.#target.losses.add('stop_sequence')
         addFinishLoss(this.#target.losses, 'openai-chat', event)
         return ''
       }

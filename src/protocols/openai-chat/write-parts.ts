@@ -19,15 +19,18 @@ export function acceptsField({ flavour, target }: ChatWriteContext, field: ChatF
   return accepted.includes(field) && (field === 'user' || flavour.hasOpenaiAdditions)
 }
 
+/** Whether the upstream and the model accept cache breakpoints, and with them options for caching. */
+export const acceptsBreakpoints = (writing: ChatWriteContext): boolean =>
+  acceptsField(writing, 'prompt_cache_breakpoint') && writing.target.traits.cacheMarks !== false
+
 /** The TTL of a chat breakpoint for the TTLs of other dialects: the same, or the next longer one. */
 const breakpointTtls: Readonly<Record<string, string>> = { '5m': '30m', '30m': '30m', '1h': '12h', '12h': '12h' }
 
 /** Returns the fields of a cache breakpoint. A loss if the upstream accepts none. */
 function writeMark(cache: CacheBreakpoint | undefined, writing: ChatWriteContext): object {
   if (cache === undefined) return {}
-  const { target } = writing
-  if (!acceptsField(writing, 'prompt_cache_breakpoint') || target.traits.cacheMarks === false) {
-    target.notes.losses.add('cache_control')
+  if (!acceptsBreakpoints(writing)) {
+    writing.target.notes.losses.add('cache_control')
     return {}
   }
   const { ttl } = cache
@@ -36,6 +39,9 @@ function writeMark(cache: CacheBreakpoint | undefined, writing: ChatWriteContext
 
 export function writePart(part: TextPart | MediaPart, writing: ChatWriteContext): object {
   const mark = writeMark(part.cache, writing)
+  if (part.kind !== 'text' && part.kind !== 'image' && (part.detail ?? 'auto') !== 'auto') {
+    writing.target.notes.losses.add(`${part.kind}.detail`)
+  }
   switch (part.kind) {
     case 'text':
       return { type: 'text', text: part.text, ...mark }

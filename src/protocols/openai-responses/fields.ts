@@ -67,7 +67,7 @@ export const reasoningFields: FieldTable = {
 export const textFields: FieldTable = { format: 'read', verbosity: 'read' }
 
 export const cacheOptionFields: FieldTable = {
-  mode: 'moot',
+  mode: 'read',
   ttl: 'read',
   comparison_response_id: 'lost',
   prewarm: 'lost',

@@ -20,6 +20,8 @@ export interface ResponsesFlavour {
   readonly hasThinkingSwitch: boolean
   /** Accepts audio and video by URL. */
   readonly acceptsMediaUrls: boolean
+  /** A file has a detail, as an image has. */
+  readonly hasFileDetail: boolean
   /** A web search has options for its domains and the size of its context. */
   readonly hasSearchOptions: boolean
 }
@@ -35,6 +37,7 @@ export const openaiFlavour: ResponsesFlavour = {
   acceptsPlainThoughts: false,
   hasThinkingSwitch: false,
   acceptsMediaUrls: false,
+  hasFileDetail: true,
   hasSearchOptions: true,
 }
 
@@ -49,5 +52,6 @@ export const arkFlavour: ResponsesFlavour = {
   acceptsPlainThoughts: true,
   hasThinkingSwitch: true,
   acceptsMediaUrls: true,
+  hasFileDetail: false,
   hasSearchOptions: false,
 }

@@ -15,8 +15,7 @@ import {
   mergeServices,
   removeVersionDate,
   runsAtProvider,
-  USES_MAX,
-  USES_REQUESTED_MAX,
+  usesMaxOf,
 } from '../request/services.ts'
 import { arkFields, openaiFields } from './fields.ts'
 
@@ -201,6 +200,3 @@ function addPart(media: MediaList, part: unknown): void {
   if (!isObject(audio) || !hasOnly(audio, AUDIO_FIELDS)) return media.drop()
   media.add({ kind, holder: audio, field: 'data' })
 }
-
-const usesMaxOf = (calls: unknown): number =>
-  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_REQUESTED_MAX) : USES_MAX

@@ -14,6 +14,7 @@ import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { writeAnnotation } from './citations.ts'
 import type { ResponsesFlavour } from './flavour.ts'
+import { toImageFormat } from './image-formats.ts'
 import { NamespaceNames } from './namespaces.ts'
 import { buildItemId } from './response-object.ts'
 
@@ -74,8 +75,15 @@ export class OutputItems {
       return undefined
     }
     if (part.kind === 'image' && part.source.at === 'inline') {
-      const id = this.createId('ig')
-      return { id, type: 'image_generation_call', status: 'completed', result: part.source.base64 }
+      const format = toImageFormat(part.source)
+      if (format === undefined) this.addLoss('image.type')
+      return {
+        id: this.createId('ig'),
+        type: 'image_generation_call',
+        status: 'completed',
+        result: part.source.base64,
+        ...(format !== undefined && { output_format: format }),
+      }
     }
     this.addLoss(part.kind)
     return undefined

@@ -12,6 +12,7 @@ import type { Json } from '../request/json-type.ts'
 import { addLostItemFields, addLostResponseFields } from './answer-fields.ts'
 import { readCitations } from './citations.ts'
 import type { ResponsesFlavour } from './flavour.ts'
+import { toImageMime } from './image-formats.ts'
 import { buildReasoningParts } from './read-messages.ts'
 import { findFailure } from './response.ts'
 import { readUsage } from './usage.ts'
@@ -202,8 +203,7 @@ export function unwrapInput(text: string): string {
 export function readOtherItem(item: Json, type: string, { flavour }: ResponsesAnswerContext): MediaPart | NativePart {
   const { result, output_format: format } = item
   if (type === 'image_generation_call' && typeof result === 'string' && result !== '') {
-    const mime = `image/${format === 'jpeg' || format === 'webp' ? format : 'png'}`
-    return { kind: 'image', source: { at: 'inline', base64: result, mime } }
+    return { kind: 'image', source: { at: 'inline', base64: result, mime: toImageMime(format) } }
   }
   return { kind: 'native', dialect: flavour.name, what: type, value: item }
 }

@@ -69,6 +69,26 @@ describe('a field of a request', () => {
   })
 
   test.each([
+    [{ mode: 'explicit' }, 'breakpoints'],
+    [{ mode: 'explicit', ttl: '12h' }, 'breakpoints'],
+    [{ mode: 'implicit' }, {}],
+    [{ mode: 'implicit', ttl: '12h' }, { ttl: '12h' }],
+    [{}, undefined],
+  ])('for caching is read: %j', (options, expected) => {
+    expect<unknown>(read({ prompt_cache_options: options }).settings.cache).toEqual(expected)
+  })
+
+  test('for the TTL of the cache counts for breakpoints without a TTL', () => {
+    const parts = [
+      { type: 'input_text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit', ttl: '30m' } },
+      { type: 'input_text', text: 'b', prompt_cache_breakpoint: { mode: 'explicit' } },
+    ]
+    const input = [{ role: 'user', content: parts }]
+    const { messages } = read({ input, prompt_cache_options: { mode: 'explicit', ttl: '12h' } })
+    expect(messages[0]!.parts).toMatchObject([{ cache: { ttl: '30m' } }, { cache: { ttl: '12h' } }])
+  })
+
+  test.each([
     [{ reasoning: { context: 'auto', mode: 'pro' } }, ['reasoning.context', 'reasoning.mode']],
     [{ text: { novel: 1 } }, ['text.novel']],
     [{ prompt_cache_options: { prewarm: true } }, ['prompt_cache_options.prewarm']],
@@ -159,6 +179,10 @@ describe('items', () => {
       { source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
     ],
     [{ type: 'input_image', file_id: 'file_1' }, { source: { at: 'provider', id: 'file_1' } }],
+    [
+      { type: 'input_file', file_url: 'https://a.example/a.pdf', detail: 'low' },
+      { kind: 'file', source: { at: 'url', url: 'https://a.example/a.pdf' }, detail: 'low' },
+    ],
     [
       { type: 'input_file', file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' },
       { kind: 'file', source: { at: 'inline', base64: 'AAAA', mime: 'application/pdf' }, name: 'a.pdf' },

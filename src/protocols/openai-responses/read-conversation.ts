@@ -9,6 +9,8 @@ import type {
   GenerationSettings,
   ReasoningOptions,
 } from '../neutral/conversation.ts'
+import type { CacheOptions } from '../openai-chat/cache-options.ts'
+import { readCacheOptions } from '../openai-chat/cache-options.ts'
 import { invalid, missing, readOptional } from '../request/checks.ts'
 import { findLostFields } from '../request/fields.ts'
 import { isObject } from '../request/json-body.ts'
@@ -19,7 +21,6 @@ import { storedFields } from './input.ts'
 import { NamespaceNames } from './namespaces.ts'
 import { readMessages } from './read-messages.ts'
 import type { ResponsesReadContext } from './read-parts.ts'
-import { readCacheBreakpoint } from './read-parts.ts'
 import { readFormat, readToolChoice, readTools } from './read-tools.ts'
 
 const LOGPROBS = 'message.output_text.logprobs'
@@ -36,7 +37,9 @@ const IGNORED_INCLUDES: readonly unknown[] = [
 export function readConversation({ json, stream }: Call, flavour: ResponsesFlavour): Conversation {
   const table = flavour.hasThinkingSwitch ? arkFields : openaiFields
   const names = new NamespaceNames(json.tools)
-  const reading: ResponsesReadContext = { flavour, names, lostFields: new Set(findLostFields(json, table)) }
+  const lostFields = new Set(findLostFields(json, table))
+  const { cache, ttl: cacheTtl } = readCaching(json, lostFields)
+  const reading: ResponsesReadContext = { flavour, names, lostFields, cacheTtl }
   const tools = readTools(json.tools, reading)
   const toolChoice = readToolChoice(json.tool_choice, reading)
   const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')
@@ -54,7 +57,7 @@ export function readConversation({ json, stream }: Call, flavour: ResponsesFlavo
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format !== undefined && { format }),
     ...(reasoning !== undefined && { reasoning }),
-    settings: { ...readSettings(json, textOptions), ...readProbs(json, reading), ...readCache(json, reading), stream },
+    settings: { ...readSettings(json, textOptions), ...readProbs(json, reading), ...(cache && { cache }), stream },
     lostFields: [...reading.lostFields],
   }
 }
@@ -113,13 +116,10 @@ function readProbs(json: Json, reading: ResponsesReadContext): Pick<GenerationSe
   return top !== undefined && top > 0 ? { logprobs: top } : includes.includes(LOGPROBS) ? { logprobs: top ?? 0 } : {}
 }
 
-/** Reads the TTL for caching the whole prompt. */
-function readCache(json: Json, reading: ResponsesReadContext): Pick<GenerationSettings, 'cache'> {
+function readCaching(json: Json, lostFields: Set<string>): CacheOptions {
   const options = readOptional(json, 'prompt_cache_options', 'object')
-  if (options === undefined) return {}
-  for (const path of findLostFields(options, cacheOptionFields, 'prompt_cache_options')) reading.lostFields.add(path)
-  const cache = readCacheBreakpoint(options)
-  return options.mode === 'explicit' || cache?.ttl === undefined ? {} : { cache }
+  for (const path of findLostFields(options ?? {}, cacheOptionFields, 'prompt_cache_options')) lostFields.add(path)
+  return readCacheOptions(options)
 }
 
 const summaryModes: readonly unknown[] = ['auto', 'concise', 'detailed']

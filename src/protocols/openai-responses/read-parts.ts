@@ -23,6 +23,8 @@ export interface ResponsesReadContext {
   readonly flavour: ResponsesFlavour
   readonly names: NamespaceNames
   readonly lostFields: Set<string>
+  /** The TTL of cache breakpoints that have none of their own. */
+  readonly cacheTtl?: CacheBreakpoint['ttl']
 }
 
 /** Reads a text or a list of parts. `at` is its path in the request. */
@@ -39,7 +41,7 @@ function readPart(part: unknown, at: string, reading: ResponsesReadContext): Con
   const table = Object.hasOwn(partFields, type) ? partFields[type] : undefined
   if (table === undefined) return buildNativePart(type, part, reading)
   for (const path of findLostFields(part, table, type)) reading.lostFields.add(path)
-  const cache = readCacheBreakpoint(part.prompt_cache_breakpoint)
+  const cache = readCacheBreakpoint(part.prompt_cache_breakpoint, reading)
   const marked = cache === undefined ? undefined : { cache }
   switch (type) {
     case 'input_text':
@@ -70,11 +72,12 @@ function readText(part: Json, at: string, { lostFields }: ResponsesReadContext):
   return { kind: 'text', text: requireText(part, 'text', at), ...(citations.length > 0 && { citations }) }
 }
 
-const ttls: readonly unknown[] = ['30m', '12h']
+const ttls = ['30m', '12h'] as const
 
-export function readCacheBreakpoint(mark: unknown): CacheBreakpoint | undefined {
+function readCacheBreakpoint(mark: unknown, { cacheTtl }: ResponsesReadContext): CacheBreakpoint | undefined {
   if (!isObject(mark)) return undefined
-  return ttls.includes(mark.ttl) ? { ttl: mark.ttl as '30m' } : {}
+  const ttl = ttls.find(word => word === mark.ttl) ?? cacheTtl
+  return ttl === undefined ? {} : { ttl }
 }
 
 const details: Readonly<Record<string, MediaPart['detail']>> = {

@@ -137,6 +137,7 @@ describe('the estimate of the input', () => {
 
   test('limits searches to the tool calls that the caller allows', () => {
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 3 }).searchesMax).toBe(3)
+    expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 0 }).searchesMax).toBe(1)
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 99 }).searchesMax).toBe(99)
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 5_000 }).searchesMax).toBe(1_000)
     expect(read({ ...base, tools: [{ type: 'web_search' }] }).searchesMax).toBe(10)

@@ -168,6 +168,28 @@ describe('a conversation is written:', () => {
     expect(write(conversationOf({ messages, format: { kind: 'json' } })).json.input).toHaveLength(1)
   })
 
+  test('a prompt is cached only up to its breakpoints, which is a loss if the model has none', () => {
+    const conversation = conversationOf({ settings: { stream: false, cache: 'breakpoints' } })
+    const { json, losses } = write(conversation)
+    expect([json.prompt_cache_options, losses]).toEqual([{ mode: 'explicit' }, []])
+    const others = [write(conversation, { traits: { cacheMarks: false } }), write(conversation, {}, 'ark-responses')]
+    for (const other of others)
+      expect([other.json.prompt_cache_options, other.losses]).toEqual([undefined, ['prompt_cache_options']])
+  })
+
+  test('the detail of a file is written, or a loss if the flavour has none', () => {
+    const source = { at: 'url', url: 'https://a.example/f.pdf' } as const
+    const fileWith = (detail: 'auto' | 'low' | 'original') =>
+      conversationOf({ messages: [{ role: 'user', parts: [{ kind: 'file', source, detail }] }] })
+    const partOf = ({ json }: ReturnType<typeof write>) => (json.input as { content: Wire[] }[])[0]!.content[0]!
+    expect(partOf(write(fileWith('low'))).detail).toBe('low')
+    expect(partOf(write(fileWith('original'))).detail).toBe('high')
+    expect(partOf(write(fileWith('auto')))).not.toHaveProperty('detail')
+    const ark = write(fileWith('low'), {}, 'ark-responses')
+    expect([partOf(ark).detail, ark.losses]).toEqual([undefined, ['file.detail']])
+    expect(write(fileWith('auto'), {}, 'ark-responses').losses).toEqual([])
+  })
+
   test('tool results have cache breakpoints, which are lost if the model has none', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
     const conversation = conversationOf({ messages: [{ role: 'tool', parts: [result] }] })

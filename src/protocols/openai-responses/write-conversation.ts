@@ -158,11 +158,15 @@ function writeClass(requested: string, { flavour, target }: ResponsesWriteContex
 const minOf = (callerCap: number | undefined, cap: number | undefined): number | undefined =>
   callerCap === undefined || cap === undefined ? (callerCap ?? cap) : Math.min(callerCap, cap)
 
-/** Prompts are cached by default. Options are needed only for a TTL. */
+/** The whole prompt is cached by default. Options are needed only for a TTL, or to cache less. */
 function cacheOptions({ cache }: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json | undefined {
-  if (cache?.ttl === undefined) return undefined
-  const hasBreakpoints = flavour.hasCacheBreakpoints && target.traits.cacheMarks !== false
-  if (hasBreakpoints) return { mode: 'implicit', ttl: toResponsesTtl(cache.ttl) }
-  target.notes.losses.add('cache')
+  const isAccepted = flavour.hasCacheBreakpoints && target.traits.cacheMarks !== false
+  if (cache === 'breakpoints') {
+    if (isAccepted) return { mode: 'explicit' }
+    target.notes.losses.add('prompt_cache_options')
+  } else if (cache?.ttl !== undefined) {
+    if (isAccepted) return { mode: 'implicit', ttl: toResponsesTtl(cache.ttl) }
+    target.notes.losses.add('cache')
+  }
   return undefined
 }

@@ -263,11 +263,33 @@ describe('a plain answer', () => {
     expect([...target.losses.codes].sort()).toEqual(lost)
   })
 
-  test('has an image as a generated image', () => {
-    const parts: readonly AnswerPart[] = [
-      { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
-    ]
-    expect(plainAnswer(answerOf(parts)).output).toMatchObject([{ type: 'image_generation_call', result: 'AAAA' }])
+  const imageOf = (mime: string, base64 = 'AAAA'): AnswerPart => ({
+    kind: 'image',
+    source: { at: 'inline', base64, mime },
+  })
+
+  test.each([
+    ['image/png', 'png'],
+    ['image/webp', 'webp'],
+    ['image/jpeg', 'jpeg'],
+    ['image/gif', 'gif'],
+    ['image/svg+xml', 'svg'],
+  ])('has an image of the type %s as a generated image in the format %s', (mime, format) => {
+    const target = answerTargetOf()
+    const written = plainAnswer(answerOf([imageOf(mime)]), target)
+    expect(written.output).toMatchObject([{ type: 'image_generation_call', result: 'AAAA', output_format: format }])
+    expect(target.losses.codes).toEqual([])
+    expect(codec.readWholeAnswer(written, source()).choices[0]!.parts).toEqual([imageOf(mime)])
+  })
+
+  test('has an image in the format of its bytes, and without a format if there is none for its type', () => {
+    const [jpeg, other] = [imageOf('image/png', '/9j/4AAQSkZJRgABAQ=='), imageOf('image/avif')]
+    const target = answerTargetOf()
+    expect(plainAnswer(answerOf([jpeg]), target).output).toMatchObject([{ output_format: 'jpeg' }])
+    expect(target.losses.codes).toEqual([])
+    const [item] = plainAnswer(answerOf([other]), target).output as Wire[]
+    expect([item!.result, item!.output_format]).toEqual(['AAAA', undefined])
+    expect(target.losses.codes).toEqual(['image.type'])
   })
 })
 

@@ -124,7 +124,13 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
   if (part.kind === 'file') {
     const location = source.at === 'url' ? { file_url: url } : { file_data: url }
     const filename = part.name ?? (source.at === 'url' ? undefined : fileName(source.mime))
-    return { type: 'input_file', ...location, ...(filename !== undefined && { filename }), ...breakpoint }
+    return {
+      type: 'input_file',
+      ...location,
+      ...(filename !== undefined && { filename }),
+      ...writeFileDetail(part, writing),
+      ...breakpoint,
+    }
   }
   if (writing.flavour.acceptsMediaUrls) return { type: 'input_video', video_url: url, ...breakpoint }
   losses.add('video')
@@ -133,6 +139,14 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
 
 const imageDetail = ({ detail = 'auto' }: MediaPart, { flavour }: ResponsesWriteContext): string =>
   detail === 'original' && flavour.acceptsMediaUrls ? 'high' : detail
+
+/** The highest detail of a file is `high`. */
+function writeFileDetail({ detail = 'auto' }: MediaPart, { flavour, target }: ResponsesWriteContext): Json {
+  if (detail === 'auto') return {}
+  if (flavour.hasFileDetail) return { detail: detail === 'low' ? 'low' : 'high' }
+  target.notes.losses.add('file.detail')
+  return {}
+}
 
 const audioFormats: ReadonlyMap<string, string> = new Map([
   ...['audio/wav', 'audio/x-wav', 'audio/wave'].map(mime => [mime, 'wav'] as const),

@@ -42,7 +42,7 @@ export interface LossPath {
   readonly losses: { add(code: string): void }
 }
 
-function isEmpty(value: unknown): boolean {
+export function isEmpty(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return !value
   for (const _ in value) return false
   return true

@@ -1,5 +1,5 @@
 // Parses a request body as a JSON object. Checks its depth and size before parsing, and its encoding. Refuses
-// duplicates of fields that the dialect reads, and of fields that may contain a reference.
+// duplicate fields outside the caller's own data: an upstream may read the one that JSON.parse has dropped.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode } from '../../base/errors.ts'
@@ -21,7 +21,7 @@ import { bodyRules } from '../../http/server/body-rules.ts'
 import type { MeasuredMedia } from '../media/measure.ts'
 import { cacheMeasured } from '../media/measure.ts'
 import type { Reference } from './references.ts'
-import { cacheReferences, findReferences, isSearchedName } from './references.ts'
+import { cacheReferences, findReferences, isSearchedName, namesOutsideCallerData } from './references.ts'
 
 export { isObject } from '../../base/text/json-bytes.ts'
 
@@ -40,7 +40,7 @@ export interface ParsedObject extends JsonObject {
   readonly largeObjects: ReadonlyMap<number, ParsedField>
   /** All references in a large body. */
   readonly references?: readonly Reference[]
-  /** A duplicate field that JSON.parse has dropped. An upstream may read it, and it may contain a reference. */
+  /** A duplicate field that JSON.parse has dropped, and that an upstream may read. */
   readonly droppedField?: string
   /** An object has two fields with one name. An upstream may read the one that JSON.parse has dropped. */
   readonly hasDuplicates?: true
@@ -108,10 +108,14 @@ const allReferences = (json: JsonObject['json']): readonly Reference[] =>
 
 /**
  * Returns a name that JSON.parse has dropped. If an object has two fields with one name, JSON.parse keeps the last one,
- * and an upstream may read the first one. A dropped name occurs in the text more often than in the parsed value.
+ * and an upstream may read the first one. For example, Google ignores a field that is null, so that
+ * `{"urlContext":{},"urlContext":null}` is a tool there and none here.
+ *
+ * A dropped name occurs in the text more often than in the parsed value, where its last value is. The name is returned if
+ * it occurs outside the caller's own data (schemas, arguments of tools, labels), or if a field of it may be a reference.
  */
 function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }: ObjectScan): string | undefined {
-  for (const name of duplicates) if (isSearchedName(name)) return name
+  for (const name of duplicates) return name
   if (names === undefined) {
     const rescan = scanObject(body, { ...scanBounds, namesMax: bounds.jsonNamesMax })
     return typeof rescan === 'string' ? 'an object' : droppedField(body, json, rescan)
@@ -123,7 +127,10 @@ function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }
     written.set(name, (written.get(name) ?? 0) + count)
   }
   const parsedNames = countNames(json)
-  for (const [name, count] of written) if (count !== parsedNames.get(name) && isSearchedName(name)) return name
+  const outside = namesOutsideCallerData(json)
+  for (const [name, count] of written) {
+    if (count !== parsedNames.get(name) && (outside.has(name) || isSearchedName(name))) return name
+  }
   return undefined
 }
 

@@ -331,6 +331,19 @@ export function isSearchedName(name: string): boolean {
   return row !== undefined || holdsAddress || holdsText || DECIDING.has(plain)
 }
 
+/** All names of fields but those inside of the caller's own data: schemas, arguments and results of tools, labels. */
+export function namesOutsideCallerData(value: unknown, into: Set<string> = new Set()): ReadonlySet<string> {
+  if (Array.isArray(value)) for (const element of value) namesOutsideCallerData(element, into)
+  else if (isObject(value)) {
+    for (const name in value) {
+      into.add(name)
+      const isOfTool = (name === 'input' && value.type === 'tool_use') || name === 'response'
+      if (!isOfTool && !readName(name).holdsCallerData) namesOutsideCallerData(value[name], into)
+    }
+  }
+  return into
+}
+
 /** Item ids that the gateway created. No upstream knows them. */
 export const GATEWAY_ITEM_ID = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
 

@@ -28,7 +28,16 @@ export interface Service {
 /** How often a model may use a tool in one answer, if the request does not say. */
 export const USES_MAX = 10
 /** The upper limit of a number that the request gives. No answer has more uses of a tool. */
-export const USES_REQUESTED_MAX = 1_000
+const USES_REQUESTED_MAX = 1_000
+
+/**
+ * How often a model may use a tool, by the number that the request gives. At least once, because a request that offers a
+ * tool must be priced like one: a bound of zero may be ignored by the upstream, or lost in a translation.
+ */
+export function usesMaxOf(bound: unknown): number {
+  if (!Number.isSafeInteger(bound) || (bound as number) < 0) return USES_MAX
+  return Math.min(Math.max(1, bound as number), USES_REQUESTED_MAX)
+}
 
 const DEPTH_MAX = 4
 
