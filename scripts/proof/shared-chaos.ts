@@ -91,23 +91,24 @@ const ofGateway: Readonly<Record<string, (member: FleetMember) => Promise<void>>
     await Bun.sleep(below(3_000))
     await member.startAgain()
   },
-  async 'kill -9, long'(member) {
-    await member.child.kill()
-    await Bun.sleep(LONG_MS)
-    await member.startAgain()
-  },
+  'kill -9, long': member =>
+    alone(async () => {
+      await member.child.kill()
+      await Bun.sleep(LONG_MS)
+      await member.startAgain()
+    }),
   async 'SIGTERM'(member) {
     member.child.signal('SIGTERM')
     await member.child.ended
     await member.startAgain()
   },
   'SIGSTOP': member => stopped(member, 1_000 + below(4_000)),
-  'SIGSTOP, long': member => stopped(member, LONG_MS),
+  'SIGSTOP, long': member => alone(() => stopped(member, LONG_MS)),
   async 'cut'(member) {
     member.proxy.cut()
   },
   'silent': member => proxied(member, 'silent', 2_000 + below(6_000)),
-  'silent, long': member => proxied(member, 'silent', LONG_MS),
+  'silent, long': member => alone(() => proxied(member, 'silent', LONG_MS)),
   'refusing': member => proxied(member, 'refusing', 1_000 + below(4_000)),
   'slow': member => proxied(member, 'slow', 1_000 + below(4_000)),
 }
@@ -131,6 +132,18 @@ const ofDatabase: Readonly<Record<string, () => Promise<void>>> = {
 
 const gatewayFaults = Object.keys(ofGateway).filter(name => name.includes(values.only ?? ''))
 const databaseFaults = Object.keys(ofDatabase).filter(name => name.includes(values.only ?? ''))
+
+let longFault: Promise<void> = Promise.resolve()
+
+/**
+ * Long faults come one after the other. Only a gateway whose own lease has not run out may fence another one, so nobody
+ * would be fenced if all of them were away together.
+ */
+function alone(act: () => Promise<void>): Promise<void> {
+  const mine = longFault.then(act)
+  longFault = mine.catch(() => {})
+  return mine
+}
 
 async function stopped(member: FleetMember, ms: number): Promise<void> {
   member.child.signal('SIGSTOP')
@@ -201,7 +214,6 @@ while (left > 0 && violations.length === 0) {
   const seconds = ((performance.now() - sinceMs) / 1_000).toFixed(0)
   say(`${seconds} s: ${faults - left} faults, ${looked?.calls} calls, ${violations.length} violations`)
 }
-const audit = (await fleet.members[0]!.weir('audit')).findings as unknown[]
 for (const violation of violations.slice(0, 40)) {
   const reference = /G3: (payment \d+) was acknowledged/.exec(violation)?.[1]
   const found = reference === undefined ? undefined : await pool.transact(findPayment.all(reference))
@@ -209,6 +221,8 @@ for (const violation of violations.slice(0, 40)) {
     `VIOLATION  ${violation}${found === undefined ? '' : `; its rows now: ${found.map(({ seq }) => seq).join() || 'none'}`}`,
   )
 }
+const audited = await fleet.members[0]!.weir('audit').catch(fault => ({ findings: [`no audit: ${fault}`] }))
+const audit = audited.findings as unknown[]
 for (const finding of audit) say(`FINDING  ${JSON.stringify(finding)}`)
 for (const [name, count] of Object.entries(counts)) say(`${name.padEnd(28)} ${count}`)
 say(`outcomes    ${JSON.stringify(looked?.outcomes)}`)

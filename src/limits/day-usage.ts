@@ -46,7 +46,7 @@ export class DayUsageWriter {
     this.#timer.unref()
   }
 
-  /** Only one write runs at a time. Rows that could not be written are written the next time. */
+  /** Only one write runs at a time. Rows that could not be written are written the next time, except for increases. */
   write(): Promise<void> {
     this.#writing ??= this.#writeAll()
       .catch(this.#parts.onTrouble)
@@ -69,6 +69,8 @@ export class DayUsageWriter {
     const rows = [...this.#waiting.values()]
     for (let from = 0; from < rows.length; from += BATCH_ROWS) {
       const batch = rows.slice(from, from + BATCH_ROWS)
+      // A write that fails may have been carried out. An increase must not be added twice, so it is not written again.
+      for (const { name, isIncrease } of batch) if (isIncrease) this.#waiting.delete(name)
       await writer.run('noteDebts', { debts: batch })
       for (const { name } of batch) this.#waiting.delete(name)
     }

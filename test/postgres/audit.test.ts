@@ -216,7 +216,9 @@ describe.skipIf(!hasPostgres)('the audit on PostgreSQL', () => {
       const { member, writer } = await openWriter()
       await writer.run('hold', holdOf(7_001, aliceIds, '90'))
       expect(await audit.pass()).toMatchObject({ findings: [], holds: 2 })
-      await pool.runAlone(batchStatement([encodeJob({ name: 'cancel', input: { callId: 7_001 } })], member))
+      await pool.runAlone(
+        batchStatement([encodeJob({ name: 'cancel', input: { callId: 7_001 } })], { owner: member, number: 1_000 }),
+      )
       expect(await audit.pass()).toMatchObject({ findings: [], holds: 1 })
     })
   })

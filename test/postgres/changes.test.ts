@@ -290,7 +290,7 @@ describe.skipIf(!hasPostgres)('changes of the configuration', () => {
       (await rows(`SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '${query}%' ${where}`)).length >
       0
     // It sleeps only in the trigger, so that it has compared the version then.
-    while (!(await isActive('SELECT ledger_batch', "AND wait_event = 'PgSleep'"))) await Bun.sleep(5)
+    while (!(await isActive('SELECT numbered_batch', "AND wait_event = 'PgSleep'"))) await Bun.sleep(5)
     const revoking = note('revoke', operations.run('revokeKey', { id: 1_011 }, by))
     while (!(await isActive('CALL await_batches')) && order.length === 0) await Bun.sleep(5)
     expect(await rows('SELECT 1 FROM api_key WHERE revoked_ms IS NOT NULL')).toHaveLength(1)

@@ -1,7 +1,7 @@
 // The whole store on PostgreSQL: processes that come, go, die, and are taken for dead.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
@@ -160,13 +160,16 @@ describe.skipIf(!hasPostgres)('the engine on PostgreSQL', () => {
     expect(await postgresFaults(pool)).toEqual([])
   })
 
-  test('notices by its lease that it was taken for dead, without a call', async () => {
-    const zombie = await start(newFolder())
+  test('notices by its lease that it was taken for dead, without a call, and joins once also without a note', async () => {
+    const folder = newFolder()
+    const zombie = await start(folder)
+    mkdirSync(join(folder, 'process.json.new'))
     await pool.runScript('UPDATE process SET is_dead = 1, epoch = epoch + 1')
     await zombie.fenced
     expect(zombie.engine.processes.mayServe).toBe(false)
     zombie.dropCalls()
     await until(() => zombie.engine.processes.mayServe)
+    expect(await one('SELECT count(*) AS n FROM process WHERE is_dead = 0')).toEqual({ n: 1n })
     await zombie.engine.close()
   })
 

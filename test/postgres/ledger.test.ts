@@ -230,6 +230,35 @@ describe.skipIf(!hasPostgres)('the ledger on PostgreSQL', () => {
     })
   })
 
+  test('a batch that was sent again does nothing when its first copy arrives later', async () => {
+    await createAccount(11, '1000')
+    const real = server.openAgain(server.lastDatabase, { connections: 1, deadlineMs: 60_000 })
+    const sent: Statement[] = []
+    const silent = {
+      async runAlone(statement: Statement): Promise<unknown> {
+        sent.push(statement)
+        // The first batch is somewhere in the network, and its answer does not come.
+        if (sent.length === 1) throw new Error('no answer')
+        return await real.runAlone(statement)
+      },
+    }
+    const writer = new LedgerWriter(silent, { owner: await join(), onFenced: noFence, retryMs: 1, waitedMs: noWait })
+    const revision = await rows<{ number: bigint }>(
+      "SELECT sum(number)::bigint AS number FROM revision WHERE name IN ('rules', 'prices')",
+    )
+    const held = await writer.run('hold', holdOf(1, 11, '100', { revision: Number(revision[0]!.number) }))
+    expect(held.done).toBe('held')
+    // After a change of the rules, the hold of the first copy would be refused, and be removed with that of the second.
+    await rows("UPDATE revision SET number = number + 1 WHERE name = 'rules' RETURNING name")
+    await expect(real.runAlone(sent[0]!)).rejects.toThrow('a later batch of this process was sent')
+    expect((await accountRow(11)).held).toBe(100n)
+    expect(await writer.run('settle', { record: recordOf(1, 11), cost: '60' })).toMatchObject({ charged: '60' })
+    // Nor does it reserve anything for a call that is over.
+    await expect(real.runAlone(sent[0]!)).rejects.toThrow('a later batch of this process was sent')
+    expect(await accountRow(11)).toEqual({ balance: 940n, held: 0n })
+    expect(await postgresFaults(pool)).toEqual([])
+  })
+
   test('a hold that came too late for its caller is removed again, with its idempotency key', async () => {
     await createAccount(11, '1000')
     await operations.run('setBudget', { scopeId: 11, span: 'total', cap: '500' }, by)

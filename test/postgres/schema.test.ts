@@ -60,6 +60,7 @@ describe.skipIf(!hasPostgres)('the schema of PostgreSQL', () => {
     'hold_owner',
     'budget_counts_holds',
     'job_lease',
+    'process_batch',
     'revision',
     'schema_info',
     'schema_migration',

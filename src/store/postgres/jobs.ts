@@ -41,15 +41,21 @@ const failResponses = postgresQuery(
    AND NOT EXISTS (SELECT 1 FROM job_lease WHERE name = 'response ' || r.account_id || '/' || r.id AND NOT ${IS_DEAD})`,
 )
 
+const RETURN_EVERY_MS = 1_000
+
 type JobOwner = Pick<Membership, 'slot' | 'epoch' | 'isAlive'>
 
 export class PostgresJobs implements Jobs {
   readonly #pool: Pick<PostgresPool, 'transact' | 'readPoint'>
   readonly #owner: () => JobOwner
   readonly #held = new Set<JobName>()
+  /** Jobs that were given back, and whose leases could not be deleted yet: others would wait for them for ever. */
+  readonly #unreturned = new Set<JobName>()
+  #returning: Promise<void> | undefined
   /** Whose jobs are held. */
   #holder: JobOwner | undefined
   #isClosed = false
+  #timer: ReturnType<typeof setInterval> | undefined
 
   /** `owner` returns another slot and epoch after this process was fenced and has joined again: it has lost its jobs. */
   constructor(pool: Pick<PostgresPool, 'transact' | 'readPoint'>, owner: () => JobOwner) {
@@ -64,6 +70,8 @@ export class PostgresJobs implements Jobs {
     if (owner !== this.#holder) this.#held.clear()
     this.#holder = owner
     if (this.#held.has(job)) return true
+    // It must not be deleted after it was taken again.
+    if (this.#unreturned.delete(job)) await this.#returning
     const taken = await this.#pool.transact(take.run(...this.#valuesOf(job))).catch(() => 0)
     if (taken === 0 || this.#isClosed || owner !== this.#owner()) return false
     this.#held.add(job)
@@ -74,9 +82,12 @@ export class PostgresJobs implements Jobs {
     return (await this.#pool.readPoint(findOther.get(...this.#valuesOf(job)))) !== undefined
   }
 
-  /** A lease that cannot be deleted now stays one of this process, which can take it again. */
+  /** A lease that cannot be deleted now is deleted as soon as the database answers, unless this process takes it again. */
   async giveBack(job: JobName): Promise<void> {
-    if (this.#held.delete(job)) await this.#pool.transact(giveBack.run(...this.#valuesOf(job))).catch(() => {})
+    if (!this.#held.delete(job)) return
+    this.#unreturned.add(job)
+    await this.#return()
+    if (this.#unreturned.size > 0) this.#returnLater()
   }
 
   async ask(job: ResponseJob, wish: ResponseWish): Promise<void> {
@@ -95,6 +106,33 @@ export class PostgresJobs implements Jobs {
     if (ends.length === rows.length) return wishes
     for (const { name } of await this.#pool.transact(takeEvents.all(slot, epoch))) wishes.set(name, 'events')
     return wishes
+  }
+
+  async #return(): Promise<void> {
+    while (this.#returning !== undefined) await this.#returning
+    this.#returning = this.#deleteLeases().finally(() => (this.#returning = undefined))
+    await this.#returning
+  }
+
+  async #deleteLeases(): Promise<void> {
+    for (const job of [...this.#unreturned]) {
+      if (!this.#unreturned.has(job)) continue
+      try {
+        await this.#pool.transact(giveBack.run(...this.#valuesOf(job)))
+        this.#unreturned.delete(job)
+      } catch {
+        return
+      }
+    }
+  }
+
+  #returnLater(): void {
+    this.#timer ??= setInterval(() => {
+      if (this.#unreturned.size > 0 && !this.#isClosed) return void this.#return()
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    }, RETURN_EVERY_MS)
+    this.#timer.unref()
   }
 
   /** Gives all jobs back. */

@@ -1,4 +1,4 @@
-// A batch of operations of calls as the parameters of the function ledger_batch, and its results.
+// A batch of operations of calls as the parameters of the function numbered_batch, and its results.
 
 import { assert } from '../../base/assert.ts'
 import type { HotName, OperationInput, OperationResult } from '../engine/operations.ts'
@@ -156,17 +156,21 @@ const lists = {
 
 const BATCH = {
   sqlite: '',
-  postgres: `SELECT ledger_batch($1, $2, CAST(CAST($3 AS TEXT) AS BIGINT[]), CAST(CAST($4 AS TEXT) AS BIGINT[]),
-    CAST(CAST($5 AS TEXT) AS JSON), CAST(CAST($6 AS TEXT) AS BIGINT[]), CAST(CAST($7 AS TEXT) AS TEXT[]),
-    CAST($8 AS BIGINT)) AS unusual`,
+  postgres: `SELECT numbered_batch($1, $2, $3, CAST(CAST($4 AS TEXT) AS BIGINT[]), CAST(CAST($5 AS TEXT) AS BIGINT[]),
+    CAST(CAST($6 AS TEXT) AS JSON), CAST(CAST($7 AS TEXT) AS BIGINT[]), CAST(CAST($8 AS TEXT) AS TEXT[]),
+    CAST($9 AS BIGINT)) AS unusual`,
 }
 
-/** `testMs` is the time of the batch, only for tests. */
-export function batchStatement(
-  jobs: readonly EncodedJob[],
-  { slot, epoch }: BatchOwner,
-  testMs: number | null = null,
-): Statement {
+export interface BatchHead {
+  readonly owner: BatchOwner
+  /** Higher than that of every batch that the owner has sent before. */
+  readonly number: number
+  /** The time of the batch, only for tests. */
+  readonly testMs?: number | undefined
+}
+
+export function batchStatement(jobs: readonly EncodedJob[], { owner, number, testMs }: BatchHead): Statement {
+  const { slot, epoch } = owner
   const accounts = new Set<number>()
   const entries: Partial<Record<string, string[]>> = {}
   for (const { name, accountId, json } of jobs) {
@@ -178,8 +182,8 @@ export function batchStatement(
   const answered = jobs.filter(({ answer }) => answer !== undefined)
   const answers = answered.map(({ answer }) => `"${answer}"`)
   const values = [
-    ...[slot, epoch, arrayText(calls), arrayText([...accounts]), `{${json.join()}}`],
-    ...[arrayText(answered.map(({ callId }) => callId)), arrayText(answers), testMs],
+    ...[number, slot, epoch, arrayText(calls), arrayText([...accounts]), `{${json.join()}}`],
+    ...[arrayText(answered.map(({ callId }) => callId)), arrayText(answers), testMs ?? null],
   ]
   return { text: BATCH, values, want: 'row' }
 }

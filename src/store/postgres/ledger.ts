@@ -94,6 +94,8 @@ export class LedgerWriter {
   #mayBeLocked = false
   #isClosed = false
   #sentMs = 0
+  /** The number of the last batch. A batch that is sent again has another number. */
+  #number = 0
   #failedMs = Number.NEGATIVE_INFINITY
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -262,7 +264,8 @@ export class LedgerWriter {
     const { owner, nowMs } = this.#options
     try {
       const jobs = batch.map(({ encoded }) => encoded)
-      const unusual = readUnusualResults(await this.#pool.runAlone(batchStatement(jobs, owner, nowMs?.() ?? null)))
+      const statement = batchStatement(jobs, { owner, number: ++this.#number, testMs: nowMs?.() })
+      const unusual = readUnusualResults(await this.#pool.runAlone(statement))
       this.#isFull = false
       this.onBatch?.(batch.length, performance.now() - this.#sentMs)
       for (const queued of batch) {

@@ -41,6 +41,7 @@ const postgresOnly: Readonly<Record<string, string>> = {
   'bodies.share': 'SQLite keeps it in memory',
   'public.settled_log': 'SQLite has this order in record_log',
   'public.process': 'SQLite has one process',
+  'public.process_batch': 'SQLite has one process',
   'public.job_lease': 'SQLite has one process',
   'public.revision': 'SQLite has one process',
   'public.move_state': 'it is about the database itself',

@@ -230,6 +230,11 @@ function connect({ address, connections, deadlineMs, settings }: PoolOptions): S
       statement_timeout: String(Math.ceil(deadlineMs * SERVER_SHARE)),
       // A process that is stopped or cut off in the middle of a transaction would keep its locks from all others.
       idle_in_transaction_session_timeout: String(Math.ceil(deadlineMs)),
+      // The server closes the connections of a machine that is gone after a minute, and not after two hours: until then they
+      // count against max_connections.
+      tcp_keepalives_idle: '30',
+      tcp_keepalives_interval: '10',
+      tcp_keepalives_count: '3',
       // Not in a schema that has the name of the user.
       search_path: 'public',
       ...settings,

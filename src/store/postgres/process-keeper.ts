@@ -188,10 +188,18 @@ export class ProcessKeeper implements Pick<Processes, 'count' | 'isAlive' | 'may
     return note?.mark === this.#options.mark ? note : undefined
   }
 
+  /**
+   * Without a note, for example because the disk is full, the lease of this process runs out by itself. An error would be
+   * worse: the process would join again, with another slot each time.
+   */
   #writeNote({ slot, epoch }: BatchOwner): void {
     const path = join(this.#options.folder, NOTE)
-    writeFileSync(`${path}.new`, JSON.stringify({ mark: this.#options.mark, slot, epoch }), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
+    try {
+      writeFileSync(`${path}.new`, JSON.stringify({ mark: this.#options.mark, slot, epoch }), { mode: 0o600 })
+      renameSync(`${path}.new`, path)
+    } catch {
+      // An older note does no harm: its process is dead.
+    }
   }
 }
 
