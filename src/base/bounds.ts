@@ -257,6 +257,9 @@ export const bounds = {
   backgroundCallsOfAccountMax: 16,
   /** Events of one background call that are held for clients that follow its stream. */
   backgroundEventsBytesMax: 16 * 1024 * 1024,
+  /** Clients that follow the events of stored responses, of all accounts and of one. */
+  followersMax: 2_048,
+  followersOfAccountMax: 128,
   /** WebSockets that are open at the same time: of all accounts, of one account, of one key. */
   socketsMax: 4_096,
   socketsOfAccountMax: 1_024,

@@ -402,6 +402,8 @@ const calls = {
   call_not_text: 'Messages must be text, not binary.',
   call_streams_max: 'It may have {max}.',
   call_with_turns: 'The size includes the previous turns.',
+  call_followers_max:
+    'Too many streams of stored responses are open. Close one, or fetch the response without "stream".',
   call_sockets_max: 'Too many WebSockets are open. Close one, or send the request with POST.',
   call_free_tier: 'Calls of the free tier are refused first.',
   call_share: 'This account has its full share of calls; other accounts are served first.',

@@ -16,6 +16,7 @@ import { FileService } from '../features/files/files.ts'
 import { buildBackground } from '../features/stored-responses/background.ts'
 import { buildCompaction } from '../features/stored-responses/compaction.ts'
 import { buildPreviousResponses } from '../features/stored-responses/previous-response.ts'
+import { ReadingTurns } from '../features/stored-responses/reading-turns.ts'
 import { buildStoredResponseRequests } from '../features/stored-responses/requests.ts'
 import { settleWithResponse } from '../features/stored-responses/store-response.ts'
 import { buildStoringUpstreams } from '../features/stored-responses/upstream-responses.ts'
@@ -117,11 +118,13 @@ export function buildCalls(parts: CallParts) {
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault, jobs } = store
   const compaction = buildCompaction(seal)
+  const turns = new ReadingTurns()
   const previousResponses = buildPreviousResponses({
     responses: vault.responses,
     compaction,
     catalogue,
     largeJson: parts.largeJson,
+    turns,
   })
   const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
   const bodyStorage = buildBodyStorage({ seal, answerQuota: new AnswerQuota(nowMs), bodies: store.bodies })
@@ -249,7 +252,7 @@ export function buildCalls(parts: CallParts) {
     responses: vault.responses,
     background,
     previousResponses,
-    compaction,
+    turns,
     log,
     dateMs,
     upstreams: buildStoringUpstreams({

@@ -230,6 +230,7 @@ async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Prom
     requestId: context.requestId,
     queries: name => arrival.queries(name),
     allowSilence: () => arrival.releaseConnection(),
+    onDisconnect: listener => ingress.onDisconnect(listener),
     readBody(type = 'json') {
       if (gate.isClosed) return Promise.reject(gate.refuse('shut'))
       isRead = true

@@ -42,7 +42,6 @@ export type EndpointResult = EndpointReply | Response | undefined
 
 export interface EndpointRequest extends StoredResponseRequest {
   readonly callId: number
-  readonly method: string
   /** The query string. */
   readonly search: string
   /** The IP address of the client. */

@@ -5,9 +5,14 @@ import { streamResponse } from '../../http/server/event-stream.ts'
 import { frameData } from '../../http/sse.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
 
+/** After skipping this many events in one go, other work runs. */
+const FRAMES_PER_STEP = 256
+
 export class EventFrames {
   readonly #heartbeatMs: number
   readonly #frames: Buffer[] = []
+  /** The numbers of the first frames. Each frame is parsed once, however many callers ask for the events after one. */
+  readonly #numbers: number[] = []
   #bytes = 0
   #readers = 0
   #wake = Promise.withResolvers<void>()
@@ -51,25 +56,32 @@ export class EventFrames {
     this.#wake.resolve()
   }
 
-  /** Streams the events with a number above `after`, as they arrive. */
-  stream(after: number, headers: Record<string, string>): Response {
+  /** Streams the events with a number above `after`, as they arrive. `onEnd` is called when the stream is over. */
+  stream(after: number, headers: Record<string, string>, onEnd?: () => void): Response {
     let isGone = false
     const leave = (): void => {
       if (!isGone) this.#readers--
       isGone = true
+      onEnd?.()
     }
     this.#readers++
     const writeEvents = async (sink: StreamSink): Promise<void> => {
       for (let at = 0; !isGone; ) {
         const isOver = this.#isOver
         for (; at < this.#frames.length && !isGone; at++) {
-          if (after < 0 || sequenceNumber(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
+          if (after < 0 || this.#numberOf(at) > after) await sink.write(this.#frames[at]!)
+          else if (at % FRAMES_PER_STEP === 0) await new Promise(resolve => setImmediate(resolve))
         }
         if (isOver) return leave()
         if (at === this.#frames.length) await this.#waitForEvent(sink)
       }
     }
     return streamResponse({ status: 200, headers: { ...headers, ...SSE_HEADERS } }, writeEvents, leave)
+  }
+
+  #numberOf(at: number): number {
+    while (this.#numbers.length <= at) this.#numbers.push(sequenceNumber(this.#frames[this.#numbers.length]!))
+    return this.#numbers[at]!
   }
 
   async #waitForEvent(sink: StreamSink): Promise<void> {

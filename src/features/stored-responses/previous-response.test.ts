@@ -4,6 +4,8 @@
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
 import type { Refusal } from '../../base/errors.ts'
+import { Seal } from '../../base/secrets/seal.ts'
+import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange, Permit } from '../../pipeline/exchange.ts'
 import { newCallParts } from '../../pipeline/exchange.ts'
@@ -11,7 +13,9 @@ import type { Call } from '../../protocols/neutral/call.ts'
 import { protocols } from '../../protocols/protocols.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 import type { ChainOptions, ResponseBody, StoredResponse } from '../../vault/responses.ts'
+import { buildCompaction } from './compaction.ts'
 import { buildPreviousResponses } from './previous-response.ts'
+import { ReadingTurns } from './reading-turns.ts'
 
 const protocol = protocols['openai-responses']
 const noRequest = { path: '', query: () => null, header: () => undefined }
@@ -77,6 +81,7 @@ class Shelf {
         return body
       },
     },
+    turns: new ReadingTurns(),
   })
 
   count(json: object, accountId = 1): Promise<Call> {
@@ -238,4 +243,39 @@ test('the response that a call continues is found without reading its body', asy
   const found = await shelf.previous.find(callOf({ input: 'x', previous_response_id: responseOf(1) }), permitOf(1))
   expect(found).toMatchObject({ id: responseOf(1), isUnread: true })
   expect(shelf.read).toEqual([])
+})
+
+test('a compaction is charged before it is decrypted, also where the call is refused then', async () => {
+  const compaction = buildCompaction(new Seal(buildSecretRing('a'.repeat(64))))
+  const log: string[] = []
+  const previous = buildPreviousResponses({
+    responses: {
+      head: async () => undefined,
+      get: async () => undefined,
+      chain: async ({ id }) => ({ done: 'missing', id }),
+    },
+    compaction: {
+      ...compaction,
+      open: (item, accountId, charge) =>
+        compaction.open(item, accountId, bytes => {
+          log.push('charged')
+          charge(bytes)
+        }),
+    },
+    catalogue: { findChannel: () => undefined, findOrSuccessor: () => undefined },
+    largeJson: { read: async body => body },
+    turns: new ReadingTurns(),
+  })
+  const items = Array.from({ length: 1_000 }, () => ({ type: 'message', role: 'user', content: 'x'.repeat(1_000) }))
+  const content = await previous.compact({ accountId: 1, previous: undefined, items, bytes: 1_000 })
+  const item = { type: 'compaction', encrypted_content: content }
+  const opened = await previous.withAllTurns(callOf({ input: [item] }), permitOf(1), protocol)
+  expect((opened.json.input as Json[]).length).toBe(1_000)
+  // It was too large for the class of small conversations, where nobody waits.
+  expect(log).toEqual(['charged', 'charged'])
+  const unknown = previous.withAllTurns(callOf({ input: [item, referenceTo(1)] }), permitOf(1), protocol)
+  expect(await codeOf(unknown)).toBe('reference_unknown')
+  expect(log).toHaveLength(4)
+  const changed = { ...item, encrypted_content: `${content.slice(0, 20)}AAAA${content.slice(24)}` }
+  expect(await codeOf(previous.withAllTurns(callOf({ input: [changed] }), permitOf(1), protocol))).toBe('field_invalid')
 })

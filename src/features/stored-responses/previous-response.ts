@@ -24,8 +24,8 @@ import type { ChargeBytes, ResponseStore, StoredResponse } from '../../vault/res
 import type { ConversationCompaction } from './compaction.ts'
 import { readInputItems } from './input-items.ts'
 import { NamedItems } from './named-items.ts'
-import type { ReadingOwner } from './reading-turns.ts'
-import { ReadingTurns } from './reading-turns.ts'
+import type { ReadingOwner, ReadingTurns } from './reading-turns.ts'
+import { readingOwner } from './reading-turns.ts'
 import type { SentItems } from './rebuilt-body.ts'
 import { writeWhole, writeWithItems } from './rebuilt-body.ts'
 
@@ -48,6 +48,16 @@ export interface PreviousResponses {
   inputItemsOf(response: VaultId, page: ItemPageRequest): Promise<readonly Json[]>
   /** All items up to the end of the response. */
   itemsOf(response: VaultId): Promise<readonly Json[]>
+  /** A compaction of all items up to the end of a response, if there is one, and of those of a request. */
+  compact(request: CompactRequest): Promise<string>
+}
+
+export interface CompactRequest {
+  readonly accountId: number
+  readonly previous: VaultId | undefined
+  readonly items: readonly Json[]
+  /** The size of the request. */
+  readonly bytes: number
 }
 
 export interface PreviousResponsesParts {
@@ -56,6 +66,7 @@ export interface PreviousResponsesParts {
   readonly catalogue: Pick<Catalogue, 'findChannel' | 'findOrSuccessor'>
   /** Parses large bodies in another thread. */
   readonly largeJson: Pick<LargeBodyReader, 'read'>
+  readonly turns: ReadingTurns
 }
 
 /** The average bytes of text per token. */
@@ -88,9 +99,8 @@ export function buildPreviousResponses({
   compaction,
   catalogue,
   largeJson,
+  turns,
 }: PreviousResponsesParts): PreviousResponses {
-  const turns = new ReadingTurns()
-
   async function itemsOfChain({ accountId, id }: VaultId, charge: ChargeBytes): Promise<readonly Json[]> {
     const chain = await responses.chain({ accountId, id }, { charge })
     if (chain.done === 'too_long') throw unfit(hintOf('call_conversation_long'))
@@ -111,9 +121,12 @@ export function buildPreviousResponses({
     const named = new NamedItems({ responses, accountId, charge })
     const expanded: Json[] = []
     for (const item of items) {
-      const opened = compaction.open(item, accountId)
+      const opened = compaction.open(item, accountId, charge)
       for (const one of opened ?? []) expanded.push(one)
-      if (opened !== undefined) continue
+      if (opened !== undefined) {
+        await new Promise(resolve => setImmediate(resolve)) // other work runs between two compactions
+        continue
+      }
       const found = named.find(item)
       expanded.push(found === undefined ? item : await found)
     }
@@ -128,13 +141,20 @@ export function buildPreviousResponses({
   const find: PreviousResponses['find'] = (call, permit) => findPrevious(responses, call, permit)
 
   return {
-    itemsOf: response => turns.run(ownerOf(response.accountId), charge => itemsOfChain(response, charge)),
+    itemsOf: response => turns.run(readingOwner(response.accountId), charge => itemsOfChain(response, charge)),
+    compact: ({ accountId, previous, items, bytes }) =>
+      turns.run(readingOwner(accountId), async charge => {
+        charge(bytes)
+        const earlier = previous === undefined ? [] : await itemsOfChain(previous, charge)
+        const all = [...earlier, ...items].flatMap(item => compaction.open(item, accountId, charge) ?? [item])
+        return compaction.close(all, accountId)
+      }),
     find,
     storedAt: response => response && keptAt(response, catalogue),
     async withAllTurns(call, permit, protocol) {
       if (call.state === undefined) return call
       const { accountId } = permit.caller
-      const owner = ownerOf(accountId)
+      const owner = readingOwner(accountId)
       const previous = await find(call, permit)
       const own = listInputItems(call.json, 'count')
       return await turns.run(owner, async charge => {
@@ -148,7 +168,7 @@ export function buildPreviousResponses({
       })
     },
     async inputItemsOf(response, page) {
-      const owner = ownerOf(response.accountId)
+      const owner = readingOwner(response.accountId)
       const items = await turns.run(owner, charge => readInputItems({ responses, charge }, response, page))
       if (items === undefined) throw unknownResponse(response.id)
       return items
@@ -169,7 +189,7 @@ export function buildPreviousResponses({
         exchange.storage.responseIdRewrite = new ResponseIdRewrite({ previous_response_id: previous.id })
       }
       const { stop } = exchange.lifetime
-      const owner = ownerOf(accountId, () => stop.throwIfStopped())
+      const owner = readingOwner(accountId, () => stop.throwIfStopped())
       const rebuilding = turns.run(owner, async charge => {
         const items = keepsPrevious ? own : [...(await itemsOfChain(previous, charge)), ...own]
         const expanded = await expand(items, accountId, charge)
@@ -195,12 +215,6 @@ export function buildPreviousResponses({
     return { ...read, state: call!.state!, asked: call!.json }
   }
 }
-
-/** Its name is that of the account's received bodies. */
-const ownerOf = (accountId: number, throwIfGone: () => void = () => {}): ReadingOwner => ({
-  name: `account ${accountId}`,
-  throwIfGone,
-})
 
 const unchanged: SentItems = items => items
 

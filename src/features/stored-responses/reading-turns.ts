@@ -1,5 +1,5 @@
-// Large conversations are rebuilt one after the other. To decrypt, parse and write 22 MiB of stored turns takes the thread
-// that serves calls some hundred milliseconds, and a request of 100 bytes can ask for it. So an account that has asked for
+// Large stored responses and conversations are read one after the other. To decrypt, parse and write 22 MiB of stored turns
+// takes the thread that serves calls some hundred milliseconds, and a request of 100 bytes can ask for it. So an account that has asked for
 // it waits several times as long before its next turn, as it does after it has sent a body of that size.
 //
 // How large a conversation is turns out while it is read. Work that has read more than its class allows is ended, waits
@@ -16,6 +16,12 @@ export interface ReadingOwner {
   readonly name: string
   throwIfGone(): void
 }
+
+/** Its name is that of the account's received bodies. */
+export const readingOwner = (accountId: number, throwIfGone: () => void = () => {}): ReadingOwner => ({
+  name: `account ${accountId}`,
+  throwIfGone,
+})
 
 /** Calls `charge` before it reads or writes. It may be started several times. */
 export type Work<T> = (charge: ChargeBytes) => Promise<T>

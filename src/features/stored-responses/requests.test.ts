@@ -1,26 +1,32 @@
 // Callers that wait for a response which another process makes.
 
 import { expect, test } from 'bun:test'
+import { bounds } from '../../base/bounds.ts'
 import { replayEvents } from '../../protocols/openai-responses/event-replay.ts'
 import { protocols } from '../../protocols/protocols.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 import type { ResponseBody } from '../../vault/responses.ts'
+import { ReadingTurns } from './reading-turns.ts'
 import type { StoredResponseRequest, StoredResponseRequestsParts } from './requests.ts'
 import { buildStoredResponseRequests } from './requests.ts'
 
 /** A response that another process makes until `state.isOver` is set. */
 function madeElsewhere() {
-  const state = { looks: 0, reads: 0, isOver: false, endsAtRead: 0 }
+  const state = { looks: 0, finds: 0, reads: 0, isOver: false, endsAtFind: 0, onDisconnect: [] as (() => void)[] }
   const asked: string[] = []
   const response: Json = { id: 'resp_1', output: [], status: 'queued', background: true }
   const body: ResponseBody = { input: [], output: [], response, events: '' }
   const stored = { accountId: 1, id: 'resp_1', upstreamId: null, body }
   const requests = buildStoredResponseRequests({
     responses: {
-      async get() {
+      async head() {
         const status = state.isOver ? 'cancelled' : 'queued'
-        state.isOver ||= ++state.reads === state.endsAtRead
-        return { ...stored, status }
+        state.isOver ||= ++state.finds === state.endsAtFind
+        return { ...stored, body: undefined, isUnread: true, status }
+      },
+      async get() {
+        state.reads++
+        return { ...stored, status: state.isOver ? 'cancelled' : 'queued' }
       },
     },
     background: {
@@ -35,14 +41,17 @@ function madeElsewhere() {
       },
     },
     upstreams: { storingChannel: () => undefined },
+    turns: new ReadingTurns(),
   } as unknown as StoredResponseRequestsParts)
   const ask = {
+    method: 'GET',
     path: '/v1/responses/resp_1',
     caller: { accountId: 1 },
     query: (name: string) => (name === 'stream' ? 'true' : null),
     queries: () => [],
     header: () => undefined,
     allowSilence() {},
+    onDisconnect: (listener: () => void) => void state.onDisconnect.push(listener),
   } as unknown as StoredResponseRequest
   return {
     state,
@@ -55,16 +64,33 @@ function madeElsewhere() {
 test('follow its events together, however many they are', async () => {
   const { state, asked, send } = madeElsewhere()
   const streams = Array.from({ length: 100 }, async () => (await send('retrieve')).text())
-  // Each of them finds the response first.
-  while (state.reads < 102) await Bun.sleep(10)
+  while (state.finds < 100 || state.reads < 2) await Bun.sleep(10)
   state.isOver = true
   const texts = await Promise.all(streams)
   expect(new Set(texts).size).toBe(1)
   expect(texts[0]).toContain('"status":"cancelled"')
-  expect(state.reads).toBeLessThan(110)
+  expect(state.reads).toBeLessThan(10)
   // Once in each round.
   expect(new Set(asked)).toEqual(new Set(['events']))
   expect(asked.length).toBeLessThan(10)
+})
+
+test('of one account are bounded in number, and make room when they leave', async () => {
+  const { state, send } = madeElsewhere()
+  const open = await Promise.all(Array.from({ length: bounds.followersOfAccountMax }, () => send('retrieve')))
+  const refused = send('retrieve')
+  await expect(refused).rejects.toMatchObject({ code: 'concurrency_exceeded' })
+  await open[0]!.body!.cancel()
+  // The caller of the second one was gone before its answer was sent.
+  state.onDisconnect[1]!()
+  const more = [await send('retrieve'), await send('retrieve')]
+  await expect(send('retrieve')).rejects.toMatchObject({ code: 'concurrency_exceeded' })
+  state.isOver = true
+  await Promise.all([...open.slice(2), ...more].map(response => response.text()))
+  // All streams are over.
+  expect((await Promise.all(Array.from({ length: bounds.followersOfAccountMax }, () => send('retrieve')))).length).toBe(
+    bounds.followersOfAccountMax,
+  )
 })
 
 test('ask for its events again and again, as long as somebody follows them', async () => {
@@ -126,7 +152,58 @@ test('wait for its end together, however many they are', async () => {
 test('get what it has become if it ends just after they have read it', async () => {
   for (const name of ['retrieve', 'cancel'] as const) {
     const { state, send } = madeElsewhere()
-    state.endsAtRead = 1
+    state.endsAtFind = 1
     expect(await (await send(name)).text()).toContain('"status":"cancelled"')
   }
+})
+
+test('a stored response is read in the turns of its account, and only where its body is needed', async () => {
+  const charged: number[] = []
+  const owners: string[] = []
+  const events = replayEvents({ id: 'resp_1', output: [], status: 'completed' }, -1)
+  const response = { id: 'resp_1', output: [], status: 'completed', background: true }
+  const stored = { accountId: 1, id: 'resp_1', upstreamId: null, status: 'completed' }
+  const requests = buildStoredResponseRequests({
+    responses: {
+      head: async () => ({ ...stored, isUnread: true }),
+      async get(_owner: unknown, charge: (bytes: number) => void) {
+        charge(5_000_000)
+        return { ...stored, body: { input: [], output: [], response, events } }
+      },
+      delete: async () => true,
+    },
+    background: { find: () => undefined, isElsewhere: async () => false },
+    previousResponses: { inputItemsOf: async () => [] },
+    upstreams: { storingChannel: () => undefined },
+    turns: {
+      run(owner: { readonly name: string }, work: (charge: (bytes: number) => void) => unknown) {
+        owners.push(owner.name)
+        return work(bytes => void charged.push(bytes))
+      },
+    },
+  } as unknown as StoredResponseRequestsParts)
+  const ask = (query: Record<string, string>, method = 'GET') =>
+    ({
+      method,
+      path: '/v1/responses/resp_1',
+      caller: { accountId: 1 },
+      query: (name: string) => query[name] ?? null,
+      queries: () => [],
+      allowSilence() {},
+      onDisconnect() {},
+    }) as unknown as StoredResponseRequest
+  const protocol = protocols['openai-responses']
+  await requests.delete(ask({}), protocol)
+  await requests.inputItems(ask({}), protocol)
+  expect(owners).toEqual([])
+  await requests.retrieve(ask({}), protocol)
+  await requests.cancel(ask({}), protocol)
+  await requests.retrieve(ask({ stream: 'true' }, 'HEAD'), protocol)
+  await requests.retrieve(ask({ stream: 'true' }), protocol)
+  expect(charged).toEqual([5_000_000, 5_000_000, 5_000_000, 5_000_000])
+  // Each event is parsed to find its number.
+  const after = await requests.retrieve(ask({ stream: 'true', starting_after: '1000' }), protocol)
+  expect(charged.slice(4)).toEqual([5_000_000, events.length])
+  expect(await after.text()).not.toContain('response.created')
+  expect(new Set(owners)).toEqual(new Set(['account 1']))
 })

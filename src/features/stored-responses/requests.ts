@@ -2,10 +2,11 @@
 // conversation. A response is visible only to its own account.
 
 import { bounds } from '../../base/bounds.ts'
+import { AccountShares } from '../../base/collections/account-shares.ts'
 import { Refusal } from '../../base/errors.ts'
 import { hintOf } from '../../base/hints.ts'
 import type { Log } from '../../base/log.ts'
-import { SSE_TYPE } from '../../http/server/event-stream.ts'
+import { bodyWriterOf, SSE_TYPE } from '../../http/server/event-stream.ts'
 import { SseSplitter } from '../../http/sse.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
@@ -23,25 +24,29 @@ import { invalid, missing, readOptional, requireModel } from '../../protocols/re
 import { readJsonObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 import { checkModelName } from '../../routing/model-name.ts'
-import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
+import type { ChargeBytes, ResponseStore, StoredResponse } from '../../vault/responses.ts'
 import type { Background, BackgroundRun } from './background.ts'
-import type { ConversationCompaction } from './compaction.ts'
 import { sequenceNumber } from './event-frames.ts'
 import { ResponsesMadeElsewhere } from './made-elsewhere.ts'
 import type { PreviousResponses } from './previous-response.ts'
 import { unknownResponse } from './previous-response.ts'
+import type { ReadingTurns } from './reading-turns.ts'
+import { readingOwner } from './reading-turns.ts'
 import { restOfEvents } from './rest-of-events.ts'
 import { callerResponse } from './store-response.ts'
 import type { StoredResponseQuery, StoringUpstreams } from './upstream-responses.ts'
 
 /** An authenticated request about a stored response. */
 export interface StoredResponseRequest extends RequestHead {
+  readonly method: string
   readonly caller?: Caller
   readonly requestId: string
   /** All values of a query field. */
   queries(name: string): readonly string[]
   /** Allows the answer to be silent for a while. */
   allowSilence(): void
+  /** Calls the listener when the client has disconnected. */
+  onDisconnect(listener: () => void): void
   readBody(): Promise<Buffer>
 }
 
@@ -59,8 +64,9 @@ export interface StoredResponseRequestsParts {
   readonly responses: Pick<ResponseStore, 'get' | 'head' | 'delete'>
   readonly background: Background
   readonly previousResponses: PreviousResponses
-  readonly compaction: ConversationCompaction
   readonly upstreams: StoringUpstreams
+  /** Large bodies are read in turns, so that their readers do not take the thread from the calls. */
+  readonly turns: ReadingTurns
   readonly log: Pick<Log, 'warn'>
   dateMs(): number
 }
@@ -75,18 +81,32 @@ const responseIdOf = (path: string): string =>
   path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
 
 export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
-  const { responses, background, previousResponses, upstreams } = parts
+  const { responses, background, previousResponses, upstreams, turns } = parts
   const elsewhere = new ResponsesMadeElsewhere({
     ...parts,
     eventsOf: stored => eventsOf(stored, -1),
     responseOf: stored => currentResponse(stored, undefined),
   })
+  const follow = buildFollowers()
 
-  async function find({ path, caller }: StoredResponseRequest, read: 'get' | 'head' = 'get'): Promise<StoredResponse> {
+  /** The response without its body. */
+  async function find({ path, caller }: StoredResponseRequest): Promise<StoredResponse> {
     const id = responseIdOf(path)
-    const stored = caller && (await responses[read]({ accountId: caller.accountId, id }))
+    const stored = caller && (await responses.head({ accountId: caller.accountId, id }))
     if (stored === undefined) throw unknownResponse(id)
     return stored
+  }
+
+  /** Reads the body, and what `use` makes of it: both take the time of the account. */
+  function open<T>(
+    { accountId, id }: StoredResponse,
+    use: (stored: StoredResponse, charge: ChargeBytes) => T,
+  ): Promise<T> {
+    return turns.run(readingOwner(accountId), async charge => {
+      const stored = await responses.get({ accountId, id }, charge)
+      if (stored?.body === undefined) throw unknownResponse(id)
+      return use(stored, charge)
+    })
   }
 
   /** The upstream's own answer, where the caller's id of the response is the upstream's id. */
@@ -98,7 +118,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     if (stored.upstreamId !== stored.id) return undefined
     const keeper = upstreams.storingChannel(stored, protocol)
     if (keeper !== undefined) return await upstreams.ask(keeper, ask)
-    if (stored.body !== undefined || stored.isUnread) return undefined
+    if (stored.isUnread) return undefined
     throw new Refusal('no_channel', stored.channel ?? '', { hint: hintOf('call_channel_removed') })
   }
 
@@ -115,29 +135,33 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     throw new Refusal('response_unfit', 'it is made elsewhere', { hint })
   }
 
+  async function retrieve(ask: StoredResponseRequest, protocol: Protocol, onEnd: () => void): Promise<Response> {
+    const stored = await find(ask)
+    const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
+    const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query, onEnd }, protocol)
+    if (upstreamAnswer !== undefined) return upstreamAnswer
+    const run = background.find(stored)
+    const isElsewhere = run === undefined && !isOver(stored) && (await background.isElsewhere(stored))
+    if (!isStreamed(ask)) {
+      // The body is read now: the response may have ended since it was found.
+      return json(
+        await open(stored, now => JSON.stringify(isElsewhere ? callerResponse(now.body!) : currentResponse(now, run))),
+      )
+    }
+    const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
+    ask.allowSilence()
+    if (run?.exchange.call?.stream) return run.events.stream(after, { 'content-type': SSE_TYPE }, onEnd)
+    if (isElsewhere) return elsewhere.follow(stored).stream(after, { 'content-type': SSE_TYPE }, onEnd)
+    await run?.ended
+    const events = await open(stored, (now, charge) => eventsOf(now, after, charge))
+    return new Response(events, { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
+  }
+
   return {
     compact: buildCompact(parts),
 
-    async retrieve(ask, protocol) {
-      let stored = await find(ask)
-      const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
-      const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query }, protocol)
-      if (upstreamAnswer !== undefined) return upstreamAnswer
-      const run = background.find(stored)
-      const isElsewhere = run === undefined && !isOver(stored) && (await background.isElsewhere(stored))
-      // It may have ended after it was read: then nobody makes it any more.
-      if (run === undefined && !isElsewhere && !isOver(stored)) stored = await find(ask)
-      if (ask.query('stream') !== 'true') {
-        return json(JSON.stringify(isElsewhere ? callerResponse(stored.body!) : currentResponse(stored, run)))
-      }
-      const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
-      ask.allowSilence()
-      if (run?.exchange.call?.stream) return run.events.stream(after, { 'content-type': SSE_TYPE })
-      if (isElsewhere) return elsewhere.follow(stored).stream(after, { 'content-type': SSE_TYPE })
-      await run?.ended
-      const events = run === undefined ? stored : await find(ask)
-      return new Response(eventsOf(events, after), { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
-    },
+    retrieve: (ask, protocol) =>
+      isStreamed(ask) ? follow(ask, onEnd => retrieve(ask, protocol, onEnd)) : retrieve(ask, protocol, () => {}),
 
     async delete(ask, protocol) {
       const stored = await find(ask)
@@ -155,8 +179,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
       const run = background.find(stored)
       await run?.cancel()
       if (run === undefined) await endElsewhere(ask, stored, 'cancel')
-      const now = isOver(stored) ? stored : await find(ask)
-      const response = currentResponse(now, undefined)
+      const response = await open(stored, now => currentResponse(now, undefined))
       if (response.background !== true) {
         const hint = hintOf('call_not_background')
         throw new Refusal('response_unfit', 'not a background response', { hint })
@@ -165,7 +188,7 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
 
     async inputItems(ask, protocol) {
-      const stored = await find(ask, 'head')
+      const stored = await find(ask)
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
       const upstreamAnswer = await fromUpstream(stored, { method: 'GET', subpath: '/input_items', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
@@ -175,23 +198,51 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
   }
 }
 
+/** A HEAD request has no body, and would never end. */
+const isStreamed = (ask: StoredResponseRequest): boolean => ask.method === 'GET' && ask.query('stream') === 'true'
+
+type Follow = (ask: StoredResponseRequest, open: (onEnd: () => void) => Promise<Response>) => Promise<Response>
+
+/** Bounds how many callers follow events: each of them takes a connection, and time for each event. */
+function buildFollowers(): Follow {
+  const open = new AccountShares({ total: bounds.followersMax, perAccount: bounds.followersOfAccountMax })
+  return async (ask, follow) => {
+    const { accountId } = ask.caller!
+    if (!open.take(accountId)) {
+      const hint = hintOf('call_followers_max')
+      throw new Refusal('concurrency_exceeded', `followers of account ${accountId}`, { retryAfterMs: 1_000, hint })
+    }
+    let isOpen = true
+    const release = (): void => {
+      if (isOpen) open.release(accountId)
+      isOpen = false
+    }
+    ask.onDisconnect(release)
+    try {
+      const response = await follow(release)
+      if (bodyWriterOf(response) === undefined) release() // it is written whole
+      return response
+    } catch (fault) {
+      release()
+      throw fault
+    }
+  }
+}
+
 /** Nothing is generated, so the request is free. */
-function buildCompact({ responses, previousResponses, compaction, dateMs }: StoredResponseRequestsParts): AnswerState {
+function buildCompact({ responses, previousResponses, dateMs }: StoredResponseRequestsParts): AnswerState {
   return async function compact(ask) {
     const { requestId } = ask
     const { accountId } = ask.caller!
-    const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
+    const body = await ask.readBody()
+    const { json: requestJson } = readJsonObject(body, ['model', 'input', 'previous_response_id'])
     checkModelName(requireModel(requestJson))
-    const previous = readOptional(requestJson, 'previous_response_id', 'text')
-    const stored = previous === undefined ? undefined : await responses.head({ accountId, id: previous })
-    if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
-    const previousItems = stored === undefined ? [] : await previousResponses.itemsOf(stored)
-    const items = [...previousItems, ...listInputItems(requestJson, requestId)]
-    if (items.length === 0) throw missing('input')
-    const content = compaction.close(
-      items.flatMap(item => compaction.open(item, accountId) ?? [item]),
-      accountId,
-    )
+    const previousId = readOptional(requestJson, 'previous_response_id', 'text')
+    const previous = previousId === undefined ? undefined : await responses.head({ accountId, id: previousId })
+    if (previousId !== undefined && previous === undefined) throw unknownResponse(previousId)
+    const items = listInputItems(requestJson, requestId)
+    if (items.length === 0 && previous === undefined) throw missing('input')
+    const content = await previousResponses.compact({ accountId, previous, items, bytes: body.length })
     const createdS = Math.floor(dateMs() / 1_000)
     return json(writeCompaction({ requestId, createdS, userMessages: [], content, usage: { input: 0, output: 0 } }))
   }
@@ -212,12 +263,13 @@ function currentResponse({ body, status }: StoredResponse, run: BackgroundRun | 
   return buildEndedResponse(response, ended, 'The gateway stopped before the response was complete.')
 }
 
-function eventsOf(stored: StoredResponse, after: number): string {
+function eventsOf(stored: StoredResponse, after: number, charge: ChargeBytes = () => {}): string {
   const response = currentResponse(stored, undefined)
   const events = stored.body?.events
   if (events === undefined || events === '') return replayEvents(response, after)
   const isComplete = isOver(callerResponse(stored.body!))
   if (isComplete && after < 0) return events
+  charge(events.length) // each event is parsed
   const known = new SseSplitter(bounds.answerBytesMax).push(Buffer.from(events))
   // Its process has died after it had stored these events for others: the last one is missing.
   const frames = isComplete ? known : [...known, ...restOfEvents(response, known)]

@@ -39,12 +39,18 @@ export interface StoredResponseQuery {
   /** The path after the response's id, such as `/cancel`. */
   readonly subpath?: string
   readonly query?: URLSearchParams
+  /** Called when a streamed answer is over. */
+  onEnd?(): void
 }
 
 export interface StoringUpstreamsParts {
   readonly catalogue: Catalogue
   readonly openQuery: OpenUpstreamQuery
   readonly deadlines: Deadlines
+}
+
+interface Relaying extends Pick<StoredResponseQuery, 'onEnd'> {
+  readonly stop: Stop<Error>
 }
 
 const aborted = new Error('the request was aborted')
@@ -66,7 +72,7 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
         return await openQuery(target, requestOf(keeper, asking), async (incoming, stop) => {
           const contentType = incoming.header('content-type') ?? 'application/json'
           if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
-          if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, stop)
+          if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, { stop, ...asking })
           const body = await incoming.readWhole(bounds.answerBytesMax)
           if (body === undefined) throw new Refusal('upstream_unusable', `${channel.id}: too large`)
           return new Response(body, { headers: { 'content-type': contentType } })
@@ -78,7 +84,7 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
   }
 
   /** Relays a stream. It is aborted when the upstream is silent for too long or the caller disconnects. */
-  function relayStream(incoming: IncomingResponse, contentType: string, stop: Stop<Error>): Response {
+  function relayStream(incoming: IncomingResponse, contentType: string, { stop, onEnd }: Relaying): Response {
     const deadline = deadlines.after(bounds.betweenChunksMsMax, () => stop.stop(aborted))
     const run = async (sink: { write(bytes: Uint8Array): Promise<void> | undefined }): Promise<void> => {
       try {
@@ -92,10 +98,15 @@ export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: Stori
         stop.stop(aborted)
       } finally {
         deadline.cancel()
+        onEnd?.()
       }
     }
     const head = { status: 200, headers: { 'content-type': contentType, ...SSE_HEADERS } }
-    return streamResponse(head, run, () => stop.stop(aborted))
+    const onCancel = (): void => {
+      stop.stop(aborted)
+      onEnd?.()
+    }
+    return streamResponse(head, run, onCancel)
   }
 }
 
