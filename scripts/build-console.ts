@@ -15,7 +15,7 @@ const source = join(root, 'console')
 const dist = join(root, 'dist')
 const target = join(dist, 'console')
 /** What pages import from src/ beside types. */
-const SHARED = ['src/base/errors.ts', 'src/base/text/export-lines.ts', 'src/billing/who-pays.ts']
+const SHARED = ['src/base/errors.ts', 'src/base/text/export-lines.ts']
 const BASE = '/console/'
 /** The fonts that styles may name, without their folder, and the files of packages that they are. */
 const FONTS: Readonly<Record<string, string>> = {

@@ -47,7 +47,7 @@ test('the first pages of people are small, with all that they load', () => {
   expect(sizeOf(new Set([...start, ...loadedWith(fileOf('src/pages/sign-in.tsx'))]))).toBeLessThanOrEqual(137)
   for (const page of ['src/pages/overview.tsx', 'src/pages/keys.tsx', 'src/pages/records.tsx']) {
     const size = withFrame(fileOf(page))
-    expect({ page, size, isSmall: size <= 151 }).toMatchObject({ isSmall: true })
+    expect({ page, size, isSmall: size <= 152 }).toMatchObject({ isSmall: true })
   }
 })
 
@@ -70,7 +70,7 @@ test('no file that is loaded later is large', () => {
 test('the Chinese texts are one small file, and one for what the gateway says', () => {
   const sources = names.map(name => built.files[name]!.source).filter(source => source?.startsWith('src/words/zh/'))
   expect(sources.sort()).toEqual(['src/words/zh/all.ts', 'src/words/zh/hints.ts'])
-  expect(sizeOf([fileOf('src/words/zh/all.ts')])).toBeLessThanOrEqual(30)
+  expect(sizeOf([fileOf('src/words/zh/all.ts')])).toBeLessThanOrEqual(31)
   expect(sizeOf([fileOf('src/words/zh/hints.ts')])).toBeLessThanOrEqual(15)
 })
 

@@ -1,5 +1,5 @@
 // What people do in the console, with the keyboard alone, and what the gateway then does: rotate and revoke a key, post
-// money, redeem a code, test a channel, turn on a second factor and sign in with it, accept an invitation, notice an
+// money, redeem and void codes, backtest a multiplier, test a channel, turn on a second factor and sign in with it, accept an invitation, notice an
 // upgrade.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -36,7 +36,31 @@ const balanceNow = async (): Promise<number> =>
 const shownSecret = async (page: Page): Promise<string> =>
   (await page.locator('dialog[open] [data-secret-text]').innerText()).trim()
 
-test('a key is rotated, and its new secret works until the key is revoked', async () => {
+test('a key is rotated, its old secret works as long as was chosen, and its new one until the key is revoked', async () => {
+  const { account } = site.ids
+  const { id, key: oldText } = await site.harness.manage('POST', '/api/web/keys', { account, name: 'rotated twice' })
+  await visitor.visit(`/keys/${String(id)}`, {
+    axe: false,
+    async act(page) {
+      const rotate = async (overlap?: string): Promise<string> => {
+        await page.getByRole('button', { name: 'Rotate key' }).click()
+        const dialog = page.locator('dialog[open]')
+        const choice = dialog.getByLabel('The old secret works for')
+        expect(await choice.inputValue()).toBe('300')
+        if (overlap !== undefined) await choice.selectOption({ label: overlap })
+        await dialog.getByRole('button', { name: 'Rotate key' }).click()
+        await page.getByText('This is the only time the key is shown').waitFor()
+        const text = await shownSecret(page)
+        await page.getByRole('button', { name: 'I have copied it' }).click()
+        return text
+      }
+      const second = await rotate()
+      await page.getByText('The old secret works until').waitFor()
+      expect([await statusWith(String(oldText)), await statusWith(second)]).toEqual([200, 200])
+      const third = await rotate('no longer')
+      expect([await statusWith(second), await statusWith(third)]).toEqual([401, 200])
+    },
+  })
   await visitor.visit(pageAddresses['/keys/$key']!(site), {
     axe: false,
     async act(page) {
@@ -101,6 +125,62 @@ test('a member redeems a code', async () => {
     },
   })
   expect(await balanceNow()).toBeCloseTo(before + 7, 9)
+})
+
+test('a single code of a batch is voided, and the tab of batches leads back', async () => {
+  const batches = async () => (await site.harness.manage('GET', '/api/web/codes/batches')).data as { voided: number }[]
+  const voidedBefore = (await batches()).reduce((sum, { voided }) => sum + voided, 0)
+  await visitor.visit('/codes', {
+    axe: false,
+    async act(page) {
+      await page.getByRole('table', { name: 'Batches' }).getByRole('link', { name: site.ids.batch }).click()
+      const codes = page.getByRole('table', { name: 'Single codes' })
+      await codes.waitFor()
+      await codes.locator('[aria-haspopup=menu]').first().click()
+      await page.getByRole('menuitem', { name: 'Void code' }).click()
+      await page.locator('dialog[open]').getByRole('button', { name: 'Void code' }).click()
+      await page.getByText('1 code voided').first().waitFor()
+      await codes
+        .getByText(/^\W*voided$/)
+        .first()
+        .waitFor()
+      await page.getByRole('link', { name: 'Batches' }).click()
+      await page.getByRole('table', { name: 'Batches' }).waitFor()
+    },
+  })
+  expect((await batches()).reduce((sum, { voided }) => sum + voided, 0)).toBe(voidedBefore + 1)
+})
+
+test('a multiplier is tested on a tier, which is chosen from the beginning', async () => {
+  const { data } = await site.harness.manage('GET', '/api/web/tiers')
+  const names = (data as { name: string }[]).map(({ name }) => name)
+  await visitor.visit('/prices/backtest', {
+    axe: false,
+    async act(page) {
+      const tier = page.getByLabel('Tier', { exact: true })
+      expect(await tier.locator('option').allInnerTexts()).toEqual(names)
+      await tier.selectOption('gold')
+      await new Keyboard(page).press('button', 'Run backtest')
+      await page
+        .getByText(/^(By model|There are no calls of this kind in this time\.)$/)
+        .first()
+        .waitFor()
+    },
+  })
+})
+
+test('the accounts of the gateway itself have Chinese names', async () => {
+  await visitor.visit('/ledger', {
+    axe: false,
+    language: 'zh',
+    async act(page) {
+      for (const name of ['收入', '赠送', '未覆盖', '收款'])
+        await page.getByRole('button', { name, exact: true }).waitFor()
+      expect(await page.getByText('The money that came in').count()).toBe(0)
+      await page.getByRole('button', { name: '收款', exact: true }).click()
+      await page.getByRole('heading', { name: /收款.*明细/ }).waitFor()
+    },
+  })
 })
 
 test('a channel that fails is tested, and the page says why and what to do', async () => {

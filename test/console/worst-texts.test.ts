@@ -54,7 +54,7 @@ interface FormRow {
   readonly finish?: (page: Page) => Promise<void>
   /** Which texts are saved; the others are refused. By default what a name may be. `some`: some of them. */
   readonly saves?: readonly TextName[] | 'some'
-  /** The form says below its fields what is wrong: a second step, rows of fields, or two fields for one value. */
+  /** The form says below its fields what is wrong: in a second step, or as the result of a test. */
   readonly saysBelow?: true
   /** The form has no free text. Only what is around it is looked at. */
   readonly hasNoText?: true
@@ -367,7 +367,12 @@ const forms: Readonly<Record<string, FormRow>> = {
     submit: 'Save route',
     fields: () => ({ 'Model 2': 'demo/echo' }),
     saves: none,
-    saysBelow: true,
+  },
+  'pages/rotate-key.tsx 1': {
+    page: at('/keys/$key'),
+    open: click('Rotate key'),
+    submit: 'Rotate key',
+    hasNoText: true,
   },
   'pages/routes.tsx 1': {
     page: () => '/routes?new=1',
@@ -385,7 +390,6 @@ const forms: Readonly<Record<string, FormRow>> = {
       'Starting credit': '2.50',
       'Where people ask for help': '',
     }),
-    saysBelow: true,
     shownAt: (_, { ids }) => [`/funds?account=${ids.account}`],
   },
   'pages/sign-in.tsx 1': { as: 'nobody', page: () => '/sign-in', submit: 'Sign in', saves: none },

@@ -37,6 +37,10 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown, ...codes: readonly string[]): error is ApiError =>
   error instanceof ApiError && (codes.length === 0 || codes.includes(error.code))
 
+/** The request itself is refused: sending it again does not help. */
+export const isRefused = (error: unknown): error is ApiError =>
+  error instanceof ApiError && (error.status === 400 || error.status === 403)
+
 export const offline = (message: string): ApiError =>
   new ApiError({
     status: 0,

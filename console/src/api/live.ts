@@ -3,6 +3,8 @@
 
 import { useEffect, useState } from 'react'
 import { pathOf, send } from './client.ts'
+import type { ApiError } from './errors.ts'
+import { isRefused } from './errors.ts'
 import { eventsOf } from './event-stream.ts'
 import type { CallRecord } from './types.ts'
 
@@ -15,7 +17,9 @@ export interface ChannelHealth {
 }
 
 export interface LiveView {
-  readonly state: 'connecting' | 'live' | 'away'
+  readonly state: 'connecting' | 'live' | 'away' | 'refused'
+  /** Why the stream is refused, such as a filter that is not written whole yet. */
+  readonly error: ApiError | undefined
   /** Newest first. */
   readonly calls: readonly LiveCall[]
   /** Calls under way by channel, of the gateway process that serves this stream; staff only. */
@@ -50,7 +54,14 @@ function abortWhenHidden(controller: AbortController): () => void {
   }
 }
 
-const empty: LiveView = { state: 'connecting', calls: [], underWay: undefined, health: new Map(), hasMissed: false }
+const empty: LiveView = {
+  state: 'connecting',
+  error: undefined,
+  calls: [],
+  underWay: undefined,
+  health: new Map(),
+  hasMissed: false,
+}
 
 interface HealthEvent {
   readonly channel: string
@@ -69,15 +80,16 @@ function withEvent(view: LiveView, name: string, data: unknown): LiveView {
   return { ...view, health }
 }
 
-/** Follows the calls that match the filter, while `isOn`. */
+/** Follows the calls that match the filter, while `isOn`. Calls of another filter stay until the new stream is open. */
 export function useLive(filter: Readonly<Record<string, string | undefined>>, isOn: boolean): LiveView {
   const [view, setView] = useState<LiveView>(empty)
   const key = JSON.stringify(filter)
   useEffect(() => {
     if (!isOn) return
-    setView(empty)
+    setView(old => ({ ...old, state: 'connecting', error: undefined }))
     const ended = new AbortController()
     let after: string | undefined
+    let isOpened = false
     async function follow(): Promise<void> {
       for (let failures = 0; !ended.signal.aborted; ) {
         await whenVisible()
@@ -88,12 +100,16 @@ export function useLive(filter: Readonly<Record<string, string | undefined>>, is
           const query = { ...(JSON.parse(key) as object), after }
           const answer = await send(pathOf('GET /api/web/live', { query }), { signal: stream.signal })
           failures = 0
-          setView(old => ({ ...old, state: 'live' }))
+          const begun = isOpened ? {} : { calls: [], hasMissed: false }
+          isOpened = true
+          setView(old => ({ ...old, ...begun, state: 'live' }))
           for await (const { name, data, id } of eventsOf(answer.body!)) {
             after = id ?? after
             setView(old => withEvent(old, name, data))
           }
-        } catch {
+        } catch (error) {
+          if (ended.signal.aborted) return
+          if (isRefused(error)) return setView(old => ({ ...old, state: 'refused', error }))
           failures++
         } finally {
           stop()

@@ -5,7 +5,7 @@ import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery 
 import { useMemo, useRef } from 'react'
 import type { AnswerOf, OperationName, Request } from './client.ts'
 import { call } from './client.ts'
-import { ApiError, isApiError } from './errors.ts'
+import { ApiError, isApiError, isRefused } from './errors.ts'
 import { onForget, onReturn } from './session.ts'
 
 /** Only faults that may pass are tried again; a busy gateway says when. */
@@ -45,6 +45,8 @@ interface ReadOptions {
    * range up to now is another one each minute.
    */
   readonly keepsPrevious?: boolean
+  /** A list stays when the gateway refuses a filter, which may not be written whole yet. The page must tell the error. */
+  readonly keepsRefused?: boolean
 }
 
 export function useRead<N extends GetName>(
@@ -97,12 +99,17 @@ export function useList<N extends ListName>(name: N, request?: Request<N>, optio
     refetchOnWindowFocus: ({ state }) => (state.data?.pages.length ?? 0) <= PAGES_READ_AGAIN,
     ...(options.everyMs !== undefined && { refetchInterval: options.everyMs }),
   })
-  const pages = query.data?.pages as readonly Page[] | undefined
+  const last = useRef(query.data)
+  if (query.data !== undefined) last.current = query.data
+  const isFilter = isRefused(query.error) && query.error.details.param !== null
+  const isKept = options.keepsRefused === true && query.data === undefined && isFilter
+  const data = isKept ? last.current : query.data
+  const pages = data?.pages as readonly Page[] | undefined
   // Long lists are put together once for each page, not for each look at them.
   const rows = useMemo(() => (pages ?? []).flatMap(page => page.data), [pages])
   return {
     rows,
-    query: query as UseInfiniteQueryResult<unknown, ApiError>,
+    query: (isKept ? { ...query, data } : query) as UseInfiniteQueryResult<unknown, ApiError>,
     hasMore: query.hasNextPage,
     isEndedEarly: query.hasNextPage && pages?.at(-1)?.data.length === 0,
     more: () => {

@@ -744,6 +744,7 @@ export type Hint = {
     | 'call_not_text'
     | 'call_streams_max'
     | 'call_with_turns'
+    | 'call_followers_max'
     | 'call_sockets_max'
     | 'call_free_tier'
     | 'call_share'

@@ -6,6 +6,7 @@ import { call } from '../api/client.ts'
 import { time } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { Section } from '../parts/page.tsx'
+import { SaidAtTimes } from '../parts/said.tsx'
 import { saveFile } from '../parts/save-file.ts'
 import { Notice, useErrorText } from '../parts/states.tsx'
 import { Id } from '../parts/values.tsx'
@@ -121,7 +122,7 @@ function Result({ of: progress }: { readonly of: Progress }) {
   const { state, total, phase } = progress
   if (phase === 'running') {
     return (
-      <div role="status" className="flex flex-col gap-1">
+      <div className="flex flex-col gap-1">
         <progress
           className="h-1.5 w-full accent-accent"
           aria-label={t('chainTitle')}
@@ -129,6 +130,7 @@ function Result({ of: progress }: { readonly of: Progress }) {
           max={Math.max(1, total)}
         />
         <p className="text-muted tabular-nums">{t('checking', { n: state.rows, total })}</p>
+        <SaidAtTimes text={t('checking', { n: state.rows, total })} />
       </div>
     )
   }

@@ -6,7 +6,7 @@ import { isStaff } from '../api/rights.ts'
 import { useMe } from '../api/session.ts'
 import type { AuditRow } from '../api/types.ts'
 import { Panel } from '../parts/dialog.tsx'
-import { FilterBar, RangeFilter, TextFilter } from '../parts/filters.tsx'
+import { FilterBar, RangeFilter, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { zoneLabel } from '../parts/format.ts'
 import { Page, Tabs } from '../parts/page.tsx'
 import { NameOrId } from '../parts/rows.tsx'
@@ -33,6 +33,17 @@ interface Search {
 
 const FILTERS = ['actor', 'action', 'target', 'range', 'from', 'before'] as const
 
+const PREFIX = 'action_'
+const actionNames = Object.keys(auditWords.en)
+  .filter(name => name.startsWith(PREFIX))
+  .map(name => name.slice(PREFIX.length))
+
+/** What was done, by the name of the operation. */
+function useActionName(): (action: string) => string {
+  const t = useWords(auditWords)
+  return action => t.find(`action_${action}`) ?? action
+}
+
 export function AuditPage() {
   const t = useWords(auditWords)
   const me = useMe()
@@ -53,9 +64,15 @@ function Rows() {
   const { actor, action, target, sort, row: openRow } = search
   const account = useAccount()
   const { from, before } = useListRange(search, '30d')
-  const list = useList('GET /api/web/audit-log', {
-    query: definedOnly({ account: account?.id, actor, action, target, sort, from, before }),
-  })
+  const list = useList(
+    'GET /api/web/audit-log',
+    { query: definedOnly({ account: account?.id, actor, action, target, sort, from, before }) },
+    { keepsRefused: true },
+  )
+  const nameOf = useActionName()
+  const actions = actionNames
+    .map(value => ({ value, label: nameOf(value) }))
+    .sort((a, b) => a.label.localeCompare(b.label))
   const columns: readonly Column<AuditRow>[] = [
     {
       id: 'time',
@@ -74,7 +91,7 @@ function Rows() {
       id: 'action',
       title: t('action'),
       phone: 'main',
-      cell: row => <code className="text-xs">{row.action}</code>,
+      cell: row => <span title={row.action}>{nameOf(row.action)}</span>,
     },
     {
       id: 'target',
@@ -110,10 +127,10 @@ function Rows() {
   const open = list.rows.find(row => String(row.seq) === openRow)
   return (
     <div>
-      <FilterBar names={FILTERS}>
+      <FilterBar names={FILTERS} error={list.query.error}>
         <RangeFilter standard="30d" names={['24h', '7d', '30d', '90d']} />
         <TextFilter name="actor" label={t('actor')} mono />
-        <TextFilter name="action" label={t('action')} mono />
+        <SelectFilter name="action" label={t('action')} choices={actions} />
         <TextFilter name="target" label={t('target')} mono />
       </FilterBar>
       <DataTable
@@ -153,10 +170,14 @@ function TargetLink({ target }: { readonly target: string }) {
 
 function RowPanel({ row, onClose }: { readonly row: AuditRow; readonly onClose: () => void }) {
   const t = useWords(auditWords)
+  const nameOf = useActionName()
   const changes = changesOf(row.changes)
   const hasBefore = changes.some(({ before = NOTHING }) => before !== NOTHING)
   return (
-    <Panel title={t('panelTitle', { seq: row.seq, action: row.action })} onClose={onClose}>
+    <Panel
+      title={<span title={row.action}>{t('panelTitle', { seq: row.seq, action: nameOf(row.action) })}</span>}
+      onClose={onClose}
+    >
       <div className="flex flex-col gap-6">
         <Facts
           of={[

@@ -88,7 +88,16 @@ export function ChannelModels({ channel }: { readonly channel: Channel }) {
           </button>
         </div>
       )}
-      <div aria-live="polite">
+      <p role="status" className="sr-only">
+        {fetching.data !== undefined &&
+          !fetching.isPending &&
+          t('fetched', {
+            fresh: fetching.data.fresh.length,
+            known: fetching.data.known.length,
+            gone: fetching.data.gone.length,
+          })}
+      </p>
+      <div>
         {fetching.error !== null && !fetching.isPending && <Notice tone="bad">{textOf(fetching.error)}</Notice>}
         {fetching.data !== undefined && <FetchedModels provider={channel.provider} models={fetching.data} />}
       </div>

@@ -7,12 +7,13 @@ import { useMay } from '../api/may.ts'
 import { useWrite } from '../api/reads.ts'
 import type { Channel } from '../api/types.ts'
 import { Code } from '../parts/copy.tsx'
-import { Form, LinesField, NumberField, SwitchField, TextField, useForm } from '../parts/form.tsx'
+import { Form, LinesField, NumberField, SwitchField, TextField, useFieldErrors, useForm } from '../parts/form.tsx'
 import { duration, wholeNumber } from '../parts/format.ts'
 import { Section } from '../parts/page.tsx'
 import { Notice, Warnings } from '../parts/states.tsx'
 import { Facts, None, Tags, YesNo } from '../parts/values.tsx'
 import { channelWords } from '../words/en/channel.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import type { Headers, Parameters } from './channel-values.ts'
 import { headerLines, readHeaders, readParameters } from './channel-values.ts'
@@ -176,7 +177,7 @@ function SettingsForm({ channel }: { readonly channel: Channel }) {
           form={form}
           name="tags"
           label={t('tags')}
-          hint={providerTags.length > 0 ? t('tagsHint', { tags: providerTags.join(', ') }) : t('tagsHintNone')}
+          hint={providerTags.length > 0 ? t('tagsHint', { tags: listed(providerTags) }) : t('tagsHintNone')}
         />
         <SwitchField form={form} name="foreignIds" label={t('foreignIds')} hint={t('foreignIdsHint')} />
         <Warnings of={warnings} />
@@ -263,7 +264,7 @@ function OverridesForm({ channel }: { readonly channel: Channel }) {
       const { headers, parameters, ...times } = changed
       const body: Change = {
         ...(headers !== undefined && { headers: readHeaders(headers) as Headers }),
-        ...(parameters !== undefined && { parameters: readParameters(parameters) as Parameters }),
+        ...(parameters !== undefined && { parameters: parametersOf(parameters) }),
         ...(Object.keys(times).length > 0 && { times: timesOf(values) }),
       }
       const saved = await save.mutateAsync({ params, body, ...(ifMatch !== undefined && { ifMatch }) })
@@ -280,9 +281,14 @@ function OverridesForm({ channel }: { readonly channel: Channel }) {
   const fault =
     typeof headers === 'number'
       ? t('headersInvalid', { n: headers })
-      : typeof parameters === 'string'
-        ? t('parametersInvalid', { error: parameters })
-        : undefined
+      : 'value' in parameters
+        ? undefined
+        : parameters.fault === null
+          ? t('parametersNoObject')
+          : t('parametersInvalid', { ...parameters.fault })
+  // The gateway may name only `times`, and the field in its text.
+  const timesError = useFieldErrors(form)('times')
+  const wrongTime = timeNames.find(name => timesError?.includes(name))
   return (
     <div className="flex max-w-2xl flex-col gap-4">
       <p className="text-muted">{t('overridesNote')}</p>
@@ -305,7 +311,13 @@ function OverridesForm({ channel }: { readonly channel: Channel }) {
         <Section title={t('times')} note={t('timesHint')}>
           <div className="grid gap-4 md:grid-cols-3">
             {timeNames.map(name => (
-              <NumberField key={name} form={form} name={name} label={t(name)} />
+              <NumberField
+                key={name}
+                form={form}
+                name={name}
+                param={name === wrongTime ? 'times' : `times.${name}`}
+                label={t(name)}
+              />
             ))}
           </div>
         </Section>
@@ -314,6 +326,12 @@ function OverridesForm({ channel }: { readonly channel: Channel }) {
       </Form>
     </div>
   )
+}
+
+/** The form is not sent while the text is no object. */
+function parametersOf(text: string): Parameters {
+  const read = readParameters(text)
+  return ('value' in read ? read.value : {}) as Parameters
 }
 
 function timesOf(values: OverrideValues): NonNullable<Change['times']> {

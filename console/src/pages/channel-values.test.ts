@@ -16,10 +16,11 @@ describe('headers as lines', () => {
 })
 
 test('request fields are an object, or there is a fault', () => {
-  expect(readParameters('')).toEqual({})
-  expect(readParameters('{"openai-chat":{"remove":["logprobs"]}}')).toEqual({ 'openai-chat': { remove: ['logprobs'] } })
-  expect(typeof readParameters('[1]')).toBe('string')
-  expect(typeof readParameters('{')).toBe('string')
+  expect(readParameters(' ')).toEqual({ value: {} })
+  const value = { 'openai-chat': { remove: ['logprobs'] } }
+  expect(readParameters(JSON.stringify(value))).toEqual({ value })
+  expect(readParameters('[1]')).toEqual({ fault: null })
+  expect(readParameters('{')).toEqual({ fault: { line: 1, column: 2 } })
 })
 
 test('each line is a credential, unless all are one JSON', () => {

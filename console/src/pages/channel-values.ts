@@ -1,6 +1,7 @@
 // Overrides of a channel between the form and the API: headers as lines, request fields as JSON.
 
 import type { Channel } from '../api/types.ts'
+import { readJsonObject } from '../parts/json-text.ts'
 
 export type Headers = Channel['headers']
 export type Parameters = Channel['parameters']
@@ -23,15 +24,7 @@ export function readHeaders(text: string): Headers | number {
 }
 
 /** The request fields that the JSON describes, or what is wrong with it. The gateway checks the rest. */
-export function readParameters(text: string): Parameters | string {
-  if (text.trim() === '') return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Parameters) : '{ … }'
-  } catch (error) {
-    return (error as Error).message
-  }
-}
+export const readParameters = (text: string) => readJsonObject(text.trim() === '' ? '{}' : text)
 
 /** The credentials in the lines: one each, unless all lines together are one JSON, such as that of a service account. */
 export function credentialsOf(lines: readonly string[]): readonly string[] {

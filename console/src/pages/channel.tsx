@@ -19,6 +19,7 @@ import { Facts, Figures, Id, None, Tags, Time } from '../parts/values.tsx'
 import { channelWords } from '../words/en/channel.ts'
 import { reasonsWords } from '../words/en/reasons.ts'
 import { isolated } from '../words/isolated.ts'
+import { comma } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { ChannelModels, ChannelTest } from './channel-models.tsx'
 import { ChannelOverrides, ChannelSettings } from './channel-settings.tsx'
@@ -297,9 +298,10 @@ function ChannelFacts({ channel }: { readonly channel: Channel }) {
               t('noCredential')
             ) : (
               <>
-                {t('fingerprint', { text: credential.fingerprint })},{' '}
+                {t('fingerprint', { text: credential.fingerprint })}
+                {comma()}
                 <span className="break-all">{t('boundTo', { origin: credential.origin })}</span>
-                {credentialFrom !== null && `, ${t('credentialFrom', { place: credentialFrom })}`}
+                {credentialFrom !== null && `${comma()}${t('credentialFrom', { place: credentialFrom })}`}
               </>
             ),
         },

@@ -1,6 +1,6 @@
 // The list of channels with their health, changes to many of them at once, and a dialog that adds one and tests it.
 
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useMay } from '../api/may.ts'
 import { useList, useRead, useWrite } from '../api/reads.ts'
 import type { Channel } from '../api/types.ts'
@@ -20,8 +20,10 @@ import { Id, None, TagsLine } from '../parts/values.tsx'
 import { channelsWords } from '../words/en/channels.ts'
 import { reasonsWords } from '../words/en/reasons.ts'
 import { useWords } from '../words/words.ts'
-import { ChangeManyDialog } from './channels-bulk.tsx'
-import { NewChannelDialog } from './new-channel.tsx'
+
+// Forms are not needed for the list.
+const ChangeManyDialog = lazy(async () => ({ default: (await import('./channels-bulk.tsx')).ChangeManyDialog }))
+const NewChannelDialog = lazy(async () => ({ default: (await import('./new-channel.tsx')).NewChannelDialog }))
 
 interface Search {
   readonly provider?: string
@@ -159,6 +161,7 @@ export function ChannelsPage() {
           list={list}
           columns={columns}
           rowKey={({ id }) => id}
+          rowName={channelName}
           open={({ id }) => ({ to: '/channels/$id', params: { id } })}
           filters={FILTERS}
           {...(canEdit && { selected, onSelect: setSelected })}
@@ -180,16 +183,18 @@ export function ChannelsPage() {
           actions={channel => <Menu label={channelName(channel)} items={rowItems(channel)} />}
         />
       </div>
-      {isCreating && (
-        <NewChannelDialog
-          provider={isNew}
-          providers={providers}
-          onClose={() => {
-            setCreating(false)
-            change({ new: undefined })
-          }}
-        />
-      )}
+      <Suspense>
+        {isCreating && (
+          <NewChannelDialog
+            provider={isNew}
+            providers={providers}
+            onClose={() => {
+              setCreating(false)
+              change({ new: undefined })
+            }}
+          />
+        )}
+      </Suspense>
     </Page>
   )
 }
@@ -263,8 +268,10 @@ function BulkBar({ channels, selected, onDone }: BulkBarProps) {
       },
     )
   return (
-    <div className="mb-2 flex flex-wrap items-center gap-2 rounded bg-accent-soft px-3 py-1.5" role="status">
-      <span className="font-medium">{t('chosen', { n: chosen.length })}</span>
+    <div className="mb-2 flex flex-wrap items-center gap-2 rounded bg-accent-soft px-3 py-1.5">
+      <span role="status" className="font-medium">
+        {t('chosen', { n: chosen.length })}
+      </span>
       {open.length < chosen.length && (
         <span className="text-muted">{t('fileSkipped', { n: chosen.length - open.length })}</span>
       )}
@@ -284,7 +291,9 @@ function BulkBar({ channels, selected, onDone }: BulkBarProps) {
       <button type="button" className="button button-quiet" onClick={onDone}>
         {t('clearChoice')}
       </button>
-      {isChanging && <ChangeManyDialog channels={ids} onClose={() => setChanging(false)} onDone={onDone} />}
+      <Suspense>
+        {isChanging && <ChangeManyDialog channels={ids} onClose={() => setChanging(false)} onDone={onDone} />}
+      </Suspense>
     </div>
   )
 }

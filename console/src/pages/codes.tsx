@@ -32,7 +32,7 @@ export function CodesPage() {
   const may = useMay()
   const [search, change] = useSearchState()
   const [isMaking, setMaking] = useState(search.new !== undefined)
-  const isSingle = search.tab === 'codes' || search.batch !== undefined
+  const canVoid = may('POST /api/web/codes/voids')
   return (
     <Page
       title={t('title')}
@@ -46,7 +46,7 @@ export function CodesPage() {
           { id: 'codes', title: t('codes') },
         ]}
       />
-      {isSingle ? <Codes /> : <Batches canEdit={may('POST /api/web/codes/voids')} />}
+      {search.tab === 'codes' ? <Codes canVoid={canVoid} /> : <Batches canVoid={canVoid} />}
       {isMaking && (
         <MakeDialog
           onClose={() => {
@@ -59,7 +59,7 @@ export function CodesPage() {
   )
 }
 
-function Batches({ canEdit }: { readonly canEdit: boolean }) {
+function Batches({ canVoid }: { readonly canVoid: boolean }) {
   const t = useWords(codesWords)
   const list = useList('GET /api/web/codes/batches')
   const voids = useWrite('POST /api/web/codes/voids', 'codes')
@@ -89,7 +89,7 @@ function Batches({ canEdit }: { readonly canEdit: boolean }) {
           <Menu
             label={batch.batch}
             items={[
-              canEdit &&
+              canVoid &&
                 open(batch) > 0 && {
                   label: t('void'),
                   icon: 'close',
@@ -123,14 +123,16 @@ const tones: Readonly<Record<Code['state'], Tone>> = {
 }
 const FILTERS = ['batch', 'state'] as const
 
-function Codes() {
+function Codes({ canVoid }: { readonly canVoid: boolean }) {
   const t = useWords(codesWords)
+  const voids = useWrite('POST /api/web/codes/voids', 'codes')
+  const [ask, question] = useQuestion()
   const [{ batch, state }] = useSearchState<{
     readonly batch?: string
     readonly state?: Code['state']
     readonly [name: string]: string | undefined
   }>()
-  const list = useList('GET /api/web/codes', { query: definedOnly({ batch, state }) })
+  const list = useList('GET /api/web/codes', { query: definedOnly({ batch, state }) }, { keepsRefused: true })
   const columns: readonly Column<Code>[] = [
     { id: 'id', title: t('code'), cell: code => <span className="font-mono text-xs">{code.id}</span>, phone: 'main' },
     { id: 'batch', title: t('batch'), cell: code => code.batch, phone: 'note' },
@@ -148,7 +150,7 @@ function Codes() {
   ]
   return (
     <div>
-      <FilterBar names={FILTERS}>
+      <FilterBar names={FILTERS} error={list.query.error}>
         <TextFilter name="batch" label={t('batch')} />
         <SelectFilter
           name="state"
@@ -167,7 +169,33 @@ function Codes() {
         rowKey={code => code.id}
         filters={FILTERS}
         empty={<Empty title={t('emptyTitle')}>{t('emptyText')}</Empty>}
+        actions={code =>
+          canVoid &&
+          code.state === 'open' && (
+            <Menu
+              label={code.id}
+              items={[
+                {
+                  label: t('voidOne'),
+                  icon: 'close',
+                  isBad: true,
+                  run: () =>
+                    ask({
+                      title: t('voidOneTitle', { code: code.id }),
+                      children: t('voidText', { n: 1 }),
+                      action: t('voidOne'),
+                      run: async () => {
+                        const { voided } = await voids.mutateAsync({ body: { code: code.id } })
+                        say(t('voidedDone', { n: voided }))
+                      },
+                    }),
+                },
+              ]}
+            />
+          )
+        }
       />
+      {question}
     </div>
   )
 }

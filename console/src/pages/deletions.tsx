@@ -16,6 +16,7 @@ import { DataTable } from '../parts/table.tsx'
 import { State, Time } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { deletionsWords } from '../words/en/deletions.ts'
+import { comma } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 
 interface Wanted {
@@ -31,12 +32,13 @@ function useScopeText(): (wanted: Wanted) => string {
   const t = useWords(deletionsWords)
   return ({ account, key, ofEndUser, from, before }) => {
     const who = key !== null ? t('ofKey', { key }) : account !== null ? t('ofAccount', { account }) : t('ofAll')
-    const person = ofEndUser ? `, ${t('ofEndUser')}` : ''
-    const range =
-      from === null && before === null
-        ? ''
-        : `, ${t('sinceUntil', { from: from === null ? '–' : time(from), before: before === null ? '–' : time(before) })}`
-    return `${who}${person}${range}`
+    const hasRange = from !== null || before !== null
+    const shown = (at: string | null): string => (at === null ? '–' : time(at))
+    const more = [
+      ofEndUser && t('ofEndUser'),
+      hasRange && t('sinceUntil', { from: shown(from), before: shown(before) }),
+    ].filter(part => part !== false)
+    return more.length === 0 ? who : [who.trim(), ...more].join(comma())
   }
 }
 

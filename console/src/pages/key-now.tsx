@@ -15,6 +15,8 @@ import { DataTable } from '../parts/table.tsx'
 import { ShortMoney, State, Time } from '../parts/values.tsx'
 import { budgetsWords } from '../words/en/budgets.ts'
 import { keyNowWords } from '../words/en/key-now.ts'
+import { playgroundWords } from '../words/en/playground.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { useLimitTexts } from './limit-text.ts'
 
@@ -96,16 +98,19 @@ function useBounds({ state, expires, tier, models, endpoints, addresses, limits,
   const t = useWords(keyNowWords)
   const limitRows = useLimitRows(limits)
   const budgetRows = useBudgetRows(budgets)
+  // The endpoints of generations are dialects.
+  const dialects = useWords(playgroundWords)
+  const endpointName = (name: string): string => t.find(`endpoint_${name}`) ?? dialects.find(`dialect_${name}`) ?? name
   const unbounded = <span className="text-muted">{t('noLimit')}</span>
   const { allowed, allowedToAccount, denied, requiredTags } = models
   const modelParts = [
-    allowed !== null && t('keyAllows', { names: allowed.join(', ') || t('none') }),
-    allowedToAccount !== null && t('accountAllows', { names: allowedToAccount.join(', ') || t('none') }),
-    denied !== null && denied.length > 0 && t('denied', { names: denied.join(', ') }),
-    requiredTags !== null && requiredTags.length > 0 && t('needsTags', { names: requiredTags.join(', ') }),
+    allowed !== null && t('keyAllows', { names: listed(allowed) || t('none') }),
+    allowedToAccount !== null && t('accountAllows', { names: listed(allowedToAccount) || t('none') }),
+    denied !== null && denied.length > 0 && t('denied', { names: listed(denied) }),
+    requiredTags !== null && requiredTags.length > 0 && t('needsTags', { names: listed(requiredTags) }),
   ].filter(part => part !== false)
-  const listed = (id: string, name: string, values: readonly string[] | null): Bound[] =>
-    values === null ? [] : [{ id, name, rule: values.join(', ') || t('none'), left: null }]
+  const boundTo = (id: string, name: string, values: readonly string[] | null): Bound[] =>
+    values === null ? [] : [{ id, name, rule: listed(values) || t('none'), left: null }]
   return [
     {
       id: 'key',
@@ -127,8 +132,8 @@ function useBounds({ state, expires, tier, models, endpoints, addresses, limits,
         </Link>
       ),
     },
-    ...listed('endpoints', t('endpoints'), endpoints),
-    ...listed('addresses', t('addresses'), addresses),
+    ...boundTo('endpoints', t('endpoints'), endpoints?.map(endpointName) ?? null),
+    ...boundTo('addresses', t('addresses'), addresses),
     ...limitRows,
     ...budgetRows,
     {

@@ -1,8 +1,7 @@
 // One key: settings, budgets, use, and what it may do now.
 
 import { Link, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
-import type { AnswerOf } from '../api/client.ts'
+import { lazy, Suspense, useState } from 'react'
 import { call } from '../api/client.ts'
 import { useMay } from '../api/may.ts'
 import { useRead, useWrite } from '../api/reads.ts'
@@ -34,7 +33,9 @@ import { keysWords } from '../words/en/keys.ts'
 import { useWords } from '../words/words.ts'
 import { KeyModels, KeyNow } from './key-now.tsx'
 import { KeyState } from './keys.tsx'
-import { KeyOnce } from './new-key.tsx'
+
+// Not needed to look at a key.
+const RotateKeyDialog = lazy(async () => ({ default: (await import('./rotate-key.tsx')).RotateKeyDialog }))
 
 export function KeyPage() {
   const t = useWords(keyWords)
@@ -56,26 +57,13 @@ function KeyActions({ value }: { readonly value: Key }) {
   const tk = useWords(keysWords)
   const may = useMay()
   const [ask, question] = useQuestion()
-  const [made, setMade] = useState<AnswerOf<'POST /api/web/keys/{key}/rotate'>>()
-  const rotate = useWrite('POST /api/web/keys/{key}/rotate', 'keys')
+  const [isRotating, setRotating] = useState(false)
   const revoke = useWrite('DELETE /api/web/keys/{key}', 'keys')
   if (value.state === 'revoked' || !may('PATCH /api/web/keys/{key}', value.account)) return null
   const params = { key: value.id }
   return (
     <>
-      <button
-        type="button"
-        className="button"
-        onClick={() =>
-          ask({
-            title: t('rotateTitle', { name: value.name }),
-            children: t('rotateText'),
-            action: t('rotate'),
-            isBad: false,
-            run: async () => setMade(await rotate.mutateAsync({ params, body: {} })),
-          })
-        }
-      >
+      <button type="button" className="button" onClick={() => setRotating(true)}>
         <Icon name="refresh" />
         {t('rotate')}
       </button>
@@ -97,7 +85,7 @@ function KeyActions({ value }: { readonly value: Key }) {
         {tk('revoke')}
       </button>
       {question}
-      {made !== undefined && <KeyOnce made={made} onClose={() => setMade(undefined)} />}
+      <Suspense>{isRotating && <RotateKeyDialog value={value} onClose={() => setRotating(false)} />}</Suspense>
     </>
   )
 }
@@ -129,6 +117,14 @@ function KeyContent({ value }: { readonly value: Key }) {
           { name: t('created'), value: <Time at={value.created} /> },
           value.revoked !== null && { name: t('revokedAt'), value: <Time at={value.revoked} /> },
           { name: 'ID', value: <Id id={value.id} /> },
+          may('GET /api/web/audit-log', value.account) && {
+            name: t('history'),
+            value: (
+              <Link to="/audit" search={{ target: value.id }} className="link">
+                {t('audit')}
+              </Link>
+            ),
+          },
         ]}
       />
       <KeyNow id={value.id} />

@@ -56,8 +56,10 @@ export function KeysBulkBar({ keys, selected, onDone }: BulkBarProps) {
     </button>
   )
   return (
-    <div className="mb-2 flex flex-wrap items-center gap-2 rounded bg-accent-soft px-3 py-1.5" role="status">
-      <span className="font-medium">{t('chosen', { n: chosen.length })}</span>
+    <div className="mb-2 flex flex-wrap items-center gap-2 rounded bg-accent-soft px-3 py-1.5">
+      <span role="status" className="font-medium">
+        {t('chosen', { n: chosen.length })}
+      </span>
       {ids.length < chosen.length && (
         <span className="text-muted">{t('skipped', { n: chosen.length - ids.length })}</span>
       )}

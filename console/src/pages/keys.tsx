@@ -152,6 +152,7 @@ export function KeysPage() {
           list={list}
           columns={columns}
           rowKey={key => key.id}
+          rowName={key => key.name}
           open={key => ({ to: '/keys/$key', params: { key: key.id } })}
           filters={FILTERS}
           {...(canSelect && { selected, onSelect: setSelected })}

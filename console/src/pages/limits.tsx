@@ -19,6 +19,7 @@ import { DataTable } from '../parts/table.tsx'
 import { Facts } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { limitsWords } from '../words/en/limits.ts'
+import { labelled } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { useLimitTexts } from './limit-text.ts'
 import { NewLimitDialog } from './new-limit.tsx'
@@ -211,7 +212,7 @@ function LimitForm({ limit, onClose }: { readonly limit: Limit; readonly onClose
           onClick={() =>
             ask({
               title: t('removeTitle', { text: `${wholeNumber(limit.amount)} ${texts.what(limit)}` }),
-              children: `${texts.who(limit)}: ${t('removeText')}`,
+              children: labelled(texts.who(limit), t('removeText')),
               action: t('remove'),
               run: async () => {
                 await remove.mutateAsync({ params: { limit: id } })

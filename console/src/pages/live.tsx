@@ -19,7 +19,7 @@ import { useWords } from '../words/words.ts'
 import { CallPanel, firstCall, useRecordColumns } from './records.tsx'
 
 const FILTERS = ['model', 'outcome', 'key', 'channel'] as const
-const tones = { connecting: 'muted', live: 'ok', away: 'bad' } as const
+const tones = { connecting: 'muted', live: 'ok', away: 'bad', refused: 'bad' } as const
 
 /** Rows that are there already, as a list that has no more pages. */
 const asList = (rows: readonly LiveCall[]): List<LiveCall> => ({
@@ -50,7 +50,7 @@ export function LivePage() {
       actions={
         <>
           <State tone={tones[view.state]}>{isPaused ? t('paused') : t(view.state)}</State>
-          <button type="button" className="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+          <button type="button" className="button" onClick={() => setPaused(!isPaused)}>
             <Icon name={isPaused ? 'play' : 'pause'} />
             {t(isPaused ? 'resume' : 'pause')}
           </button>
@@ -64,7 +64,7 @@ export function LivePage() {
       )}
       {view.hasMissed && <Notice>{t('missed')}</Notice>}
       <Section title={t('tail')} note={t('kept', { n: view.calls.length })}>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={view.error}>
           <TextFilter name="model" label={t('model')} width={180} />
           <SelectFilter
             name="outcome"
@@ -87,7 +87,6 @@ export function LivePage() {
       </Section>
       {search.call !== undefined && (
         <CallPanel
-          key={search.call}
           call={search.call}
           go={step => {
             const next = shown[at + step]

@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useRead } from '../api/reads.ts'
+import { dialectName as nameOf } from '../parts/dialects.ts'
 import { RangeFilter } from '../parts/filters.tsx'
 import { wholeNumber } from '../parts/format.ts'
 import { Page, Section } from '../parts/page.tsx'
@@ -19,15 +20,6 @@ interface Matrix {
   /** By the caller's dialect, the provider's dialect and the feature: the codes of what is lost. */
   readonly results: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>>>
 }
-
-const names: Readonly<Record<string, string>> = {
-  'openai-chat': 'OpenAI Chat',
-  'openai-responses': 'OpenAI Responses',
-  'anthropic-messages': 'Anthropic Messages',
-  gemini: 'Gemini',
-  ark: 'Volcengine Ark',
-}
-const nameOf = (dialect: string): string => names[dialect] ?? dialect
 
 export function LossesPage() {
   const t = useWords(lossesWords)
@@ -104,7 +96,10 @@ function LossMap({ matrix: { dialects, features, results } }: { readonly matrix:
         <p className="text-muted">{t('choose')}</p>
       ) : (
         <Section title={t('cell', { caller: nameOf(caller!), provider: nameOf(provider!) })}>
-          <table className="w-full max-w-3xl">
+          <table
+            className="w-full max-w-3xl"
+            aria-label={t('cell', { caller: nameOf(caller!), provider: nameOf(provider!) })}
+          >
             <thead>
               <tr className="h-8 border-line border-b text-left text-muted text-xs">
                 <th scope="col" className="pr-4 font-medium">
@@ -118,7 +113,7 @@ function LossMap({ matrix: { dialects, features, results } }: { readonly matrix:
             <tbody>
               {features.map(({ name }) => (
                 <tr key={name} className="h-8 border-line border-b">
-                  <td className="pr-4">{name}</td>
+                  <td className="pr-4">{t.find(`feature_${name.replaceAll(' ', '_')}`) ?? name}</td>
                   <td>
                     {(cell[name] ?? []).length === 0 ? (
                       <State tone="ok">{t('nothing')}</State>

@@ -57,7 +57,7 @@ export function Sessions() {
       note={t('sessionsNote')}
       actions={
         <span className="flex flex-wrap gap-2">
-          <button type="button" className="button" aria-pressed={isAll} onClick={() => setAll(!isAll)}>
+          <button type="button" className="button" onClick={() => setAll(!isAll)}>
             {isAll ? t('hideEnded') : t('showEnded')}
           </button>
           <button

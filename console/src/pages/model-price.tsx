@@ -1,9 +1,11 @@
 // The price of a model: a line for each rate, and the cases in which other rates apply.
 
 import type { Price, PriceCase } from '../api/types.ts'
+import { useRateName } from '../parts/rates.tsx'
 import { SmallTable } from '../parts/small-table.tsx'
 import type { Column } from '../parts/table.tsx'
 import { modelsWords } from '../words/en/models.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 
 interface Rate {
@@ -47,8 +49,9 @@ export function PriceTable({ price }: { readonly price: Price }) {
 
 function Rates({ label, rates }: { readonly label: string; readonly rates: readonly Rate[] }) {
   const t = useWords(modelsWords)
+  const rateName = useRateName()
   const columns: readonly Column<Rate>[] = [
-    { id: 'what', title: t('what'), phone: 'main', cell: ({ name }) => t.find(`rate_${name}`) ?? name },
+    { id: 'what', title: t('what'), phone: 'main', cell: ({ name }) => rateName(name) },
     { id: 'rate', title: t('rate'), align: 'right', phone: 'side', cell: ({ usd }) => `$${usd}` },
     {
       id: 'unit',
@@ -65,7 +68,7 @@ function CaseText({ of }: { readonly of: PriceCase }) {
   const parts = [
     of.class !== undefined && t('caseClass', { name: of.class }),
     of.inputAbove !== undefined && t('caseAbove', { n: of.inputAbove }),
-    of.hours !== undefined && t('caseHours', { hours: of.hours.join(', ') }),
+    of.hours !== undefined && t('caseHours', { hours: listed(of.hours) }),
     of.from !== undefined && t('caseFrom', { date: of.from }),
   ].filter(part => part !== false)
   return <>{parts.join(' · ')}</>

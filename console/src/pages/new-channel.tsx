@@ -14,6 +14,7 @@ import { Notice, Query, useErrorText, Warnings } from '../parts/states.tsx'
 import { TrialResult } from '../parts/trial.tsx'
 import { channelsWords } from '../words/en/channels.ts'
 import { isolated } from '../words/isolated.ts'
+import { labelled } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { credentialsOf } from './channel-values.ts'
 
@@ -200,6 +201,19 @@ function KeyForm({ provider, onBack, onClose, onMade }: KeyFormProps) {
       : t('keyHint', { provider: provider.name })
   const host = hostOf(form.values.baseUrl === '' ? provider.baseUrl : form.values.baseUrl)
   const isMissing = form.values.credentials === null && !isKeyless
+  // It names variables, such as a region, which only the operator knows.
+  const isOpenUrl = provider.baseUrl.includes('{')
+  const baseUrl = (
+    <TextField
+      form={form}
+      name="baseUrl"
+      label={t('baseUrl')}
+      hint={t.rich(isOpenUrl ? 'baseUrlOpen' : 'baseUrlHint', {
+        url: <code className="break-all">{provider.baseUrl}</code>,
+      })}
+      mono
+    />
+  )
   const frame = useRef<HTMLDivElement>(null)
   useEffect(() => frame.current?.querySelector<HTMLElement>('textarea, input')?.focus(), [])
   return (
@@ -225,17 +239,12 @@ function KeyForm({ provider, onBack, onClose, onMade }: KeyFormProps) {
             </a>
           </p>
         )}
+        {isOpenUrl && baseUrl}
         <TextField form={form} name="name" label={t('name')} hint={t('nameHint')} />
         <details>
           <summary className="min-h-6 cursor-pointer font-medium">{t('more')}</summary>
           <div className="mt-3 flex flex-col gap-4">
-            <TextField
-              form={form}
-              name="baseUrl"
-              label={t('baseUrl')}
-              hint={t('baseUrlHint', { url: provider.baseUrl })}
-              mono
-            />
+            {!isOpenUrl && baseUrl}
             <LinesField form={form} name="tags" label={t('tags')} hint={t('tagsHint')} />
             <div className="grid gap-4 md:grid-cols-2">
               <NumberField form={form} name="weight" label={t('weight')} hint={t('weightHint')} placeholder="1" />
@@ -280,7 +289,7 @@ function MadeChannel({ channel, isOnly, onClose }: MadeChannelProps) {
               className="button button-bad"
               onClick={() =>
                 ask({
-                  title: `${t('remove')}: ${isolated(name ?? id)}`,
+                  title: labelled(t('remove'), isolated(name ?? id)),
                   action: t('remove'),
                   run: async () => {
                     await remove.mutateAsync({ params: { channel: id } })

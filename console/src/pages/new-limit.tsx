@@ -1,11 +1,22 @@
 // A dialog that creates a limit, and says in a sentence what it will do.
 
+import { useId } from 'react'
 import { useWrite } from '../api/reads.ts'
 import type { Limit } from '../api/types.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { Form, NumberField, SelectField, TextField, useForm } from '../parts/form.tsx'
+import {
+  FieldError,
+  Form,
+  invalidBy,
+  NumberField,
+  SelectField,
+  TextField,
+  useFieldErrors,
+  useForm,
+} from '../parts/form.tsx'
 import { wholeNumber } from '../parts/format.ts'
 import { say } from '../parts/messages.tsx'
+import { SaidLater } from '../parts/said.tsx'
 import { Notice } from '../parts/states.tsx'
 import { useAccount } from '../shell/account.ts'
 import { limitsWords } from '../words/en/limits.ts'
@@ -61,6 +72,17 @@ export function NewLimitDialog({ tiers, onClose }: NewLimitProps) {
       scopes.filter(other => (other === scope) !== values.per.includes(other)),
     )
   const body = bodyOf(values)
+  const perId = useId()
+  const perError = useFieldErrors(form)('per')
+  const sentence =
+    values.amount === null
+      ? ''
+      : t('sentence', {
+          amount: wholeNumber(values.amount),
+          what: texts.what(body),
+          who: texts.who(body),
+          shared: texts.shared(body),
+        })
   return (
     <Dialog title={t('newTitle')} onClose={onClose}>
       <Form of={form} action={t('create')} isNew onCancel={onClose}>
@@ -103,6 +125,7 @@ export function NewLimitDialog({ tiers, onClose }: NewLimitProps) {
                 <input
                   type="checkbox"
                   className="size-4 accent-accent"
+                  {...invalidBy(perId, perError)}
                   checked={values.per.includes(scope)}
                   onChange={() => toggle(scope)}
                 />
@@ -110,18 +133,15 @@ export function NewLimitDialog({ tiers, onClose }: NewLimitProps) {
               </label>
             ))}
           </div>
+          <FieldError id={perId} text={perError} />
           <p className="text-muted text-xs">{t('perHint')}</p>
         </fieldset>
-        {values.amount !== null && (
-          <Notice tone="accent">
-            {t('sentence', {
-              amount: wholeNumber(values.amount),
-              what: texts.what(body),
-              who: texts.who(body),
-              shared: texts.shared(body),
-            })}
+        {sentence !== '' && (
+          <Notice tone="accent" isSilent>
+            {sentence}
           </Notice>
         )}
+        <SaidLater text={sentence} />
       </Form>
     </Dialog>
   )

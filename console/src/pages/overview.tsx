@@ -11,6 +11,7 @@ import { BudgetLine } from '../parts/budgets.tsx'
 import { Chart, useOpenRecords } from '../parts/chart.tsx'
 import { RangeFilter } from '../parts/filters.tsx'
 import { axisMoney, duration, nanosOf, percent, shortNumber, wholeNumber } from '../parts/format.ts'
+import { useOutcomeName } from '../parts/outcome.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
 import { Empty, Notice, Query } from '../parts/states.tsx'
@@ -21,6 +22,8 @@ import { overviewWords } from '../words/en/overview.ts'
 import { useWords } from '../words/words.ts'
 
 // Only a gateway without calls shows them.
+/** Loaded only where a channel has trouble: its words are many. */
+const Reason = lazy(async () => ({ default: (await import('../parts/channel-health.tsx')).Reason }))
 const FirstSteps = lazy(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps }))
 
 const HOUR = 3_600_000
@@ -63,6 +66,7 @@ function Content({ data }: { readonly data: Overview }) {
   const t = useWords(overviewWords)
   const { current, previous, series, step } = data
   const openRecords = useOpenRecords()
+  const outcomeName = useOutcomeName()
   const steps = new Steps(data, series)
   const label = t(step)
   return (
@@ -122,9 +126,9 @@ function Content({ data }: { readonly data: Overview }) {
                   <Link
                     to="/records"
                     search={(row.error === null ? { outcome: row.outcome } : { error: row.error }) as never}
-                    className="min-w-0 truncate font-mono text-xs hover:underline"
+                    className={`min-w-0 truncate hover:underline ${row.error === null ? '' : 'font-mono text-xs'}`}
                   >
-                    {row.error ?? row.outcome}
+                    {row.error ?? outcomeName(row.outcome)}
                   </Link>
                   <span className="tabular-nums">{wholeNumber(row.calls)}</span>
                 </li>
@@ -167,9 +171,19 @@ function Now({ data: { account, budgets, channels, ledger } }: { readonly data: 
                 : t('channelsFine', { n: channels.enabled })}
             </State>
           </Link>
-          {channels.troubled.slice(0, 3).map(({ id, state }) => (
-            <span key={id} className="ml-2 whitespace-nowrap text-muted text-xs">
-              {id} ({state})
+          {channels.troubled.slice(0, 3).map(channel => (
+            <span key={channel.id} className="ml-3 inline-flex items-baseline gap-1.5 text-xs">
+              <Link
+                to="/channels/$id"
+                params={{ id: channel.id }}
+                className="break-all text-muted hover:underline"
+                title={channel.id}
+              >
+                {channel.name ?? channel.id}
+              </Link>
+              <Suspense fallback={null}>
+                <Reason code={channel.state === 'enabled' ? (channel.health ?? 'unused') : channel.state} />
+              </Suspense>
             </span>
           ))}
         </Small>

@@ -118,6 +118,7 @@ function Playground({ account }: { readonly account: string }) {
   const keyOf = usePlaygroundKey(account)
   const [replies, setReplies] = useState<readonly Reply[]>([])
   const [sent, setSent] = useState<Prompt>()
+  const [askedFor, setAskedFor] = useState(0)
   const models = useRead('GET /api/public/models')
   const form = useForm({
     initial: {
@@ -136,6 +137,7 @@ function Playground({ account }: { readonly account: string }) {
       setSent(asked)
       setReplies([])
       const wanted = dialects.filter(dialect => chosen.includes(dialect))
+      setAskedFor(wanted.length)
       await Promise.all(
         wanted.map(async dialect => {
           const reply = await ask(dialect, asked, key, { strict, dry })
@@ -193,7 +195,10 @@ function Playground({ account }: { readonly account: string }) {
           <SwitchField form={form} name="dry" label={t('dry')} />
         </Form>
       </div>
-      <div className="min-w-0" aria-live="polite">
+      <div className="min-w-0">
+        <p role="status" className="sr-only">
+          {replies.length > 0 && t('arrived', { n: replies.length, total: askedFor })}
+        </p>
         {sent === undefined ? (
           <p className="text-muted">{t('empty')}</p>
         ) : (

@@ -6,7 +6,7 @@ import type { Backtest } from '../api/types.ts'
 import { Chart } from '../parts/chart.tsx'
 import { RangeFilter } from '../parts/filters.tsx'
 import { FieldFrame, Form, NumberField, SelectField, useForm } from '../parts/form.tsx'
-import { axisMoney, nanosOf, wholeNumber } from '../parts/format.ts'
+import { axisMoney, nanosOf, shortMoney, wholeNumber } from '../parts/format.ts'
 import { Page, Section } from '../parts/page.tsx'
 import { PriceForm } from '../parts/price-form.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
@@ -58,7 +58,13 @@ export function PriceWorkbenchPage() {
             <ModelForm key={search.model} model={search.model} run={run} />
           )}
         </div>
-        <div className="min-w-0" aria-live="polite">
+        <div className="min-w-0">
+          <p role="status" className="sr-only">
+            {result !== undefined &&
+              (result.calls === 0
+                ? t('nothing')
+                : t('done', { was: shortMoney(result.was), wouldBe: shortMoney(result.wouldBe) }))}
+          </p>
           {result === undefined ? <p className="text-muted">{t('empty')}</p> : <Result result={result} />}
         </div>
       </div>
@@ -69,12 +75,16 @@ export function PriceWorkbenchPage() {
 type Run = (body: object) => Promise<void>
 
 function MultiplierForm({ run }: { readonly run: Run }) {
-  const t = useWords(workbenchWords)
   const tiers = useRead('GET /api/web/tiers')
+  return <Query of={tiers}>{({ data }) => <TierForm tiers={data.map(({ name }) => name)} run={run} />}</Query>
+}
+
+/** A multiplier belongs to a tier: the first one is chosen at the beginning. */
+function TierForm({ tiers, run }: { readonly tiers: readonly string[]; readonly run: Run }) {
+  const t = useWords(workbenchWords)
   const form = useForm({
-    initial: { tier: '', multiplier: 1.1 as number | null },
-    save: ({ values: { tier, multiplier } }) =>
-      run({ ...(tier !== '' && { tier }), pricePerMille: Math.round((multiplier ?? 1) * 1_000) }),
+    initial: { tier: tiers[0] ?? '', multiplier: 1.1 as number | null },
+    save: ({ values: { tier, multiplier } }) => run({ tier, pricePerMille: Math.round((multiplier ?? 1) * 1_000) }),
   })
   return (
     <Form of={form} action={t('run')} isNew>
@@ -82,12 +92,15 @@ function MultiplierForm({ run }: { readonly run: Run }) {
         form={form}
         name="tier"
         label={t('tier')}
-        choices={[
-          { value: '', label: t('anyTier') },
-          ...(tiers.data?.data ?? []).map(({ name }) => ({ value: name, label: name })),
-        ]}
+        choices={tiers.map(name => ({ value: name, label: name }))}
       />
-      <NumberField form={form} name="multiplier" label={t('multiplier')} hint={t('multiplierHint')} />
+      <NumberField
+        form={form}
+        name="multiplier"
+        param="pricePerMille"
+        label={t('multiplier')}
+        hint={t('multiplierHint')}
+      />
     </Form>
   )
 }
@@ -173,8 +186,8 @@ function Result({ result }: { readonly result: Backtest }) {
         </div>
       </Section>
       {result.leftOut.map(row => (
-        <p key={row.reason} className="text-muted text-xs" title={row.about}>
-          {t('leftOut', { n: row.calls, reason: row.about })}
+        <p key={row.reason} className="text-muted text-xs">
+          {t('leftOut', { n: row.calls, reason: t.find(`left_${row.reason}`) ?? row.about })}
         </p>
       ))}
     </div>

@@ -10,7 +10,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { FilterBar, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { say } from '../parts/messages.tsx'
 import { Page } from '../parts/page.tsx'
-import { Rate } from '../parts/rates.tsx'
+import { Rate, useRateName } from '../parts/rates.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
 import { Empty, useErrorText } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
@@ -89,6 +89,7 @@ export function PricesPage() {
 
 function PriceCheck() {
   const t = useWords(pricesWords)
+  const rateName = useRateName()
   const textOf = useErrorText()
   const [result, setResult] = useState<AnswerOf<'POST /api/web/prices/check'>>()
   const check = useWrite('POST /api/web/prices/check')
@@ -136,7 +137,7 @@ function PriceCheck() {
                   {result.disagreements.map(row => (
                     <tr key={`${row.model} ${row.rate} ${row.when}`} className="border-line border-b">
                       <td className="break-all py-1 pr-4">{row.model}</td>
-                      <td className="pr-4">{row.rate}</td>
+                      <td className="pr-4">{rateName(row.rate)}</td>
                       <td className="pr-4 text-right tabular-nums">{row.ours ?? '–'}</td>
                       <td className="text-right tabular-nums">{row.theirs.map(({ rate }) => rate).join(', ')}</td>
                     </tr>

@@ -18,6 +18,7 @@ import { DataTable } from '../parts/table.tsx'
 import { useHints } from '../parts/use-hints.ts'
 import { Facts, Tags } from '../parts/values.tsx'
 import { providersWords } from '../words/en/providers.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { useChannelColumns } from './channels.tsx'
 import { ProviderModels } from './provider-models.tsx'
@@ -181,7 +182,7 @@ function DefinitionForm({ provider }: { readonly provider: Provider }) {
         body: { definition: changed },
         ...(ifMatch !== undefined && { ifMatch }),
       })
-      setNotes(cleared.length === 0 ? warnings : [t('cleared', { channels: cleared.join(', ') })])
+      setNotes([...(cleared.length > 0 ? [t('cleared', { channels: listed(cleared) })] : []), ...warnings])
     },
     async reload() {
       const now = await call('GET /api/web/providers/{provider}', { params: { provider: id } })

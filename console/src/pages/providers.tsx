@@ -7,10 +7,10 @@ import { useMay } from '../api/may.ts'
 import { useList, useWrite } from '../api/reads.ts'
 import { CreateButton } from '../parts/create-button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { readJsonObject } from '../parts/explain-form.tsx'
 import { FilterBar, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { Form, TextField, useForm } from '../parts/form.tsx'
 import { wholeNumber } from '../parts/format.ts'
+import { readJsonObject } from '../parts/json-text.ts'
 import { say } from '../parts/messages.tsx'
 import { Page } from '../parts/page.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
@@ -143,8 +143,8 @@ const EXAMPLE = JSON.stringify(
 export function useDefinitionFault(text: string): string | undefined {
   const t = useWords(providersWords)
   const read = readJsonObject(text)
-  if (!('fault' in read) || (read.fault !== null && typeof read.fault !== 'string')) return undefined
-  return read.fault === null ? t('noObject') : t('jsonInvalid', { error: read.fault })
+  if ('value' in read) return undefined
+  return read.fault === null ? t('noObject') : t('jsonInvalid', { ...read.fault })
 }
 
 function NewProviderDialog({ onClose }: { readonly onClose: () => void }) {

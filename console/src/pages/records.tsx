@@ -2,12 +2,13 @@
 
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { useMay } from '../api/may.ts'
 import { useList, useRead } from '../api/reads.ts'
 import { isStaff } from '../api/rights.ts'
 import { useMe } from '../api/session.ts'
 import type { CallRecord } from '../api/types.ts'
+import { dialectName, dialectNames } from '../parts/dialects.ts'
 import { Panel } from '../parts/dialog.tsx'
 import { DownloadMenu } from '../parts/download.tsx'
 import { FilterBar, RangeFilter, SelectFilter, TextFilter } from '../parts/filters.tsx'
@@ -45,7 +46,6 @@ const MORE = [
   'durationMsMin',
 ] as const
 const FILTERS = [...MAIN, ...MORE, 'range', 'from', 'before'] as const
-const dialects = ['chat', 'responses', 'messages', 'gemini', 'ark'] as const
 
 export function useRecordColumns(): readonly Column<CallRecord>[] {
   const t = useWords(recordsWords)
@@ -68,7 +68,7 @@ export function useRecordColumns(): readonly Column<CallRecord>[] {
       maxWidth: 140,
     },
     { id: 'channel', title: t('channel'), cell: call => call.channel ?? <None />, isOptional: true, maxWidth: 140 },
-    { id: 'dialect', title: t('dialect'), cell: call => call.dialect, isOptional: true },
+    { id: 'dialect', title: t('dialect'), cell: call => dialectName(call.dialect), isOptional: true },
     { id: 'status', title: t('status'), align: 'right', cell: call => call.status, isOptional: true },
     { id: 'error', title: t('error'), cell: call => call.error ?? <None />, isOptional: true },
     {
@@ -104,7 +104,7 @@ export function RecordsPage() {
   const query = definedOnly({ ...filters, account: account?.id, from, before, sort: search.sort }) as Readonly<
     Record<string, string>
   >
-  const list = useList('GET /api/web/records', { query: query as never })
+  const list = useList('GET /api/web/records', { query: query as never }, { keepsRefused: true })
   const chosen = search.call
   const go = (step: 1 | -1): void => {
     const at = list.rows.findIndex(({ id }) => id === chosen)
@@ -130,7 +130,7 @@ export function RecordsPage() {
       }
     >
       <div>
-        <RecordFilters actions={<DownloadMenu of="records" query={query} />} />
+        <RecordFilters actions={<DownloadMenu of="records" query={query} />} error={list.query.error} />
         <DataTable
           name="records"
           label={t('title')}
@@ -143,9 +143,7 @@ export function RecordsPage() {
           empty={<FirstCall />}
         />
       </div>
-      {chosen !== undefined && (
-        <CallPanel key={chosen} call={chosen} go={go} onClose={() => change({ call: undefined })} />
-      )}
+      {chosen !== undefined && <CallPanel call={chosen} go={go} onClose={() => change({ call: undefined })} />}
     </Page>
   )
 }
@@ -163,7 +161,7 @@ function FirstCall() {
   )
 }
 
-function RecordFilters({ actions }: { readonly actions: ReactNode }) {
+function RecordFilters({ actions, error }: { readonly actions: ReactNode; readonly error: unknown }) {
   const t = useWords(recordsWords)
   const nameOf = useOutcomeName()
   const staff = isStaff(useMe())
@@ -174,7 +172,7 @@ function RecordFilters({ actions }: { readonly actions: ReactNode }) {
     { value: 'false', label: t('no') },
   ]
   return (
-    <FilterBar names={FILTERS} actions={actions}>
+    <FilterBar names={FILTERS} actions={actions} error={error}>
       <RangeFilter />
       <TextFilter name="model" label={t('model')} width={180} />
       <SelectFilter
@@ -190,7 +188,7 @@ function RecordFilters({ actions }: { readonly actions: ReactNode }) {
           <SelectFilter
             name="dialect"
             label={t('dialect')}
-            choices={dialects.map(value => ({ value, label: value }))}
+            choices={dialectNames.map(value => ({ value, label: dialectName(value) }))}
           />
           <TextFilter name="requestedModel" label={t('requestedModel')} width={150} />
           <TextFilter name="error" label={t('error')} width={130} />
@@ -217,8 +215,15 @@ interface CallPanelProps {
   readonly onClose: () => void
 }
 
+/** The panel stays while another call is chosen, so that the focus stays on its buttons. */
 export function CallPanel({ call, go, onClose }: CallPanelProps) {
   const t = useWords(recordWords)
+  const content = useRef<HTMLDivElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another call is read from its beginning
+  useEffect(() => {
+    // Without a block the effect would return the promise of newer browsers.
+    void content.current?.closest('section')?.scrollTo(0, 0)
+  }, [call])
   const record = useRead('GET /api/web/records/{record}', { params: { record: call } })
   const button = 'grid size-7 place-items-center rounded-sm text-muted hover:bg-sunken'
   return (
@@ -229,14 +234,22 @@ export function CallPanel({ call, go, onClose }: CallPanelProps) {
         <>
           <button
             type="button"
+            data-previous
             className={button}
             aria-label={t('previous')}
-            title={t('previous')}
+            title={`${t('previous')} [`}
             onClick={() => go(-1)}
           >
             <Icon name="up" />
           </button>
-          <button type="button" className={button} aria-label={t('next')} title={t('next')} onClick={() => go(1)}>
+          <button
+            type="button"
+            data-next
+            className={button}
+            aria-label={t('next')}
+            title={`${t('next')} ]`}
+            onClick={() => go(1)}
+          >
             <Icon name="down" />
           </button>
           <Link
@@ -251,9 +264,14 @@ export function CallPanel({ call, go, onClose }: CallPanelProps) {
         </>
       }
     >
-      <Suspense fallback={<Loading />}>
-        <Query of={record}>{data => <CallView record={data} />}</Query>
-      </Suspense>
+      <p role="status" className="sr-only">
+        {t('title', { id: call })}
+      </p>
+      <div ref={content}>
+        <Suspense fallback={<Loading />}>
+          <Query of={record}>{data => <CallView key={data.id} record={data} />}</Query>
+        </Suspense>
+      </div>
     </Panel>
   )
 }

@@ -3,7 +3,7 @@
 import { useId } from 'react'
 import { useRead } from '../api/reads.ts'
 import type { FormState } from '../parts/form.tsx'
-import { SelectField } from '../parts/form.tsx'
+import { FieldError, invalidBy, SelectField, useFieldErrors } from '../parts/form.tsx'
 import { percent } from '../parts/format.ts'
 import { Icon } from '../parts/icons.tsx'
 import { routesWords } from '../words/en/routes.ts'
@@ -26,8 +26,11 @@ export function RouteFields<T extends RouteValues>({ form }: { readonly form: Fo
   const why = useWords(whyWords)
   const models = useRead('GET /api/web/models', { query: { available: 'true', limit: 200 } })
   const routes = useRead('GET /api/web/routes', { query: { limit: 200 } })
-  const [listId, hintId] = [useId(), useId()]
   const { members, policy } = form.values
+  const [listId, hintId, errorId] = [useId(), useId(), useId()]
+  const errorOf = useFieldErrors(form)
+  const error = errorOf('members')
+  const wrongAt = members.findIndex((_, at) => errorOf(`members.${at}`) !== undefined)
   const setMembers = (next: readonly Member[]): void => form.set('members', next as T['members'])
   const change = (at: number, changed: Partial<Member>): void =>
     setMembers(members.map((member, index) => (index === at ? { ...member, ...changed } : member)))
@@ -51,6 +54,7 @@ export function RouteFields<T extends RouteValues>({ form }: { readonly form: Fo
             <input
               className="control w-full font-mono text-xs max-md:col-span-6"
               aria-label={t('member', { n: at + 1 })}
+              {...invalidBy(errorId, wrongAt < 0 || wrongAt === at ? error : undefined)}
               list={listId}
               autoComplete="off"
               spellCheck={false}
@@ -91,6 +95,7 @@ export function RouteFields<T extends RouteValues>({ form }: { readonly form: Fo
             </button>
           </div>
         ))}
+        <FieldError id={errorId} text={error} />
         <datalist id={listId}>
           {(routes.data?.data ?? []).map(({ name }) => (
             <option key={`route ${name}`} value={name} />

@@ -5,7 +5,7 @@ import { useId, useState } from 'react'
 import type { BodyOf } from '../api/client.ts'
 import type { Settings } from '../api/types.ts'
 import type { FormState } from '../parts/form.tsx'
-import { FieldFrame, SelectField, TextField } from '../parts/form.tsx'
+import { FieldError, FieldFrame, invalidBy, SelectField, TextField, useFieldErrors } from '../parts/form.tsx'
 import { bytes } from '../parts/format.ts'
 import { zoneNames } from '../parts/zoned-time.ts'
 import { settingsWords } from '../words/en/settings.ts'
@@ -73,10 +73,18 @@ export function LookFields<T extends LookValues>({
         hint={t('supportUrlHint')}
         disabled={whyNot('supportUrl')}
       />
-      <TextField form={form} name="howToPayEn" label={t('howToPayEn')} lines={3} disabled={whyNot('howToPay')} />
+      <TextField
+        form={form}
+        name="howToPayEn"
+        param="howToPay.en"
+        label={t('howToPayEn')}
+        lines={3}
+        disabled={whyNot('howToPay')}
+      />
       <TextField
         form={form}
         name="howToPayZh"
+        param="howToPay.zh"
         label={t('howToPayZh')}
         hint={t('howToPayHint')}
         lines={3}
@@ -122,6 +130,7 @@ const readAsUrl = (file: File): Promise<string> =>
 function LogoField({ form, whyNot }: LookProps) {
   const t = useWords(settingsWords)
   const [error, setError] = useState<string>()
+  const refused = useFieldErrors(form)('logo')
   const size = bytes(LOGO_BYTES_MAX)
   const { logo } = form.values
   const choose = async (file: File): Promise<void> => {
@@ -130,7 +139,7 @@ function LogoField({ form, whyNot }: LookProps) {
     if (isFit) form.set('logo', await readAsUrl(file))
   }
   return (
-    <FieldFrame label={t('logo')} hint={t('logoHint', { size })} error={error} disabled={whyNot('logo')}>
+    <FieldFrame label={t('logo')} hint={t('logoHint', { size })} error={error ?? refused} disabled={whyNot('logo')}>
       {ids => (
         <span className="flex flex-wrap items-center gap-3">
           {logo === null ? (
@@ -175,6 +184,7 @@ function AccentField({ form, whyNot }: LookProps) {
   const id = useId()
   const hue = form.values.accentHue
   const disabled = whyNot('accentHue')
+  const error = useFieldErrors(form)('accentHue')
   return (
     <div className="flex flex-col gap-2">
       <div className="flex items-start gap-2">
@@ -203,6 +213,7 @@ function AccentField({ form, whyNot }: LookProps) {
             min={0}
             max={359}
             aria-label={t('hue')}
+            {...invalidBy(id, error)}
             disabled={disabled !== undefined}
             className="min-w-0 flex-1 accent-accent"
             value={hue}
@@ -217,6 +228,7 @@ function AccentField({ form, whyNot }: LookProps) {
           />
         </div>
       )}
+      <FieldError id={id} text={error} />
     </div>
   )
 }

@@ -87,7 +87,7 @@ export function TokensPage() {
     },
     {
       id: 'old',
-      title: '',
+      title: t('oldSecret'),
       cell: row =>
         row.oldTextUntil !== null && (
           <span className="text-warn">{t.rich('oldSecretUntil', { time: <Time at={row.oldTextUntil} /> })}</span>

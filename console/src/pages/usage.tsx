@@ -10,6 +10,7 @@ import type { Line } from '../parts/chart.tsx'
 import { Chart, useOpenRecords } from '../parts/chart.tsx'
 import { RangeFilter, SelectFilter } from '../parts/filters.tsx'
 import { axisMoney, nanosOf, percent, shortNumber, wholeNumber, zoneLabel, zoneName } from '../parts/format.ts'
+import { useOutcomeName } from '../parts/outcome.tsx'
 import { Page, Section, Tabs } from '../parts/page.tsx'
 import { definedOnly, rangeOf, useSearchState } from '../parts/search.ts'
 import { Query } from '../parts/states.tsx'
@@ -143,6 +144,8 @@ function OverTime() {
   })
   const series = useRead('GET /api/web/statistics/series', { query: asked as never }, { keepsPrevious: true })
   const openRecords = useOpenRecords()
+  const outcomeName = useOutcomeName()
+  const nameOf = split === 'outcome' ? outcomeName : (name: string) => name
   return (
     <Section title={t('overTime')} {...(step === 'day' && { note: t('zoneNote', { zone: zoneLabel() }) })}>
       <Query of={series}>
@@ -159,7 +162,7 @@ function OverTime() {
                   },
                 ]
               : groups.map(group => ({
-                  name: group.others ? t('others') : (group.name ?? group.id ?? t('unnamed')),
+                  name: group.others ? t('others') : nameOf(group.name ?? group.id ?? t('unnamed')),
                   values: steps.values(group.data, point => measured(point, measure)),
                   ...(group.others && { tone: 'muted' as const }),
                 }))
@@ -296,6 +299,7 @@ function Ranking() {
 function Errors() {
   const t = useWords(usageWords)
   const { query, search } = useUsageQuery()
+  const outcomeName = useOutcomeName()
   const errors = useRead('GET /api/web/statistics/errors', { query }, { keepsPrevious: true })
   return (
     <Section title={t('errors')}>
@@ -327,9 +331,9 @@ function Errors() {
                             range: search.range ?? '7d',
                           } as never
                         }
-                        className="link font-mono text-xs"
+                        className={row.error === null ? 'link' : 'link font-mono text-xs'}
                       >
-                        {row.error ?? row.outcome}
+                        {row.error ?? outcomeName(row.outcome)}
                       </Link>
                     </td>
                     <td className="text-right tabular-nums">{wholeNumber(row.calls)}</td>

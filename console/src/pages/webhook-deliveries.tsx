@@ -46,6 +46,7 @@ function Answer({ of }: { readonly of: WebhookDelivery }) {
 
 export function Deliveries({ webhook }: { readonly webhook: Webhook }) {
   const t = useWords(webhooksWords)
+  const textOf = useEventText()
   const [{ delivery }, change] = useSearchState()
   const list = useList(
     'GET /api/web/webhooks/{webhook}/deliveries',
@@ -57,7 +58,7 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }) {
       id: 'event',
       title: t('event'),
       phone: 'main',
-      cell: row => <span className="font-mono text-xs">{row.event}</span>,
+      cell: row => <span title={row.event}>{textOf(row.event)}</span>,
     },
     { id: 'state', title: t('deliveryState'), phone: 'side', cell: row => <DeliveryState state={row.state} /> },
     { id: 'made', title: t('made'), phone: 'note', cell: row => <Time at={row.made} /> },
@@ -104,7 +105,7 @@ function DeliveryPanel({ webhook, delivery, onClose }: PanelProps) {
   const canSend = may('POST /api/web/webhooks/{webhook}/deliveries/{delivery}/send-again', webhook.account ?? undefined)
   return (
     <Panel
-      title={`${t('delivery')} · ${delivery.event}`}
+      title={`${t('delivery')} · ${textOf(delivery.event)}`}
       onClose={onClose}
       actions={
         canSend &&
@@ -132,7 +133,14 @@ function DeliveryPanel({ webhook, delivery, onClose }: PanelProps) {
       <div className="flex flex-col gap-4">
         <Facts
           of={[
-            { name: t('event'), value: textOf(delivery.event) },
+            {
+              name: t('event'),
+              value: (
+                <>
+                  {textOf(delivery.event)} <code className="text-muted text-xs">{delivery.event}</code>
+                </>
+              ),
+            },
             { name: t('deliveryState'), value: <DeliveryState state={delivery.state} /> },
             { name: t('made'), value: <Time at={delivery.made} /> },
             { name: t('attempts'), value: delivery.attempts },

@@ -9,7 +9,7 @@ import type { Webhook } from '../api/types.ts'
 import { CreateButton } from '../parts/create-button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import type { FormState } from '../parts/form.tsx'
-import { Form, SelectField, TextField, useForm } from '../parts/form.tsx'
+import { FieldError, Form, invalidBy, SelectField, TextField, useFieldErrors, useForm } from '../parts/form.tsx'
 import { Page } from '../parts/page.tsx'
 import { NameOrId } from '../parts/rows.tsx'
 import { definedOnly, useSearchState } from '../parts/search.ts'
@@ -20,6 +20,7 @@ import { DataTable } from '../parts/table.tsx'
 import { None, State, Time } from '../parts/values.tsx'
 import { useAccount } from '../shell/account.ts'
 import { webhooksWords } from '../words/en/webhooks.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 
 type EventName = Webhook['events'][number]
@@ -113,8 +114,8 @@ function Table({ account }: { readonly account?: string }) {
       title: t('events'),
       phone: 'note',
       cell: row => (
-        <span className="font-mono text-xs" title={row.events.map(textOf).join('\n')}>
-          {row.events.join(', ')}
+        <span title={row.events.map(event => `${textOf(event)} (${event})`).join('\n')}>
+          {listed(row.events.map(textOf))}
         </span>
       ),
     },
@@ -163,6 +164,7 @@ export function EventsField<T extends WebhookFields>({
   const t = useWords(webhooksWords)
   const textOf = useEventText()
   const id = useId()
+  const error = useFieldErrors(form)('events')
   const chosen = form.values.events
   const order = isOfSite ? siteEvents : accountEvents
   const toggle = (event: EventName): void => {
@@ -178,6 +180,7 @@ export function EventsField<T extends WebhookFields>({
             id={`${id}-${event}`}
             type="checkbox"
             className="mt-0.5 size-4 shrink-0 accent-accent"
+            {...invalidBy(id, error)}
             checked={chosen.includes(event)}
             onChange={() => toggle(event)}
           />
@@ -187,6 +190,7 @@ export function EventsField<T extends WebhookFields>({
           </span>
         </label>
       ))}
+      <FieldError id={id} text={error} />
     </fieldset>
   )
 }

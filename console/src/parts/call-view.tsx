@@ -2,17 +2,23 @@
 
 import { Link } from '@tanstack/react-router'
 import type { RecordInFull } from '../api/types.ts'
+import { reasonsWords } from '../words/en/reasons.ts'
 import { recordWords } from '../words/en/record.ts'
+import { rules } from '../words/en/rules.ts'
+import { statementWords } from '../words/en/statement.ts'
 import { whyWords } from '../words/en/why.ts'
 import { isolated } from '../words/isolated.ts'
 import { useWords } from '../words/words.ts'
 import { lineAmount, multiplierOf, roundedUp, sumOfLines } from './bill.ts'
 import { Bodies } from './call-bodies.tsx'
+import { dialectName } from './dialects.ts'
 import { ChannelLink } from './explanation.tsx'
 import { duration, exactMoney, nanosOf, usdOf, wholeNumber } from './format.ts'
 import { Outcome } from './outcome.tsx'
 import { Section } from './page.tsx'
+import { useRateName } from './rates.tsx'
 import { Turns } from './turns.tsx'
+import { useHints } from './use-hints.ts'
 import type { Fact } from './values.tsx'
 import { Facts, Figures, Id, Money, None, ShortMoney, State, Tags, Time, YesNo } from './values.tsx'
 import type { Span } from './waterfall.tsx'
@@ -97,6 +103,7 @@ const isFailure = (verdict: string): boolean => verdict !== 'answered'
 /** The bars: the stages of the gateway, and the attempts in place of the stage `forward` for staff. */
 function useSpans({ timeline, attempts, firstContentMs }: RecordInFull): readonly Span[] {
   const t = useWords(recordWords)
+  const reasons = useWords(reasonsWords)
   const spans = timeline.flatMap(({ stage, atMs, ms }, index): readonly Span[] => {
     const isUpstream = stage === 'forward'
     const span: Span = {
@@ -117,7 +124,7 @@ function useSpans({ timeline, attempts, firstContentMs }: RecordInFull): readonl
         tone: isFailure(attempt.verdict) ? 'failed' : 'upstream',
         firstAtMs: attempt.atMs !== null && attempt.firstMs !== null ? attempt.atMs + attempt.firstMs : undefined,
         note: t('attemptNote', {
-          verdict: attempt.verdict,
+          verdict: reasons.find(attempt.verdict) ?? attempt.verdict,
           status: attempt.status ?? '–',
           model: attempt.model ?? '–',
         }),
@@ -129,6 +136,7 @@ function useSpans({ timeline, attempts, firstContentMs }: RecordInFull): readonl
 
 function Times({ record }: { readonly record: RecordInFull }) {
   const t = useWords(recordWords)
+  const reasons = useWords(reasonsWords)
   const spans = useSpans(record)
   const upstreamMs = record.timeline.filter(({ stage }) => stage === 'forward').reduce((sum, { ms }) => sum + ms, 0)
   const gatewayMs = record.timeline.filter(({ stage }) => stage !== 'forward').reduce((sum, { ms }) => sum + ms, 0)
@@ -144,7 +152,7 @@ function Times({ record }: { readonly record: RecordInFull }) {
               {t('attempt', { n: index + 1, channel: attempt.channel })}
               {': '}
               {t('attemptNote', {
-                verdict: attempt.verdict,
+                verdict: reasons.find(attempt.verdict) ?? attempt.verdict,
                 status: attempt.status ?? '–',
                 model: attempt.model ?? record.model ?? '–',
               })}
@@ -170,8 +178,29 @@ const exactAmount = (amount: bigint): string => {
   return `${dollars}.${fraction.padEnd(9, '0')}${rest}`
 }
 
+/** The rate of each line that is not about tokens. */
+const feeOf: Readonly<Record<string, string>> = {
+  'request': 'perRequest',
+  'search': 'perSearch',
+  'image': 'perImage',
+  'character': 'perCharacter',
+  'second': 'perSecond',
+  'file search': 'perFileSearch',
+  'code session': 'perCodeSession',
+  'grounded call': 'perGroundedCall',
+}
+
+/** Why the call was charged as it was, or not at all. */
+function useRuleText(rule: string): string {
+  const hints = useHints(true)
+  return hints?.rules[rule] ?? rules[rule] ?? rule
+}
+
 function Bill({ record }: { readonly record: RecordInFull }) {
   const t = useWords(recordWords)
+  const statement = useWords(statementWords)
+  const rateName = useRateName()
+  const ruleText = useRuleText(record.rule)
   const { lines, cost, held } = record
   const factor = multiplierOf(lines, cost)
   const back = nanosOf(held) - nanosOf(cost)
@@ -202,7 +231,7 @@ function Bill({ record }: { readonly record: RecordInFull }) {
             <tbody>
               {lines.map(line => (
                 <tr key={line.what} className="h-8 border-line border-b">
-                  <td className="pr-4">{line.what}</td>
+                  <td className="pr-4">{rateName(feeOf[line.what] ?? line.what)}</td>
                   <td className="pr-4 text-right tabular-nums">{wholeNumber(line.count)}</td>
                   <td className="pr-4 text-right tabular-nums">× {line.rate}</td>
                   <td className="text-right tabular-nums">= {exactAmount(lineAmount(line))}</td>
@@ -237,8 +266,7 @@ function Bill({ record }: { readonly record: RecordInFull }) {
         })}
       </p>
       <p className="text-muted">
-        <span className="font-mono text-xs">{record.rule}</span> ·{' '}
-        {t.find(`usage_${record.usageSource}`) ?? record.usageSource}
+        <span title={record.rule}>{ruleText}</span> {t.find(`usage_${record.usageSource}`) ?? record.usageSource}
       </p>
       {record.transfers.length > 0 && (
         <ul className="mt-2 max-w-2xl" aria-label={t('transfers')}>
@@ -248,7 +276,7 @@ function Bill({ record }: { readonly record: RecordInFull }) {
               className="flex flex-wrap justify-between gap-x-4 border-line border-b py-1"
             >
               <span>
-                {transfer.kind}{' '}
+                {statement.find(`kind_${transfer.kind}`) ?? transfer.kind}{' '}
                 {transfer.reference !== null && <span className="text-muted">{transfer.reference}</span>}
               </span>
               <span className="flex gap-4">
@@ -313,7 +341,7 @@ function About({ record }: { readonly record: RecordInFull }) {
         </Link>
       ),
     },
-    { name: t('dialect'), value: record.dialect },
+    { name: t('dialect'), value: dialectName(record.dialect) },
     { name: t('requestedModel'), value: record.requestedModel ?? <None /> },
     { name: t('model'), value: record.model ?? <None /> },
     record.channel !== null && { name: t('channel'), value: record.channel },

@@ -1,6 +1,6 @@
 // Charts over time. uPlot draws them on a canvas and is loaded with the first chart; the same figures are there as a table.
 
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useId, useRef, useState } from 'react'
 import type uPlot from 'uplot'
 import { usePreferences, useTheme } from '../preferences.ts'
@@ -17,6 +17,12 @@ export interface Line {
   readonly tone?: 1 | 2 | 3 | 4 | 5 | 6 | 'muted' | 'bad'
 }
 
+interface OpenStep {
+  (fromMs: number, beforeMs: number): void
+  /** The parameters of the page of records, for a link. */
+  searchOf(fromMs: number, beforeMs: number): Readonly<Record<string, string>>
+}
+
 interface ChartProps {
   /** What the chart shows, as a sentence: "Calls per hour, last 24 hours". */
   readonly label: string
@@ -27,8 +33,8 @@ interface ChartProps {
   /** Draws the lines on top of each other. */
   readonly isStacked?: boolean
   readonly height?: number
-  /** A click on a step opens the records of that step. */
-  readonly onStep?: (fromMs: number, beforeMs: number) => void
+  /** A click on a step opens the records of that step. In the table it is a link. */
+  readonly onStep?: OpenStep
 }
 
 const colorOf = (tone: NonNullable<Line['tone']>): string => {
@@ -44,11 +50,14 @@ function axisTime(atMs: number, stepMs: number): string {
   return stepMs >= DAY ? day(atMs).slice(5) : clock(atMs, { seconds: false })
 }
 
+const stepOf = (times: readonly number[]): number => (times.length > 1 ? times[1]! - times[0]! : 3_600_000)
+const endOf = (times: readonly number[], at: number): number => times[at + 1] ?? times[at]! + stepOf(times)
+
 function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot {
   const { times, lines, format = shortNumber, isStacked = false, height = 180, onStep } = props
   const style = getComputedStyle(document.documentElement)
   const [muted, line] = [style.getPropertyValue('--muted').trim(), style.getPropertyValue('--line').trim()]
-  const stepMs = times.length > 1 ? times[1]! - times[0]! : 3_600_000
+  const stepMs = stepOf(times)
   const data = isStacked ? stacked(lines.map(({ values }) => values)) : lines.map(({ values }) => [...values])
   const font = '12px "Inter Variable", system-ui, sans-serif'
   const series = lines.map((one, index): uPlot.Series => {
@@ -111,7 +120,7 @@ function build(chart: typeof uPlot, host: HTMLElement, props: ChartProps): uPlot
   )
   plot.over.addEventListener('click', () => {
     const at = plot.cursor.idx
-    if (at != null && times[at] !== undefined) onStep?.(times[at], times[at + 1] ?? times[at] + stepMs)
+    if (at != null && times[at] !== undefined) onStep?.(times[at], endOf(times, at))
   })
   return plot
 }
@@ -199,7 +208,7 @@ export function Chart(props: ChartProps) {
 const toneVariable = (tone: NonNullable<Line['tone']>): string =>
   tone === 'muted' ? '--muted' : tone === 'bad' ? '--bad' : `--series-${tone}`
 
-function FigureTable({ label, times, lines, format = shortNumber }: ChartProps) {
+function FigureTable({ label, times, lines, format = shortNumber, onStep }: ChartProps) {
   const t = useWords(chartWords)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable with the keyboard
@@ -221,7 +230,20 @@ function FigureTable({ label, times, lines, format = shortNumber }: ChartProps) 
         <tbody>
           {times.map((atMs, index) => (
             <tr key={atMs} className="border-line border-b">
-              <td className="pr-4 tabular-nums">{time(atMs, { seconds: false })}</td>
+              <td className="pr-4 tabular-nums">
+                {onStep === undefined ? (
+                  time(atMs, { seconds: false })
+                ) : (
+                  <Link
+                    to="/records"
+                    search={onStep.searchOf(atMs, endOf(times, index)) as never}
+                    title={t('openRecords')}
+                    className="link"
+                  >
+                    {time(atMs, { seconds: false })}
+                  </Link>
+                )}
+              </td>
               {lines.map(line => (
                 <td key={line.name} className="pr-4 text-right tabular-nums">
                   {line.values[index] == null ? '–' : format(line.values[index])}
@@ -236,12 +258,14 @@ function FigureTable({ label, times, lines, format = shortNumber }: ChartProps) 
 }
 
 /** For `onStep`: opens the records of the step. */
-export function useOpenRecords(
-  filter: Readonly<Record<string, string>> = {},
-): (fromMs: number, beforeMs: number) => void {
+export function useOpenRecords(filter: Readonly<Record<string, string>> = {}): OpenStep {
   const navigate = useNavigate()
-  return (fromMs, beforeMs) => {
-    const search = { ...filter, from: new Date(fromMs).toISOString(), before: new Date(beforeMs).toISOString() }
-    void navigate({ to: '/records', search: search as never })
-  }
+  const searchOf: OpenStep['searchOf'] = (fromMs, beforeMs) => ({
+    ...filter,
+    from: new Date(fromMs).toISOString(),
+    before: new Date(beforeMs).toISOString(),
+  })
+  const open = (fromMs: number, beforeMs: number): void =>
+    void navigate({ to: '/records', search: searchOf(fromMs, beforeMs) as never })
+  return Object.assign(open, { searchOf })
 }

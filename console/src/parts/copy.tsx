@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'react'
 import { valuesWords } from '../words/en/values.ts'
+import { labelled } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { Icon } from './icons.tsx'
 
@@ -57,7 +58,7 @@ export function CopyButton({ text, label, onCopied }: CopyProps) {
     <button
       type="button"
       className="inline-grid size-6 shrink-0 place-items-center rounded-sm text-muted hover:bg-sunken hover:text-text"
-      aria-label={`${said}: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`}
+      aria-label={labelled(said, text.length > 60 ? `${text.slice(0, 60)}…` : text)}
       title={said}
       onClick={event => {
         event.stopPropagation()

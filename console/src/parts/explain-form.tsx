@@ -2,11 +2,11 @@
 
 import { useId, useState } from 'react'
 import { useRead, useWrite } from '../api/reads.ts'
-import type { JsonValue } from '../api/types.ts'
 import { useAccount } from '../shell/account.ts'
 import { explainWords } from '../words/en/explain.ts'
 import { useWords } from '../words/words.ts'
-import { ExplanationView } from './explanation.tsx'
+import { ExplanationView, useVerdictText } from './explanation.tsx'
+import { readJsonObject } from './json-text.ts'
 import { definedOnly, useSearchState } from './search.ts'
 import { Failure, Notice } from './states.tsx'
 
@@ -41,17 +41,6 @@ const dialects: Readonly<Record<string, Dialect>> = {
 
 const exampleOf = (dialect: string, model: string): string => JSON.stringify(dialects[dialect]!.body(model), null, 2)
 
-/** The object that the text describes, or what is wrong with it. */
-export function readJsonObject(text: string): Readonly<Record<string, JsonValue>> | { readonly fault: string | null } {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, JsonValue>
-    return { fault: null }
-  } catch (error) {
-    return { fault: (error as Error).message }
-  }
-}
-
 export function ExplainForm({ model }: { readonly model: string }) {
   const t = useWords(explainWords)
   const [{ key: chosenKey }, change] = useSearchState<{ readonly key?: string }>()
@@ -59,6 +48,7 @@ export function ExplainForm({ model }: { readonly model: string }) {
   const [text, setText] = useState(() => exampleOf('openai-chat', model))
   const [fault, setFault] = useState<string>()
   const explain = useWrite('POST /api/web/keys/{key}/explain')
+  const verdictOf = useVerdictText()
   const [dialectId, bodyId] = [useId(), useId()]
   const chooseDialect = (next: string): void => {
     // What the viewer has written is kept.
@@ -66,13 +56,14 @@ export function ExplainForm({ model }: { readonly model: string }) {
     setDialect(next)
   }
   const run = (): void => {
-    const body = readJsonObject(text)
+    const read = readJsonObject(text)
     if (chosenKey === undefined) return setFault(t('keyMissing'))
-    if ('fault' in body && (body.fault === null || typeof body.fault === 'string')) {
-      return setFault(body.fault === null ? t('bodyNoObject') : t('bodyInvalid', { error: body.fault }))
+    if ('fault' in read) {
+      return setFault(read.fault === null ? t('bodyNoObject') : t('bodyInvalid', { ...read.fault }))
     }
     setFault(undefined)
-    const named = (body as { readonly model?: unknown }).model
+    const body = read.value
+    const named = body.model
     const path = dialects[dialect]!.path(typeof named === 'string' ? named : model)
     explain.mutate({ params: { key: chosenKey }, body: { path, body } })
   }
@@ -127,7 +118,10 @@ export function ExplainForm({ model }: { readonly model: string }) {
           </button>
         </div>
       </form>
-      <div aria-live="polite">
+      <p role="status" className="sr-only">
+        {explain.data !== undefined && !explain.isPending && verdictOf(explain.data)}
+      </p>
+      <div>
         {explain.error !== null && !explain.isPending && <Failure error={explain.error} retry={run} />}
         {explain.data !== undefined && explain.error === null && <ExplanationView of={explain.data} />}
       </div>

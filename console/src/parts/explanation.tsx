@@ -8,7 +8,7 @@ import { whyWords } from '../words/en/why.ts'
 import { useWords } from '../words/words.ts'
 import { Reason } from './channel-health.tsx'
 import { Code } from './copy.tsx'
-import { duration, percent, wholeNumber } from './format.ts'
+import { decimal, duration, percent, wholeNumber } from './format.ts'
 import { countDropped } from './funnel.ts'
 import { Section } from './page.tsx'
 import { SmallTable } from './small-table.tsx'
@@ -36,20 +36,35 @@ export function ExplanationView({ of }: { readonly of: Explanation }) {
   )
 }
 
-/** The first sentence: forwarded to where and why, refused with what, or waiting. */
+/** The verdict in one sentence, for screen readers. */
+export function useVerdictText(): (of: Explanation) => string {
+  const t = useWords(whyWords)
+  return ({ wouldAnswer, routing }) => {
+    if (wouldAnswer?.replays !== undefined)
+      return t('replays', { call: wouldAnswer.replays, status: String(wouldAnswer.status) })
+    if (wouldAnswer !== null) return t('refused', { status: String(wouldAnswer.status), code: wouldAnswer.code ?? '' })
+    const { kind, forMs } = routing?.picked ?? {}
+    if (kind !== 'wait') return t('forwardedPlain')
+    return forMs == null ? t('wouldWait') : t('wouldWaitFor', { time: duration(forMs) })
+  }
+}
+
+/** The first sentence: forwarded to where and why, refused with what, or waiting. The form says it to screen readers. */
 function Verdict({ of: { wouldAnswer, routing } }: { readonly of: Explanation }) {
   const t = useWords(whyWords)
   const reasons = useWords(reasonsWords)
   const hints = useHints(wouldAnswer !== null)
   if (wouldAnswer?.replays !== undefined)
     return (
-      <Notice tone="accent">{t('replays', { call: wouldAnswer.replays, status: String(wouldAnswer.status) })}</Notice>
+      <Notice tone="accent" isSilent>
+        {t('replays', { call: wouldAnswer.replays, status: String(wouldAnswer.status) })}
+      </Notice>
     )
   if (wouldAnswer !== null) {
     const { status, code = '', message, hint, retryAfterMs } = wouldAnswer
     const why = hints?.callErrors[code]
     return (
-      <Notice tone="bad">
+      <Notice tone="bad" isSilent>
         <p className="font-medium">{t('refused', { status: String(status), code })}</p>
         <p>{why === undefined ? (message ?? reasons.find(`${code}_note`)) : `${why}${hints?.write(hint) ?? ''}`}</p>
         {retryAfterMs !== undefined && <p>{t('retryAfter', { time: duration(retryAfterMs) })}</p>}
@@ -59,10 +74,14 @@ function Verdict({ of: { wouldAnswer, routing } }: { readonly of: Explanation })
   const picked = routing?.picked
   if (picked?.kind === 'wait') {
     const text = picked.forMs == null ? t('wouldWait') : t('wouldWaitFor', { time: duration(picked.forMs) })
-    return <Notice>{text}</Notice>
+    return <Notice isSilent>{text}</Notice>
   }
   if (picked?.channel === undefined || picked.reason === undefined)
-    return <Notice tone="ok">{t('forwardedPlain')}</Notice>
+    return (
+      <Notice tone="ok" isSilent>
+        {t('forwardedPlain')}
+      </Notice>
+    )
   const policy = routing?.policy ?? ''
   const why =
     picked.reason === 'policy'
@@ -70,7 +89,7 @@ function Verdict({ of: { wouldAnswer, routing } }: { readonly of: Explanation })
       : t(`by_${picked.reason}`)
   const isByChance = picked.reason === 'policy' && (routing?.candidates.length ?? 0) > 1
   return (
-    <Notice tone={picked.reason === 'nearest' ? 'warn' : 'ok'}>
+    <Notice tone={picked.reason === 'nearest' ? 'warn' : 'ok'} isSilent>
       <p className="font-medium">
         {t.rich('forwarded', {
           channel: <ChannelLink key="channel" id={picked.channel} />,
@@ -135,7 +154,7 @@ function Candidates({ routing: { candidates, picked } }: { readonly routing: Exp
       id: 'score',
       title: t('score'),
       align: 'right',
-      cell: row => (row.score == null ? <None /> : <span title={t('scoreNote')}>{row.score.toLocaleString()}</span>),
+      cell: row => (row.score == null ? <None /> : <span title={t('scoreNote')}>{decimal(row.score)}</span>),
       phone: 'note',
     },
     { id: 'tags', title: t('tags'), cell: row => <Tags of={row.tags ?? []} /> },
@@ -150,7 +169,7 @@ function Candidates({ routing: { candidates, picked } }: { readonly routing: Exp
         />
       </Section>
       {candidates.length > 0 && (
-        <Section title={t('candidates')} note={`${t('score')}: ${t('scoreNote')}. ${t('share')}: ${t('shareNote')}.`}>
+        <Section title={t('candidates')} note={t('candidatesNote')}>
           <SmallTable
             label={t('candidates')}
             columns={columns}

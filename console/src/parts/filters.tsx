@@ -1,12 +1,14 @@
 // Filters above a list. They are parameters of the address.
 
 import type { ReactNode } from 'react'
-import { useEffect, useId, useState } from 'react'
+import { createContext, useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
+import { isRefused } from '../api/errors.ts'
 import { filtersWords } from '../words/en/filters.ts'
 import { useWords } from '../words/words.ts'
 import { fieldTime, timeOfField, zoneLabel } from './format.ts'
 import { Icon } from './icons.tsx'
 import { ranges, useSearchState } from './search.ts'
+import { useErrorText } from './states.tsx'
 
 interface FilterBarProps {
   readonly children: ReactNode
@@ -14,15 +16,31 @@ interface FilterBarProps {
   readonly names: readonly string[]
   /** At the right: export, columns. */
   readonly actions?: ReactNode
+  /** Why the list cannot be read. A refused value, such as one that is not yet written whole, is told at its filter. */
+  readonly error?: unknown
 }
 
-export function FilterBar({ children, names, actions }: FilterBarProps) {
+interface Refused {
+  /** The name of the filter. */
+  readonly name: string | undefined
+  readonly text: string
+}
+const RefusedFilter = createContext<Refused | undefined>(undefined)
+
+export function FilterBar({ children, names, actions, error }: FilterBarProps) {
   const t = useWords(filtersWords)
   const [search, change] = useSearchState()
-  const [isOpen, setOpen] = useState(false)
+  const [isWanted, setOpen] = useState(false)
+  const textOf = useErrorText()
+  const refused = isRefused(error) ? { name: error.details.param?.split('.')[0], text: textOf(error) } : undefined
+  // A refused filter may be one that is not shown.
+  const bar = useRef<HTMLElement>(null)
+  const [isTold, setTold] = useState(false)
+  useLayoutEffect(() => setTold(bar.current?.querySelector('[data-refused]') != null))
+  const isOpen = isWanted || (refused !== undefined && isTold)
   const used = names.filter(name => search[name] !== undefined).length
   return (
-    <search className="mb-3 flex flex-wrap items-end gap-2">
+    <search ref={bar} className="mb-3 flex flex-wrap items-end gap-2">
       <button type="button" className="button md:hidden" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name="filter" />
         {used === 0 ? t('filters') : t('filtersUsed', { n: used })}
@@ -30,7 +48,7 @@ export function FilterBar({ children, names, actions }: FilterBarProps) {
       <div
         className={`${isOpen ? 'flex' : 'hidden'} w-full flex-col gap-2 md:flex md:w-auto md:flex-row md:flex-wrap md:items-end`}
       >
-        {children}
+        <RefusedFilter value={refused}>{children}</RefusedFilter>
       </div>
       {used > 0 && (
         <button
@@ -42,6 +60,11 @@ export function FilterBar({ children, names, actions }: FilterBarProps) {
         </button>
       )}
       {actions !== undefined && <div className="ml-auto flex items-center gap-2">{actions}</div>}
+      {refused !== undefined && !isTold && (
+        <p role="status" className="w-full text-bad">
+          {refused.text}
+        </p>
+      )}
     </search>
   )
 }
@@ -68,15 +91,17 @@ export function TextFilter({
     setText(given)
   }
   const [isComposing, setComposing] = useState(false)
+  const invalid = useInvalid(name, id)
   useEffect(() => {
     if (text === given || isComposing) return
     const timer = setTimeout(() => change({ [name]: text.trim() === '' ? undefined : text.trim() }), 250)
     return () => clearTimeout(timer)
   }, [text, given, isComposing, change, name])
   return (
-    <Labelled id={id} label={label}>
+    <Labelled id={id} name={name} label={label}>
       <input
         id={id}
+        {...invalid}
         type="search"
         autoComplete="off"
         spellCheck={false}
@@ -102,10 +127,12 @@ export function SelectFilter({ name, label, choices, all }: SelectFilterProps) {
   const t = useWords(filtersWords)
   const [search, change] = useSearchState()
   const id = useId()
+  const invalid = useInvalid(name, id)
   return (
-    <Labelled id={id} label={label}>
+    <Labelled id={id} name={name} label={label}>
       <select
         id={id}
+        {...invalid}
         className="control"
         value={search[name] ?? ''}
         onChange={event => change({ [name]: event.target.value === '' ? undefined : event.target.value })}
@@ -141,7 +168,7 @@ export function RangeFilter({
   }
   return (
     <div className="flex flex-wrap items-end gap-2">
-      <Labelled id={id} label={`${t('range')} · ${t('timesIn', { zone: zoneLabel() })}`}>
+      <Labelled id={id} name="range" label={`${t('range')} · ${t('timesIn', { zone: zoneLabel() })}`}>
         <select
           id={id}
           className="control"
@@ -169,10 +196,12 @@ export function RangeFilter({
 function TimeFilter({ name, label }: FilterProps) {
   const [search, change] = useSearchState()
   const id = useId()
+  const invalid = useInvalid(name, id)
   return (
-    <Labelled id={id} label={label}>
+    <Labelled id={id} name={name} label={label}>
       <input
         id={id}
+        {...invalid}
         type="datetime-local"
         className="control tabular-nums"
         value={fieldTime(search[name])}
@@ -185,15 +214,32 @@ function TimeFilter({ name, label }: FilterProps) {
 interface LabelledProps {
   /** The id of the control. */
   readonly id: string
+  readonly name: string
   readonly label: string
   readonly children: ReactNode
 }
 
-const Labelled = ({ id, label, children }: LabelledProps) => (
-  <div className="flex flex-col gap-0.5">
-    <label htmlFor={id} className="text-muted text-xs">
-      {label}
-    </label>
-    {children}
-  </div>
-)
+const refusalId = (id: string): string => `${id}-refused`
+
+/** The attributes of a control whose value is refused. */
+function useInvalid(name: string, id: string): object {
+  return useContext(RefusedFilter)?.name === name ? { 'aria-invalid': true, 'aria-describedby': refusalId(id) } : {}
+}
+
+/** Why its value is refused stands above a control, so that all controls of the bar stay on one line. */
+function Labelled({ id, name, label, children }: LabelledProps) {
+  const refused = useContext(RefusedFilter)
+  return (
+    <div className="flex flex-col gap-0.5">
+      <label htmlFor={id} className="text-muted text-xs">
+        {label}
+      </label>
+      {refused?.name === name && (
+        <p id={refusalId(id)} data-refused role="status" className="max-w-64 break-words text-bad text-xs">
+          {refused.text}
+        </p>
+      )}
+      {children}
+    </div>
+  )
+}

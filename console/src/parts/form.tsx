@@ -145,9 +145,12 @@ export function Form<T extends object>({
   const form = useRef<HTMLFormElement>(null)
   const canSave = (isNew || of.isDirty) && !of.isSaving && of.conflicts.length === 0 && disabled === undefined
   const { error } = of
-  // The first field that the gateway refused gets the focus.
+  // The first field that the gateway refused gets the focus, and is shown.
   useEffect(() => {
-    if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+    const field = error === undefined ? null : form.current?.querySelector<HTMLElement>('[aria-invalid=true]')
+    const details = field?.closest('details')
+    if (details != null) details.open = true
+    field?.focus()
   }, [error])
   return (
     <form
@@ -209,8 +212,11 @@ function FormError<T extends object>({ of: { error, conflicts }, form }: FormErr
 
 const hasInvalid = (form: HTMLFormElement | null): boolean => form?.querySelector('[aria-invalid=true]') != null
 
-/** `budgets.0.max`, `change.tags` and `name` name the fields `budgets`, `tags` and `name`. */
-const fieldOf = (param: string): string => param.replace(/^change\./, '').split(/[.[]/)[0]!
+/** Whether the gateway speaks of this field: `budgets.0.max` and `price.cases[1].input` name `budgets` and `cases`. */
+const isAbout = (given: string, param: string): boolean => {
+  const name = given.replace(/^(change|price)\./, '')
+  return name === param || name.startsWith(`${param}.`) || name.startsWith(`${param}[`)
+}
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '–'))
 
@@ -276,6 +282,8 @@ interface FieldProps<T extends object, V> {
   readonly name: NamesOf<T, V>
   readonly label: string
   readonly hint?: ReactNode
+  /** The name of the field in the API, if that is another. */
+  readonly param?: string
   /** Why it cannot be changed. */
   readonly disabled?: string | undefined
 }
@@ -311,11 +319,7 @@ export function FieldFrame({ label, hint, error, disabled, children }: FrameProp
         ...(describedBy !== '' && { 'aria-describedby': describedBy }),
         ...(error !== undefined && { 'aria-invalid': true as const }),
       })}
-      {error !== undefined && (
-        <p id={`${id}-error`} className="break-words text-bad text-xs">
-          {error}
-        </p>
-      )}
+      <FieldError id={id} text={error} />
       {note !== undefined && (
         <p id={`${id}-hint`} className="text-muted text-xs">
           {note}
@@ -325,11 +329,29 @@ export function FieldFrame({ label, hint, error, disabled, children }: FrameProp
   )
 }
 
-function useFieldError<T extends object>({ error }: FormState<T>, name: string): string | undefined {
+/** What the gateway says against a field, by its name in the API: `errorOf('members.0')`. */
+export function useFieldErrors<T extends object>({ error }: FormState<T>): (param: string) => string | undefined {
   const textOf = useErrorText()
-  if (!(error instanceof ApiError) || error.details.param === null) return undefined
-  return fieldOf(error.details.param) === name ? textOf(error) : undefined
+  const given = error instanceof ApiError ? error.details.param : null
+  return param => (given !== null && isAbout(given, param) ? textOf(error) : undefined)
 }
+
+interface FieldErrorProps {
+  readonly id: string
+  readonly text: string | undefined
+}
+
+/** What is wrong with a field, or with a group of controls, each of which has `invalidBy` of the same id. */
+export const FieldError = ({ id, text }: FieldErrorProps) =>
+  text !== undefined && (
+    <p id={`${id}-error`} className="break-words text-bad text-xs">
+      {text}
+    </p>
+  )
+
+/** For a control of a group that has a `FieldError`. */
+export const invalidBy = (id: string, error: string | undefined) =>
+  error === undefined ? {} : ({ 'aria-invalid': true, 'aria-describedby': `${id}-error` } as const)
 
 type TextProps<T extends object> = FieldProps<T, string> & {
   readonly type?: 'text' | 'email' | 'password' | 'url' | 'search'
@@ -350,9 +372,10 @@ export function TextField<T extends object>({
   mono,
   type = 'text',
   autoComplete = 'off',
+  param = name,
   ...rest
 }: TextProps<T>) {
-  const error = useFieldError(form, name)
+  const error = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as string
   const className = `control w-full ${mono ? 'font-mono text-xs' : ''}`
   const set = (text: string): void => form.set(name, text as unknown as T[typeof name])
@@ -393,8 +416,9 @@ export function NumberField<T extends object>({
   hint,
   disabled,
   placeholder,
+  param = name,
 }: FieldProps<T, number | null> & { readonly placeholder?: string }) {
-  const error = useFieldError(form, name)
+  const error = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as number | null
   return (
     <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
@@ -418,9 +442,16 @@ export function NumberField<T extends object>({
 }
 
 /** US dollars as decimal text. */
-export function MoneyField<T extends object>({ form, name, label, hint, disabled }: FieldProps<T, string>) {
+export function MoneyField<T extends object>({
+  form,
+  name,
+  label,
+  hint,
+  disabled,
+  param = name,
+}: FieldProps<T, string>) {
   const t = useWords(formWords)
-  const refused = useFieldError(form, name)
+  const refused = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as string
   const isAmount = value === '' || /^-?\d{1,9}(\.\d{1,9})?$/.test(value)
   return (
@@ -456,8 +487,9 @@ export function SelectField<T extends object, V extends string>({
   hint,
   disabled,
   choices,
+  param = name,
 }: FieldProps<T, V> & { readonly choices: readonly Choice<V>[] }) {
-  const error = useFieldError(form, name)
+  const error = useFieldErrors(form)(param)
   return (
     <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>
       {ids => (
@@ -478,10 +510,18 @@ export function SelectField<T extends object, V extends string>({
   )
 }
 
-export function SwitchField<T extends object>({ form, name, label, hint, disabled }: FieldProps<T, boolean>) {
+export function SwitchField<T extends object>({
+  form,
+  name,
+  label,
+  hint,
+  disabled,
+  param = name,
+}: FieldProps<T, boolean>) {
   const id = useId()
-  const error = useFieldError(form, name)
+  const error = useFieldErrors(form)(param)
   const note = disabled ?? hint
+  const describedBy = [note !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
   return (
     <div className="flex items-start gap-2">
       <input
@@ -489,7 +529,7 @@ export function SwitchField<T extends object>({ form, name, label, hint, disable
         type="checkbox"
         className="mt-0.5 size-4 shrink-0 accent-accent"
         disabled={disabled !== undefined}
-        aria-describedby={note === undefined ? undefined : `${id}-hint`}
+        aria-describedby={describedBy.join(' ') || undefined}
         aria-invalid={error === undefined ? undefined : true}
         checked={form.values[name] as unknown as boolean}
         onChange={event => form.set(name, event.target.checked as unknown as T[typeof name])}
@@ -498,7 +538,7 @@ export function SwitchField<T extends object>({ form, name, label, hint, disable
         <label htmlFor={id} className="font-medium">
           {label}
         </label>
-        {error !== undefined && <p className="text-bad text-xs">{error}</p>}
+        <FieldError id={id} text={error} />
         {note !== undefined && (
           <p id={`${id}-hint`} className="text-muted text-xs">
             {note}
@@ -517,8 +557,9 @@ export function LinesField<T extends object>({
   hint,
   disabled,
   placeholder,
+  param = name,
 }: FieldProps<T, readonly string[] | null> & { readonly placeholder?: string }) {
-  const error = useFieldError(form, name)
+  const error = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as readonly string[] | null
   const [text, setText] = useState((value ?? []).join('\n'))
   const linesOf = (written: string): readonly string[] | null => {
@@ -550,8 +591,15 @@ export function LinesField<T extends object>({
 }
 
 /** A point in time, in the zone of the viewer; null while it is empty. */
-export function TimeField<T extends object>({ form, name, label, hint, disabled }: FieldProps<T, string | null>) {
-  const error = useFieldError(form, name)
+export function TimeField<T extends object>({
+  form,
+  name,
+  label,
+  hint,
+  disabled,
+  param = name,
+}: FieldProps<T, string | null>) {
+  const error = useFieldErrors(form)(param)
   const value = form.values[name] as unknown as string | null
   return (
     <FieldFrame label={label} hint={hint} error={error} disabled={disabled}>

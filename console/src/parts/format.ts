@@ -7,6 +7,8 @@ export * from './money.ts'
 
 const locale = (): string => (currentLanguage() === 'zh' ? 'zh-CN' : 'en-US')
 
+export const decimal = (value: number): string => value.toLocaleString(locale())
+
 export const wholeNumber = (value: number): string => Math.round(value).toLocaleString(locale())
 
 /** For tiles and axes: 12.3K, 1.2万. */

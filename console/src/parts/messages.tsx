@@ -1,6 +1,9 @@
-// Short messages at the bottom: "Key revoked". They are read aloud politely, and go by themselves.
+// Short messages at the bottom: "Key revoked". They are read aloud politely, and go by themselves. What went wrong, and what the
+// gateway warns of, stays until it is closed.
 
 import { useEffect, useSyncExternalStore } from 'react'
+import { dialogWords } from '../words/en/dialog.ts'
+import { useWords } from '../words/words.ts'
 import { Icon } from './icons.tsx'
 
 interface Message {
@@ -18,9 +21,18 @@ function change(next: readonly Message[]): void {
   for (const listener of listeners) listener()
 }
 
+/** As many are shown at once of those that go by themselves. */
+const PASSING_MAX = 3
+
 export function say(text: string, { isBad = false } = {}): void {
-  change([...messages.slice(-2), { id: nextId++, text, isBad }])
+  // What stays is not there twice.
+  const others = messages.filter(one => !isBad || !one.isBad || one.text !== text)
+  const all = [...others, { id: nextId++, text, isBad }]
+  const passing = all.filter(one => !one.isBad).slice(-PASSING_MAX)
+  change(all.filter(one => one.isBad || passing.includes(one)))
 }
+
+const close = (id: number): void => change(messages.filter(one => one.id !== id))
 
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
@@ -28,11 +40,12 @@ const subscribe = (listener: () => void): (() => void) => {
 }
 
 export function Messages() {
+  const t = useWords(dialogWords)
   const shown = useSyncExternalStore(subscribe, () => messages)
-  const first = shown[0]
+  const first = shown.find(one => !one.isBad)
   useEffect(() => {
     if (first === undefined) return
-    const timer = setTimeout(() => change(messages.filter(({ id }) => id !== first.id)), 6_000)
+    const timer = setTimeout(() => close(first.id), 6_000)
     return () => clearTimeout(timer)
   }, [first])
   return (
@@ -45,7 +58,21 @@ export function Messages() {
           <span className={isBad ? 'text-bad' : 'text-ok'}>
             <Icon name={isBad ? 'warning' : 'check'} />
           </span>
-          <span className="break-words">{text}</span>
+          <span className="min-w-0 break-words">{text}</span>
+          {isBad && (
+            <button
+              type="button"
+              className="pointer-events-auto grid size-7 shrink-0 place-items-center rounded-sm text-muted hover:bg-sunken"
+              aria-label={t('close')}
+              onClick={() => {
+                close(id)
+                // The focus would be lost with the button.
+                document.getElementById('content')?.focus({ preventScroll: true })
+              }}
+            >
+              <Icon name="close" />
+            </button>
+          )}
         </p>
       ))}
     </div>

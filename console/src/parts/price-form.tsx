@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { WrittenPrice } from '../api/types.ts'
 import { pricesWords } from '../words/en/prices.ts'
 import { useWords } from '../words/words.ts'
-import { FieldFrame, Form, TextField, useForm } from './form.tsx'
+import { FieldFrame, Form, TextField, useFieldErrors, useForm } from './form.tsx'
 import { rateNames, useRateName } from './rates.tsx'
 
 interface PriceFormProps {
@@ -50,6 +50,7 @@ export function PriceForm({ price, action, disabled, isNew = false, save }: Pric
     },
   })
   const isBad = casesOf(form.values.cases) === undefined
+  const casesError = useFieldErrors(form)('cases')
   return (
     <Form of={form} action={action} isNew={isNew} disabled={isBad ? t('badJson') : disabled}>
       <div className="grid gap-4 sm:grid-cols-2">
@@ -64,7 +65,7 @@ export function PriceForm({ price, action, disabled, isNew = false, save }: Pric
           </button>
         </div>
       )}
-      <FieldFrame label={t('cases')} hint={t('casesHint')} error={isBad ? t('badJson') : undefined}>
+      <FieldFrame label={t('cases')} hint={t('casesHint')} error={isBad ? t('badJson') : casesError}>
         {ids => (
           <textarea
             {...ids}

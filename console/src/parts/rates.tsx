@@ -47,7 +47,7 @@ export function RateList({ rates }: { readonly rates: Readonly<Record<string, un
   const nameOf = useRateName()
   const shown = rateNames.filter(name => typeof rates[name] === 'string')
   return (
-    <table className="w-full max-w-md">
+    <table className="w-full max-w-md" aria-label={t('rates')}>
       <thead>
         <tr className="h-8 border-line border-b text-left text-muted text-xs">
           <th scope="col" className="font-medium">

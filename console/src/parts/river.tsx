@@ -3,12 +3,15 @@
 import { useEffect, useState } from 'react'
 import type { LiveView } from '../api/live.ts'
 import { liveWords } from '../words/en/live.ts'
+import { reasonsWords } from '../words/en/reasons.ts'
+import { comma } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { duration } from './format.ts'
 import { State } from './values.tsx'
 
-const isOpen = (state: string | undefined): boolean =>
-  state === undefined || state === 'available' || state === 'open' || state === 'untested'
+/** States of a channel that is full for the moment. It is not blocked: its calls go on. */
+const full: ReadonlySet<string> = new Set(['busy', 'concurrency_capped', 'requests_capped', 'tokens_capped'])
+const isOpen = (state = 'available'): boolean => state === 'available' || full.has(state)
 
 /** Counts down once a second, while something is closed. */
 function useNow(isNeeded: boolean): number {
@@ -26,9 +29,11 @@ export function River({
   health,
 }: Pick<LiveView, 'health'> & { readonly underWay: Readonly<Record<string, number>> }) {
   const t = useWords(liveWords)
-  const closed = [...health].filter(([, { state }]) => !isOpen(state))
-  const names = [...new Set([...Object.keys(underWay), ...closed.map(([name]) => name)])].sort()
-  const nowMs = useNow(closed.length > 0)
+  const reasons = useWords(reasonsWords)
+  const wordOf = (state: string): string => reasons.find(state) ?? state
+  const limited = [...health].filter(([, { state }]) => state !== 'available')
+  const names = [...new Set([...Object.keys(underWay), ...limited.map(([name]) => name)])].sort()
+  const nowMs = useNow(limited.some(([, { state }]) => !isOpen(state)))
   if (names.length === 0) return <p className="text-muted">{t('nothing')}</p>
   return (
     <ul className="flex flex-col">
@@ -60,12 +65,21 @@ export function River({
             <span className="min-w-0 truncate text-right">
               {isShut ? (
                 <State tone="bad">
-                  {t('blocked', { state: gate!.state })}
-                  {gate!.availableAtMs > nowMs &&
-                    `, ${t('recoversIn', { time: duration(gate!.availableAtMs - nowMs) })}`}
+                  <span title={reasons.find(`${gate!.state}_note`)}>
+                    {t('blocked', { state: wordOf(gate!.state) })}
+                    {gate!.availableAtMs > nowMs &&
+                      `${comma()}${t('recoversIn', { time: duration(gate!.availableAtMs - nowMs) })}`}
+                  </span>
                 </State>
               ) : (
-                <span className="tabular-nums">{t('active', { n: calls })}</span>
+                <>
+                  {gate !== undefined && full.has(gate.state) && (
+                    <span className="mr-2 text-warn" title={reasons.find(`${gate.state}_note`)}>
+                      {wordOf(gate.state)}
+                    </span>
+                  )}{' '}
+                  <span className="tabular-nums">{t('active', { n: calls })}</span>
+                </>
               )}
             </span>
           </li>

@@ -36,7 +36,11 @@ function WideRows<Row>({ label, columns, rows, rowKey, current }: SmallTableProp
         {rows.map(row => {
           const key = rowKey(row)
           return (
-            <tr key={key} className={`h-8 border-line border-b ${current === key ? 'bg-accent-soft' : ''}`}>
+            <tr
+              key={key}
+              aria-current={current === key ? 'true' : undefined}
+              className={`h-8 border-line border-b ${current === key ? 'bg-accent-soft' : ''}`}
+            >
               {columns.map(({ id, align, cell }) => (
                 <td
                   key={id}
@@ -62,7 +66,11 @@ function NarrowRows<Row>({ label, columns, rows, rowKey, current }: SmallTablePr
       {rows.map(row => {
         const key = rowKey(row)
         return (
-          <li key={key} className={`border-line border-b py-2 ${current === key ? 'bg-accent-soft' : ''}`}>
+          <li
+            key={key}
+            aria-current={current === key ? 'true' : undefined}
+            className={`border-line border-b py-2 ${current === key ? 'bg-accent-soft' : ''}`}
+          >
             <span className="flex items-baseline justify-between gap-3">
               <span className="min-w-0 flex-1 break-words font-medium">
                 {main!.map(column => (

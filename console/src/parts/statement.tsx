@@ -7,6 +7,7 @@ import type { List } from '../api/reads.ts'
 import { useList, useRead } from '../api/reads.ts'
 import type { StatementLine } from '../api/types.ts'
 import { statementWords } from '../words/en/statement.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { DownloadMenu } from './download.tsx'
 import { FilterBar, RangeFilter, SelectFilter } from './filters.tsx'
@@ -130,7 +131,7 @@ function DayProof({ account, list, isRanged }: DayProofProps) {
   if (proof.differ.length > 0) {
     return (
       <div className="mb-2">
-        <Notice tone="bad">{t('daysDiffer', { days: proof.differ.join(', ') })}</Notice>
+        <Notice tone="bad">{t('daysDiffer', { days: listed(proof.differ) })}</Notice>
       </div>
     )
   }

@@ -91,12 +91,14 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
   const note =
     details?.status === 403 ? t('forbiddenNote') : details?.status === 404 ? t('notThereNote') : textOf(error)
   return (
-    <div role="alert" className="flex max-w-xl flex-col items-start gap-2 py-8">
-      <p className="flex items-center gap-2 text-base font-medium">
-        <Icon name="warning" />
-        {title}
-      </p>
-      <p className="text-muted">{note}</p>
+    <div className="flex max-w-xl flex-col items-start gap-2 py-8">
+      <div role="alert" className="flex flex-col gap-2">
+        <p className="flex items-center gap-2 text-base font-medium">
+          <Icon name="warning" />
+          {title}
+        </p>
+        <p className="text-muted">{note}</p>
+      </div>
       {details?.requestId != null && (
         <p className="flex items-center gap-1 text-xs text-muted">
           {t('requestId')} <span className="font-mono">{details.requestId}</span>
@@ -148,9 +150,12 @@ export function Query<T>({ of, children, loading }: QueryProps<T>) {
 /** A sentence that must be read: a warning of the API, a state of the account. */
 export function Notice({
   tone = 'warn',
+  isSilent = false,
   children,
 }: {
   readonly tone?: 'warn' | 'bad' | 'ok' | 'accent'
+  /** Something else says it to screen readers. */
+  readonly isSilent?: boolean
   readonly children: ReactNode
 }) {
   const tones = {
@@ -162,7 +167,7 @@ export function Notice({
   const colors = { warn: 'text-warn', bad: 'text-bad', ok: 'text-ok', accent: 'text-accent' }
   return (
     <div
-      role={tone === 'bad' ? 'alert' : 'status'}
+      role={isSilent ? undefined : tone === 'bad' ? 'alert' : 'status'}
       className={`flex gap-2 rounded border-l-2 px-3 py-2 ${tones[tone]}`}
     >
       <span className={`pt-0.5 ${colors[tone]}`}>

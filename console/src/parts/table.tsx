@@ -37,6 +37,8 @@ interface TableProps<Row> {
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rowKey: (row: Row) => string
+  /** The name of a row, for the box that selects it. */
+  readonly rowName?: (row: Row) => string
   readonly list: List<Row>
   /** Where a row leads to. The first column is the link. */
   readonly open?: (row: Row) => RowLink
@@ -100,6 +102,7 @@ function WideTable<Row>({
   label,
   columns,
   rowKey,
+  rowName = rowKey,
   list,
   open,
   actions,
@@ -165,17 +168,7 @@ function WideTable<Row>({
               >
                 {onSelect !== undefined && (
                   <td>
-                    <input
-                      type="checkbox"
-                      className="size-4 accent-accent align-middle"
-                      aria-label={t('select', { name: id })}
-                      checked={selected?.has(id) ?? false}
-                      onChange={() => {
-                        const next = new Set(selected)
-                        if (!next.delete(id)) next.add(id)
-                        onSelect(next)
-                      }}
-                    />
+                    <SelectBox id={id} name={rowName(row)} selected={selected} onSelect={onSelect} />
                   </td>
                 )}
                 {shown.map((column, place) => {
@@ -209,6 +202,32 @@ function WideTable<Row>({
         </tbody>
       </table>
     </div>
+  )
+}
+
+interface SelectBoxProps {
+  readonly id: string
+  readonly name: string
+  readonly selected: ReadonlySet<string> | undefined
+  readonly onSelect: (selected: ReadonlySet<string>) => void
+  /** For fingers. */
+  readonly isLarge?: boolean
+}
+
+function SelectBox({ id, name, selected, onSelect, isLarge = false }: SelectBoxProps) {
+  const t = useWords(tableWords)
+  return (
+    <input
+      type="checkbox"
+      className={`accent-accent align-middle ${isLarge ? 'm-1 size-6 shrink-0' : 'size-4'}`}
+      aria-label={t('select', { name })}
+      checked={selected?.has(id) ?? false}
+      onChange={() => {
+        const next = new Set(selected)
+        if (!next.delete(id)) next.add(id)
+        onSelect(next)
+      }}
+    />
   )
 }
 
@@ -299,7 +318,18 @@ function ColumnMenu<Row>({ columns, hidden, toggle }: ColumnMenuProps<Row>) {
 /** The height of most rows of a phone. With others, only the bar at the side of the page is less exact. */
 const PHONE_ROW_PX = 53
 
-function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }: TableProps<Row>) {
+function PhoneRows<Row>({
+  label,
+  columns,
+  rowKey,
+  rowName = rowKey,
+  list,
+  open,
+  actions,
+  selected,
+  onSelect,
+  current,
+}: TableProps<Row>) {
   const main = columns.filter(column => column.phone === 'main')
   const side = columns.filter(column => column.phone === 'side')
   const notes = columns.filter(column => column.phone === 'note')
@@ -345,9 +375,13 @@ function PhoneRows<Row>({ label, columns, rowKey, list, open, actions, current }
           <li
             key={id}
             data-row={id}
+            aria-current={current === id ? 'true' : undefined}
             {...(isPart && { 'aria-posinset': from + index + 1, 'aria-setsize': list.hasMore ? -1 : rows.length })}
-            className={`flex items-center gap-1 border-line border-b ${current === id ? 'bg-accent-soft' : ''}`}
+            className={`flex items-center gap-1 border-line border-b ${current === id || selected?.has(id) ? 'bg-accent-soft' : ''}`}
           >
+            {onSelect !== undefined && (
+              <SelectBox id={id} name={rowName(row)} selected={selected} onSelect={onSelect} isLarge />
+            )}
             {link === undefined ? (
               <div className="min-w-0 flex-1 py-2">{text}</div>
             ) : (

@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react'
 import { usePreferences } from '../preferences.ts'
 import { valuesWords } from '../words/en/values.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { CopyButton } from './copy.tsx'
 import { ago, columnMoney, exactMoney, shortMoney, time } from './format.ts'
@@ -106,7 +107,7 @@ export function Tags({ of }: { readonly of: readonly string[] }) {
 export function TagsLine({ of, max = 2 }: { readonly of: readonly string[]; readonly max?: number }) {
   if (of.length === 0) return <None />
   return (
-    <span className="flex gap-1 overflow-hidden" title={of.join(', ')}>
+    <span className="flex gap-1 overflow-hidden" title={listed(of)}>
       {of.slice(0, max).map(tag => (
         <Tag key={tag}>{tag}</Tag>
       ))}

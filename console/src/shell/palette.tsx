@@ -30,7 +30,7 @@ const places: Readonly<Record<string, { readonly icon: IconName; to(id: string):
   route: { icon: 'routes', to: id => `/routes/${encodeURIComponent(id)}` },
   tier: { icon: 'tiers', to: id => `/tiers?tier=${encodeURIComponent(id)}` },
   webhook: { icon: 'webhooks', to: id => `/webhooks/${id}` },
-  code_batch: { icon: 'codes', to: id => `/codes?batch=${encodeURIComponent(id)}` },
+  code_batch: { icon: 'codes', to: id => `/codes?tab=codes&batch=${encodeURIComponent(id)}` },
 }
 
 function useHits(text: string): readonly Hit[] {
@@ -46,6 +46,9 @@ function useHits(text: string): readonly Hit[] {
     enabled: text.trim().length >= 2,
     placeholderData: old => old,
   })
+  // Of a channel, the detail is its state.
+  const detailOf = ({ kind, detail, id }: { kind: string; detail: string | null; id: string }): string =>
+    (kind === 'channel' ? t.find(`channel_${detail}`) : undefined) ?? detail ?? id
   const found = wanted.length < 2 ? [] : (data?.data ?? [])
   const foundHits = found.flatMap((hit): Hit[] => {
     const place = places[hit.kind]
@@ -55,7 +58,7 @@ function useHits(text: string): readonly Hit[] {
           {
             id: `${hit.kind} ${hit.id}`,
             label: hit.kind === 'call' ? hit.id : hit.name,
-            detail: hit.kind === 'call' ? hit.name : (hit.detail ?? hit.id),
+            detail: hit.kind === 'call' ? hit.name : detailOf(hit),
             icon: place.icon,
             to: place.to(hit.id),
           },
@@ -72,7 +75,13 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const [at, setAt] = useState(0)
   const navigate = useNavigate()
   const listId = useId()
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    const opener = document.activeElement
+    dialog.current?.showModal()
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus()
+    }
+  }, [])
   useEffect(() => {
     const timer = setTimeout(() => setSent(text), 200)
     return () => clearTimeout(timer)

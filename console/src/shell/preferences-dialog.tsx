@@ -9,6 +9,7 @@ import { zoneNames } from '../parts/zoned-time.ts'
 import type { Preferences } from '../preferences.ts'
 import { setPreferences, usePreferences } from '../preferences.ts'
 import { shellWords } from '../words/en/shell.ts'
+import { listed } from '../words/joined.ts'
 import { loadLanguage, useWords } from '../words/words.ts'
 
 function Choice({
@@ -108,7 +109,7 @@ export function PreferencesFields() {
 export function PreferencesDialog({ onClose }: { readonly onClose: () => void }) {
   const t = useWords(shellWords)
   return (
-    <Dialog title={`${t('language')}, ${t('theme')}`} onClose={onClose}>
+    <Dialog title={listed([t('language'), t('theme')])} onClose={onClose}>
       <PreferencesFields />
     </Dialog>
   )

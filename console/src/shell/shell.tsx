@@ -13,6 +13,7 @@ import { Icon } from '../parts/icons.tsx'
 import { useSearchState } from '../parts/search.ts'
 import { shellWords } from '../words/en/shell.ts'
 import { statesWords } from '../words/en/states.ts'
+import { listed } from '../words/joined.ts'
 import { useWords } from '../words/words.ts'
 import { useAccount } from './account.ts'
 import type { NavigationPage } from './navigation.ts'
@@ -237,7 +238,7 @@ function ProfileMenu({
         className="button button-quiet max-w-48"
         items={[
           { label: t('me'), icon: 'account', run: () => link.current?.click() },
-          { label: `${t('language')}, ${t('theme')}`, icon: 'sun', run: openPreferences },
+          { label: listed([t('language'), t('theme')]), icon: 'sun', run: openPreferences },
           { label: t('shortcutsHelp'), icon: 'info', run: openHelp },
           { label: t('docs'), icon: 'external', run: () => window.open('/docs', '_blank', 'noopener') },
           supportUrl != null && { label: states('support'), icon: 'info', run: () => openSupport(supportUrl) },

@@ -12,6 +12,7 @@ export function ShortcutsHelp({ onClose }: { readonly onClose: () => void }) {
     ['/', t('keyFilter')],
     ['j, k', t('keyMove')],
     ['Enter', t('keyOpen')],
+    ['[, ]', t('keyCalls')],
     ['c', t('keyCreate')],
     ['?', t('keyHelp')],
     ...navigation

@@ -33,7 +33,9 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutTargets): void {
         event.preventDefault()
         return openPalette()
       }
-      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return
+      // Some keyboards write `[` with AltGr, which may count as Ctrl and Alt.
+      const isPlain = event.getModifierState('AltGraph') || !(event.ctrlKey || event.altKey)
+      if (event.metaKey || !isPlain || isTyping(event.target)) return
       if (!preferences().shortcuts || document.querySelector('dialog[open]') !== null) return
       const page = navigation.flatMap(group => group.pages).find(({ letter }) => letter === event.key)
       if (event.timeStamp < goUntil && page !== undefined) {
@@ -42,12 +44,15 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutTargets): void {
         return void navigate({ to: page.to })
       }
       goUntil = event.key === 'g' ? event.timeStamp + 1_500 : 0
+      const press = (name: string): void => document.querySelector<HTMLElement>(`[data-${name}]`)?.click()
       const actions: Readonly<Record<string, () => void>> = {
         '/': () => (document.querySelector<HTMLElement>('[data-filter]') ?? { focus: openPalette }).focus(),
         '?': openHelp,
         j: () => moveRow(1),
         k: () => moveRow(-1),
-        c: () => document.querySelector<HTMLElement>('[data-create]')?.click(),
+        c: () => press('create'),
+        '[': () => press('previous'),
+        ']': () => press('next'),
       }
       const action = actions[event.key]
       if (action === undefined) return

@@ -102,7 +102,8 @@ export const channelWords = words('channel', {
   parameters: 'Request fields',
   parametersHint:
     'For each dialect: fields to set, to set if the caller did not (default), and to remove. JSON, or empty.',
-  parametersInvalid: 'This is not valid JSON: {error}',
+  parametersInvalid: 'This is not valid JSON: look at line {line}, column {column}.',
+  parametersNoObject: 'The request fields must be a JSON object.',
   parametersExample: 'Example',
   times: 'Timeouts in seconds',
   timesHint: 'Empty: the timeouts of the provider.',
@@ -116,6 +117,7 @@ export const channelWords = words('channel', {
   saveOverrides: 'Save overrides',
   fetch: 'Fetch models',
   fetching: 'Asking the provider …',
+  fetched: 'The provider has answered: {fresh} new models, {known} known ones, {gone} not in its list.',
   fetchNote: 'Asks the provider for its list of models and compares it with the known ones.',
   fresh: 'New: not known to this gateway',
   known: 'Known',

@@ -68,6 +68,8 @@ export const channelsWords = words('channels', {
   more: 'More settings',
   baseUrl: 'Base URL',
   baseUrlHint: 'Empty: {url}',
+  baseUrlOpen:
+    'Your own address, with a value in place of each name in braces: {url}. Leave it empty only if the environment of the gateway has these names.',
   tagsHint: 'Where or how data is processed, such as eu or no-training. Keys can require tags. One on each line.',
   weightHint: 'Its share of calls among channels of the same priority. 0: only if no other channel can.',
   priorityHint: 'Channels with the lowest number are used first.',

@@ -5,4 +5,5 @@ export const chartWords = words('chart', {
   asChart: 'As a chart',
   zone: 'times in {zone}',
   time: 'Time',
+  openRecords: 'Open the records of this time',
 })

@@ -33,6 +33,8 @@ export const codesWords = words('codes', {
     one: '1 unredeemed code can no longer be redeemed. This cannot be undone.',
     other: '{n} unredeemed codes can no longer be redeemed. This cannot be undone.',
   },
+  voidOne: 'Void code',
+  voidOneTitle: 'Void the code {code}?',
   voidedDone: { one: '1 code voided', other: '{n} codes voided' },
   emptyTitle: 'No codes yet',
   emptyText: 'Create a batch of codes and save them as a file: they are shown only once.',

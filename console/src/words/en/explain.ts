@@ -8,7 +8,7 @@ export const explainWords = words('explain', {
   keyMissing: 'Choose a key from the list.',
   dialect: 'Dialect',
   body: 'Request (JSON)',
-  bodyInvalid: 'This is not valid JSON: {error}',
+  bodyInvalid: 'This is not valid JSON: look at line {line}, column {column}.',
   bodyNoObject: 'The request must be a JSON object.',
   run: 'Explain',
   again: 'Explain again',

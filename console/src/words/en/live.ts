@@ -6,6 +6,7 @@ export const liveWords = words('live', {
   connecting: 'connecting',
   live: 'live',
   away: 'connection lost, trying again',
+  refused: 'stopped',
   paused: 'paused',
   pause: 'Pause',
   resume: 'Resume',

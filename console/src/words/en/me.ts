@@ -71,10 +71,11 @@ export const meWords = words('me', {
   endOthersText: 'All other browsers must sign in again.',
   othersEnded: { one: '{n} session ended', other: '{n} sessions ended' },
   why_signed_out: 'signed out',
-  why_revoked: 'ended by you',
+  why_revoked: 'ended by you or an admin',
+  why_too_many: 'too many sessions',
   why_stolen: 'its cookie was used twice',
   why_password: 'new password',
   why_changed: 'your role or password was changed',
   why_removed: 'the person was removed',
-  preferencesNote: 'Saved in this browser.',
+  preferencesNote: 'Saved in this browser. The gateway keeps a copy, with which your other browsers begin.',
 })

@@ -27,6 +27,7 @@ export const playgroundWords = words('playground', {
   explanation: 'Explanation',
   took: 'after {time}',
   openCall: 'Open this call',
+  arrived: '{n} of {total} answers have arrived.',
   copyAs: 'Copy as',
   curl: 'curl',
   python: 'Python',

@@ -39,7 +39,7 @@ export const providersWords = words('providers', {
   newTitle: 'Define a provider',
   newNote:
     'For a server of your own, or a provider that is not shipped. Another address of a known provider needs only a channel.',
-  jsonInvalid: 'This is not valid JSON: {error}',
+  jsonInvalid: 'This is not valid JSON: look at line {line}, column {column}.',
   noObject: 'The definition must be a JSON object.',
   remove: 'Delete definition',
   removeTitle: 'Delete your definition of {name}?',

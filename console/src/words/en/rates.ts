@@ -2,6 +2,7 @@ import { words } from '../words.ts'
 
 export const ratesWords = words('rates', {
   what: 'What',
+  rates: 'Rates',
   rate: 'Rate',
   each: 'each',
   million: 'per million',

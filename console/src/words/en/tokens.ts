@@ -20,6 +20,7 @@ export const tokensWords = words('tokens', {
   expiresHint: 'Empty: never.',
   lastUsed: 'Last used',
   never: 'never',
+  oldSecret: 'Old secret',
   oldSecretUntil: 'The old secret works until {time}',
   emptyTitle: 'No service tokens yet',
   emptyText: 'Create one, and send it as "Authorization: Bearer …" to the paths of the management API.',

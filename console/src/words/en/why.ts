@@ -42,6 +42,8 @@ export const whyWords = words('why', {
   tokens_day: 'tokens per day',
   concurrency: 'concurrent calls',
   candidates: 'Candidates',
+  candidatesNote:
+    'Score: under the policy; less is better. Share: what the weights give it among channels of the same priority.',
   model: 'Model',
   channel: 'Channel',
   standing: 'Can it take the call?',

@@ -66,6 +66,7 @@ export const channels: Chinese<typeof channelsWords> = {
   more: '更多设置',
   baseUrl: '基础地址',
   baseUrlHint: '留空：{url}',
+  baseUrlOpen: '您自己的地址，把花括号中的名称换成实际的值：{url}。只有网关的环境变量中有这些名称时才能留空。',
   tagsHint: '说明数据在何处、如何处理，例如 eu 或 no-training。密钥可以要求标签。每行一个。',
   weightHint: '在同一优先级的渠道中所占的调用份额。0：仅在没有其他渠道时使用。',
   priorityHint: '数字最小的渠道先用。',

@@ -31,6 +31,8 @@ export const codes: Chinese<typeof codesWords> = {
   void: '作废兑换码',
   voidTitle: '作废批次 {batch}？',
   voidText: '{n} 个未兑换的兑换码将无法再兑换。此操作无法撤销。',
+  voidOne: '作废此兑换码',
+  voidOneTitle: '作废兑换码 {code}？',
   voidedDone: '已作废 {n} 个兑换码',
   emptyTitle: '还没有兑换码',
   emptyText: '生成一批兑换码并保存为文件：它们只显示一次。',

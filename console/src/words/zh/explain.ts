@@ -8,7 +8,7 @@ export const explain: Chinese<typeof explainWords> = {
   keyMissing: '请从列表中选择一个密钥。',
   dialect: '协议',
   body: '请求（JSON）',
-  bodyInvalid: '不是有效的 JSON：{error}',
+  bodyInvalid: '不是有效的 JSON，请检查第 {line} 行第 {column} 列。',
   bodyNoObject: '请求必须是 JSON 对象。',
   run: '解释',
   again: '重新解释',

@@ -7,6 +7,7 @@ export const live: Chinese<typeof liveWords> = {
   connecting: '正在连接',
   live: '实时',
   away: '连接中断，正在重试',
+  refused: '已停止',
   paused: '已暂停',
   pause: '暂停',
   resume: '继续',

@@ -72,10 +72,11 @@ export const me: Chinese<typeof meWords> = {
   endOthersText: '其他所有浏览器都需要重新登录。',
   othersEnded: '已结束 {n} 个会话',
   why_signed_out: '已退出',
-  why_revoked: '由您结束',
+  why_revoked: '由您或管理员结束',
+  why_too_many: '会话过多',
   why_stolen: '其 Cookie 被重复使用',
   why_password: '更改密码',
   why_changed: '角色或密码已更改',
   why_removed: '用户已移除',
-  preferencesNote: '保存在此浏览器中。',
+  preferencesNote: '保存在此浏览器中。网关另存一份，供您的其他浏览器起用。',
 }

@@ -26,6 +26,7 @@ export const playground: Chinese<typeof playgroundWords> = {
   explanation: '解释',
   took: '用时 {time}',
   openCall: '打开此调用',
+  arrived: '已收到 {total} 个回答中的 {n} 个。',
   copyAs: '复制为',
   curl: 'curl',
   python: 'Python',

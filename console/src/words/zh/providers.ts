@@ -38,7 +38,7 @@ export const providers: Chinese<typeof providersWords> = {
   created: '供应商 {name} 已定义',
   newTitle: '定义供应商',
   newNote: '用于您自己的服务器或未随附的供应商。已知供应商的另一个地址只需添加渠道。',
-  jsonInvalid: '不是有效的 JSON：{error}',
+  jsonInvalid: '不是有效的 JSON，请检查第 {line} 行第 {column} 列。',
   noObject: '定义必须是 JSON 对象。',
   remove: '删除定义',
   removeTitle: '删除您对 {name} 的定义？',

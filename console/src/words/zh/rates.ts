@@ -3,6 +3,7 @@ import type { Chinese } from '../words.ts'
 
 export const rates: Chinese<typeof ratesWords> = {
   what: '项目',
+  rates: '费率',
   rate: '单价',
   each: '每次',
   million: '每百万',

@@ -22,7 +22,7 @@ export const settings: Chinese<typeof settingsWords> = {
   defaultTier: '默认等级',
   defaultTierHint: '用于没有自己等级的账户的新密钥。',
   startingCredit: '初始额度',
-  startingCreditHint: '赠送给每个注册的人，对方为账本账户 promo。',
+  startingCreditHint: '赠送给每个注册的人，对方为账本账户“赠送”。',
   startingCreditOpen: '任何人都可以注册，因此任何人都能得到此额度，用多个邮箱还可以得到多次。',
   records: '调用记录',
   retentionDays: '记录保留天数',

@@ -21,6 +21,7 @@ export const tokens: Chinese<typeof tokensWords> = {
   expiresHint: '留空表示永不过期。',
   lastUsed: '最近使用',
   never: '从未',
+  oldSecret: '旧令牌',
   oldSecretUntil: '旧令牌在 {time} 前仍有效',
   emptyTitle: '还没有服务令牌',
   emptyText: '新建一个令牌，并以 “Authorization: Bearer …” 发送到管理 API。',
