@@ -207,3 +207,35 @@ test('a stored response is read in the turns of its account, and only where its 
   expect(await after.text()).not.toContain('response.created')
   expect(new Set(owners)).toEqual(new Set(['account 1']))
 })
+
+test('an upstream that stores a response is asked for a stream only where one is counted', async () => {
+  const asked: string[] = []
+  const requests = buildStoredResponseRequests({
+    responses: { head: async () => ({ accountId: 1, id: 'resp_1', upstreamId: 'resp_1', status: 'completed' }) },
+    upstreams: {
+      storingChannel: () => ({}),
+      async ask(_keeper: unknown, { query }: { readonly query: URLSearchParams }) {
+        asked.push(query.toString())
+        return new Response('{}')
+      },
+    },
+  } as unknown as StoredResponseRequestsParts)
+  for (const [method, search] of [
+    ['GET', 'stream=true&starting_after=3'],
+    ['GET', 'stream=false&stream=true'],
+    ['GET', 'stream=1&include=x'],
+    ['HEAD', 'stream=true'],
+  ] as const) {
+    const fields = new URLSearchParams(search)
+    const ask = {
+      method,
+      path: '/v1/responses/resp_1',
+      caller: { accountId: 1 },
+      query: (name: string) => fields.get(name),
+      queries: (name: string) => fields.getAll(name),
+      onDisconnect() {},
+    } as unknown as StoredResponseRequest
+    await requests.retrieve(ask, protocols['openai-responses'])
+  }
+  expect(asked).toEqual(['starting_after=3&stream=true', '', 'include=x', ''])
+})

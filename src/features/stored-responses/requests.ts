@@ -137,7 +137,9 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
 
   async function retrieve(ask: StoredResponseRequest, protocol: Protocol, onEnd: () => void): Promise<Response> {
     const stored = await find(ask)
-    const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
+    const query = queryOf(ask, ['include', 'include[]', ...(isStreamed(ask) ? STREAM_FIELDS : [])])
+    // Only what was counted as a stream may become one: an upstream may read `stream=1`, or the last of two values.
+    if (isStreamed(ask)) query.set('stream', 'true')
     const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query, onEnd }, protocol)
     if (upstreamAnswer !== undefined) return upstreamAnswer
     const run = background.find(stored)
@@ -197,6 +199,8 @@ export function buildStoredResponseRequests(parts: StoredResponseRequestsParts):
     },
   }
 }
+
+const STREAM_FIELDS = ['include_obfuscation', 'starting_after']
 
 /** A HEAD request has no body, and would never end. */
 const isStreamed = (ask: StoredResponseRequest): boolean => ask.method === 'GET' && ask.query('stream') === 'true'

@@ -71,9 +71,15 @@ export class PostgresJobs implements Jobs {
     this.#holder = owner
     if (this.#held.has(job)) return true
     // It must not be deleted after it was taken again.
-    if (this.#unreturned.delete(job)) await this.#returning
-    const taken = await this.#pool.transact(take.run(...this.#valuesOf(job))).catch(() => 0)
-    if (taken === 0 || this.#isClosed || owner !== this.#owner()) return false
+    const isUnreturned = this.#unreturned.delete(job)
+    if (isUnreturned) await this.#returning
+    if (owner !== this.#owner()) return false
+    const taken = await this.#pool.transact(take.run(...this.#valuesOf(job))).catch(() => undefined)
+    if (taken === undefined && isUnreturned) {
+      this.#unreturned.add(job)
+      this.#returnLater()
+    }
+    if (!taken || this.#isClosed || owner !== this.#owner()) return false
     this.#held.add(job)
     return true
   }
@@ -108,15 +114,15 @@ export class PostgresJobs implements Jobs {
     return wishes
   }
 
-  async #return(): Promise<void> {
-    while (this.#returning !== undefined) await this.#returning
-    this.#returning = this.#deleteLeases().finally(() => (this.#returning = undefined))
-    await this.#returning
+  /** One attempt at a time, for all of them. */
+  #return(): Promise<void> {
+    this.#returning ??= this.#deleteLeases().finally(() => (this.#returning = undefined))
+    return this.#returning
   }
 
+  /** Also deletes those that are given back meanwhile. Stops at the first that cannot be deleted. */
   async #deleteLeases(): Promise<void> {
-    for (const job of [...this.#unreturned]) {
-      if (!this.#unreturned.has(job)) continue
+    for (const job of this.#unreturned) {
       try {
         await this.#pool.transact(giveBack.run(...this.#valuesOf(job)))
         this.#unreturned.delete(job)
