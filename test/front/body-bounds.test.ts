@@ -387,7 +387,8 @@ describe('a large body of a caller', () => {
     ['of spaces', goodBody() + filled(' '), fine],
     ['with a field twice', `${goodBody().slice(0, -1)},"n":1,"n":1,"pad":"${filled('p')}"}`, 'field_duplicate'],
     ['with a file twice', withField(`{"file_id":"a","file_id":1,"pad":"${filled('p')}"}`), 'field_duplicate'],
-    ['with a harmless field twice', withField(`{"y":"a","y":1,"pad":"${filled('p')}"}`), fine],
+    ['with an unknown field twice', withField(`{"y":"a","y":1,"pad":"${filled('p')}"}`), 'field_duplicate'],
+    ['with a label twice', withField(`{"y":"a","y":1,"pad":"${filled('p')}"}`, 'metadata'), fine],
     ['that is no UTF-8', inContent(filled('\xff')), 'json_invalid'],
   ]
 
