@@ -215,8 +215,11 @@ describe.if(hasPostgres)('several gateways on PostgreSQL', () => {
       await until(async () => (await countOpenHolds(pool)) === 2, 'the streams are under way')
       await untilCheckpointed(2)
       upstream.plan(script(gate(opens)), script(gate(opens)))
+      const seenBefore = upstream.requests.length
       const plains = [chat(a!, key), chat(a!, key, {}, named)]
-      await until(async () => (await countOpenHolds(pool)) === 4, 'all calls are under way')
+      // Their holds come first. A script that no call has begun would answer a later call.
+      await until(async () => upstream.requests.length === seenBefore + 2, 'all calls are under way')
+      expect(await countOpenHolds(pool)).toBe(4)
       await a!.child.kill()
       for (const { text } of await Promise.all([...streams, ...plains])) expect(text).not.toContain('[DONE]')
       // B takes A for dead when its lease has run out.
