@@ -171,11 +171,11 @@ describe('headers of a channel', () => {
   )
 })
 
-test('a field that occurs twice in a request is sent once, with the value of the channel', async () => {
+test('a field that occurs twice in a request does not pass the value of the channel', async () => {
   await change('openai-chat', { parameters: { 'openai-chat': { set: { temperature: 0 } } } })
-  const response = await send('openai-chat', ',"temperature":1,"x":[{"a":1}],"temperature":2')
-  expect(response.status).toBe(200)
-  expect(lastBody().match(/"temperature"/g)).toHaveLength(1)
+  const twice = await send('openai-chat', ',"temperature":1,"x":[{"a":1}],"temperature":2')
+  expect([twice.status, await twice.text()]).toEqual([400, expect.stringContaining('"code":"field_duplicate"')])
+  expect((await send('openai-chat', ',"temperature":1')).status).toBe(200)
   expect(JSON.parse(lastBody())).toMatchObject({ temperature: 0 })
 })
 
