@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import type { Visitor } from './support/browser.ts'
-import { openSite } from './support/browser.ts'
+import { openSite, untilTrue } from './support/browser.ts'
 
 let visitor: Visitor
 let close: () => Promise<void>
@@ -48,7 +48,7 @@ test.each(['en', 'zh'] as const)('an unfinished filter of records keeps the list
       expect(await focusedFilter(page)).toBe('model')
       await field.pressSequentially('/gpt-4o-mini')
       await page.locator('[data-refused]').waitFor({ state: 'detached' })
-      await page.waitForFunction(`document.querySelectorAll('[data-row]').length < ${before}`)
+      await untilTrue(page, `document.querySelectorAll('[data-row]').length < ${before}`)
       expect(await field.getAttribute('aria-invalid')).toBeNull()
       // The page is looked at with the message.
       await field.fill('openai')
@@ -114,11 +114,12 @@ test('the filter of dialects finds the calls of a dialect', async () => {
       await page.getByRole('button', { name: 'More filters' }).click()
       await page.getByRole('combobox', { name: 'Dialect' }).selectOption({ label: 'Anthropic Messages' })
       await page.waitForURL(/dialect=anthropic-messages/)
-      await page.waitForFunction(`document.querySelectorAll('[data-row]').length < ${before}`)
-      expect(await rows.count()).toBeGreaterThan(0)
+      await untilTrue(page, `(count => count > 0 && count < ${before})(document.querySelectorAll('[data-row]').length)`)
       await rows.first().getByRole('link').click()
       await page.getByText('Dialect of the caller').waitFor()
-      await page.locator('aside').getByText('Anthropic Messages', { exact: true }).waitFor()
+      const dialect = page.locator('aside').getByText('Anthropic Messages', { exact: true })
+      await dialect.waitFor()
+      expect(await dialect.count()).toBe(1)
     },
   })
 })

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import type { Visitor } from './support/browser.ts'
-import { openSite, untilReady } from './support/browser.ts'
+import { openSite, untilReady, untilTrue } from './support/browser.ts'
 import { pageAddresses } from './support/pages.ts'
 import type { SeededSite } from './support/seed.ts'
 
@@ -260,7 +260,7 @@ test('the panel of a call goes on to others, and keeps the focus', async () => {
     async act(page) {
       const callNow = (): string | null => new URL(page.url()).searchParams.get('call')
       const until = (call: string) =>
-        page.waitForFunction(`new URL(location.href).searchParams.get('call') === ${JSON.stringify(call)}`)
+        untilTrue(page, `new URL(location.href).searchParams.get('call') === ${JSON.stringify(call)}`)
       const rows = page.locator('tbody [data-row]')
       const ids = await Promise.all([0, 1, 2].map(async at => (await rows.nth(at).getAttribute('data-row'))!))
       await rows.first().getByRole('link').click()

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chat } from '../support/gateway.ts'
 import type { Visitor } from './support/browser.ts'
-import { openSite, untilReady } from './support/browser.ts'
+import { openSite, untilReady, untilTrue } from './support/browser.ts'
 import type { SeededSite } from './support/seed.ts'
 
 let site: SeededSite
@@ -63,7 +63,7 @@ test('the page of a call has a link to each other turn of its conversation, and 
     async act(shown) {
       // The turns are read after the call.
       const reads = "performance.getEntriesByType('resource').filter(({ name }) => name.includes('conversation='))"
-      await shown.waitForFunction(`${reads}.length === 2`)
+      await untilTrue(shown, `${reads}.length === 2`)
       await untilReady(shown)
       expect(await shown.getByText('Turns of this conversation').count()).toBe(0)
       expect(await shown.getByText('Conversation', { exact: true }).count()).toBe(1)

@@ -78,6 +78,18 @@ export async function untilReady(page: Page): Promise<void> {
   if (!(await waitForReady(page))) throw new Error(`main[data-ready] was not reached: ${page.url()}`)
 }
 
+/**
+ * Waits until an expression is true in the page. `page.waitForFunction` cannot do it: it evaluates the expression a second
+ * time inside the page, where the content security policy of the console forbids that.
+ */
+export async function untilTrue(page: Page, expression: string): Promise<void> {
+  const endMs = performance.now() + READY_MS
+  while (!(await page.evaluate<boolean>(expression))) {
+    if (performance.now() > endMs) throw new Error(`still not true after ${READY_MS} ms: ${expression}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
 /** A browser for one site. Each person has a page of their own in each language, which all visits use. */
 export class Visitor {
   readonly #site: SeededSite
