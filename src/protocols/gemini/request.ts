@@ -13,7 +13,7 @@ import type { Splice } from '../request/splices.ts'
 import { applySplices } from '../request/splices.ts'
 import { readTags } from '../request/tags.ts'
 import type { FieldSpans } from './field-names.ts'
-import { findFieldSpans, refuseDuplicate, toCamelCase, toCamelCaseFields } from './field-names.ts'
+import { findFieldSpans, toCamelCaseFields } from './field-names.ts'
 import { asList, measureInput } from './input.ts'
 import { removePackedState } from './packed-state.ts'
 import type { GeminiMethod } from './path.ts'
@@ -113,13 +113,10 @@ function checkContents(contents: unknown): void {
   })
 }
 
-/** Refuses duplicates inside `generationConfig` of the fields that billing depends on. */
+/** Refuses fields of `generationConfig` that billing depends on if they are there in another spelling, too. */
 function checkConfigOnce(body: Buffer, { generationConfig: span }: FieldSpans): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
-  for (const name of scan.duplicates) {
-    if (uniqueConfigFields.includes(toCamelCase(name))) throw refuseDuplicate(`generationConfig.${toCamelCase(name)}`)
-  }
   findFieldSpans(scan.fields, uniqueConfigFields, 'generationConfig')
 }
 

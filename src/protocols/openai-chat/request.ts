@@ -151,11 +151,11 @@ export function buildUsageSplice(call: Call): Splice {
   return { start: open, end: open, text: options.fields.size === 0 ? '"include_usage":true' : '"include_usage":true,' }
 }
 
-/** Refuses a duplicate of the stream option that the gateway reads. */
+/** Refuses the stream option that the gateway reads if it is there in another case, too. */
 export function refuseDuplicateOption(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
-  if (!scan.duplicates.has('include_usage') && findCaseDuplicate(scan.fields, ['include_usage']) === undefined) return
+  if (findCaseDuplicate(scan.fields, ['include_usage']) === undefined) return
   throw new Refusal(
     'field_duplicate',
     'include_usage',

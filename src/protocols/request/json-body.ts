@@ -114,8 +114,7 @@ const allReferences = (json: JsonObject['json']): readonly Reference[] =>
  * A dropped name occurs in the text more often than in the parsed value, where its last value is. The name is returned if
  * it occurs outside the caller's own data (schemas, arguments of tools, labels), or if a field of it may be a reference.
  */
-function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }: ObjectScan): string | undefined {
-  for (const name of duplicates) return name
+function droppedField(body: Buffer, json: unknown, { fields, names }: ObjectScan): string | undefined {
   if (names === undefined) {
     const rescan = scanObject(body, { ...scanBounds, namesMax: bounds.jsonNamesMax })
     return typeof rescan === 'string' ? 'an object' : droppedField(body, json, rescan)
@@ -175,29 +174,26 @@ const boundHints: Partial<Record<ErrorCode, Hint>> = {
   }),
 }
 
+/** Names of fields may be long, and an error repeats them. */
+const NAME_CHARS_MAX = 64
+
 export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
   const found = parsedBodies.get(body) ?? parseBody(body)
   if ('code' in found) {
     const hint = boundHints[found.code]
     throw new Refusal(found.code, found.detail, hint === undefined ? {} : { hint })
   }
-  const duplicate = findDuplicate(found.duplicates, readFields) ?? findCaseDuplicate(found.fields, readFields)
+  const [duplicate = findCaseDuplicate(found.fields, readFields)] = found.duplicates
   if (duplicate !== undefined) {
-    throw new Refusal('field_duplicate', duplicate, {
-      param: duplicate,
-      hint: hintOf('call_field_once', { name: duplicate }),
-    })
+    const name = duplicate.slice(0, NAME_CHARS_MAX)
+    throw new Refusal('field_duplicate', name, { param: name, hint: hintOf('call_field_once', { name }) })
   }
   if (found.droppedField !== undefined) {
-    const hint = hintOf('call_names_twice', { name: found.droppedField })
-    throw new Refusal('field_duplicate', 'in an object', { param: found.droppedField.slice(0, 64), hint })
+    const name = found.droppedField.slice(0, NAME_CHARS_MAX)
+    throw new Refusal('field_duplicate', 'in an object', { param: name, hint: hintOf('call_names_twice', { name }) })
   }
   if (found.hasDuplicates) ambiguous.add(found.json)
   return { json: found.json, fields: found.fields }
-}
-
-function findDuplicate(duplicates: ReadonlySet<string>, readFields: readonly string[]): string | undefined {
-  return duplicates.size === 0 ? undefined : readFields.find(field => duplicates.has(field))
 }
 
 /** Scans the object in a top-level field of a parsed body. */
