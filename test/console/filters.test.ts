@@ -17,6 +17,8 @@ afterAll(() => close())
 /** The calls of the seed are older than a day. */
 const RECORDS = '/records?range=7d'
 
+const tooLong = 'x'.repeat(1_000)
+
 const focusedFilter = (page: Page): Promise<string | null> =>
   page.evaluate('document.activeElement.getAttribute("data-filter")')
 
@@ -53,6 +55,35 @@ test.each(['en', 'zh'] as const)('an unfinished filter of records keeps the list
       // The page is looked at with the message.
       await field.fill('openai')
       await page.locator('[data-refused]').waitFor()
+    },
+  })
+})
+
+const lists = [
+  '/keys',
+  '/accounts',
+  '/limits',
+  '/channels',
+  '/prices',
+  '/people',
+  '/tokens',
+  '/providers',
+  '/audit',
+] as const
+
+test.each(lists)('%s stays when the gateway refuses a filter, which says why', async path => {
+  await visitor.visit(path, {
+    axe: false,
+    failing: [/^400 /],
+    async act(page) {
+      const rows = page.locator('[data-row]')
+      await rows.first().waitFor()
+      const before = await rows.count()
+      const field = page.locator('input[data-filter]').last()
+      await field.fill(tooLong)
+      expect(await refusalOf(page, field)).not.toBe('')
+      expect(await rows.count()).toBe(before)
+      expect(await page.locator('main [role=alert]').count()).toBe(0)
     },
   })
 })

@@ -66,7 +66,7 @@ test('a key is rotated, its old secret works as long as was chosen, and its new 
     async act(page) {
       const keyboard = new Keyboard(page)
       await keyboard.press('button', 'Rotate key')
-      await page.getByText('The key gets a new secret, shown once.').waitFor()
+      await page.getByText('There will be a new secret, shown once.').waitFor()
       await keyboard.press('button', 'Rotate key')
       await page.getByText('This is the only time the key is shown').waitFor()
       const text = await shownSecret(page)

@@ -45,8 +45,6 @@ interface ReadOptions {
    * range up to now is another one each minute.
    */
   readonly keepsPrevious?: boolean
-  /** A list stays when the gateway refuses a filter, which may not be written whole yet. The page must tell the error. */
-  readonly keepsRefused?: boolean
 }
 
 export function useRead<N extends GetName>(
@@ -81,7 +79,10 @@ const NEXT_ROWS = 200
 /** A longer list is not read again when a tab is shown again, because all of its pages would be. */
 const PAGES_READ_AGAIN = 5
 
-/** A list, page by page: `more` reads the next page. */
+/**
+ * A list, page by page: `more` reads the next page. Its rows stay when the gateway refuses a filter, which may not be written
+ * whole yet: the bar of filters shows why.
+ */
 export function useList<N extends ListName>(name: N, request?: Request<N>, options: ReadOptions = {}): List<RowOf<N>> {
   type Page = AnswerOf<N> & { readonly data: readonly RowOf<N>[]; readonly next: string | null }
   const query = useInfiniteQuery({
@@ -102,7 +103,7 @@ export function useList<N extends ListName>(name: N, request?: Request<N>, optio
   const last = useRef(query.data)
   if (query.data !== undefined) last.current = query.data
   const isFilter = isRefused(query.error) && query.error.details.param !== null
-  const isKept = options.keepsRefused === true && query.data === undefined && isFilter
+  const isKept = query.data === undefined && isFilter
   const data = isKept ? last.current : query.data
   const pages = data?.pages as readonly Page[] | undefined
   // Long lists are put together once for each page, not for each look at them.

@@ -19,7 +19,7 @@ import { accountsWords } from '../words/en/accounts.ts'
 import { peopleWords } from '../words/en/people.ts'
 import { rolesWords } from '../words/en/roles.ts'
 import { useWords } from '../words/words.ts'
-import { Invitations, InviteDialog } from './invite.tsx'
+import { AccountInvitations, InviteDialog } from './invite.tsx'
 
 interface AccountProps {
   readonly account: Account
@@ -123,7 +123,7 @@ export function Members({ account }: AccountProps) {
       </Section>
       {canManage && (
         <Section title={people('invitations')}>
-          <Invitations account={account.id} />
+          <AccountInvitations account={account.id} />
         </Section>
       )}
       {question}

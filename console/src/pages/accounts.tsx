@@ -91,7 +91,7 @@ export function AccountsPage() {
   return (
     <Page title={t('title')} intro={t('intro')} actions={create}>
       <div>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={list.query.error}>
           <TextFilter name="name" label={t('name')} />
           <SelectFilter
             name="type"

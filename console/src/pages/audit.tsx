@@ -64,11 +64,9 @@ function Rows() {
   const { actor, action, target, sort, row: openRow } = search
   const account = useAccount()
   const { from, before } = useListRange(search, '30d')
-  const list = useList(
-    'GET /api/web/audit-log',
-    { query: definedOnly({ account: account?.id, actor, action, target, sort, from, before }) },
-    { keepsRefused: true },
-  )
+  const list = useList('GET /api/web/audit-log', {
+    query: definedOnly({ account: account?.id, actor, action, target, sort, from, before }),
+  })
   const nameOf = useActionName()
   const actions = actionNames
     .map(value => ({ value, label: nameOf(value) }))

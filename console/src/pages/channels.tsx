@@ -127,7 +127,7 @@ export function ChannelsPage() {
       actions={may('POST /api/web/channels') && <CreateButton onClick={open}>{t('create')}</CreateButton>}
     >
       <div>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={list.query.error}>
           <TextFilter name="text" label={t('text')} />
           <SelectFilter
             name="provider"

@@ -132,7 +132,7 @@ function Codes({ canVoid }: { readonly canVoid: boolean }) {
     readonly state?: Code['state']
     readonly [name: string]: string | undefined
   }>()
-  const list = useList('GET /api/web/codes', { query: definedOnly({ batch, state }) }, { keepsRefused: true })
+  const list = useList('GET /api/web/codes', { query: definedOnly({ batch, state }) })
   const columns: readonly Column<Code>[] = [
     { id: 'id', title: t('code'), cell: code => <span className="font-mono text-xs">{code.id}</span>, phone: 'main' },
     { id: 'batch', title: t('batch'), cell: code => code.batch, phone: 'note' },

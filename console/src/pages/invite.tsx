@@ -2,16 +2,18 @@
 
 import { useState } from 'react'
 import { useMay } from '../api/may.ts'
+import type { List } from '../api/reads.ts'
 import { useList, useWrite } from '../api/reads.ts'
 import { siteRoles } from '../api/rights.ts'
 import { useMe } from '../api/session.ts'
 import type { Invitation, Invited } from '../api/types.ts'
 import { Dialog, Menu, useQuestion } from '../parts/dialog.tsx'
+import { FilterBar, SelectFilter, TextFilter } from '../parts/filters.tsx'
 import { Form, SelectField, TextField, useForm } from '../parts/form.tsx'
 import { time } from '../parts/format.ts'
 import { say } from '../parts/messages.tsx'
 import { NameOrId } from '../parts/rows.tsx'
-import { definedOnly } from '../parts/search.ts'
+import { definedOnly, useSearchState } from '../parts/search.ts'
 import { SecretOnce } from '../parts/secret-once.tsx'
 import { Empty } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
@@ -123,19 +125,45 @@ const tones: Readonly<Record<Invitation['state'], Tone>> = {
   expired: 'muted',
 }
 
-interface InvitationsProps {
-  readonly account?: string
-  readonly email?: string | undefined
-  readonly isOnlyOpen?: boolean
+export function AccountInvitations({ account }: { readonly account: string }) {
+  return (
+    <InvitationTable list={useList('GET /api/web/invitations', { query: { account, open: 'true' } })} isOfAccount />
+  )
 }
 
-export function Invitations({ account, email, isOnlyOpen = true }: InvitationsProps) {
+const FILTERS = ['email', 'state'] as const
+
+export function SiteInvitations() {
+  const t = useWords(peopleWords)
+  const [{ email, state }] = useSearchState<Partial<Record<(typeof FILTERS)[number], string>>>()
+  const list = useList('GET /api/web/invitations', {
+    query: definedOnly({ email, open: state === undefined ? 'true' : undefined }),
+  })
+  return (
+    <div>
+      <FilterBar names={FILTERS} error={list.query.error}>
+        <TextFilter name="email" label={t('email')} />
+        <SelectFilter
+          name="state"
+          label={t('invitationState')}
+          all={t('onlyOpen')}
+          choices={[{ value: 'all', label: t('invitationsAll') }]}
+        />
+      </FilterBar>
+      <InvitationTable list={list} />
+    </div>
+  )
+}
+
+interface InvitationTableProps {
+  readonly list: List<Invitation>
+  readonly isOfAccount?: boolean
+}
+
+function InvitationTable({ list, isOfAccount = false }: InvitationTableProps) {
   const t = useWords(peopleWords)
   const roles = useWords(rolesWords)
   const may = useMay()
-  const list = useList('GET /api/web/invitations', {
-    query: definedOnly({ account, email, open: isOnlyOpen ? 'true' : undefined }),
-  })
   const revoke = useWrite('DELETE /api/web/invitations/{invitation}', 'invitations')
   const [ask, question] = useQuestion()
   const roleOf = (row: Invitation): string =>
@@ -175,14 +203,14 @@ export function Invitations({ account, email, isOnlyOpen = true }: InvitationsPr
         name="invitations"
         label={t('invitations')}
         list={list}
-        columns={account === undefined ? columns : columns.filter(({ id }) => id !== 'account' && id !== 'kind')}
+        columns={isOfAccount ? columns.filter(({ id }) => id !== 'account' && id !== 'kind') : columns}
         rowKey={row => row.id}
         filters={['email']}
         empty={
-          account === undefined ? (
-            <Empty title={t('invitationsNone')}>{t('invitationsNoneText')}</Empty>
-          ) : (
+          isOfAccount ? (
             <p className="py-2 text-muted">{t('invitationsNone')}</p>
+          ) : (
+            <Empty title={t('invitationsNone')}>{t('invitationsNoneText')}</Empty>
           )
         }
         actions={row => (

@@ -241,7 +241,7 @@ export function KeyModels({ id }: { readonly id: string }) {
   return (
     <div>
       <p className="mb-3 text-muted">{t('modelsIntro')}</p>
-      <FilterBar names={FILTERS}>
+      <FilterBar names={FILTERS} error={list.query.error}>
         <TextFilter name="text" label={t('modelText')} width={220} />
         <SelectFilter
           name="allowed"

@@ -128,7 +128,7 @@ export function KeysPage() {
       }
     >
       <div>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={list.query.error}>
           <TextFilter name="name" label={t('name')} />
           <TextFilter name="suffix" label={t('ending')} width={90} mono />
           <SelectFilter

@@ -77,7 +77,7 @@ export function LimitsPage() {
       }
     >
       <div>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={list.query.error}>
           <SelectFilter
             name="resource"
             label={t('resource')}

@@ -126,7 +126,7 @@ export function ModelsPage() {
   return (
     <Page title={t('title')} intro={t('intro')}>
       <div>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={shown.query.error}>
           <TextFilter name="text" label={t('text')} width={220} />
           <SelectFilter
             name="provider"

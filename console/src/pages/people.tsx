@@ -16,7 +16,7 @@ import { State, Time, YesNo } from '../parts/values.tsx'
 import { peopleWords } from '../words/en/people.ts'
 import { rolesWords } from '../words/en/roles.ts'
 import { useWords } from '../words/words.ts'
-import { Invitations, InviteDialog } from './invite.tsx'
+import { InviteDialog, SiteInvitations } from './invite.tsx'
 
 interface Search {
   readonly name?: string
@@ -38,7 +38,7 @@ export function UserState({ of: { disabled, removed } }: { readonly of: Pick<Use
 
 export function PeoplePage() {
   const t = useWords(peopleWords)
-  const [{ tab, email, state }] = useSearchState<Search>()
+  const [{ tab }] = useSearchState<Search>()
   const me = useMe()
   const [isInviting, setInviting] = useState(false)
   return (
@@ -58,22 +58,7 @@ export function PeoplePage() {
           { id: 'invitations', title: t('tabInvitations') },
         ]}
       />
-      {tab === 'invitations' ? (
-        <div>
-          <FilterBar names={['email', 'state']}>
-            <TextFilter name="email" label={t('email')} />
-            <SelectFilter
-              name="state"
-              label={t('invitationState')}
-              all={t('onlyOpen')}
-              choices={[{ value: 'all', label: t('invitationsAll') }]}
-            />
-          </FilterBar>
-          <Invitations email={email} isOnlyOpen={state === undefined} />
-        </div>
-      ) : (
-        <PeopleList />
-      )}
+      {tab === 'invitations' ? <SiteInvitations /> : <PeopleList />}
       {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
     </Page>
   )
@@ -123,7 +108,7 @@ function PeopleList() {
   ]
   return (
     <div>
-      <FilterBar names={FILTERS}>
+      <FilterBar names={FILTERS} error={list.query.error}>
         <TextFilter name="name" label={t('name')} />
         <TextFilter name="email" label={t('email')} />
         <SelectFilter

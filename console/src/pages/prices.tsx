@@ -19,10 +19,10 @@ import { State, Time, YesNo } from '../parts/values.tsx'
 import { pricesWords } from '../words/en/prices.ts'
 import { useWords } from '../words/words.ts'
 
-const FILTERS = ['text', 'origin'] as const
+const FILTERS = ['model', 'origin'] as const
 
 interface Search {
-  readonly text?: string
+  readonly model?: string
   readonly origin?: ModelPrice['origin']
   readonly sort?: 'model' | '-model'
   readonly [name: string]: string | undefined
@@ -31,8 +31,8 @@ interface Search {
 export function PricesPage() {
   const t = useWords(pricesWords)
   const may = useMay()
-  const [{ text, origin, sort }] = useSearchState<Search>()
-  const list = useList('GET /api/web/prices', { query: definedOnly({ model: text, origin, sort }) })
+  const [{ model, origin, sort }] = useSearchState<Search>()
+  const list = useList('GET /api/web/prices', { query: definedOnly({ model, origin, sort }) })
   const columns: readonly Column<ModelPrice>[] = [
     { id: 'model', title: t('model'), sort: 'model', cell: row => row.model, phone: 'main' },
     { id: 'input', title: t('input'), align: 'right', cell: row => <Rate value={row.price.input} />, phone: 'side' },
@@ -64,8 +64,8 @@ export function PricesPage() {
       }
     >
       <div>
-        <FilterBar names={FILTERS}>
-          <TextFilter name="text" label={t('model')} width={220} />
+        <FilterBar names={FILTERS} error={list.query.error}>
+          <TextFilter name="model" label={t('model')} width={220} />
           <SelectFilter
             name="origin"
             label={t('origin')}

@@ -47,6 +47,7 @@ export function PricingPage() {
             <>
               <FilterBar
                 names={['text', 'tier']}
+                error={null}
                 actions={
                   <Link to="/sign-in" className="button">
                     {t('signIn')}

@@ -74,7 +74,7 @@ export function ProviderModels({ id }: { readonly id: string }) {
   ]
   return (
     <div>
-      <FilterBar names={FILTERS}>
+      <FilterBar names={FILTERS} error={list.query.error}>
         <TextFilter name="text" label={t('filterText')} />
         <SelectFilter
           name="available"

@@ -93,7 +93,7 @@ export function ProvidersPage() {
       }
     >
       <div>
-        <FilterBar names={FILTERS}>
+        <FilterBar names={FILTERS} error={list.query.error}>
           <TextFilter name="text" label={t('text')} />
           <SelectFilter
             name="from"

@@ -104,7 +104,7 @@ export function RecordsPage() {
   const query = definedOnly({ ...filters, account: account?.id, from, before, sort: search.sort }) as Readonly<
     Record<string, string>
   >
-  const list = useList('GET /api/web/records', { query: query as never }, { keepsRefused: true })
+  const list = useList('GET /api/web/records', { query: query as never })
   const chosen = search.call
   const go = (step: 1 | -1): void => {
     const at = list.rows.findIndex(({ id }) => id === chosen)

@@ -129,7 +129,7 @@ function RouteList({ onCreate }: { readonly onCreate: () => void }) {
   ]
   return (
     <div>
-      <FilterBar names={FILTERS}>
+      <FilterBar names={FILTERS} error={found.query.error}>
         <TextFilter name="text" label={t('text')} />
         <SelectFilter
           name="policy"

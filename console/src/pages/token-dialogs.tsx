@@ -9,6 +9,7 @@ import type { NewServiceToken, ServiceToken } from '../api/types.ts'
 import { Code } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form, SelectField, TextField, TimeField, useForm } from '../parts/form.tsx'
+import { RotateDialog } from '../parts/rotate-dialog.tsx'
 import { matching, versionOf } from '../parts/rows.tsx'
 import { SecretOnce } from '../parts/secret-once.tsx'
 import { useAccount } from '../shell/account.ts'
@@ -148,31 +149,17 @@ export function EditTokenDialog({ token, onClose }: TokenDialogProps) {
   )
 }
 
-const overlaps = ['0', '300', '3600', '86400'] as const
-
 export function RotateTokenDialog({ token, onClose }: TokenDialogProps) {
   const t = useWords(tokensWords)
   const rotate = useWrite('POST /api/web/service-tokens/{token}/rotate', 'service-tokens')
   const [made, setMade] = useState<NewServiceToken>()
-  const form = useForm<{ readonly overlapSeconds: (typeof overlaps)[number] }>({
-    initial: { overlapSeconds: '300' },
-    async save({ values }) {
-      const body = { overlapSeconds: Number(values.overlapSeconds) }
-      setMade(await rotate.mutateAsync({ params: { token: token.id }, body }))
-    },
-  })
   if (made !== undefined) return <TokenOnce made={made} onClose={onClose} />
   return (
-    <Dialog title={t('rotateTitle', { name: token.name })} onClose={onClose}>
-      <Form of={form} action={t('rotate')} isNew onCancel={onClose}>
-        <p className="text-muted">{t('rotateText')}</p>
-        <SelectField
-          form={form}
-          name="overlapSeconds"
-          label={t('overlap')}
-          choices={overlaps.map(value => ({ value, label: t(`overlap_${value}`) }))}
-        />
-      </Form>
-    </Dialog>
+    <RotateDialog
+      title={t('rotateTitle', { name: token.name })}
+      action={t('rotate')}
+      rotate={async body => setMade(await rotate.mutateAsync({ params: { token: token.id }, body }))}
+      onClose={onClose}
+    />
   )
 }

@@ -102,7 +102,7 @@ export function TokensPage() {
     <Page title={t('title')} intro={t('intro')} actions={!isEmpty && createButton}>
       <div>
         {!isEmpty && (
-          <FilterBar names={FILTERS}>
+          <FilterBar names={FILTERS} error={list.query.error}>
             <TextFilter name="name" label={t('name')} />
             <SelectFilter
               name="state"

@@ -17,7 +17,7 @@ interface FilterBarProps {
   /** At the right: export, columns. */
   readonly actions?: ReactNode
   /** Why the list cannot be read. A refused value, such as one that is not yet written whole, is told at its filter. */
-  readonly error?: unknown
+  readonly error: unknown
 }
 
 interface Refused {

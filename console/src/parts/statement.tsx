@@ -55,6 +55,7 @@ export function Statement({ account }: { readonly account: string }) {
     <div>
       <FilterBar
         names={FILTERS}
+        error={list.query.error}
         actions={
           <DownloadMenu
             of="statement"

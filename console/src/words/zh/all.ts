@@ -37,6 +37,7 @@ import { reasons } from './reasons.ts'
 import { record } from './record.ts'
 import { records } from './records.ts'
 import { roles } from './roles.ts'
+import { rotation } from './rotation.ts'
 import { routes } from './routes.ts'
 import { secretOnce } from './secret-once.ts'
 import { settings } from './settings.ts'
@@ -94,6 +95,7 @@ export const chineseTables = {
   record,
   records,
   roles,
+  rotation,
   routes,
   secretOnce,
   settings,
