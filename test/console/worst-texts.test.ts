@@ -115,6 +115,12 @@ const forms: Readonly<Record<string, FormRow>> = {
     saves: 'some',
   },
   'parts/price-form.tsx 1': { page: tab('/prices/$', 'edit'), submit: 'Set price', saves: none },
+  'parts/rotate-dialog.tsx 1': {
+    page: at('/keys/$key'),
+    open: click('Rotate key'),
+    submit: 'Rotate key',
+    hasNoText: true,
+  },
   'parts/budgets.tsx 1': {
     page: ({ ids }) => `/funds?account=${ids.account}&tab=budgets`,
     open: click('Add budget'),
@@ -368,12 +374,6 @@ const forms: Readonly<Record<string, FormRow>> = {
     fields: () => ({ 'Model 2': 'demo/echo' }),
     saves: none,
   },
-  'pages/rotate-key.tsx 1': {
-    page: at('/keys/$key'),
-    open: click('Rotate key'),
-    submit: 'Rotate key',
-    hasNoText: true,
-  },
   'pages/routes.tsx 1': {
     page: () => '/routes?new=1',
     submit: 'Create route',
@@ -407,12 +407,6 @@ const forms: Readonly<Record<string, FormRow>> = {
     value: another,
     submit: 'Save',
     shownAt: () => ['/tokens'],
-  },
-  'pages/token-dialogs.tsx 3': {
-    page: () => '/tokens',
-    open: fromMenu('Rotate'),
-    submit: 'Rotate',
-    hasNoText: true,
   },
   'pages/webhook.tsx 1': {
     page: tab('/webhooks/$id', 'settings'),
