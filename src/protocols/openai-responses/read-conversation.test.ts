@@ -174,6 +174,7 @@ describe('items', () => {
       { type: 'input_image', image_url: 'https://a.example/i.png', detail: 'low' },
       { kind: 'image', source: { at: 'url', url: 'https://a.example/i.png' }, detail: 'low' },
     ],
+    [{ type: 'input_image', image_url: 'https://a.example/i.png', detail: 'xhigh' }, { detail: 'original' }],
     [
       { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
       { source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
@@ -205,6 +206,14 @@ describe('items', () => {
     ],
   ])('have their parts read: %j', (part, expected) => {
     expect(readPart(part)).toMatchObject(expected)
+  })
+
+  test.each([
+    { type: 'input_image', image_url: 'https://a.example/i.png', detail: 'sharp' },
+    { type: 'input_file', file_url: 'https://a.example/a.pdf', detail: 3 },
+  ])('lose an unknown detail, which is reported: %j', part => {
+    const { lostFields } = read({ input: [{ role: 'user', content: [part] }] })
+    expect(lostFields).toEqual([`${part.type}.detail`])
   })
 
   test.each([

@@ -50,9 +50,9 @@ function readPart(part: unknown, at: string, reading: ResponsesReadContext): Con
     case 'refusal':
       return { kind: 'refusal', text: requireText(part, 'refusal', at) } satisfies RefusalPart
     case 'input_image':
-      return { ...readImage(part, at), ...marked }
+      return { ...readImage(part, at, reading), ...marked }
     case 'input_file':
-      return { ...readFile(part, at), ...marked }
+      return { ...readFile(part, at, reading), ...marked }
     case 'input_audio':
       return { ...readAudio(part, at), ...marked }
     default:
@@ -84,25 +84,27 @@ const details: Readonly<Record<string, MediaPart['detail']>> = {
   auto: 'auto',
   low: 'low',
   high: 'high',
-  xhigh: 'high',
   original: 'original',
+  // Ark's name for the highest resolution.
+  xhigh: 'original',
 }
 
-function readDetail(detail: unknown): Pick<MediaPart, 'detail'> {
+function readDetail({ type, detail }: Json, { lostFields }: ResponsesReadContext): Pick<MediaPart, 'detail'> {
   const known = typeof detail === 'string' && Object.hasOwn(details, detail) ? details[detail] : undefined
+  if (known === undefined && detail !== undefined && detail !== null) lostFields.add(`${String(type)}.detail`)
   return known === undefined ? {} : { detail: known }
 }
 
-function readImage(part: Json, at: string): MediaPart {
-  return { kind: 'image', source: readSource(part, 'image_url', at), ...readDetail(part.detail) }
+function readImage(part: Json, at: string, reading: ResponsesReadContext): MediaPart {
+  return { kind: 'image', source: readSource(part, 'image_url', at), ...readDetail(part, reading) }
 }
 
-function readFile(part: Json, at: string): MediaPart {
+function readFile(part: Json, at: string, reading: ResponsesReadContext): MediaPart {
   const { file_data: data, filename } = part
   const name = typeof filename === 'string' ? filename : undefined
   const isData = typeof data === 'string' && data !== ''
   const source = isData ? readFileData(data, name, `${at}.file_data`) : readSource(part, 'file_url', at)
-  return { kind: 'file', source, ...(name !== undefined && { name }), ...readDetail(part.detail) }
+  return { kind: 'file', source, ...(name !== undefined && { name }), ...readDetail(part, reading) }
 }
 
 /** Reads a data URL, or plain base64 of a file. The name of the file gives its type. */

@@ -190,6 +190,19 @@ describe('a conversation is written:', () => {
     expect(write(fileWith('auto'), {}, 'ark-responses').losses).toEqual([])
   })
 
+  test('audio has no cache breakpoint, which is reported', () => {
+    const audio = { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/wav' }, cache: {} } as const
+    const { json, losses } = write(conversationOf({ messages: [{ role: 'user', parts: [audio] }] }))
+    expect(json.input).toEqual([
+      {
+        type: 'message',
+        role: 'user',
+        content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }],
+      },
+    ])
+    expect(losses).toEqual(['cache'])
+  })
+
   test('tool results have cache breakpoints, which are lost if the model has none', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
     const conversation = conversationOf({ messages: [{ role: 'tool', parts: [result] }] })

@@ -120,7 +120,10 @@ function writeMedia(part: MediaPart, writing: ResponsesWriteContext): Json | und
   if (part.kind === 'image') {
     return { type: 'input_image', image_url: url, detail: imageDetail(part, writing), ...breakpoint }
   }
-  if (part.kind === 'audio') return writeAudio(part, url, writing)
+  if (part.kind === 'audio') {
+    if (part.cache !== undefined) losses.add('cache') // texts, images and files have breakpoints
+    return writeAudio(part, url, writing)
+  }
   if (part.kind === 'file') {
     const location = source.at === 'url' ? { file_url: url } : { file_data: url }
     const filename = part.name ?? (source.at === 'url' ? undefined : fileName(source.mime))
